@@ -1,0 +1,17 @@
+"""hardsynth: model-aware hard benchmarks for the AutoML Benchmark (AMLB).
+
+The wings, by phase; an arrow may only point down (``tests/test_layering.py`` holds it):
+
+=========  =====================================================================
+floor 7    ``cli``
+floor 5    ``pipeline``: the only module that knows the order of the stages
+floor 3    ``hardening``: from one fold of a task to its hard rows;
+           ``runner``: AMLB itself, and what it wrote
+floor 2    ``sources``: a spec string to a :class:`~amlb_ext.core.task.Task`;
+           ``synthesizers``: generative models of rows;
+           ``suite``: the directory that AMLB runs
+floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
+=========  =====================================================================
+"""
+
+__version__ = "0.1.0"

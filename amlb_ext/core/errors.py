@@ -1,0 +1,72 @@
+"""Errors that a user meets: what came, what was wanted, and what to type instead.
+
+Every error of this package derives from :class:`HardsynthError`; the command line prints it
+as one line and exits with status 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HardsynthError(Exception):
+    """Base of all errors a user can mend.
+
+    Parameters
+    ----------
+    message : str
+        What came and what was wanted.
+    remedy : str, optional
+        The command, flag or argument that mends it.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message, remedy)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+
+class ConfigError(HardsynthError):
+    """A setting is unknown, or its value is not allowed."""
+
+
+class SourceError(HardsynthError):
+    """A source cannot be found, read or understood."""
+
+
+class NetworkError(SourceError):
+    """A server could not be reached."""
+
+
+class DataError(HardsynthError):
+    """A table breaks a rule that every task must keep."""
+
+
+class ModelError(HardsynthError):
+    """A baseline cannot be built, or its ``predict`` fails."""
+
+
+class SuiteError(HardsynthError):
+    """A suite directory is missing, foreign, incomplete or damaged."""
+
+
+class RunError(HardsynthError):
+    """The AutoML Benchmark could not be found, set up or run."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a remedy that names the nearest known word.
+
+    Examples
+    --------
+    >>> nearest("rigde", ["ridge", "knn"])
+    "did you mean 'ridge'? known: knn, ridge"
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}known: {', '.join(names)}"

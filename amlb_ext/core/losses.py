@@ -1,0 +1,57 @@
+"""Per-row losses and the few scores the summary prints.
+
+Notation
+--------
+y : (n,) true targets, min–max scaled for regression, class codes 0..C-1 for classification
+f : (n,) predictions, or (n, C) class probabilities
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def absolute_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return ``|f - y|`` per row."""
+    return np.abs(f - y)
+
+
+def squared_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return ``(f - y)^2`` per row."""
+    return (f - y) ** 2
+
+
+def true_probability(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return the probability given to the true class, per row."""
+    return f[np.arange(len(y)), y.astype(int)]
+
+
+def brier(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return the Brier loss per row, ``sum_c (p_c - 1[y = c])^2``.
+
+    Source: Brier (1950), the original form over all classes.
+
+    Examples
+    --------
+    >>> brier(np.array([1]), np.array([[0.25, 0.75]])).tolist()
+    [0.125]
+    """
+    hit = np.zeros_like(f)
+    hit[np.arange(len(y)), y.astype(int)] = 1.0
+    return ((f - hit) ** 2).sum(axis=1)
+
+
+def row_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return squared error for ``(n,)`` predictions, Brier loss for ``(n, C)`` ones."""
+    return squared_error(y, f) if f.ndim == 1 else brier(y, f)
+
+
+def score(y: np.ndarray, f: np.ndarray) -> tuple[str, float]:
+    """Return the name and value of the summary's score of F on some rows.
+
+    Root mean squared error for regression (in the scaled target), accuracy otherwise;
+    NaN for no rows.
+    """
+    if f.ndim == 1:
+        return "rmse", float(np.sqrt(squared_error(y, f).mean())) if len(y) else float("nan")
+    return "acc", float((f.argmax(axis=1) == y).mean()) if len(y) else float("nan")

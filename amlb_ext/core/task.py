@@ -1,0 +1,169 @@
+"""The data model: a task is a table, a target, a kind and folds.
+
+Canonical form of a table, the only one that later stages see:
+
+* numeric and integer columns are ``float64`` with ``NaN`` for missing;
+* every other column (categorical, boolean, text, date) is an unordered pandas ``category``
+  whose categories are ``str``;
+* a regression target is ``float64``, a class target a ``category`` of ``str``.
+
+:class:`Column` keeps what the canonical form forgets, so that values can be written back as
+they came.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+ColumnType = Literal["numeric", "integer", "categorical", "boolean", "text", "date"]
+
+
+class Kind(str, Enum):
+    """What is predicted; the values are AMLB's words."""
+
+    REGRESSION = "regression"
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the target is a class."""
+        return self is not Kind.REGRESSION
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Column:
+    """One feature: its name, type, categories and whether a value is missing anywhere.
+
+    Attributes
+    ----------
+    name : str
+        The name in the source.
+    type : str
+        ``numeric``, ``integer``, ``categorical``, ``boolean``, ``text`` or ``date``.
+    categories : tuple of str
+        All categories in the source's own order; empty for numeric and integer columns.
+    has_missing : bool
+        Whether any row of the table lacks this value.
+    """
+
+    name: str
+    type: ColumnType
+    categories: tuple[str, ...] = ()
+    has_missing: bool = False
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the canonical column is ``float64``."""
+        return self.type in ("numeric", "integer")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Positions of the training and test rows in the task's table, each ``(n,)`` int64."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a task came from, for the manifest.
+
+    Attributes
+    ----------
+    spec : str
+        The source spec that led here, e.g. ``openml/t/31``.
+    ids : dict of str to str
+        Identifiers at the source (OpenML task and data id, file paths by base name, sha256).
+    licence, citation, url : str
+        As stated by the source; empty when it states none.
+    """
+
+    spec: str
+    ids: dict[str, str] = field(default_factory=dict)
+    licence: str = ""
+    citation: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A prediction task in canonical form; build one with :func:`amlb_ext.core.tables.make_task`.
+
+    Attributes
+    ----------
+    name : str
+        The task's name, as the source gives it.
+    kind : Kind
+    features : DataFrame of shape (n, d)
+        In canonical form, index 0..n-1.
+    target : Series of shape (n,)
+        In canonical form.
+    target_name : str
+    columns : tuple of Column
+        One per feature, in order.
+    labels : tuple of str
+        The class labels in the source's order; empty for regression.
+    row_ids : ndarray of shape (n,), int64
+        Position of each row in the source's table, before rows were dropped.
+    folds : tuple of Fold
+        Empty when the source has none.
+    origin : Origin
+    notes : tuple of str
+        What was changed on the way in, each one sentence for the manifest.
+    """
+
+    name: str
+    kind: Kind
+    features: pd.DataFrame
+    target: pd.Series
+    target_name: str
+    columns: tuple[Column, ...]
+    labels: tuple[str, ...]
+    row_ids: np.ndarray
+    folds: tuple[Fold, ...]
+    origin: Origin
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def with_folds(self, folds: tuple[Fold, ...]) -> Task:
+        """Return the same task with these folds."""
+        return dataclasses.replace(self, folds=folds)
+
+    def renamed(self, name: str) -> Task:
+        """Return the same task under another name."""
+        return dataclasses.replace(self, name=name)
+
+    @property
+    def content_hash(self) -> str:
+        """The sha256 of values, target, schema and folds (not of name or origin)."""
+        digest = hashlib.sha256()
+        digest.update(repr((self.kind.value, self.columns, self.labels)).encode())
+        for column in self.columns:
+            values = self.features[column.name]
+            digest.update(_bytes(values))
+        digest.update(_bytes(self.target))
+        for fold in self.folds:
+            digest.update(np.asarray(fold.train, dtype="<i8").tobytes() + b"|")
+            digest.update(np.asarray(fold.test, dtype="<i8").tobytes() + b"#")
+        return digest.hexdigest()
+
+
+def _bytes(values: pd.Series) -> bytes:
+    """Bytes of a canonical column: values, or codes (its categories are in the schema)."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return np.asarray(values.cat.codes, dtype="<i8").tobytes()
+    return np.asarray(values, dtype="<f8").tobytes()
