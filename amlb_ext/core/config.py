@@ -85,8 +85,9 @@ class SearchConfig(Stage):
 
     engine: Literal["batched", "deap"] = Field("batched", description="who runs the search")
     copies: int = Field(5, ge=0, le=1000, description="augmented rows asked per bad row")
-    population: int = Field(50, ge=2, le=10000, description="individuals per augmented row")
-    generations: int = Field(20, ge=0, le=10000, description="steps of the search")
+    max_rows: int = Field(5000, ge=1, description="most augmented rows asked in a fold")
+    population: int = Field(20, ge=2, le=10000, description="individuals per augmented row")
+    generations: int = Field(10, ge=0, le=10000, description="steps of the search")
     kappa: float = Field(0.005, ge=0, le=1, description="weight of the error in the fitness")
     sigma2: float = Field(0.0002, ge=0, description="variance of the target perturbation")
     flip: float = Field(0.0, ge=0, le=1, description="probability of flipping a class label")
@@ -107,7 +108,10 @@ class AgreementConfig(Stage):
 
     filter: bool = Field(False, description="drop rows whose label the oracle contradicts")
     tolerance: float = Field(
-        0.1, ge=0, description="largest shift of the oracle's value that is not in the label"
+        1.5, gt=0, description="regression: largest |oracle - label|, in oracle RMSEs"
+    )
+    min_probability: float = Field(
+        0.25, ge=0, le=1, description="classification: least oracle probability of the label"
     )
 
 
@@ -138,6 +142,9 @@ class GenerateConfig(Stage):
     composition: tuple[Literal["bad", "ga", "synthetic"], ...] = Field(
         ("bad", "synthetic"), description="parts of the main task's test file"
     )
+    train_hard: bool = Field(
+        True, description="also write <task>_hard, trained on the training rows' own failures"
+    )
     source: SourceConfig = Field(default_factory=SourceConfig)
     split: SplitConfig = Field(default_factory=SplitConfig)
     baseline: BaselineConfig = Field(default_factory=BaselineConfig)
@@ -154,6 +161,8 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "stress": {
         "search": {
             "kappa": 0.1,
+            "population": 50,
+            "generations": 20,
             "sigma2": 0.0005,
             "strength": 0.1,
             "categoricals": "free",
@@ -165,6 +174,8 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "literal": {
         "search": {
             "kappa": 0.5,
+            "population": 50,
+            "generations": 20,
             "sigma2": 0.02,
             "flip": 0.1,
             "start": "unique",
@@ -202,7 +213,8 @@ def build_config(*layers: dict[str, Any]) -> GenerateConfig:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ConfigError: unknown setting 'serch' (did you mean 'search'? known: \
-agreement, baseline, composition, hardness, name, preset, search, seed, source, split, synthesizer)
+agreement, baseline, composition, hardness, name, preset, search, seed, source, split, \
+synthesizer, train_hard)
     """
     user: dict[str, Any] = {}
     for layer in layers:
@@ -251,7 +263,9 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
-        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        merged[key] = (
+            _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        )
     return merged
 
 

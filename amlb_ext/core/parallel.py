@@ -7,7 +7,7 @@ then have one order, and the number of workers cannot change a byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from typing import Any
@@ -29,16 +29,16 @@ def available_cores() -> int:
 
 
 def run_jobs(
-    function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], workers: int = 1
+    function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]], workers: int = 1
 ) -> Iterator[tuple[int, Any]]:
-    """Yield ``(index, function(*jobs[index]))`` as jobs finish.
+    """Yield ``(index, function(*job))`` as jobs finish.
 
     Parameters
     ----------
     function : callable
         A module-level function; an exception it raises is raised here.
-    jobs : sequence of tuple
-        Arguments of each call.
+    jobs : iterable of tuple
+        Arguments of each call; drawn as workers become free.
     workers : int
         Processes; with 1 the jobs run here, in order.
 
@@ -47,13 +47,13 @@ def run_jobs(
     index : int
     result : object
     """
-    if workers <= 1 or len(jobs) <= 1:
+    if workers <= 1:
         for index, job in enumerate(jobs):
             yield index, _single_threaded(function, job)
         return
     saved = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
-    pool = ProcessPoolExecutor(min(workers, len(jobs)), mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
         waiting: dict[Future[Any], int] = {}
         queue = iter(enumerate(jobs))

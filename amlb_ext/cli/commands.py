@@ -1,0 +1,116 @@
+"""One function per command: read the arguments, call the library, print."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.cli import show
+from amlb_ext.cli.flags import layer_from
+from amlb_ext.core.config import PRESETS, build_config, read_config
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, sort_keys=True, default=str))
+
+
+def generate(arguments: argparse.Namespace) -> int:
+    """Write a suite; see :func:`amlb_ext.pipeline.generate`."""
+    below = read_config(Path(arguments.config)) if arguments.config else {}
+    config = build_config(below, layer_from(arguments))
+    from amlb_ext.pipeline import Request, generate_suite
+
+    request = Request(
+        sources=tuple(arguments.sources or ["bundled"]),
+        config=config,
+        out=Path(arguments.out),
+        workers=arguments.jobs,
+        force=arguments.force,
+        dry_run=arguments.dry_run,
+        quiet=arguments.quiet or arguments.json,
+    )
+    report = generate_suite(request)
+    if arguments.json:
+        _print_json(dataclasses.asdict(report))
+    elif not arguments.quiet:
+        print(show.generation(report))
+    return 0 if not report.failures else 1
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmark`."""
+    from amlb_ext.runner import run_benchmark
+    from amlb_ext.suite import read_manifest
+
+    userdir = Path(arguments.userdir)
+    benchmark = arguments.benchmark or read_manifest(userdir).name
+    outcome = run_benchmark(
+        arguments.framework,
+        benchmark,
+        arguments.constraint,
+        userdir=userdir,
+        outdir=Path(arguments.results),
+        tasks=tuple(arguments.task),
+        folds=tuple(arguments.fold),
+        amlb=arguments.amlb,
+        python=arguments.python,
+        extra=tuple(arguments.extra),
+        quiet=arguments.quiet or arguments.json,
+    )
+    if arguments.json:
+        _print_json(dataclasses.asdict(outcome))
+    elif not arguments.quiet:
+        print(outcome.text())
+    return 0 if outcome.ok else 1
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Check a suite; see :func:`amlb_ext.suite.verify`."""
+    from amlb_ext.suite import verify as check
+
+    problems = check(Path(arguments.suite))
+    if arguments.json:
+        _print_json({"suite": arguments.suite, "problems": problems})
+    else:
+        for problem in problems:
+            print(problem, file=sys.stderr if arguments.quiet else sys.stdout)
+        if not problems and not arguments.quiet:
+            print(f"{shlex.quote(arguments.suite)}: checksums, provenance and AMLB's rules hold")
+    return 1 if problems else 0
+
+
+def list(arguments: argparse.Namespace) -> int:
+    """Print what can be named on the command line."""
+    from amlb_ext.hardening.hardness import RULES
+    from amlb_ext.hardening.models import BASELINES, installed
+    from amlb_ext.sources import describe as describe_sources
+    from amlb_ext.synthesizers import describe as describe_synthesizers
+
+    groups: dict[str, dict[str, str]] = {
+        "sources": describe_sources(),
+        "baselines": {
+            name: named.description + ("" if installed(name) else " (not installed)")
+            for name, named in BASELINES.items()
+        },
+        "rules": {name: f"{text} ({kind})" for name, (kind, text) in RULES.items()},
+        "synthesizers": describe_synthesizers(),
+        "presets": {
+            name: ", ".join(f"{s}.{k}={v}" for s, ks in changes.items() for k, v in ks.items())
+            or "the defaults"
+            for name, changes in PRESETS.items()
+        },
+    }
+    if arguments.json:
+        _print_json(groups)
+        return 0
+    for title, entries in groups.items():
+        width = max(map(len, entries))
+        print(f"{title}:")
+        for name, text in entries.items():
+            print(f"  {name.ljust(width)}  {text}")
+    return 0

@@ -1,0 +1,145 @@
+"""Settings as command-line flags, derived from :class:`~amlb_ext.core.config.GenerateConfig`.
+
+A setting's flag is its name; where two stages share a name, the stage comes first. So a new
+setting has its flag, its help and its default without a line here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import types
+import typing
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.errors import ConfigError
+
+#: Settings whose plain name would not say what they are.
+SPECIAL = {
+    ("baseline", "model"): "baseline",
+    ("baseline", "params"): "baseline-params",
+    ("synthesizer", "name"): "synthesizer",
+    ("search", "max_rows"): "search-max-rows",
+    ("synthesizer", "max_rows"): "synthesizer-max-rows",
+    ("agreement", "filter"): "agreement-filter",
+    ("hardness", "floor"): "alpha-floor",
+}
+
+
+def settings() -> list[tuple[tuple[str, ...], FieldInfo]]:
+    """Return every setting: its path in the configuration and its field."""
+    found: list[tuple[tuple[str, ...], FieldInfo]] = []
+    for name, entry in GenerateConfig.model_fields.items():
+        if isinstance(entry.annotation, type) and issubclass(entry.annotation, BaseModel):
+            inner = entry.annotation.model_fields.items()
+            found += [((name, key), field) for key, field in inner]
+        else:
+            found.append(((name,), entry))
+    return found
+
+
+def flag_name(path: tuple[str, ...]) -> str:
+    """Return the flag of a setting, without dashes before it.
+
+    Examples
+    --------
+    >>> flag_name(("hardness", "alpha")), flag_name(("seed",)), flag_name(("search", "sigma2"))
+    ('alpha', 'seed', 'sigma2')
+    """
+    if path in SPECIAL:
+        return SPECIAL[path]
+    shared = [other for other, _ in settings() if other[-1] == path[-1]]
+    words = path if len(shared) > 1 and len(path) > 1 else path[-1:]
+    return "-".join(words).replace("_", "-")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for every setting, grouped by stage."""
+    groups: dict[str, Any] = {}
+    for path, field in settings():
+        stage = path[0] if len(path) > 1 else "suite"
+        if stage not in groups:
+            groups[stage] = parser.add_argument_group(f"{stage} settings")
+        default = field.get_default(call_default_factory=True)
+        text = field.description or ""
+        if default not in (None, "", {}, False):
+            shown = ",".join(default) if isinstance(default, tuple) else default
+            text += f" (default: {shown})"
+        options: dict[str, Any] = {"dest": ".".join(path), "help": text.replace("%", "%%")}
+        if field.annotation is bool:
+            options |= {"action": argparse.BooleanOptionalAction, "default": None}
+            options["help"] = options["help"] or None
+        else:
+            options |= {"metavar": _metavar(field.annotation), "default": None}
+        groups[stage].add_argument(f"--{flag_name(path)}", **options)
+
+
+def _metavar(annotation: Any) -> str:
+    choices = _choices(annotation)
+    if choices:
+        return "{" + ",".join(choices) + "}"
+    plain = [a for a in _members(annotation) if a is not type(None)]
+    names = {int: "N", float: "X", str: "TEXT"}
+    return names.get(plain[0], "YAML") if plain else "YAML"
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return typing.get_args(annotation)
+    return (annotation,)
+
+
+def _choices(annotation: Any) -> list[str]:
+    for member in _members(annotation):
+        if typing.get_origin(member) is typing.Literal:
+            return [str(choice) for choice in typing.get_args(member)]
+    return []
+
+
+def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Collect the flags that were given into a layer for ``build_config``.
+
+    Raises
+    ------
+    ConfigError
+        A value that cannot be read.
+    """
+    layer: dict[str, Any] = {}
+    for path, field in settings():
+        given = getattr(arguments, ".".join(path), None)
+        if given is None:
+            continue
+        inner = layer
+        for part in path[:-1]:
+            inner = inner.setdefault(part, {})
+        inner[path[-1]] = _parse(given, field.annotation, path)
+    return layer
+
+
+def _parse(given: Any, annotation: Any, path: tuple[str, ...]) -> Any:
+    if typing.get_origin(annotation) is tuple:
+        return [word.strip() for word in given.split(",") if word.strip()]
+    if typing.get_origin(annotation) is dict:
+        return _parse_mapping(given, path)
+    return given
+
+
+def _parse_mapping(given: str, path: tuple[str, ...]) -> dict[str, Any]:
+    """Read ``key=value,key=value`` or a YAML mapping."""
+    try:
+        if given.lstrip().startswith("{"):
+            value = yaml.safe_load(given)
+        else:
+            pairs = [item.partition("=") for item in given.split(",")]
+            value = {key.strip(): yaml.safe_load(text) for key, sign, text in pairs if sign}
+    except yaml.YAMLError:
+        value = None
+    if not isinstance(value, dict) or not value:
+        raise ConfigError(
+            f"--{flag_name(path)} {given!r} is no mapping", "write key=value,key=value"
+        )
+    return value

@@ -1,0 +1,129 @@
+"""Parse, run a command, and turn errors into one clear line.
+
+Exit status: 0 all is well · 1 done, but a task was left out, a job has no score, or a check
+failed · 2 bad input, nothing was written · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from amlb_ext import __version__
+from amlb_ext.cli.flags import add_flags
+from amlb_ext.core.errors import HardsynthError
+
+EPILOG = """examples:
+  hardsynth generate -o hard                           the bundled tasks, no network
+  hardsynth generate openml/t/31 openml/s/271 -o hard  OpenML tasks and suites
+  hardsynth generate data.csv --target price -o hard   a table of your own
+  hardsynth run constantpredictor -u hard              the AutoML Benchmark on the suite
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the argument parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="hardsynth",
+        description="Model-aware hard benchmarks for the AutoML Benchmark (AMLB).",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"hardsynth {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    generate = commands.add_parser(
+        "generate",
+        help="write a hard benchmark",
+        description="Find the rows on which the baseline fails, augment them, learn their "
+        "distribution, and write a suite that AMLB runs unchanged. The same command continues "
+        "an interrupted run.",
+    )
+    generate.add_argument(
+        "sources",
+        nargs="*",
+        metavar="SOURCE",
+        default=["bundled"],
+        help="bundled, a table, an AMLB definition, openml/t/ID, openml/s/ID (default: bundled)",
+    )
+    generate.add_argument("-o", "--out", required=True, metavar="DIR", help="the suite's folder")
+    generate.add_argument("--config", metavar="FILE", help="settings as YAML; flags win")
+    generate.add_argument(
+        "-j",
+        "--jobs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes; 0 uses every core; never changes a result (default: 0)",
+    )
+    generate.add_argument("--dry-run", action="store_true", help="say what would be made, and stop")
+    generate.add_argument(
+        "--force", action="store_true", help="replace a suite that was made with other settings"
+    )
+    _output_flags(generate)
+    add_flags(generate)
+
+    run = commands.add_parser(
+        "run",
+        help="run the AutoML Benchmark on a suite",
+        description="Find or install AMLB, run a framework on the suite, and say which jobs "
+        "have no score. Whatever follows -- goes to runbenchmark.py as it is.",
+    )
+    run.add_argument("framework", metavar="FRAMEWORK", help="as runbenchmark.py names it")
+    run.add_argument("constraint", metavar="CONSTRAINT", nargs="?", help="as in AMLB or the suite")
+    run.add_argument("-u", "--userdir", required=True, metavar="DIR", help="the suite")
+    run.add_argument(
+        "-b", "--benchmark", metavar="NAME", help="definition (default: the suite's main one)"
+    )
+    run.add_argument("-t", "--task", action="append", default=[], metavar="TASK")
+    run.add_argument("-f", "--fold", action="append", default=[], type=int, metavar="FOLD")
+    run.add_argument("-r", "--results", metavar="DIR", default="results", help="AMLB's -o")
+    run.add_argument("--amlb", metavar="DIR", help="AMLB checkout (default: AMLB_HOME, or a clone)")
+    run.add_argument("--python", metavar="FILE", help="Python of AMLB's environment")
+    _output_flags(run)
+
+    verify = commands.add_parser(
+        "verify",
+        help="check a suite",
+        description="Check every checksum and replay AMLB's loader rules, without AMLB.",
+    )
+    verify.add_argument("suite", metavar="DIR")
+    _output_flags(verify)
+
+    listing = commands.add_parser(
+        "list", help="list sources, baselines, rules, synthesizers and presets"
+    )
+    _output_flags(listing)
+    return top
+
+
+def _output_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status; see the module's head."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    extra: list[str] = []
+    if "--" in words:
+        at = words.index("--")
+        words, extra = words[:at], words[at + 1 :]
+    arguments = parser().parse_args(words)
+    arguments.extra = extra
+    from amlb_ext.cli import commands
+
+    try:
+        return int(getattr(commands, arguments.command)(arguments))
+    except HardsynthError as error:
+        print(f"hardsynth: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        hint = "the same command continues where this one stopped"
+        print(f"\nhardsynth: interrupted; {hint}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

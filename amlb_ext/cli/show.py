@@ -1,0 +1,93 @@
+"""What the commands print: plain text that fits one screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return an aligned text table; numbers to the right.
+
+    Examples
+    --------
+    >>> print(table(["task", "rows"], [["toy", 200], ["iris", 30]]))
+    task  rows
+    ----  ----
+    toy    200
+    iris    30
+    """
+    texts = [[cell(value) for value in row] for row in rows]
+    widths = [max(len(line[i]) for line in [list(headers), *texts]) for i in range(len(headers))]
+    numeric = [
+        bool(rows) and all(isinstance(row[i], int | float | None) for row in rows)
+        for i in range(len(headers))
+    ]
+
+    def line(values: Sequence[str]) -> str:
+        parts = [
+            value.rjust(width) if right else value.ljust(width)
+            for value, width, right in zip(values, widths, numeric, strict=True)
+        ]
+        return "  ".join(parts).rstrip()
+
+    rule = ["-" * width for width in widths]
+    return "\n".join([line(list(headers)), line(rule), *(line(values) for values in texts)])
+
+
+def cell(value: Any) -> str:
+    """Return a value as a table shows it."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return str(value)
+
+
+def shorten(text: str, width: int = 32) -> str:
+    """Return text cut to a width.
+
+    Examples
+    --------
+    >>> shorten("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def generation(report: Any) -> str:
+    """Return the one-screen summary of ``hardsynth generate``."""
+    headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]
+    headers += ["F full", "F bad", "F augm.", "F synth."]
+    rows = []
+    for task in report.tasks:
+        scores = task["score"]
+        name = task["score_name"]
+        rows.append(
+            [
+                shorten(task["task"]),
+                task["kind"],
+                task["rows"],
+                f"{task['folds_with_failures']}/{task['folds']}",
+                task["bad"],
+                task["augmented"],
+                task["synthetic"],
+                name,
+                scores.get(name),
+                scores.get("bad"),
+                scores.get("ga"),
+                scores.get("synthetic"),
+            ]
+        )
+    lines = []
+    if rows:
+        lines += [table(headers, rows), ""]
+    for note in report.notes:
+        lines.append(f"note: {note}")
+    for failure in report.failures:
+        lines.append(f"left out: {failure['task']}: {failure['reason']}")
+    if report.written:
+        lines += ["", f"suite: {report.out}", f"  check it:  hardsynth verify {report.out}"]
+        lines.append(f"  run it:    hardsynth run FRAMEWORK -u {report.out}")
+    return "\n".join(lines).strip("\n")

@@ -1,0 +1,12 @@
+"""From one fold of a task to its hard rows.
+
+A row's way: ``split`` (folds where a source has none) → ``encode`` (tables to matrices and
+back) → ``baseline`` (the model F) → ``oracle`` (a strong cross-fitted ensemble T) →
+``hardness`` (K: which rows are bad) → ``weights`` (where failures are likely, by features
+alone) → ``operators`` and ``genetic`` (augmentation; ``deap_engine`` is the reference) →
+``fold`` (all of it, for one fold).
+
+Public names: :func:`~amlb_ext.hardening.split.split_task`,
+:class:`~amlb_ext.hardening.encode.Encoder`, :func:`~amlb_ext.hardening.baseline.make_baseline`,
+:func:`~amlb_ext.hardening.fold.harden_fold`.
+"""

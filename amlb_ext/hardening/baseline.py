@@ -1,0 +1,185 @@
+"""The baseline model F: any scikit-learn model, a fitted model file, or a file of predictions.
+
+Notation
+--------
+Z : (n, d) encoded rows, see :mod:`amlb_ext.hardening.encode`
+f : (n,) scaled predictions (regression) or (n, C) class probabilities
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from amlb_ext.core.errors import HardsynthError, ModelError
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.models import ModelSpec, build
+
+#: Parts of the cross-fitting that gives F's out-of-fold predictions.
+OUT_OF_FOLD_PARTS = 5
+
+
+class Baseline(ABC):
+    """F within one fold.
+
+    Attributes
+    ----------
+    can_search : bool
+        Whether F predicts rows it has never seen, as the search needs.
+    can_refit : bool
+        Whether F can be fitted again, on other rows or with another seed.
+    """
+
+    can_search = True
+    can_refit = True
+
+    @abstractmethod
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> Baseline:
+        """Fit on the training rows (or do nothing, when F came fitted)."""
+
+    @abstractmethod
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Predict any rows."""
+
+    def predict_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Predict rows of the table, given encoded and by position."""
+        return self.predict(Z)
+
+    @abstractmethod
+    def out_of_fold(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
+        """Predict the training rows by fits that did not see them, where F can be refitted."""
+
+
+class EstimatorBaseline(Baseline):
+    """An estimator that is fitted on each fold's training rows.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    kind : Kind
+    n_classes : int
+        C, or 0 for regression.
+    n_categorical : int
+        M_c, the leading columns that hold category codes.
+    """
+
+    def __init__(self, spec: ModelSpec, kind: Kind, n_classes: int, n_categorical: int) -> None:
+        self.spec = spec
+        self.kind = kind
+        self.n_classes = n_classes
+        self.n_categorical = n_categorical
+
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> EstimatorBaseline:
+        """Fit preprocessing and model; see :class:`Baseline`."""
+        self.model_, self.classes_ = self._fit(Z, y, seed)
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Return f; see the module's notation."""
+        return self._predict(self.model_, self.classes_, Z)
+
+    def out_of_fold(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
+        """Return cross-fitted predictions, five parts."""
+        f = np.zeros((len(y), self.n_classes) if self.n_classes else len(y))
+        for train, held in cross_folds(y, self.n_classes, OUT_OF_FOLD_PARTS, seed):
+            model, classes = self._fit(Z[train], y[train], seed)
+            f[held] = self._predict(model, classes, Z[held])
+        return f
+
+    def _fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> tuple[BaseEstimator, np.ndarray]:
+        model = self._preprocessed(build(self.spec, self.kind, seed))
+        classes = np.array([])
+        target = y
+        if self.n_classes:
+            # contiguous codes: a training part may lack a class, and XGBoost insists
+            classes, target = np.unique(y, return_inverse=True)
+            if not hasattr(model, "predict_proba"):
+                raise ModelError(
+                    f"{self.spec.path} has no predict_proba, classification needs it",
+                    "choose a model with probabilities, e.g. wrap it in "
+                    "sklearn.calibration.CalibratedClassifierCV",
+                )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                model.fit(Z, target)
+            except HardsynthError:
+                raise
+            except Exception as error:
+                raise ModelError(f"{self.spec.path} failed in fit: {first_line(error)}") from error
+        return model, classes
+
+    def _preprocessed(self, estimator: BaseEstimator) -> BaseEstimator:
+        steps: list[BaseEstimator] = []
+        if not self.spec.reads_missing:
+            steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
+        if self.spec.encoding == "onehot" and self.n_categorical:
+            one_hot = OneHotEncoder(
+                handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False
+            )
+            columns = list(range(self.n_categorical))
+            steps.append(
+                ColumnTransformer([("categories", one_hot, columns)], remainder="passthrough")
+            )
+        return make_pipeline(*steps, estimator)
+
+    def _predict(self, model: BaseEstimator, classes: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        with warnings.catch_warnings():
+            # a category the training part lacked is a zero row, as intended
+            warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+            try:
+                if not self.n_classes:
+                    return np.asarray(model.predict(Z), dtype=float).reshape(len(Z))
+                p = np.asarray(model.predict_proba(Z), dtype=float)
+            except Exception as error:
+                raise ModelError(
+                    f"{self.spec.path} failed in predict: {first_line(error)}"
+                ) from error
+        f = np.zeros((len(Z), self.n_classes))
+        f[:, classes.astype(int)] = p
+        return f
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an exception's text, with its type."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else ''}"
+
+
+def fill_missing(Z: np.ndarray) -> np.ndarray:
+    """Return Z with missing numbers as -1, a value outside the range: for trees."""
+    return np.where(np.isnan(Z), -1.0, Z)
+
+
+def class_probabilities(model: BaseEstimator, Z: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return ``(n, C)`` probabilities; classes the model never saw get 0."""
+    f = np.zeros((len(Z), n_classes))
+    f[:, model.classes_.astype(int)] = model.predict_proba(Z)
+    return f
+
+
+def cross_folds(
+    y: np.ndarray, n_classes: int, parts: int, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (train, held-out) positions, stratified by class where every class allows it.
+
+    Examples
+    --------
+    >>> [len(held) for _, held in cross_folds(np.arange(10) % 2, 2, 5, seed=0)]
+    [2, 2, 2, 2, 2]
+    """
+    parts = min(parts, len(y))
+    if n_classes and np.unique(y, return_counts=True)[1].min() >= parts:
+        splitter = StratifiedKFold(parts, shuffle=True, random_state=seed % 2**31)
+    else:
+        splitter = KFold(parts, shuffle=True, random_state=seed % 2**31)
+    return list(splitter.split(np.zeros(len(y)), y))

@@ -1,0 +1,45 @@
+import pytest
+
+from amlb_ext.core.config import PRESETS, build_config, read_config
+from amlb_ext.core.errors import ConfigError
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_are_valid(preset):
+    config = build_config({"preset": preset})
+    for stage, changes in PRESETS[preset].items():
+        for key, value in changes.items():
+            assert getattr(getattr(config, stage), key) == value
+
+
+def test_user_settings_win_over_the_preset():
+    config = build_config({"preset": "literal"}, {"search": {"kappa": 0.25}})
+    assert config.search.kappa == 0.25
+    assert config.search.start == "unique"  # the rest of the preset stays
+
+
+def test_unknown_nested_key_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'kappa'"):
+        build_config({"search": {"kapa": 1}})
+
+
+def test_unknown_preset_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'literal'"):
+        build_config({"preset": "litteral"})
+
+
+def test_bad_value_is_explained():
+    with pytest.raises(ConfigError, match=r"search\.kappa = 7"):
+        build_config({"search": {"kappa": 7}})
+
+
+def test_yaml_errors_carry_the_line(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("seed: 1\nsearch: [\n")
+    with pytest.raises(ConfigError, match="line 3"):
+        read_config(path)
+    path.write_text("- 1\n")
+    with pytest.raises(ConfigError, match="settings are a mapping"):
+        read_config(path)
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_config(tmp_path / "none.yaml")
