@@ -22,6 +22,7 @@ FLOORS = {
     "report": 5,
     "reproduce": 6,
     "cli": 7,
+    "__main__": 8,
 }
 #: package -> the only places that may import it
 HEAVY = {

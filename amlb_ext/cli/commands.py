@@ -45,10 +45,10 @@ def generate(arguments: argparse.Namespace) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmark`."""
     from amlb_ext.runner import run_benchmark
-    from amlb_ext.suite import read_manifest
+    from amlb_ext.suite import Suite
 
     userdir = Path(arguments.userdir)
-    benchmark = arguments.benchmark or read_manifest(userdir).name
+    benchmark = arguments.benchmark or Suite.load(userdir).manifest.name
     outcome = run_benchmark(
         arguments.framework,
         benchmark,
@@ -63,28 +63,51 @@ def run(arguments: argparse.Namespace) -> int:
         quiet=arguments.quiet or arguments.json,
     )
     if arguments.json:
-        _print_json(dataclasses.asdict(outcome))
+        rows = outcome.rows.to_dict(orient="records")
+        _print_json({**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok})
+    elif not arguments.quiet or not outcome.ok:
+        print(outcome.summary())
+    return outcome.exit_status
+
+
+def score(arguments: argparse.Namespace) -> int:
+    """Score a suite's own integrations; see :func:`amlb_ext.runner.score_suite`."""
+    from amlb_ext.core.atomic import write_file
+    from amlb_ext.runner import score_suite, summarise
+
+    quiet = arguments.quiet or arguments.json
+    scores = score_suite(Path(arguments.suite), arguments.jobs, quiet=quiet)
+    if arguments.out:
+        write_file(Path(arguments.out), lambda part: scores.to_csv(part, index=False))
+    table = summarise(scores)
+    if arguments.json:
+        _print_json(table.to_dict(orient="records"))
     elif not arguments.quiet:
-        print(outcome.text())
-    return 0 if outcome.ok else 1
+        print(show.table(list(table.columns), table.values.tolist()))
+        print()
+        print(show.READING)
+    return 0
 
 
 def verify(arguments: argparse.Namespace) -> int:
     """Check a suite; see :func:`amlb_ext.suite.verify`."""
+    from amlb_ext.suite import WARNING
     from amlb_ext.suite import verify as check
 
-    problems = check(Path(arguments.suite))
+    findings = check(Path(arguments.suite))
+    problems = [finding for finding in findings if not finding.startswith(WARNING)]
     if arguments.json:
-        _print_json({"suite": arguments.suite, "problems": problems})
+        warnings = [finding for finding in findings if finding.startswith(WARNING)]
+        _print_json({"suite": arguments.suite, "problems": problems, "warnings": warnings})
     else:
-        for problem in problems:
-            print(problem, file=sys.stderr if arguments.quiet else sys.stdout)
+        for finding in findings:
+            print(finding, file=sys.stderr if arguments.quiet else sys.stdout)
         if not problems and not arguments.quiet:
             print(f"{shlex.quote(arguments.suite)}: checksums, provenance and AMLB's rules hold")
     return 1 if problems else 0
 
 
-def list(arguments: argparse.Namespace) -> int:
+def list_names(arguments: argparse.Namespace) -> int:
     """Print what can be named on the command line."""
     from amlb_ext.hardening.hardness import RULES
     from amlb_ext.hardening.models import BASELINES, installed
@@ -114,3 +137,12 @@ def list(arguments: argparse.Namespace) -> int:
         for name, text in entries.items():
             print(f"  {name.ljust(width)}  {text}")
     return 0
+
+
+COMMANDS = {
+    "generate": generate,
+    "run": run,
+    "score": score,
+    "verify": verify,
+    "list": list_names,
+}

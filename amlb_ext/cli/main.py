@@ -50,14 +50,7 @@ def parser() -> argparse.ArgumentParser:
     )
     generate.add_argument("-o", "--out", required=True, metavar="DIR", help="the suite's folder")
     generate.add_argument("--config", metavar="FILE", help="settings as YAML; flags win")
-    generate.add_argument(
-        "-j",
-        "--jobs",
-        type=int,
-        default=0,
-        metavar="N",
-        help="processes; 0 uses every core; never changes a result (default: 0)",
-    )
+    _jobs_flag(generate)
     generate.add_argument("--dry-run", action="store_true", help="say what would be made, and stop")
     generate.add_argument(
         "--force", action="store_true", help="replace a suite that was made with other settings"
@@ -84,6 +77,17 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--python", metavar="FILE", help="Python of AMLB's environment")
     _output_flags(run)
 
+    score = commands.add_parser(
+        "score",
+        help="score F, its null and a candidate, without AMLB",
+        description="Fit the suite's own integrations (F, its re-seeded null, a candidate) on its "
+        "training files and print their mean loss on every part; lower is better.",
+    )
+    score.add_argument("suite", metavar="DIR")
+    score.add_argument("--out", metavar="FILE", help="also write the losses per fold as CSV")
+    _jobs_flag(score)
+    _output_flags(score)
+
     verify = commands.add_parser(
         "verify",
         help="check a suite",
@@ -97,6 +101,17 @@ def parser() -> argparse.ArgumentParser:
     )
     _output_flags(listing)
     return top
+
+
+def _jobs_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes; 0 uses every core; never changes a result (default: 0)",
+    )
 
 
 def _output_flags(parser: argparse.ArgumentParser) -> None:
@@ -113,10 +128,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         words, extra = words[:at], words[at + 1 :]
     arguments = parser().parse_args(words)
     arguments.extra = extra
-    from amlb_ext.cli import commands
+    from amlb_ext.cli.commands import COMMANDS
 
     try:
-        return int(getattr(commands, arguments.command)(arguments))
+        return COMMANDS[arguments.command](arguments)
     except HardsynthError as error:
         print(f"hardsynth: error: {error}", file=sys.stderr)
         return 2

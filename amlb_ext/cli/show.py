@@ -6,6 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+#: What must be read beside every score on failures.
+READING = """Mean loss over folds, lower is better; the part '' is the paper's evaluation set.
+Rows of 'bad', 'ga', 'synthetic' and '' were chosen by F's realised errors, which flatters every
+other model: where HardsynthNull, which is F again, improves as much as a candidate, the candidate
+has shown nothing. 'full' and 'region' are real rows chosen without looking at F's errors."""
+
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return an aligned text table; numbers to the right.

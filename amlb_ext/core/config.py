@@ -106,7 +106,7 @@ class SearchConfig(Stage):
 class AgreementConfig(Stage):
     """The agreement filter: a cross-fitted oracle against the label a row inherited."""
 
-    filter: bool = Field(False, description="drop rows whose label the oracle contradicts")
+    filter: bool = Field(True, description="drop rows whose label the oracle contradicts")
     tolerance: float = Field(
         1.5, gt=0, description="regression: largest |oracle - label|, in oracle RMSEs"
     )
@@ -169,7 +169,6 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "jitter": 0.025,
         },
         "hardness": {"rule": "reducible"},
-        "agreement": {"filter": True},
     },
     "literal": {
         "search": {
@@ -183,6 +182,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "strength": 0.1,
             "jitter": 0.0,
         },
+        "agreement": {"filter": False},
         "synthesizer": {"name": "vae_paper", "latent": 256, "decoder": 512, "epochs": 100},
     },
 }

@@ -185,7 +185,7 @@ def _target(
     text = _as_text(values)
     present = set(text.dropna())
     order = [label for label in known or [] if label in present]
-    order += [label for label in _natural_order(present) if label not in order]
+    order += _natural_order(present.difference(order))
     final = Kind.BINARY if len(order) == 2 else Kind.MULTICLASS
     if wanted in ("binary", "multiclass") and wanted != final.value:
         notes.append(f"the target has {len(order)} classes: {final.value}, not {wanted}")
@@ -211,7 +211,7 @@ def _column(
     text = _as_text(values)
     present = set(text.dropna())
     order = list(dict.fromkeys(map(str, categories or [])))
-    order += [value for value in _natural_order(present) if value not in set(order)]
+    order += _natural_order(present.difference(order))
     canonical = pd.Series(pd.Categorical(text, categories=order), name=column_name)
     return Column(column_name, kind, tuple(order), missing), canonical
 

@@ -27,7 +27,7 @@ class _Fitness(base.Fitness):
     weights = (1.0,)
 
 
-class _Individual(list):  # type: ignore[type-arg]
+class _Individual(list):
     """A row as DEAP wants it: a list with a fitness."""
 
     def __init__(self, genes: list[float]) -> None:

@@ -175,7 +175,9 @@ def build(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator:
     for key in spec.params:
         if key not in known:
             raise ModelError(f"{spec.path} has no parameter {key!r}", nearest(key, known))
-    defaults: dict[str, Any] = {"random_state": seed % 2**31, "n_jobs": 1}
+    defaults: dict[str, Any] = {"random_state": seed % 2**31}
+    if not module_name.startswith("sklearn."):  # scikit-learn is single-threaded by itself
+        defaults["n_jobs"] = 1
     estimator.set_params(**{k: v for k, v in defaults.items() if k in known})
     estimator.set_params(**spec.params)
     wrong = is_regressor if kind.is_classification else is_classifier

@@ -1,0 +1,42 @@
+# hardsynth: `make` lists what can be made.
+VENV   ?= .venv
+PYTHON ?= python3
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+DEMO   ?= demo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
+
+$(READY): pyproject.toml resources/pip-constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c resources/pip-constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## a hard suite from bundled data, scored, and run by AMLB where it can be had
+	$(BIN)/hardsynth generate bundled -o $(DEMO)/suite --folds 2
+	$(BIN)/hardsynth verify $(DEMO)/suite
+	$(BIN)/hardsynth score $(DEMO)/suite --out $(DEMO)/scores.csv
+	@$(BIN)/hardsynth run constantpredictor hardsynth_quick -u $(DEMO)/suite -r $(DEMO)/results; \
+	status=$$?; \
+	if [ $$status -eq 2 ]; then \
+	  echo "left out: the AutoML Benchmark could not be had here, see the line above"; \
+	else exit $$status; fi
+
+test: $(READY)  ## all tests; those that need AMLB or other data skip with their reason
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+lint: $(READY)  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)  ## bring the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

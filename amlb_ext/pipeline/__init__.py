@@ -1,0 +1,14 @@
+"""``hardsynth generate``: the only wing that knows the order of the stages.
+
+Sources give tasks, each task its folds; every fold is hardened and written by one job, in
+whatever order jobs finish; last the definitions and the manifest. A fold that stands finished
+under the same key is not computed again, so a killed run continues.
+
+``request`` what is asked for and what must hold first · ``generate`` the order of the stages ·
+``folds`` all folds, on several processes · ``integrations`` what AMLB can run beside the tasks.
+"""
+
+from amlb_ext.pipeline.generate import generate_suite
+from amlb_ext.pipeline.request import Report, Request
+
+__all__ = ["Report", "Request", "generate_suite"]

@@ -1,0 +1,169 @@
+"""The order of the stages: sources, folds, definitions and manifest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tqdm import tqdm
+
+from amlb_ext import __version__
+from amlb_ext.core.assets import asset
+from amlb_ext.core.errors import DataError, HardsynthError, SourceError
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.given import is_file
+from amlb_ext.hardening.split import split_task
+from amlb_ext.pipeline.folds import harden_all, withdraw
+from amlb_ext.pipeline.integrations import integrations
+from amlb_ext.pipeline.request import (
+    Report,
+    Request,
+    check_output,
+    check_settings,
+    command_text,
+    result_settings,
+)
+from amlb_ext.sources import open_specs
+from amlb_ext.suite import Coding, FoldRecord, Layout, SuiteTask, finish, safe_names
+
+
+def generate_suite(request: Request) -> Report:
+    """Generate a suite, or continue one.
+
+    Raises
+    ------
+    HardsynthError
+        Bad input; nothing was written and nothing that was there is lost.
+    """
+    layout = Layout(request.out.absolute())
+    settings = result_settings(request.config)
+    check_output(layout, settings, request.force)
+    check_settings(request.config)
+    report = Report(out=str(request.out))
+    tasks, source_names = load_tasks(request, report)
+    if request.dry_run:
+        report.tasks = [_planned(task) for task in tasks]
+        return report
+    records, summaries = harden_all(layout, tasks, request, report)
+    made = [task for task in tasks if records.get(task.name)]
+    if not made:
+        withdraw(layout)
+        return report
+    _finish(layout, made, source_names, records, request, settings, report)
+    report.tasks = [_summary(task, summaries[task.name]) for task in made]
+    report.written = True
+    return report
+
+
+def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, str]]:
+    """Load all tasks with their folds; a bad one among several is reported.
+
+    Returns
+    -------
+    tasks : list of Task
+        Under safe, unique names.
+    source_names : dict
+        The sources' own names by safe name.
+
+    Raises
+    ------
+    HardsynthError
+        A spec that no source knows, or no task that could be loaded.
+    """
+    refs = list(open_specs(request.sources, request.config.source))
+    tasks: list[Task] = []
+    first: HardsynthError | None = None
+    for ref in tqdm(refs, desc="sources", disable=request.quiet, leave=False):
+        try:
+            tasks.append(ref.load())
+        except (SourceError, DataError) as error:
+            first = first or error
+            report.failures.append({"task": ref.name, "reason": str(error)})
+    if not tasks:
+        raise first or SourceError("the sources hold no task", "name another source")
+    config = request.config
+    names = safe_names([task.name for task in tasks])
+    renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]
+    source_names = {name: task.name for task, name in zip(tasks, names, strict=True)}
+    return [split_task(task, config.split, config.seed) for task in renamed], source_names
+
+
+def _finish(
+    layout: Layout,
+    made: list[Task],
+    source_names: dict[str, str],
+    records: dict[str, dict[int, FoldRecord]],
+    request: Request,
+    settings: dict[str, Any],
+    report: Report,
+) -> None:
+    suite_tasks = [
+        SuiteTask(
+            name=task.name,
+            kind=task.kind,
+            target=task.target_name,
+            coding=Coding.of(task),
+            origin=task.origin,
+            content_hash=task.content_hash,
+            notes=task.notes,
+            folds=tuple(records[task.name][k] for k in sorted(records[task.name])),
+            source_name=source_names[task.name],
+        )
+        for task in made
+    ]
+    if is_file(request.config.baseline):
+        report.notes.append(
+            "F is a file: AMLB cannot fit it, so frameworks.yaml offers the candidate only"
+        )
+    for task in made:
+        report.notes += [f"{task.name}: {note}" for note in task.notes]
+    finish(
+        layout,
+        name=request.config.name,
+        config=settings,
+        seed=request.config.seed,
+        tasks=suite_tasks,
+        failures=report.failures,
+        version=__version__,
+        integrations=integrations(request.config),
+        command=command_text(request.sources),
+        constraints=asset("resources", "constraints.yaml").read_text(encoding="utf-8"),
+    )
+
+
+def _planned(task: Task) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "kind": task.kind.value,
+        "rows": len(task),
+        "folds": len(task.folds),
+        "folds_with_failures": "?",
+        "bad": None,
+        "augmented": None,
+        "synthetic": None,
+        "score_name": "-",
+        "score": {},
+    }
+
+
+def _summary(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add up counts over folds and average F's scores."""
+    names = {name for summary in summaries for name in summary["score"]}
+    scores = {}
+    for name in sorted(names):
+        values = [s["score"][name] for s in summaries if name in s["score"]]
+        scores[name] = sum(values) / len(values)
+    return {
+        "task": task.name,
+        "kind": task.kind.value,
+        "rows": len(task),
+        "folds": len(summaries),
+        "folds_with_failures": sum(bool(s["bad"]) for s in summaries),
+        "bad": sum(s["bad"] for s in summaries),
+        "augmented": sum(s["augmented"] for s in summaries),
+        "synthetic": sum(s["synthetic"] for s in summaries),
+        "score_name": "acc" if task.kind.is_classification else "rmse",
+        "score": scores,
+        "alpha": sorted({round(s["alpha"], 6) for s in summaries}),
+        "rule": summaries[0]["rule"],
+        "notes": sorted({note for s in summaries for note in s["notes"]}),
+    }

@@ -1,0 +1,55 @@
+"""What the suite offers AMLB beside its tasks: F, its re-seeded null, a candidate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.errors import ModelError
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.given import is_file
+from amlb_ext.hardening.models import resolve_model
+
+#: How far the null's seed stands from F's.
+NULL_OFFSET = 1000
+#: Part of the training rows that the null is fitted on.
+NULL_SHARE = 0.8
+
+
+def integrations(config: GenerateConfig) -> dict[str, Any]:
+    """Return ``frameworks.yaml``: F itself, its re-seeded null, and a candidate to begin with."""
+    entry = {"module": "extensions.HardsynthSklearn", "version": "stable"}
+    candidate = {
+        "classifier": "sklearn.ensemble.HistGradientBoostingClassifier",
+        "regressor": "sklearn.ensemble.HistGradientBoostingRegressor",
+        "encoding": "ordinal",
+    }
+    frameworks: dict[str, Any] = {}
+    if not is_file(config.baseline):
+        params = refitted_as(config)
+        null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
+        frameworks["HardsynthBaseline"] = entry | {
+            "description": "the baseline F of this suite",
+            "params": params,
+        }
+        frameworks["HardsynthNull"] = entry | {
+            "description": "F again, other seed, another part of the training rows: the null",
+            "params": null,
+        }
+    frameworks["HardsynthCandidate"] = entry | {
+        "description": "a candidate to compare with: histogram gradient boosting",
+        "params": candidate,
+    }
+    return frameworks
+
+
+def refitted_as(config: GenerateConfig) -> dict[str, Any]:
+    """Return AMLB parameters of F for each family of tasks that it serves."""
+    params: dict[str, Any] = {}
+    for kind, name in ((Kind.BINARY, "classifier"), (Kind.REGRESSION, "regressor")):
+        try:
+            spec = resolve_model(config.baseline, kind)
+        except ModelError:
+            continue
+        params |= {name: spec.path, f"{name}_params": spec.params, "encoding": spec.encoding}
+    return params

@@ -1,0 +1,157 @@
+"""What the user asks for, what comes back, and what must hold before any work begins."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.atomic import sha256_file
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.given import is_file
+from amlb_ext.hardening.models import resolve_model
+from amlb_ext.pipeline.integrations import refitted_as
+from amlb_ext.suite import Layout, safe_names
+from amlb_ext.synthesizers import make_synthesizer
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for.
+
+    Attributes
+    ----------
+    sources : tuple of str
+    config : GenerateConfig
+    out : Path
+        The suite's folder.
+    workers : int
+        Processes; 0 for every core.
+    force : bool
+        Replace a suite made with other settings.
+    dry_run : bool
+        Load the sources, write nothing.
+    quiet : bool
+        No progress bars.
+    """
+
+    sources: tuple[str, ...]
+    config: GenerateConfig
+    out: Path
+    workers: int = 0
+    force: bool = False
+    dry_run: bool = False
+    quiet: bool = False
+
+
+@dataclass
+class Report:
+    """What was made; the command prints it.
+
+    Attributes
+    ----------
+    out : str
+    written : bool
+        Whether a finished suite stands in ``out``.
+    tasks : list of dict
+        Per task: kind, rows, folds, counts, F's scores.
+    failures : list of dict
+        Per task that was left out: its name and why.
+    notes : list of str
+    """
+
+    out: str
+    written: bool = False
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def result_settings(config: GenerateConfig) -> dict[str, Any]:
+    """Return the settings that decide a result, as JSON values, free of local paths.
+
+    Sources are identified by their content, a model file by its sha256.
+    """
+    settings = json.loads(config.model_dump_json(exclude={"source"}))
+    if is_file(config.baseline) and Path(config.baseline.model).is_file():
+        path = Path(config.baseline.model)
+        settings["baseline"]["model"] = path.name
+        settings["baseline"]["sha256"] = sha256_file(path)
+    return dict(settings)
+
+
+def check_settings(config: GenerateConfig) -> None:
+    """Raise early for settings that no task could satisfy."""
+    if not config.composition:
+        raise ConfigError("the composition is empty", "--composition bad,synthetic")
+    if safe_names([config.name]) != [config.name]:
+        raise ConfigError(
+            f"{config.name!r} is no name AMLB can load",
+            f"use letters, digits, - and _, e.g. --name {safe_names([config.name])[0]}",
+        )
+    make_synthesizer(config.synthesizer)
+    if is_file(config.baseline):
+        if not Path(config.baseline.model).is_file():
+            raise ModelError(f"no file {config.baseline.model}", "check the path of --baseline")
+        return
+    if not refitted_as(config):
+        resolve_model(config.baseline, Kind.REGRESSION)  # raises what is wrong with it
+
+
+def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
+    """Raise when the output folder is not ours, or holds a suite of other settings.
+
+    Raises
+    ------
+    SuiteError
+    """
+    root = layout.root
+    if root.is_file():
+        raise SuiteError(f"{root} is a file", "choose a folder with -o")
+    if not root.exists() or not any(root.iterdir()):
+        return
+    if not layout.request.is_file():
+        raise SuiteError(
+            f"{root} is not empty and holds no suite of ours", "choose another folder with -o"
+        )
+    known = stored_settings(layout)
+    if known != settings and not force:
+        different = _difference(known or {}, settings)
+        raise SuiteError(
+            f"{root} holds a suite made with other settings ({different})",
+            "choose another folder with -o, or --force to replace it",
+        )
+
+
+def stored_settings(layout: Layout) -> Any:
+    """Return the settings of the suite that stands or grows there, or None."""
+    try:
+        return json.loads(layout.request.read_text(encoding="utf-8"))["settings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _difference(known: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> str:
+    for key in sorted({*known, *wanted}):
+        old, new = known.get(key), wanted.get(key)
+        if isinstance(old, dict) and isinstance(new, dict) and old != new:
+            return _difference(old, new, f"{prefix}{key}.")
+        if old != new:
+            return f"{prefix}{key}: {old!r} there, {new!r} now"
+    return "unreadable"
+
+
+def command_text(sources: tuple[str, ...]) -> str:
+    """Return the command that makes this suite, free of local folders.
+
+    Examples
+    --------
+    >>> command_text(("bundled/toy", "/home/me/my data.csv"))
+    "hardsynth generate bundled/toy 'my data.csv' -o DIR --config FILE"
+    """
+    words = [Path(source).name if Path(source).is_absolute() else source for source in sources]
+    return f"hardsynth generate {shlex.join(words)} -o DIR --config FILE"

@@ -1,0 +1,30 @@
+"""The runner wing: AMLB itself, always as a subprocess, and what it wrote.
+
+``checkout`` find AMLB or clone it (``ensure``, ``Checkout``) · ``environment`` the virtual
+environment that AMLB runs in · ``definition`` which jobs a benchmark definition asks for
+(``Job``) · ``run`` one run of AMLB (``run_benchmark``) · ``outcome`` whether it did all that
+was asked (``RunOutcome``, ``Problem``) · ``results`` scores and predictions, joined to
+provenance (``read_results``, ``read_predictions``, ``find_predictions``, ``join``) ·
+``commands`` commands with errors of one line, and a lock between processes · ``score`` the
+suite's own integrations scored without AMLB (``score_suite``).
+"""
+
+from amlb_ext.runner.checkout import Checkout, ensure
+from amlb_ext.runner.outcome import Problem, RunOutcome
+from amlb_ext.runner.results import find_predictions, join, read_predictions, read_results
+from amlb_ext.runner.run import run_benchmark
+from amlb_ext.runner.score import score_suite, summarise
+
+__all__ = [
+    "Checkout",
+    "Problem",
+    "RunOutcome",
+    "ensure",
+    "find_predictions",
+    "join",
+    "read_predictions",
+    "read_results",
+    "run_benchmark",
+    "score_suite",
+    "summarise",
+]

@@ -1,0 +1,95 @@
+"""Commands with errors of one line, and a lock between processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from amlb_ext.core.errors import RunError
+
+#: Takes a progress message.
+Say = Callable[[str], None]
+
+
+def command(arguments: Sequence[str], failing: str, remedy: str = "", timeout: float = 1800) -> str:
+    """Run a command; return its output, stripped.
+
+    Raises
+    ------
+    RunError
+        ``failing`` and the command's last line of complaint, without any credentials.
+    """
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "PIP_NO_INPUT": "1"}
+    for name in ("PYTHONPATH", "PYTHONHOME"):
+        environment.pop(name, None)
+    try:
+        done = subprocess.run(
+            list(arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment,
+            timeout=timeout,
+            check=False,
+        )
+    except FileNotFoundError:
+        missing = Path(arguments[0]).name
+        raise RunError(f"{failing}: {missing} is not installed", remedy) from None
+    except subprocess.TimeoutExpired:
+        raise RunError(f"{failing}: no end after {timeout:.0f} s", remedy) from None
+    except OSError as error:
+        raise RunError(f"{failing}: {error.strerror}", remedy) from None
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        told = [line for line in lines if line.lower().startswith(("error", "fatal"))]
+        last = (told or lines or [f"exit status {done.returncode}"])[-1]
+        raise RunError(f"{failing}: {without_secrets(last)}", remedy)
+    return done.stdout.strip()
+
+
+def without_secrets(text: str) -> str:
+    """Remove user names and passwords from the addresses in a text.
+
+    Examples
+    --------
+    >>> without_secrets("fatal: unable to access 'https://me:pass@host.org/x'")
+    "fatal: unable to access 'https://host.org/x'"
+    """
+    return re.sub(r"(://)[^/@\s]+@", r"\1", text)
+
+
+@contextlib.contextmanager
+def locked(path: Path, say: Say) -> Iterator[None]:
+    """Hold a lock file against other processes; it is freed even when its holder is killed."""
+    try:
+        import fcntl
+    except ImportError:
+        raise RunError(
+            "AMLB runs on Linux and macOS only", "on Windows use the Subsystem for Linux"
+        ) from None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = path.open("a")
+    except OSError as error:
+        raise RunError(
+            f"the cache {path.parent} cannot be written: {error.strerror}",
+            "set HARDSYNTH_CACHE to a folder of yours",
+        ) from None
+    with handle:
+        told = False
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if not told:
+                    say(f"waiting for another process that sets up AMLB ({path})")
+                    told = True
+                time.sleep(0.2)
+        yield

@@ -1,0 +1,151 @@
+"""What a run was asked for and what came of it.
+
+AMLB's exit status is 0 even when jobs failed: a job whose data cannot be loaded has no results
+row at all, a framework that fails has a row with an empty ``result``. So the rows are held
+against the jobs that the definition asks for, and AMLB's reasons are taken from its log.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from amlb_ext.runner.definition import Job
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A job without a score, and AMLB's reason."""
+
+    task: str
+    fold: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.task}, fold {self.fold}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """What a run was asked for and what came of it.
+
+    Attributes
+    ----------
+    run_dir : Path
+        The run's folder: ``scores``, ``predictions``, ``logs.zip`` and our ``run.log``.
+    log : Path
+        All that AMLB said.
+    command : tuple of str
+    amlb_exit : int
+        AMLB's own exit status.
+    seconds : float
+    expected : tuple of Job
+        The jobs of the definition; empty for an OpenML suite or task, which only AMLB knows.
+    rows : DataFrame
+        The results, see :func:`amlb_ext.runner.results.read_results`; may be empty.
+    missing : tuple of Problem
+        Jobs without a results row.
+    failed : tuple of Problem
+        Jobs with a row but without a result.
+    """
+
+    run_dir: Path
+    log: Path
+    command: tuple[str, ...]
+    amlb_exit: int
+    seconds: float
+    expected: tuple[Job, ...]
+    rows: pd.DataFrame
+    missing: tuple[Problem, ...]
+    failed: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every job has a score."""
+        return self.amlb_exit == 0 and not self.missing and not self.failed and len(self.rows) > 0
+
+    @property
+    def exit_status(self) -> int:
+        """0 when every job has a score, else 1."""
+        return 0 if self.ok else 1
+
+    def summary(self) -> str:
+        """Return a few lines for a person: counts, then each reason with its jobs."""
+        scored = int(self.rows["result"].notna().sum()) if len(self.rows) else 0
+        total = len(self.expected) or len(self.rows) + len(self.missing)
+        lines = [f"{scored} of {total} jobs scored in {self.seconds:.0f} s: {self.run_dir}"]
+        grouped: dict[str, list[Problem]] = {}
+        for problem in (*self.missing, *self.failed):
+            grouped.setdefault(problem.reason, []).append(problem)
+        for reason, problems in grouped.items():
+            jobs = ", ".join(f"{p.task}/{p.fold}" for p in problems[:5])
+            more = f" and {len(problems) - 5} more" if len(problems) > 5 else ""
+            lines.append(f"no score for {jobs}{more}: {reason}")
+        if not self.ok and not grouped:
+            lines.append(f"AMLB ended with status {self.amlb_exit}, see {self.log}")
+        return "\n".join(lines)
+
+
+def check(
+    rows: pd.DataFrame, expected: Sequence[Job], log: str, amlb_exit: int = 0
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return the jobs without a row and the jobs without a result, each with its reason.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`amlb_ext.runner.results.read_results` gives it, or empty.
+    expected : sequence of Job
+        When empty, the jobs that the log says failed are the missing ones.
+    log : str
+        What AMLB said.
+    amlb_exit : int
+        Its exit status.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"task": ["a"], "fold": [0], "result": [None], "info": ["too slow"]})
+    >>> log = "Job `local.b.c.a.1.F` failed with error: no such file"
+    >>> missing, failed = check(rows, [Job("a", 0), Job("a", 1)], log)
+    >>> str(missing[0]), str(failed[0])
+    ('a, fold 1: no such file', 'a, fold 0: too slow')
+    """
+    told, general = _reasons(log, amlb_exit)
+    scored: dict[Job, str | None] = {}
+    for row in rows.to_dict("records"):
+        job = Job(str(row["task"]), int(row["fold"]))
+        if pd.notna(row["result"]):
+            scored[job] = None
+        elif job not in scored:
+            info = str(row.get("info") or "")
+            scored[job] = info or told.get(job) or "AMLB gives no reason"
+    wanted = list(expected) or [*scored, *(job for job in told if job not in scored)]
+    missing = [
+        Problem(job.task, job.fold, told.get(job) or general or "AMLB gives no reason")
+        for job in wanted
+        if job not in scored
+    ]
+    failed = [Problem(j.task, j.fold, why) for j, why in scored.items() if why is not None]
+    return tuple(missing), tuple(failed)
+
+
+_FAILED = re.compile(r"Job `[^`]*\.([\w-]+)\.(\d+)\.[^.`]+` failed with error: ?([^\n]*)")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _reasons(log: str, amlb_exit: int) -> tuple[dict[Job, str], str]:
+    """Return AMLB's reason per job, and the one that ended the whole run."""
+    log = _COLOUR.sub("", log)
+    told = {Job(task, int(fold)): why.strip() for task, fold, why in _FAILED.findall(log)}
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    after = [b for a, b in itertools.pairwise(lines) if a == "ERROR:"]
+    general = after[-1] if after else ""
+    if amlb_exit and not general:
+        ended = f"AMLB ended with status {amlb_exit}"
+        general = f"{ended}: {lines[-1]}" if lines else ended
+    return told, general

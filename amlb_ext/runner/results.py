@@ -1,0 +1,236 @@
+"""What AMLB wrote: scores and predictions, and predictions joined to where their rows come from.
+
+Layout, from ``amlb/results.py`` and ``amlb/resources.py`` of AMLB v2.1.7::
+
+    OUT/results.csv                            all runs, appended
+    OUT/<run>/scores/results.csv               one run
+    OUT/<run>/predictions/<task>/<fold>/predictions.csv, metadata.json
+
+``predictions.csv`` has no row id: row i is row i of the test file. :func:`join` therefore goes
+by position and demands that ``truth`` agrees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import RunError
+
+_TEXT = {
+    *("id", "task", "framework", "constraint", "type", "metric", "mode", "version", "params"),
+    *("app_version", "utc", "info", "run"),
+}
+_SCORES = Path("scores") / "results.csv"
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """One fold's predictions.
+
+    Attributes
+    ----------
+    run_dir : Path
+        The run's folder below AMLB's output directory.
+    framework, task : str
+    fold : int
+    path : Path
+    """
+
+    run_dir: Path
+    framework: str
+    task: str
+    fold: int
+    path: Path
+
+
+def read_results(*outdirs: Path | str) -> pd.DataFrame:
+    """Read the scores of AMLB's output folders, or of single runs in them.
+
+    Parameters
+    ----------
+    *outdirs : path
+        Output folders (``-o``) or run folders. Every run below is read; the appended
+        ``results.csv`` only where no run's own scores are left.
+
+    Returns
+    -------
+    DataFrame
+        One line per job, as in ``results.csv`` (numbers as float, ``fold`` as int, the rest as
+        text), with ``run``, the run's folder. A job that AMLB could not load has no line.
+
+    Raises
+    ------
+    RunError
+        No folder, or no scores in it.
+    """
+    frames = []
+    for outdir in map(Path, outdirs):
+        files = [path / _SCORES for path in _run_dirs(outdir) if (path / _SCORES).is_file()]
+        if files:
+            frames += [_read_scores(path, str(path.parents[1])) for path in files]
+        elif (outdir / "results.csv").is_file():
+            frames.append(_read_scores(outdir / "results.csv", str(outdir)))
+        else:
+            raise RunError(
+                f"{outdir} holds no AMLB results", "give the folder that AMLB wrote into (-o)"
+            )
+    if not frames:
+        raise RunError("no folder of results is given", "name AMLB's output folder")
+    return pd.concat(frames, ignore_index=True)
+
+
+def _run_dirs(outdir: Path) -> list[Path]:
+    if not outdir.is_dir():
+        raise RunError(f"there is no folder {outdir}", "give the folder that AMLB wrote into (-o)")
+    return [outdir, *sorted(path for path in outdir.iterdir() if path.is_dir())]
+
+
+def _read_scores(path: Path, run: str) -> pd.DataFrame:
+    frame = _read_text(path)
+    for name in ("task", "fold", "framework", "result"):
+        if name not in frame.columns:
+            raise RunError(f"{path} is no results file of AMLB, it has no column {name!r}")
+    for name in frame.columns:
+        if name == "fold":
+            frame[name] = pd.to_numeric(frame[name]).astype("int64")
+        elif name not in _TEXT:
+            frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    frame["run"] = run
+    return frame
+
+
+def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
+    """Yield all predictions below an output folder or a run's folder, in order of path."""
+    for run_dir in _run_dirs(Path(outdir)):
+        for path in sorted(run_dir.glob("predictions/*/*/predictions.csv")):
+            fold = path.parent.name
+            if fold.isdecimal():
+                task = path.parents[1].name
+                yield PredictionFile(run_dir, _framework(path, run_dir), task, int(fold), path)
+
+
+def _framework(path: Path, run_dir: Path) -> str:
+    try:
+        metadata = json.loads((path.parent / "metadata.json").read_text(encoding="utf-8"))
+        return str(metadata["framework"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return run_dir.name.split(".")[0]  # lower-cased, but better than nothing
+
+
+def read_predictions(run_dir: Path | str, task: str, fold: int) -> pd.DataFrame:
+    """Read one fold's predictions.
+
+    Returns
+    -------
+    DataFrame
+        Row i belongs to row i of the test file. Classes: one float column per label in the
+        order of their text, then ``predictions`` and ``truth`` as text. Regression: the last
+        two alone, as float.
+
+    Raises
+    ------
+    RunError
+        No such file, or one of another shape.
+    """
+    path = Path(run_dir) / "predictions" / task / str(fold) / "predictions.csv"
+    if not path.is_file():
+        raise RunError(
+            f"{run_dir} holds no predictions of fold {fold} of {task}",
+            "run that fold again; its log says why it has none",
+        )
+    frame = _read_text(path)
+    for name in ("predictions", "truth"):
+        if name not in frame.columns:
+            raise RunError(f"{path} has no column {name!r}", "run that fold again")
+    is_text = {"predictions", "truth"} if len(frame.columns) > 2 else set()
+    if "repeated_item_id" in frame.columns:  # time series: quantiles, not classes
+        is_text = set()
+    for name in frame.columns:
+        if name not in is_text:
+            frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    return frame
+
+
+def _read_text(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot read {path}: {error}", "run that fold again") from None
+
+
+def join(
+    predictions: pd.DataFrame, provenance: pd.DataFrame, truth: Sequence[object] | pd.Series
+) -> pd.DataFrame:
+    """Put predictions beside the provenance of their rows.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        As :func:`read_predictions` gives it.
+    provenance : DataFrame
+        One line per line of the test file.
+    truth : sequence
+        The target column of the test file. Labels may differ in case and surrounding space
+        (AMLB's encoded frameworks write them so), numbers by a relative 1e-6 (float32).
+
+    Returns
+    -------
+    DataFrame
+        The columns of ``provenance``, then those of ``predictions``.
+
+    Raises
+    ------
+    RunError
+        Other lengths, a name in both, or a row whose truth differs; the first is named.
+
+    Examples
+    --------
+    >>> predictions = pd.DataFrame({"predictions": [1.0, 2.5], "truth": [1.0, 2.0]})
+    >>> provenance = pd.DataFrame({"origin": ["bad", "synthetic"]})
+    >>> join(predictions, provenance, [1.0, 2.0])["origin"].tolist()
+    ['bad', 'synthetic']
+    >>> join(predictions, provenance, [1.0, 3.0])
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.RunError: row 1 of the predictions is not row 1 of the test file: its \
+truth is 2.0, the test file has 3.0 (these results belong to another suite; run it again)
+    """
+    remedy = "these results belong to another suite; run it again"
+    counts = {
+        "predictions": len(predictions),
+        "rows in the test file": len(truth),
+        "rows of provenance": len(provenance),
+    }
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"{count} {what}" for what, count in counts.items())
+        raise RunError(f"rows cannot be joined: {told}", remedy)
+    doubled = sorted(set(predictions.columns) & set(provenance.columns))
+    if doubled:
+        raise RunError(f"both tables have a column {doubled[0]!r}", "rename it in the provenance")
+    came, wanted = predictions["truth"], pd.Series(list(truth), dtype=object)
+    differs = _differs(came, wanted)
+    if differs.any():
+        row = int(np.flatnonzero(differs)[0])
+        raise RunError(
+            f"row {row} of the predictions is not row {row} of the test file: its truth is "
+            f"{came.iloc[row]}, the test file has {wanted.iloc[row]}",
+            remedy,
+        )
+    tables = [provenance.reset_index(drop=True), predictions.reset_index(drop=True)]
+    return pd.concat(tables, axis=1)
+
+
+def _differs(came: pd.Series, wanted: pd.Series) -> np.ndarray:
+    if pd.api.types.is_float_dtype(came):
+        a = came.to_numpy(dtype=float)
+        b = pd.to_numeric(wanted, errors="coerce").to_numpy(dtype=float)
+        scale = float(np.nanmax(np.abs(b), initial=0.0)) if len(b) else 0.0
+        return ~np.isclose(a, b, rtol=1e-6, atol=1e-9 * scale, equal_nan=False)
+    pair = [column.astype(str).str.strip().str.lower().to_numpy() for column in (came, wanted)]
+    return np.asarray(pair[0] != pair[1])

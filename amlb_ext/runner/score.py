@@ -1,0 +1,165 @@
+"""F, its re-seeded null and a candidate on a suite's files, without AMLB.
+
+The integrations of ``frameworks.yaml`` are fitted here on the training files and scored on the
+test files that AMLB would give them, so that a suite can be read before AMLB is installed. Only
+code of this installation runs; what a suite carries under ``extensions/`` does not.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from sklearn.metrics import log_loss
+from tqdm import tqdm
+
+from amlb_ext.core.assets import asset
+from amlb_ext.core.errors import RunError
+from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.task import Kind
+from amlb_ext.suite import AmlbTask, Suite
+
+MODULE = "extensions.HardsynthSklearn"
+
+
+def score_suite(directory: Path, workers: int = 0, quiet: bool = True) -> pd.DataFrame:
+    """Score every integration of a suite on each of its AMLB tasks.
+
+    Parameters
+    ----------
+    directory : Path
+    workers : int
+        Processes, one task each; 0 for every core.
+    quiet : bool
+        No progress bar.
+
+    Returns
+    -------
+    DataFrame
+        One row per AMLB task, fold and framework: ``task``, ``part`` (the AMLB task's suffix),
+        ``fold`` (the source's number), ``framework``, ``metric`` (``rmse`` in the target's own
+        unit, or ``logloss`` in nats), ``loss`` (lower is better), ``rows``.
+
+    Raises
+    ------
+    SuiteError
+        No finished suite.
+    RunError
+        A model that cannot be built.
+    """
+    tasks = list(Suite.load(directory).tasks)
+    jobs = [(str(directory), task) for task in tasks]
+    done: dict[int, list[dict[str, Any]]] = {}
+    workers = min(workers or available_cores(), len(jobs))
+    with tqdm(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
+        for index, rows in run_jobs(_score_task, jobs, workers):
+            done[index] = rows
+            bar.update()
+    return pd.DataFrame([row for index in sorted(done) for row in done[index]])
+
+
+def _score_task(directory: str, task: str) -> list[dict[str, Any]]:
+    suite = Suite.load(directory)
+    text = suite.layout.frameworks.read_text(encoding="utf-8")
+    frameworks = {
+        name: entry.get("params") or {}
+        for name, entry in (yaml.safe_load(text) or {}).items()
+        if entry.get("module") == MODULE
+    }
+    return list(_rows(suite, task, frameworks, _pipeline()))
+
+
+def _pipeline() -> ModuleType:
+    path = asset("frameworks", "HardsynthSklearn", "pipeline.py")
+    name = "amlb_ext_integration_pipeline"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise RunError(f"cannot load {path}", "install hardsynth again")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+def _rows(
+    suite: Suite, source: str, frameworks: dict[str, Any], pipeline: ModuleType
+) -> Iterator[dict[str, Any]]:
+    fitted: dict[tuple[str, str], Any] = {}
+    ordered = [task for task in suite.amlb_tasks.values() if task.task == source]
+    for task in ordered:
+        coding = suite.coding(task.name)
+        for index, fold in enumerate(task.folds):
+            train, test = suite.pair(task.name, index)
+            features, target = coding.decode(coding.read_csv(test))
+            for name, params in frameworks.items():
+                key = (name, task.train[index])
+                if key not in fitted:
+                    fitted[key] = _fit(pipeline, params, suite, task, train)
+                if fitted[key] is None:  # the model does not serve this kind of task
+                    continue
+                metric, loss = _loss(fitted[key], features, target)
+                yield {
+                    "task": task.task,
+                    "part": task.suffix,
+                    "fold": fold,
+                    "framework": name,
+                    "metric": metric,
+                    "loss": loss,
+                    "rows": len(target),
+                }
+
+
+def _fit(
+    pipeline: ModuleType, params: dict[str, Any], suite: Suite, task: AmlbTask, train: Path
+) -> Any:
+    kind = "regressor" if task.type is Kind.REGRESSION else "classifier"
+    if not params.get(kind):
+        return None
+    coding = suite.coding(task.name)
+    features, target = coding.decode(coding.read_csv(train))
+    classes = task.type is not Kind.REGRESSION
+    try:
+        settings = pipeline.Settings.from_params(params)
+        model = pipeline.Model(settings, classes=classes, seed=suite.manifest.seed, cores=1)
+        return model.fit(features, target)
+    except ValueError as error:
+        raise RunError(f"{params[kind]} cannot be fitted on {task.name}: {error}") from error
+
+
+def _loss(model: Any, features: pd.DataFrame, target: pd.Series) -> tuple[str, float]:
+    predictions, probabilities = model.predict(features)
+    if probabilities is None:
+        error = predictions - target.to_numpy(dtype=float)
+        return "rmse", float(np.sqrt(np.mean(error**2)))
+    clipped = np.clip(probabilities, 1e-15, None)
+    clipped /= clipped.sum(axis=1, keepdims=True)
+    return "logloss", float(log_loss(target.astype(str), clipped, labels=model.labels_))
+
+
+def summarise(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return mean losses over folds: one row per task and part, one column per framework.
+
+    Examples
+    --------
+    >>> rows = [("t", "full", k, "F", "rmse", float(k), 5) for k in (1, 3)]
+    >>> names = ["task", "part", "fold", "framework", "metric", "loss", "rows"]
+    >>> summarise(pd.DataFrame(rows, columns=names))
+      task  part metric  rows    F
+    0    t  full   rmse    10  2.0
+    """
+    index = ["task", "part", "metric"]
+    first = scores["framework"].iloc[0]
+    rows = scores[scores["framework"] == first].groupby(index, sort=False)["rows"].sum()
+    means = scores.pivot_table(
+        index=index, columns="framework", values="loss", aggfunc="mean", sort=False
+    )
+    table = rows.to_frame().join(means).reset_index()
+    return table

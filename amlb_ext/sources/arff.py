@@ -1,0 +1,120 @@
+"""ARFF to table, dense and sparse, through liac-arff.
+
+Used for files on disk and for OpenML's data alike. The OpenML client's own decoder is not:
+it narrows numbers to ``uint8`` (250 + 10 gives 4), turns True/False categories into booleans,
+refuses DATE attributes, and fails on sparse files with nominal columns on pandas 3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from amlb_ext.core.errors import SourceError
+from amlb_ext.core.task import ColumnType
+from amlb_ext.sources.table import Table
+
+_DATE = re.compile(
+    r"""^(\s*@attribute\s+(?:"(?:\\.|[^"])*"|'(?:\\.|[^'])*'|\S+)\s+)date(?:\s+.*)?$""",
+    re.IGNORECASE,
+)
+_ATTRIBUTE = re.compile(r"^\s*@attribute\b", re.IGNORECASE)
+_DATA = re.compile(r"^\s*@data\b", re.IGNORECASE)
+
+
+def read_arff(path: Path) -> Table:
+    """Read an ARFF file.
+
+    Nominal attributes become categorical columns with the declared categories in their order,
+    ``{True, False}`` boolean, STRING text, DATE date (kept as written); ``?`` is missing, and
+    what a sparse row leaves out is 0 or the first category.
+
+    Parameters
+    ----------
+    path : Path
+        A UTF-8 file.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    SourceError
+        When the file cannot be read, is not UTF-8, or breaks the format; with the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.arff"
+    ...     _ = path.write_text("@relation r\\n@attribute x {b,a}\\n@data\\na\\n?\\n")
+    ...     read_arff(path).categories
+    {'x': ('b', 'a')}
+    """
+    import arff
+
+    dates: set[int] = set()
+    try:
+        with path.open(encoding="utf-8-sig") as handle:
+            decoded = arff.load(_without_dates(handle, dates))
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error) from None
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
+    except (arff.ArffException, ValueError, IndexError) as error:
+        raise SourceError(
+            f"{path.name} is no valid ARFF file: {error}", "mend that line, or save it as .csv"
+        ) from None
+    return _to_table(path.name, decoded, dates)
+
+
+def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
+    """Return the error for a text file in another encoding."""
+    return SourceError(
+        f"{path.name} is not UTF-8 (byte {error.start} cannot be decoded)",
+        f"convert it: iconv -f latin1 -t utf-8 {path.name} > utf8{path.suffix}",
+    )
+
+
+def _without_dates(lines: Iterable[str], dates: set[int]) -> Iterator[str]:
+    """Yield the lines with DATE attributes as STRING; their positions go into ``dates``."""
+    position, header = 0, True
+    for line in lines:
+        if header and _DATA.match(line):
+            header = False
+        elif header and _ATTRIBUTE.match(line):
+            match = _DATE.match(line.rstrip())
+            if match:
+                dates.add(position)
+                line = match.group(1) + "STRING"
+            position += 1
+        yield line
+
+
+def _to_table(file_name: str, decoded: dict[str, Any], dates: set[int]) -> Table:
+    types: dict[str, ColumnType] = {}
+    categories: dict[str, tuple[str, ...]] = {}
+    names = [str(name) for name, _ in decoded["attributes"]]
+    if not names:
+        raise SourceError(f"{file_name} declares no attribute", "give a file with a header")
+    columns = {}
+    rows = decoded["data"]
+    for position, (name, (_, declared)) in enumerate(
+        zip(names, decoded["attributes"], strict=True)
+    ):
+        values = pd.Series([row[position] for row in rows], dtype=object)
+        if isinstance(declared, list):
+            known = tuple(dict.fromkeys(str(value) for value in declared if value is not None))
+            types[name] = "boolean" if set(known) == {"True", "False"} else "categorical"
+            categories[name] = known
+        elif str(declared).upper() == "STRING":
+            types[name] = "date" if position in dates else "text"
+        else:
+            values = values.astype("float64")
+        columns[name] = values
+    return Table(file_name, pd.DataFrame(columns), types, categories)

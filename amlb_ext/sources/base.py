@@ -1,0 +1,94 @@
+"""The contract of a source: from a spec string to references, from a reference to a task."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.task import Task
+
+
+@dataclass(frozen=True)
+class TaskRef:
+    """A task that is known but not yet read.
+
+    Attributes
+    ----------
+    name : str
+        What to call it until it is loaded; the loaded task's own name decides.
+    spec : str
+        The spec that leads to this task alone, e.g. ``openml/t/31``.
+    load : callable
+        Reads the task; raises :class:`~amlb_ext.core.errors.HardsynthError` when it cannot.
+
+    Examples
+    --------
+    >>> from amlb_ext.sources import open_specs
+    >>> ref = next(open_specs(["bundled/diabetes"]))
+    >>> ref.name, ref.spec, len(ref.load())
+    ('diabetes', 'bundled/diabetes', 442)
+    """
+
+    name: str
+    spec: str
+    load: Callable[[], Task]
+
+
+class Source(ABC):
+    """One kind of source; a subclass is stateless and stands once in the registry.
+
+    Attributes
+    ----------
+    name : str
+        Short name, for messages and tests.
+    forms : str
+        The specs it accepts, as shown to a user who typed another.
+    """
+
+    name: str
+    forms: str
+
+    @abstractmethod
+    def accepts(self, spec: str, options: SourceConfig) -> bool:
+        """Whether this source should read ``spec``; cheap, and it never raises."""
+
+    @abstractmethod
+    def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
+        """Yield the tasks of ``spec`` without reading any data.
+
+        Raises
+        ------
+        SourceError
+            When the spec as a whole cannot be understood; what is wrong with one task only is
+            raised by that task's ``load``.
+        """
+
+    def suggestions(self, options: SourceConfig) -> list[str]:
+        """Return specs that certainly exist, to be named when a spec is unknown."""
+        return []
+
+
+def cache_folder(options: SourceConfig, *parts: str) -> Path:
+    """Return a folder below ``options.cache_dir``; it is not created.
+
+    Parameters
+    ----------
+    options : SourceConfig
+        Without ``cache_dir`` the user's cache is used (``XDG_CACHE_HOME`` or ``~/.cache``).
+    *parts : str
+        Path below it.
+
+    Examples
+    --------
+    >>> cache_folder(SourceConfig(cache_dir="kept"), "archives").as_posix()
+    'kept/archives'
+    """
+    if options.cache_dir:
+        root = Path(options.cache_dir).expanduser()
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hardsynth"
+    return root.joinpath(*parts)

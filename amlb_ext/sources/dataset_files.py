@@ -1,0 +1,197 @@
+"""What a definition's ``dataset`` names: the files of each fold.
+
+A dataset may be
+
+* ``{train: ..., test: ...}``, each a path or a list of paths, one pair per fold;
+* ``[train_0, test_0, train_1, test_1, ...]``;
+* a path, or ``{path: ...}``: a folder or archive with ``{name}_train.csv`` and
+  ``{name}_test.csv``, or ``{name}_train_0.csv``, ``{name}_test_0.csv``, ...; or a single table,
+  which then has no folds.
+
+Every path may be an ``http(s)`` URL, hold ``{user}``, ``{input}`` or ``{root}``, and start with
+``~``. A relative path is looked for below the current folder, then beside the definition.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import SourceError
+from amlb_ext.sources import archive, remote
+from amlb_ext.sources.base import cache_folder
+from amlb_ext.sources.definition import substitute
+from amlb_ext.sources.reading import READERS
+
+_PART = re.compile(r"(?:(?P<root>.*)[_-])?(?P<part>train|test)(?:[_-](?P<fold>\d+))?")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What turns a path of a definition into a file.
+
+    Attributes
+    ----------
+    task : str
+        Name of the task, for messages and for the naming convention.
+    beside : Path
+        Folder of the definition.
+    known : dict of str to str
+        What ``{user}``, ``{input}`` and ``{root}`` stand for.
+    options : SourceConfig
+        ``cache_dir`` and ``retries`` are used.
+    """
+
+    task: str
+    beside: Path
+    known: dict[str, str]
+    options: SourceConfig
+
+    def resolve(self, text: Any) -> Path:
+        """Return the file or folder that ``text`` names, downloaded and unpacked."""
+        if not isinstance(text, str) or not text:
+            raise SourceError(f"{self.task}: {text!r} is no path", "write the path of a file")
+        full = substitute(text, self.known)
+        if remote.is_url(full):
+            folder = cache_folder(self.options, "downloads")
+            path = remote.download(full, folder, tries=self.options.retries)
+        else:
+            path = Path(full).expanduser()
+            if not path.exists() and not path.is_absolute():
+                path = self.beside / path
+            if not path.exists():
+                raise SourceError(
+                    f"{self.task}: no such file or folder: {full}",
+                    "check the path; {user}, {input} and {root} are set by --userdir, "
+                    "--inputdir and --amlb",
+                )
+        if path.is_file() and archive.is_archive(path.name):
+            return archive.unpack(path, cache_folder(self.options, "archives"))
+        return path
+
+    def file(self, text: Any) -> Path:
+        """As :meth:`resolve`, for what must be a single table."""
+        path = self.resolve(text)
+        if path.is_dir():
+            files = _tables(path)
+            if len(files) != 1:
+                raise SourceError(
+                    f"{self.task}: {text} holds {len(files)} tables where one is wanted",
+                    "give the folder or archive as 'path:', or one file",
+                )
+            return files[0]
+        return path
+
+
+def find_files(dataset: Any, place: Place) -> list[tuple[Path, Path]] | Path:
+    """Return the files of each fold, or the one file of a task without folds.
+
+    Parameters
+    ----------
+    dataset : dict, list or str
+        As in the definition.
+    place : Place
+
+    Returns
+    -------
+    list of (Path, Path), or Path
+        Training and test file of each fold.
+
+    Raises
+    ------
+    SourceError
+        A form that is none of the above, a missing file, unequal numbers of files, a folder
+        that does not follow the naming convention, an unsafe archive.
+    NetworkError
+        A remote file cannot be fetched.
+
+    Examples
+    --------
+    >>> place = Place("iris", Path(), {}, SourceConfig())
+    >>> find_files({"train": "a.csv"}, place)
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.SourceError: iris: the dataset has the keys ['train'] (it needs 'path', \
+or 'train' and 'test')
+    """
+    if isinstance(dataset, dict) and dataset.get("path") is not None:
+        dataset = dataset["path"]
+    if isinstance(dataset, dict):
+        if dataset.get("train") is None or dataset.get("test") is None:
+            raise SourceError(
+                f"{place.task}: the dataset has the keys {sorted(map(str, dataset))}",
+                "it needs 'path', or 'train' and 'test'",
+            )
+        train, test = (_listed(dataset[part]) for part in ("train", "test"))
+    elif isinstance(dataset, list):
+        train, test = dataset[::2], dataset[1::2]
+    else:
+        path = place.resolve(dataset)
+        return _folder_pairs(path, place.task) if path.is_dir() else path
+    if len(train) != len(test) or not train:
+        raise SourceError(
+            f"{place.task}: {len(train)} training files and {len(test)} test files",
+            "give one test file for each training file",
+        )
+    return [(place.file(a), place.file(b)) for a, b in zip(train, test, strict=True)]
+
+
+def _folder_pairs(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
+    """The pairs of a folder by AMLB's naming convention.
+
+    AMLB leaves derived copies in other formats beside a file, so the first format in the order
+    of the readers that has a pair is taken alone.
+    """
+    files = _tables(folder)
+    if len(files) == 1:
+        return files[0]
+    for ending in READERS:
+        found: dict[str, dict[tuple[str, int | None], Path]] = {}
+        for file in files:
+            match = _PART.fullmatch(file.stem)
+            if match and file.suffix.lower() == ending:
+                fold = None if match["fold"] is None else int(match["fold"])
+                found.setdefault(match["root"] or "", {})[match["part"], fold] = file
+        if not found:
+            continue
+        root = task if task in found else next(iter(found))
+        if len(found) > 1 and root != task:
+            raise SourceError(
+                f"{task}: the folder holds several data sets: {', '.join(sorted(found))}",
+                "name the task like one of them, or give 'train' and 'test'",
+            )
+        parts = found[root]
+        if ("train", None) in parts and ("test", None) in parts:
+            return [(parts["train", None], parts["test", None])]
+        pairs: list[tuple[Path, Path]] = []
+        while ("train", len(pairs)) in parts and ("test", len(pairs)) in parts:
+            fold = len(pairs)
+            pairs.append((parts["train", fold], parts["test", fold]))
+        numbers = {fold for _, fold in parts if fold is not None}
+        if numbers - set(range(len(pairs))):
+            raise SourceError(
+                f"{task}: fold {len(pairs)} lacks its training or its test file",
+                "number the folds from 0 without gaps, each with _train_N and _test_N",
+            )
+        if pairs:
+            return pairs
+    shown = ", ".join(file.name for file in files[:5]) or "no table"
+    raise SourceError(
+        f"{task}: no training and test files found among: {shown}",
+        f"name them {task}_train_0.csv, {task}_test_0.csv, {task}_train_1.csv, ...",
+    )
+
+
+def _tables(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in READERS and path.is_file() and not path.name.startswith(".")
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,222 @@
+"""How the OpenML client is held: its state, its cache folder, its errors.
+
+The client keeps its settings in module globals, installs a handler on the root logger, deletes
+cache folders when a load fails, leaves pickles that other versions cannot read, and writes the
+API key into exception texts. Nothing of that reaches the user.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import HardsynthError, NetworkError, SourceError
+
+#: Seconds until a server that does not answer counts as unreachable.
+CONNECT_TIMEOUT = 10.0
+_LOCK = threading.RLock()
+_HINTS = {
+    102: "set an API key in OpenML's configuration file",
+    103: "the API key in OpenML's configuration file is not known to this server",
+    107: "the server is overloaded, try again later",
+    111: "check the number",
+    112: "this data set is private, set an API key that may read it",
+    151: "check the number",
+    273: "the server has not processed this data set yet, try again later",
+}
+
+
+@contextmanager
+def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
+    """Hold the client with the options' settings, and give it back as it was.
+
+    Parameters
+    ----------
+    openml : module
+    options : SourceConfig
+        ``openml_server``, ``openml_cache``, ``retries``. The API key goes to the server it was
+        configured for and to no other.
+
+    Yields
+    ------
+    module
+        Its warnings and log lines are silent meanwhile; one thread at a time may hold it.
+    """
+    with _LOCK:
+        config, root = openml.config, logging.getLogger()
+        was = dict(config.get_config_as_dict())
+        quiet = logging.NullHandler()
+        # With no handler the client's logging.warning() would install one for good.
+        root.addHandler(quiet)
+        try:
+            if options.openml_server and options.openml_server.rstrip("/") != was["server"]:
+                config.server, config.apikey = options.openml_server.rstrip("/"), ""
+            if options.openml_cache:
+                config.set_root_cache_directory(Path(options.openml_cache).expanduser())
+            config.set_retry_policy("human", options.retries)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield openml
+        finally:
+            root.removeHandler(quiet)
+            config.server, config.apikey = was["server"], was["apikey"]
+            config.set_root_cache_directory(was["cachedir"])
+            config.retry_policy = was["retry_policy"]
+            config.connection_n_retries = was["connection_n_retries"]
+
+
+@contextmanager
+def explained(openml: ModuleType, spec: str) -> Iterator[None]:
+    """Turn whatever the client raises into one clear error without API keys."""
+    from requests.exceptions import RequestException
+
+    root = openml.config.get_config_as_dict()["cachedir"]
+    try:
+        yield
+    except HardsynthError:
+        raise
+    except (RequestException, ConnectionError) as error:
+        raise unreachable(openml, spec, error) from None
+    except openml.exceptions.OpenMLNotAuthorizedError:
+        raise SourceError(f"{spec}: the server wants an API key", _HINTS[102]) from None
+    except openml.exceptions.OpenMLServerException as error:
+        said = redact(str(error.message), openml.config.apikey).removesuffix(" - None")
+        raise SourceError(
+            f"{spec}: OpenML answers {said} (code {error.code})",
+            _HINTS.get(error.code or 0, "check the number and the server"),
+        ) from None
+    except Exception as error:
+        said = " ".join(redact(str(error), openml.config.apikey).split())[:300]
+        raise SourceError(
+            f"{spec} cannot be read: {type(error).__name__}: {said}",
+            f"if its files in {root} are damaged, delete them and try again",
+        ) from None
+
+
+def unreachable(openml: ModuleType, spec: str, error: Exception) -> NetworkError:
+    """Return the error for a server that does not answer."""
+    config = openml.config
+    why = "it does not answer in time" if "imeout" in type(error).__name__ else "no connection"
+    return NetworkError(
+        f"{spec} is not whole in the cache, and {redact(config.server, config.apikey)} cannot be "
+        f"reached: {why}",
+        "connect to the network, or use --openml-cache DIR with a cache that holds it",
+    )
+
+
+def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
+    """Raise soon when the server cannot be reached; the client itself has no timeout.
+
+    Raises
+    ------
+    NetworkError
+        No connection within :data:`CONNECT_TIMEOUT` seconds, ``options.retries`` times.
+    SourceError
+        The server's address is no URL.
+    """
+    import requests
+
+    server = openml.config.server
+    for attempt in range(1, options.retries + 1):
+        try:
+            requests.head(server, timeout=CONNECT_TIMEOUT).close()
+            return
+        except (requests.ConnectionError, requests.Timeout) as error:
+            if attempt == options.retries:
+                raise unreachable(openml, spec, error) from None
+            time.sleep(1.0)
+        except (requests.RequestException, ValueError):
+            raise SourceError(
+                f"{server!r} is no address of a server",
+                "give one like https://www.openml.org/api/v1/xml to --openml-server",
+            ) from None
+
+
+def redact(text: str, *keys: str) -> str:
+    """Return ``text`` without API keys.
+
+    Examples
+    --------
+    >>> redact("GET /task/1?api_key=abc123&x=1 failed for secret", "secret")
+    'GET /task/1?api_key=***&x=1 failed for ***'
+    """
+    for key in keys:
+        if key:
+            text = text.replace(key, "***")
+    pattern = r"""(api_?key(?:=|%3d|['"]?\s*:\s*['"]?))[^&\s'")]+"""
+    return re.sub(pattern, r"\1***", text, flags=re.IGNORECASE)
+
+
+def link(kept: Path, work: Path) -> None:
+    """Show the cached files of folder ``kept`` in folder ``work``, but for pickles.
+
+    Links, so that deleting ``work`` leaves ``kept`` alone; copies where links are forbidden.
+    """
+    if not kept.is_dir():
+        return
+    work.mkdir(parents=True, exist_ok=True)
+    for path in kept.iterdir():
+        place = work / path.name
+        if path.is_file() and not place.exists() and _is_data(path):
+            try:
+                place.symlink_to(path.resolve())
+            except OSError:
+                shutil.copyfile(path, place)
+
+
+def keep(work: Path, kept: Path) -> None:
+    """Copy new files from ``work`` to the cache ``kept``; a cache nobody may write stays as is."""
+    for path in sorted(work.rglob("*")):
+        place = kept / path.relative_to(work)
+        if path.is_symlink() or not path.is_file() or not _is_data(path) or place.exists():
+            continue
+        with suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            handle, part = tempfile.mkstemp(prefix=".part-", dir=place.parent)
+            os.close(handle)
+            try:
+                shutil.copyfile(path, part)
+                os.replace(part, place)
+            finally:
+                Path(part).unlink(missing_ok=True)
+
+
+def cached_data_id(path: Path) -> str:
+    """Return the data set's number in a cached ``task.xml``, or nothing."""
+    with suppress(OSError, UnicodeDecodeError):
+        match = re.search(r"<oml:data_set_id>\s*(\d+)", path.read_text(encoding="utf-8"))
+        if match:
+            return match[1]
+    return ""
+
+
+@contextmanager
+def environment(name: str, value: str | None) -> Iterator[None]:
+    """Set (or, with ``None``, leave) an environment variable for a while."""
+    if value is None:
+        yield
+        return
+    was = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if was is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = was
+
+
+def _is_data(path: Path) -> bool:
+    return path.suffix in (".xml", ".arff", ".pq")

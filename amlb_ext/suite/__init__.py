@@ -1,0 +1,48 @@
+"""The suite wing: a suite on disk, written, read and checked; it knows nothing of models.
+
+``layout`` where everything stands, and safe names · ``texts`` which texts survive AMLB ·
+``columns`` and ``coding`` a task's values in CSV and back · ``contract`` AMLB's loader rules
+replayed · ``records`` what a finished fold and task are · ``writer`` writes folds ·
+``definition`` AMLB's YAML files · ``finish`` completes a suite · ``manifest`` its list of
+contents · ``reader`` opens a finished suite · ``verify`` checks one.
+"""
+
+from amlb_ext.suite.coding import Coding
+from amlb_ext.suite.columns import ColumnCoding
+from amlb_ext.suite.contract import check_pair, fit_to_train, metrics_for
+from amlb_ext.suite.finish import finish
+from amlb_ext.suite.layout import MAIN_SUFFIXES, SUFFIXES, Layout, amlb_name, safe_names
+from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
+from amlb_ext.suite.reader import Suite
+from amlb_ext.suite.records import FoldRecord, PartRecord, SuiteTask
+from amlb_ext.suite.verify import WARNING, verify
+from amlb_ext.suite.writer import Part, Rows, begin, finished_fold, write_fold
+
+__all__ = [
+    "MAIN_SUFFIXES",
+    "SUFFIXES",
+    "WARNING",
+    "AmlbTask",
+    "Coding",
+    "ColumnCoding",
+    "FoldRecord",
+    "Layout",
+    "Manifest",
+    "Part",
+    "PartRecord",
+    "Rows",
+    "Suite",
+    "SuiteTask",
+    "TaskEntry",
+    "amlb_name",
+    "begin",
+    "check_pair",
+    "finish",
+    "finished_fold",
+    "fit_to_train",
+    "metrics_for",
+    "read_manifest",
+    "safe_names",
+    "verify",
+    "write_fold",
+]

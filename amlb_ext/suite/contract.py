@@ -1,0 +1,301 @@
+"""AMLB's loader rules replayed without AMLB: what a train/test pair must satisfy.
+
+AMLB reads the training file with pandas 1.5, makes text columns (and a class target)
+``category``, and reads the test file with the training file's types, by position (AMLB
+``datasets/file.py``, ``CsvDatasplit``); encoded frameworks then map normalised categories with
+encoders fitted on the training file (``data.py``, ``Feature``). Each rule below was tried on
+AMLB v2.1.7 itself; ``tests/suite/test_suite_amlb.py`` repeats that where AMLB can be had.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.tables import MAX_ABS
+from amlb_ext.core.task import Column, Kind
+from amlb_ext.suite.columns import form_of
+from amlb_ext.suite.texts import (
+    BAD_NAME,
+    NA_TEXTS,
+    is_boolean,
+    is_missing,
+    is_number,
+    labels_survive,
+    normalized,
+)
+
+Read = Literal["integer", "float", "boolean", "text"]
+
+
+def check_pair(train_csv: Path, test_csv: Path, target: str, type: str) -> list[str]:
+    """Return what AMLB, or a framework in it, would stumble over.
+
+    Parameters
+    ----------
+    train_csv, test_csv : Path
+    target : str
+        Name of the target column in the files.
+    type : str
+        ``binary``, ``multiclass`` or ``regression``, as in the benchmark definition.
+
+    Returns
+    -------
+    list of str
+        Violations, one sentence each; empty when the pair is good.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     train, test = Path(folder, "train.csv"), Path(folder, "test.csv")
+    ...     _ = train.write_text("n,c,y\\n1,a,no\\n2,b,yes\\n")
+    ...     _ = test.write_text("n,c,y\\n1.5,,no\\n")
+    ...     for sentence in check_pair(train, test, "y", "binary"):
+    ...         print(sentence)
+    Column 'n' is integer in the training file, the test file holds '1.5'.
+    Column 'c' is missing in row 0 of the test file but nowhere in the training file.
+    """
+    if type not in [kind.value for kind in Kind]:
+        return [f"The type {type!r} is none of binary, multiclass, regression."]
+    frames = []
+    for path in (train_csv, test_csv):
+        frame = _read(path)
+        if isinstance(frame, str):
+            return [frame]
+        frames.append(frame)
+    train, test = frames
+    if target not in train.columns:
+        return [f"The target {target!r} is no column of {train_csv.name}."]
+    if list(train.columns) != list(test.columns):
+        return ["The test file's columns are not the training file's, in the same order."]
+    if len(train) < 2:
+        return [f"The training file has {len(train)} rows, at least 2 are needed."]
+    if test.empty:
+        return ["The test file has no rows."]
+    out = [
+        f"The column name {name!r} holds characters that break frameworks."
+        for name in train.columns
+        if not name or BAD_NAME.search(name)
+    ]
+    if len(train.columns) < 2:
+        out.append("There is no feature beside the target.")
+    for name in train.columns:
+        out += _check_doubt(name, (train[name], test[name]))
+    for name in train.columns.drop(target):
+        out += _check_feature(name, train[name], test[name])
+    out += _check_target(train[target], test[target], Kind(type))
+    return out
+
+
+def fit_to_train(
+    train: pd.DataFrame, test: pd.DataFrame, columns: Sequence[Column]
+) -> tuple[pd.DataFrame, list[tuple[int, str]]]:
+    """Replace what the training rows do not know, so that AMLB can read the test rows.
+
+    A category that no training row has becomes missing where some training row lacks the
+    value (AMLB would read it so), else the most frequent category of the training rows, the
+    first in the column's order on a tie. A missing category follows the same rule. Columns
+    written as ``True``/``False`` are numbers to AMLB and may hold an unseen value.
+
+    Parameters
+    ----------
+    train : DataFrame of shape (n, d)
+        Training features in canonical form.
+    test : DataFrame of shape (m, d)
+        Test features in canonical form.
+    columns : sequence of Column
+        The task's columns.
+
+    Returns
+    -------
+    DataFrame of shape (m, d)
+        The test features; ``test`` itself stays as it is.
+    list of (int, str)
+        Position and column of each replaced cell, column by column.
+
+    Examples
+    --------
+    >>> column = Column("c", "categorical", ("a", "b", "z"))
+    >>> def frame(*values):
+    ...     return pd.DataFrame({"c": pd.Categorical(values, categories=column.categories)})
+    >>> fitted, cells = fit_to_train(frame("b", "b", "a"), frame("a", "z", None), [column])
+    >>> list(fitted["c"]), cells
+    (['a', 'b', 'b'], [(1, 'c'), (2, 'c')])
+    """
+    fitted = test.copy()
+    cells: list[tuple[int, str]] = []
+    for column in columns:
+        if column.is_numeric:
+            continue
+        known = train[column.name].cat.codes.to_numpy()
+        codes = test[column.name].cat.codes.to_numpy()
+        may_miss = bool((known < 0).any())
+        replace = (codes < 0) & (not may_miss)
+        if form_of(column) == "text":
+            replace |= (codes >= 0) & ~np.isin(codes, known)
+        if not replace.any():
+            continue
+        substitute = -1 if may_miss else int(np.bincount(known).argmax())
+        dtype = pd.CategoricalDtype(test[column.name].cat.categories)
+        values = pd.Categorical.from_codes(
+            np.where(replace, substitute, codes).astype(np.int64), dtype=dtype
+        )
+        fitted[column.name] = pd.Series(values, index=test.index)
+        cells += [(int(row), column.name) for row in np.flatnonzero(replace)]
+    return fitted, cells
+
+
+def metrics_for(
+    kind: Kind, test_labels: Sequence[Sequence[str]], labels: Sequence[str]
+) -> list[str] | None:
+    """Return the metrics to name in the definition, or None for AMLB's own.
+
+    AMLB optimises the first metric and reports it as the result. Its default for binary
+    tasks, AUC, is undefined where a test file has a single class; logloss and accuracy are
+    not. Its default for multiclass, logloss, is given all labels, and its default for
+    regression, RMSE, is defined on one row (only r2, reported beside it, is not), so these
+    need no override.
+
+    Parameters
+    ----------
+    kind : Kind
+    test_labels : sequence of sequence of str
+        The labels present in each fold's test file.
+    labels : sequence of str
+        The task's labels.
+
+    Examples
+    --------
+    >>> metrics_for(Kind.BINARY, [["a", "b"], ["a"]], ["a", "b"])
+    ['logloss', 'acc']
+    >>> metrics_for(Kind.MULTICLASS, [["a"]], ["a", "b", "c"])
+    """
+    single = any(len(set(present)) < len(labels) for present in test_labels)
+    return ["logloss", "acc"] if kind is Kind.BINARY and single else None
+
+
+def _read(path: Path) -> pd.DataFrame | str:
+    """All fields as text, or the sentence that says why not."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as handle:
+            header = next(csv.reader(handle), [])
+        frame = pd.read_csv(
+            path, dtype=str, keep_default_na=False, na_filter=False, encoding="utf-8"
+        )
+    except FileNotFoundError:
+        return f"{path.name} is missing."
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        return f"{path.name} is no CSV in UTF-8: {error}"
+    doubled = {name for name in header if header.count(name) > 1} if header else set()
+    if doubled:
+        return f"{path.name} has the column {min(doubled)!r} more than once."
+    if not isinstance(frame.index, pd.RangeIndex):
+        return f"{path.name} has rows with more fields than its header."
+    return frame.set_axis(header, axis=1).astype(object).fillna("")
+
+
+def _read_as(tokens: pd.Series) -> tuple[Read, bool]:
+    """What pandas makes of a column, and whether a value is missing."""
+    distinct = [str(token) for token in tokens.unique()]
+    present = [token for token in distinct if not is_missing(token)]
+    missing = len(present) < len(distinct)
+    if all(is_number(token) for token in present):
+        whole = bool(present) and all(_is_whole(token) for token in present)
+        return ("integer" if whole and not missing else "float"), missing
+    if all(is_boolean(token) for token in present) and not missing:
+        return "boolean", False
+    return "text", missing
+
+
+def _is_whole(token: str) -> bool:
+    return token.strip().lstrip("+-").isdigit()
+
+
+def _check_doubt(name: str, parts: Sequence[pd.Series]) -> Iterator[str]:
+    tokens = sorted({str(token) for part in parts for token in part.unique()})
+    doubt = [token for token in tokens if is_missing(token) and token not in NA_TEXTS]
+    if doubt:
+        yield f"Column {name!r} holds {doubt[0]!r}, missing to some readers and text to others."
+
+
+def _check_feature(name: str, train: pd.Series, test: pd.Series) -> Iterator[str]:
+    read, missing = _read_as(train)
+    tokens = test.unique()
+    if read == "text":
+        yield from _check_text(name, train, test, missing)
+        return
+    for token in tokens:
+        wrong = (
+            (is_missing(token) and read != "float")
+            or (not is_missing(token) and (is_boolean(token) != (read == "boolean")))
+            or (not is_missing(token) and read != "boolean" and not is_number(token))
+            or (read == "integer" and is_number(token) and float(token) % 1 != 0)
+        )
+        if wrong:
+            shown = "a missing value" if is_missing(token) else repr(token)
+            yield f"Column {name!r} is {read} in the training file, the test file holds {shown}."
+            break
+    if read != "boolean":
+        for tokens, where in ((train.unique(), "training"), (test.unique(), "test")):
+            yield from _check_size(f"Column {name!r}", tokens, where)
+
+
+def _check_size(what: str, tokens: np.ndarray, where: str) -> Iterator[str]:
+    for token in tokens:
+        if not is_missing(token) and is_number(token) and not abs(float(token)) <= MAX_ABS:
+            yield f"{what} holds {token} in the {where} file, beyond {MAX_ABS:.2g}."
+            return
+
+
+def _check_text(name: str, train: pd.Series, test: pd.Series, missing: bool) -> Iterator[str]:
+    known = {token for token in train.unique() if not is_missing(token)}
+    if len(set(map(normalized, known))) < len(known):
+        yield f"Column {name!r} has categories that differ only by case or surrounding space."
+    absent = test.map(is_missing).to_numpy()
+    if absent.any() and not missing:
+        row = int(np.flatnonzero(absent)[0])
+        yield (
+            f"Column {name!r} is missing in row {row} of the test file "
+            "but nowhere in the training file."
+        )
+    unseen = sorted(t for t in test.unique() if not is_missing(t) and t not in known)
+    if unseen:
+        yield (
+            f"Column {name!r} has {unseen[0]!r} in the test file, a category that the training "
+            "file does not have."
+        )
+
+
+def _check_target(train: pd.Series, test: pd.Series, kind: Kind) -> Iterator[str]:
+    for tokens, where in ((train, "training"), (test, "test")):
+        absent = tokens.map(is_missing)
+        if absent.any():
+            row = int(np.flatnonzero(absent.to_numpy())[0])
+            yield f"The target is missing, or reads so, in row {row} of the {where} file."
+            return
+        if kind is Kind.REGRESSION:
+            odd = [token for token in tokens.unique() if not is_number(token)]
+            if odd:
+                yield f"The target holds {odd[0]!r} in the {where} file, regression needs numbers."
+                return
+            yield from _check_size("The target", tokens.unique(), where)
+    if kind is Kind.REGRESSION:
+        if _read_as(train)[0] == "integer" and _read_as(test)[0] != "integer":
+            yield "The target is integer in the training file, the test file holds fractions."
+        return
+    labels = list(train.unique())
+    if len(labels) < 2:
+        yield f"The training file has the single class {labels[0]!r}."
+    if kind is Kind.BINARY and len(labels) > 2:
+        yield f"The training file has {len(labels)} classes, a binary task has 2."
+    unseen = sorted(set(test.unique()) - set(labels))
+    if unseen:
+        yield f"The test file has the class {unseen[0]!r}, which the training file does not have."
+    if not labels_survive(labels):
+        yield f"AMLB would read or order the labels {sorted(labels)[:5]} wrongly."

@@ -1,0 +1,113 @@
+"""AMLB's YAML files: benchmark definitions, configuration, frameworks.
+
+AMLB opens them in the machine's own encoding and reads them with a YAML 1.2 parser, so every
+text is written quoted and in ASCII: a task called ``1e5``, ``yes`` or ``007`` stays a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+from amlb_ext.suite.manifest import AmlbTask
+
+
+class _Text(str):
+    """A value, to be written in quotes; keys stay plain."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Knows :class:`_Text`, never writes anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Indent lists below their key."""
+        super().increase_indent(flow, False)
+
+
+_Dumper.add_representer(
+    _Text, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)
+
+
+def yaml_text(content: object) -> str:
+    """Return YAML in ASCII, keys in their order, texts in quotes.
+
+    Examples
+    --------
+    >>> print(yaml_text([{"name": "1e5", "folds": 2}]), end="")
+    ---
+    - name: "1e5"
+      folds: 2
+    """
+    return yaml.dump(
+        _quoted(content),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=False,
+        explicit_start=True,
+        default_flow_style=False,
+        width=2**16,
+    )
+
+
+def benchmark(tasks: Iterable[AmlbTask]) -> list[dict[str, Any]]:
+    """Return the content of a benchmark definition.
+
+    Budgets and cores are left out: a task's own would override the user's constraint.
+    """
+    return [_entry(task) for task in tasks]
+
+
+def configuration(seed: int, *, constraints: bool) -> dict[str, Any]:
+    """Return AMLB's configuration; its lists replace the defaults, hence ``{root}``.
+
+    Parameters
+    ----------
+    seed : int
+        Of AMLB's runs; without one AMLB draws one.
+    constraints : bool
+        Whether the suite has constraints of its own.
+    """
+    files = ["{root}/resources/constraints.yaml"]
+    if constraints:
+        files.append("{user}/constraints.yaml")
+    return {
+        "seed": seed,
+        "frameworks": {
+            "definition_file": ["{root}/resources/frameworks.yaml", "{user}/frameworks.yaml"]
+        },
+        "benchmarks": {
+            "definition_dir": ["{user}/benchmarks", "{root}/resources/benchmarks"],
+            "constraints_file": files,
+        },
+    }
+
+
+def _entry(task: AmlbTask) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": task.name,
+        "description": task.description,
+        "folds": len(task.folds),
+        "dataset": {
+            "train": [f"{{user}}/{path}" for path in task.train],
+            "test": [f"{{user}}/{path}" for path in task.test],
+            "target": task.target,
+            "type": task.type.value,
+        },
+    }
+    if task.metric is not None:
+        entry["metric"] = list(task.metric)
+    return entry
+
+
+def _quoted(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _quoted(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_quoted(item) for item in value]
+    return _Text(value) if isinstance(value, str) else value

@@ -1,0 +1,255 @@
+"""Completes a suite: definitions, configuration, integrations, and last the manifest."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.assets import asset
+from amlb_ext.core.atomic import TEMPORARY, sha256_file, sweep, write_file, write_text
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.suite.contract import metrics_for
+from amlb_ext.suite.definition import benchmark, configuration, yaml_text
+from amlb_ext.suite.layout import (
+    MAIN_SUFFIXES,
+    SUFFIXES,
+    Layout,
+    amlb_name,
+    files_below,
+    is_fold_file,
+    safe_names,
+)
+from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, write_manifest
+from amlb_ext.suite.records import FoldRecord, PartRecord, SuiteTask
+
+_WHAT = {
+    "": "the evaluation set of the paper: hard rows of",
+    "full": "the untouched test folds of",
+    "hard": "trained and tested on hard rows of",
+    "region": "real test rows drawn from the hard region of",
+    "bad": "real test rows on which the baseline fails, of",
+    "ga": "augmented hard rows of",
+    "synthetic": "synthetic hard rows of",
+}
+
+
+def finish(
+    layout: Layout,
+    *,
+    name: str,
+    config: Mapping[str, Any],
+    seed: int,
+    tasks: Sequence[SuiteTask],
+    failures: Sequence[Mapping[str, Any]],
+    version: str,
+    integrations: Mapping[str, Any],
+    command: str,
+    constraints: str | None = None,
+) -> Manifest:
+    """Write everything beside the folds, remove what no longer belongs, then the manifest.
+
+    Parameters
+    ----------
+    layout : Layout
+    name : str
+        Of the benchmark definition; ``<name>_all`` holds all AMLB tasks.
+    config : mapping
+        The configuration that decided what was written.
+    seed : int
+        For AMLB's runs too.
+    tasks : sequence of SuiteTask
+        With their finished folds, in the order of the definition.
+    failures : sequence of mapping
+        What could not be generated, with reasons.
+    version : str
+        The tool's.
+    integrations : mapping
+        Content of ``frameworks.yaml``; its modules are copied to ``extensions/``.
+    command : str
+        How the suite was made; without absolute paths.
+    constraints : str, optional
+        Text of ``constraints.yaml``; the packaged one when omitted.
+
+    Returns
+    -------
+    Manifest
+
+    Raises
+    ------
+    SuiteError
+        No task has a part that AMLB could use, or the disk cannot be written.
+    """
+    if safe_names([name]) != [name]:
+        raise SuiteError(
+            f"the benchmark's name {name!r} cannot name a file for AMLB",
+            f"use --name {safe_names([name])[0]}",
+        )
+    amlb_tasks = [amlb_task for task in tasks for amlb_task in _amlb_tasks(task)]
+    if not amlb_tasks:
+        raise SuiteError(
+            f"none of {len(tasks)} tasks has rows that AMLB could use, so there is no benchmark",
+            "see the folds' notes and the failures; a larger --hardness.share or another "
+            "baseline finds more hard rows",
+        )
+    ours = _previous_files(layout)
+    files: dict[str, str] = {layout.relative(layout.request): sha256_file(layout.request)}
+    for task in tasks:
+        for fold in task.folds:
+            files |= _fold_files(layout, fold)
+    if constraints is None:
+        packaged = _packaged("resources", "constraints.yaml")
+        constraints = packaged.read_text(encoding="utf-8") if packaged else None
+    texts = {
+        layout.config: configuration(seed, constraints=constraints is not None),
+        layout.frameworks: dict(integrations),
+        layout.definition(name): benchmark(t for t in amlb_tasks if t.suffix in MAIN_SUFFIXES),
+        layout.definition_all(name): benchmark(amlb_tasks),
+    }
+    for path, content in texts.items():
+        files[layout.relative(path)] = write_text(path, yaml_text(content))
+    if constraints is not None:
+        files[layout.relative(layout.constraints)] = write_text(layout.constraints, constraints)
+    files |= _copy_integrations(layout)
+    _remove_stale(layout, ours, files)
+    manifest = Manifest(
+        version=version,
+        name=name,
+        seed=seed,
+        command=command,
+        config=dict(config),
+        tasks={task.name: _entry(task) for task in tasks},
+        amlb_tasks={amlb_task.name: amlb_task for amlb_task in amlb_tasks},
+        failures=[dict(failure) for failure in failures],
+        files=files,
+    )
+    write_manifest(manifest, layout.manifest)
+    layout.previous.unlink(missing_ok=True)
+    return manifest
+
+
+def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
+    folds = sorted(task.folds, key=lambda record: record.fold)
+    out = []
+    for suffix in SUFFIXES:
+        present: list[tuple[FoldRecord, PartRecord]] = [
+            (fold, fold.parts[suffix]) for fold in folds if suffix in fold.parts
+        ]
+        if not present:
+            continue
+        parts = [part for _, part in present]
+        source = task.origin.spec or task.source_name or task.name
+        out.append(
+            AmlbTask(
+                name=amlb_name(task.name, suffix),
+                task=task.name,
+                suffix=suffix,
+                type=task.kind,
+                target=task.coding.written_target,
+                description=f"{_WHAT[suffix]} {task.source_name or task.name} ({source})",
+                metric=metrics_for(task.kind, [p.labels for p in parts], task.coding.labels),
+                folds=[fold.fold for fold, _ in present],
+                train=[part.train for part in parts],
+                test=[part.test for part in parts],
+                provenance=[part.provenance for part in parts],
+                train_rows=[part.train_rows for part in parts],
+                test_rows=[part.test_rows for part in parts],
+            )
+        )
+    return out
+
+
+def _entry(task: SuiteTask) -> TaskEntry:
+    folds: dict[int, dict[str, Any]] = {}
+    for record in sorted(task.folds, key=lambda record: record.fold):
+        parts = {
+            suffix: {"substituted": part.substituted, "dropped": part.dropped}
+            for suffix, part in record.parts.items()
+        }
+        folds[record.fold] = {
+            "key": record.key,
+            "notes": list(record.notes),
+            "summary": record.summary,
+            "parts": parts,
+        }
+    return TaskEntry(
+        source_name=task.source_name or task.name,
+        target=task.target,
+        kind=task.kind,
+        origin=task.origin,
+        content_hash=task.content_hash,
+        coding=task.coding,
+        notes=list(task.notes),
+        folds=folds,
+    )
+
+
+def _fold_files(layout: Layout, record: FoldRecord) -> dict[str, str]:
+    files = dict(record.files)
+    for path in (
+        layout.record(record.task, record.fold),
+        layout.certificate(record.task, record.fold),
+    ):
+        if path.exists():
+            files[layout.relative(path)] = sha256_file(path)
+    return files
+
+
+def _packaged(*parts: str) -> Path | None:
+    try:
+        return asset(*parts)
+    except FileNotFoundError:
+        return None
+
+
+def _copy_integrations(layout: Layout) -> dict[str, str]:
+    source = _packaged("frameworks")
+    files: dict[str, str] = {}
+    if source is None:
+        return files
+    for relative in files_below(source):
+        steps = relative.split("/")
+        if "__pycache__" in steps or any(step.startswith(".") for step in steps):
+            continue
+        if relative.endswith((".pyc", TEMPORARY)):
+            continue
+        home = layout.extensions.joinpath(*steps)
+        copy = partial(shutil.copyfile, source.joinpath(*steps))
+        files[layout.relative(home)] = write_file(home, copy)
+    return files
+
+
+def _previous_files(layout: Layout) -> dict[str, str]:
+    """Files of the generation before, with their sha256."""
+    for path in (layout.previous, layout.manifest):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return dict(json.loads(path.read_text(encoding="utf-8"))["files"])
+    return {}
+
+
+def _remove_stale(layout: Layout, ours: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """Remove files of an earlier generation that this one has not, and folders left empty.
+
+    Ours are files of folds, by their names, and what the earlier manifest lists and nobody
+    changed since.
+    """
+    sweep(layout.root)
+    for relative in files_below(layout.root):
+        if relative in files:
+            continue
+        path = layout.at(relative)
+        csv = str(Path(relative).with_suffix(".csv"))
+        if is_fold_file(relative):
+            stale = csv not in files  # what AMLB derived from a present file stays
+        else:
+            stale = relative in ours and sha256_file(path) == ours[relative]
+        if stale:
+            path.unlink()
+    for top in ("data", "hardsynth", "extensions", "benchmarks"):
+        for folder in sorted(layout.root.joinpath(top).rglob("*"), reverse=True):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()

@@ -1,0 +1,217 @@
+"""Where everything stands in a suite, and names that AMLB and every file system accept.
+
+The suite is an AMLB user directory; all paths below are relative to its root, so it can be
+moved, zipped or mounted. DESIGN, "The suite on disk", draws the tree.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amlb_ext.suite.texts import is_safe
+
+#: What is appended to a task's name to name its AMLB tasks; '' is the main one.
+SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
+#: The AMLB tasks of the main definition; the others stand in ``<name>_all`` only.
+MAIN_SUFFIXES = ("", "full")
+#: Longest task name; AMLB appends fold and framework to it to name folders.
+MAX_NAME = 150
+#: AMLB reads a task of this name as defaults of all others.
+_RESERVED = {"__defaults__"}
+
+
+def amlb_name(task: str, suffix: str) -> str:
+    """Return the name of the AMLB task of ``task`` with ``suffix``.
+
+    Examples
+    --------
+    >>> amlb_name("iris", ""), amlb_name("iris", "full")
+    ('iris', 'iris_full')
+    """
+    return f"{task}_{suffix}" if suffix else task
+
+
+def safe_names(names: Sequence[str]) -> list[str]:
+    """Return names that AMLB and every file system accept, one per input, in order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Any text, doublets and empty text included.
+
+    Returns
+    -------
+    list of str
+        Of letters, digits, ``_`` and ``-``, at most :data:`MAX_NAME` characters. They stay
+        unique, whatever the case, when any of :data:`SUFFIXES` is appended to any of them.
+
+    Examples
+    --------
+    >>> safe_names(["a b/c", "A.b.c", "a", "a_full", "", "Zürich", "007"])
+    ['a_b_c', 'A_b_c_2', 'a', 'a_full_2', 'task', 'Zurich', 'task_007']
+    """
+    taken: set[str] = set(_RESERVED)
+    out = []
+    for name in names:
+        base = _safe(name)
+        candidate, number = base, 1
+        while taken & _family(candidate):
+            number += 1
+            end = f"_{number}"
+            candidate = base[: MAX_NAME - len(end)] + end
+        taken |= _family(candidate)
+        out.append(candidate)
+    return out
+
+
+def _safe(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    text = re.sub(r"[^A-Za-z0-9_-]", "_", plain)
+    if text.startswith("-"):  # would read as a flag: runbenchmark.py ... -t -name
+        text = "_" + text[1:]
+    if not text:
+        return "task"
+    if not is_safe(text):  # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
+        text = f"task_{text}"
+    return text[:MAX_NAME]
+
+
+def _family(name: str) -> set[str]:
+    return {amlb_name(name, suffix).lower() for suffix in SUFFIXES}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The paths of a suite.
+
+    Attributes
+    ----------
+    root : Path
+        The suite's directory, the ``-u`` of ``runbenchmark.py``.
+
+    Examples
+    --------
+    >>> layout = Layout(Path("hard"))
+    >>> layout.relative(layout.test("iris_full", 2))
+    'data/iris_full/iris_full_test_2.csv'
+    """
+
+    root: Path
+
+    def relative(self, path: Path) -> str:
+        """Return ``path`` relative to the root, with ``/`` on every system."""
+        return path.relative_to(self.root).as_posix()
+
+    def at(self, relative: str) -> Path:
+        """Return the path of a file given relative to the root."""
+        return self.root.joinpath(*relative.split("/"))
+
+    @property
+    def config(self) -> Path:
+        """AMLB's configuration."""
+        return self.root / "config.yaml"
+
+    def definition(self, name: str) -> Path:
+        """The definition of the paper's score and the real rows beside it."""
+        return self.root / "benchmarks" / f"{name}.yaml"
+
+    def definition_all(self, name: str) -> Path:
+        """The definition of all AMLB tasks."""
+        return self.root / "benchmarks" / f"{name}_all.yaml"
+
+    @property
+    def frameworks(self) -> Path:
+        """AMLB's framework definitions of our integrations."""
+        return self.root / "frameworks.yaml"
+
+    @property
+    def constraints(self) -> Path:
+        """AMLB's constraint definitions."""
+        return self.root / "constraints.yaml"
+
+    @property
+    def extensions(self) -> Path:
+        """The integrations' code."""
+        return self.root / "extensions"
+
+    def train(self, amlb_task: str, fold: int) -> Path:
+        """Training file of an AMLB task; ``fold`` is the source's fold number."""
+        return self.root / "data" / amlb_task / f"{amlb_task}_train_{fold}.csv"
+
+    def test(self, amlb_task: str, fold: int) -> Path:
+        """Test file of an AMLB task; ``fold`` is the source's fold number."""
+        return self.root / "data" / amlb_task / f"{amlb_task}_test_{fold}.csv"
+
+    @property
+    def own(self) -> Path:
+        """The folder that AMLB does not look at."""
+        return self.root / "hardsynth"
+
+    @property
+    def manifest(self) -> Path:
+        """What the suite is made of; written last."""
+        return self.own / "manifest.json"
+
+    @property
+    def previous(self) -> Path:
+        """The manifest of the generation before, while a new one is under way."""
+        return self.own / "manifest.previous.json"
+
+    @property
+    def request(self) -> Path:
+        """What was asked for; written when a generation begins."""
+        return self.own / "request.json"
+
+    def fold(self, amlb_task: str, fold: int) -> Path:
+        """Folder of what we know of a fold; ``fold`` is the source's fold number."""
+        return self.own / amlb_task / f"fold_{fold}"
+
+    def provenance(self, amlb_task: str, fold: int) -> Path:
+        """Where the rows of a test file come from, row for row."""
+        return self.fold(amlb_task, fold) / "provenance.parquet"
+
+    def train_provenance(self, amlb_task: str, fold: int) -> Path:
+        """Where the rows of an AMLB task's own training file come from, row for row."""
+        return self.fold(amlb_task, fold) / "train_provenance.parquet"
+
+    def record(self, task: str, fold: int) -> Path:
+        """Record of a finished fold; written after all its files."""
+        return self.fold(task, fold) / "record.json"
+
+    def certificate(self, task: str, fold: int) -> Path:
+        """What the fold may be used for."""
+        return self.fold(task, fold) / "certificate.json"
+
+
+_DATA = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:csv|parquet|arff)")
+_OWN = re.compile(
+    r"hardsynth/[^/]+/fold_\d+/(?:(?:train_)?provenance\.parquet|(?:record|certificate)\.json)"
+)
+_DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
+_BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.*\.pyc")
+_REPORT = re.compile(r"hardsynth/report\.(?:html|json)")
+
+
+def is_fold_file(relative: str) -> bool:
+    """Whether a path is one that a fold of some task would have, so that it is ours."""
+    return bool(_DATA.fullmatch(relative) or _OWN.fullmatch(relative))
+
+
+def is_written_later(relative: str) -> bool:
+    """Whether AMLB or the report may write such a file into a finished suite.
+
+    Examples
+    --------
+    >>> is_written_later("data/a/a_test_0.parquet"), is_written_later("data/a/a_test_0.csv")
+    (True, False)
+    """
+    return any(p.fullmatch(relative) for p in (_DERIVED, _BY_AMLB, _REPORT))
+
+
+def files_below(root: Path) -> list[str]:
+    """Return all files below ``root``, relative, sorted."""
+    return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())

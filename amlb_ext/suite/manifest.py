@@ -1,0 +1,187 @@
+"""The manifest: what a suite is made of, how it came to be, and the way back to the sources.
+
+It holds no time and no absolute path, so the same request gives the same bytes, and the suite
+can be moved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.atomic import write_text
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.task import Kind, Origin
+from amlb_ext.suite.coding import Coding
+from amlb_ext.suite.records import json_text
+
+#: Raised when a reader of an older version could not understand the file.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class AmlbTask:
+    """One entry of the benchmark definitions.
+
+    Attributes
+    ----------
+    name, task, suffix : str
+        ``name`` is ``task`` with ``suffix``.
+    type : Kind
+    target : str
+        The target's name in the files.
+    description : str
+    metric : list of str, optional
+        Metrics to name in the definition; None for AMLB's own.
+    folds : list of int
+        The source's number of each of AMLB's folds 0, 1, ...
+    train, test, provenance : list of str
+        Per AMLB fold, paths relative to the suite's root.
+    train_rows, test_rows : list of int
+    """
+
+    name: str
+    task: str
+    suffix: str
+    type: Kind
+    target: str
+    description: str
+    metric: list[str] | None
+    folds: list[int]
+    train: list[str]
+    test: list[str]
+    provenance: list[str]
+    train_rows: list[int]
+    test_rows: list[int]
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """A task of the suite: where it came from and how it is written.
+
+    Attributes
+    ----------
+    source_name, target : str
+        Names in the source.
+    kind : Kind
+    origin : Origin
+    content_hash : str
+    coding : Coding
+    notes : list of str
+    folds : dict of int to dict
+        Per source fold: ``key``, ``notes``, ``summary``, and per part the substituted cells
+        and dropped rows.
+    """
+
+    source_name: str
+    target: str
+    kind: Kind
+    origin: Origin
+    content_hash: str
+    coding: Coding
+    notes: list[str]
+    folds: dict[int, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The manifest of a suite.
+
+    Attributes
+    ----------
+    version : str
+        The tool's.
+    name : str
+        Of the benchmark definition.
+    seed : int
+        Of generation and of AMLB's runs.
+    command : str
+    config : dict
+    tasks : dict of str to TaskEntry
+    amlb_tasks : dict of str to AmlbTask
+    failures : list of dict
+        Folds and tasks that could not be generated, with reasons.
+    files : dict of str to str
+        The sha256 of every file but the manifest, by relative path.
+    """
+
+    version: str
+    name: str
+    seed: int
+    command: str
+    config: dict[str, Any]
+    tasks: dict[str, TaskEntry]
+    amlb_tasks: dict[str, AmlbTask]
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the manifest as plain mappings and lists."""
+        return {
+            **vars(self),
+            "tool": "hardsynth",
+            "format": FORMAT,
+            "tasks": {
+                name: {**vars(t), "origin": vars(t.origin), "coding": t.coding.to_json()}
+                for name, t in self.tasks.items()
+            },
+            "amlb_tasks": {name: dict(vars(t)) for name, t in self.amlb_tasks.items()},
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Manifest:
+        """Return the manifest that :meth:`to_json` gave."""
+        tasks = {
+            name: TaskEntry(
+                **{
+                    **task,
+                    "kind": Kind(task["kind"]),
+                    "origin": Origin(**task["origin"]),
+                    "coding": Coding.from_json(task["coding"]),
+                    "folds": {int(fold): about for fold, about in task["folds"].items()},
+                }
+            )
+            for name, task in entry["tasks"].items()
+        }
+        amlb_tasks = {
+            name: AmlbTask(**{**task, "type": Kind(task["type"])})
+            for name, task in entry["amlb_tasks"].items()
+        }
+        rest = {f.name: entry[f.name] for f in dataclasses.fields(cls)}
+        return cls(**{**rest, "tasks": tasks, "amlb_tasks": amlb_tasks})
+
+
+def write_manifest(manifest: Manifest, path: Path) -> None:
+    """Write a manifest; the same one gives the same bytes."""
+    write_text(path, json_text(manifest.to_json()))
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest.
+
+    Raises
+    ------
+    SuiteError
+        The file is missing, damaged, or of a newer tool.
+    """
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        if entry["format"] != FORMAT:
+            raise SuiteError(
+                f"{path} has format {entry['format']}, this version of hardsynth reads {FORMAT}",
+                "install the version that wrote it, or generate the suite again",
+            )
+        return Manifest.from_json(entry)
+    except OSError as error:
+        raise SuiteError(
+            f"cannot read {path}: {error.strerror}", "name the directory of a finished suite"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SuiteError(
+            f"{path} is damaged ({type(error).__name__}: {error})",
+            "run the command that generated the suite again",
+        ) from None

@@ -1,0 +1,112 @@
+"""Opens a finished suite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from amlb_ext.core.errors import SuiteError, nearest
+from amlb_ext.suite.coding import Coding
+from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A finished suite; open one with :meth:`load`.
+
+    Attributes
+    ----------
+    layout : Layout
+    manifest : Manifest
+    """
+
+    layout: Layout
+    manifest: Manifest
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Suite:
+        """Open the suite in ``directory``.
+
+        Raises
+        ------
+        SuiteError
+            There is no suite, it is unfinished, or its manifest is damaged.
+        """
+        layout = Layout(Path(directory))
+        problem = unfinished(layout)
+        if problem is not None:
+            raise problem
+        return cls(layout, read_manifest(layout.manifest))
+
+    @property
+    def tasks(self) -> dict[str, TaskEntry]:
+        """The tasks by name."""
+        return self.manifest.tasks
+
+    @property
+    def amlb_tasks(self) -> dict[str, AmlbTask]:
+        """The entries of the benchmark definitions by name."""
+        return self.manifest.amlb_tasks
+
+    def amlb_task(self, name: str) -> AmlbTask:
+        """Return an entry of the benchmark definitions.
+
+        Raises
+        ------
+        SuiteError
+            The suite has no such AMLB task.
+        """
+        if name not in self.amlb_tasks:
+            raise SuiteError(f"no AMLB task {name!r}", nearest(name, self.amlb_tasks))
+        return self.amlb_tasks[name]
+
+    def coding(self, amlb_task: str) -> Coding:
+        """Return the coding of an AMLB task's files."""
+        return self.tasks[self.amlb_task(amlb_task).task].coding
+
+    def pair(self, amlb_task: str, fold_index: int) -> tuple[Path, Path]:
+        """Return training and test file of AMLB's fold ``fold_index``."""
+        task, index = self._fold(amlb_task, fold_index)
+        return self.layout.at(task.train[index]), self.layout.at(task.test[index])
+
+    def provenance(self, amlb_task: str, fold_index: int) -> pd.DataFrame:
+        """Return where each row of a test file comes from, row for row.
+
+        Parameters
+        ----------
+        amlb_task : str
+        fold_index : int
+            AMLB's fold number, 0, 1, ...
+
+        Returns
+        -------
+        DataFrame of shape (rows of the test file, p)
+        """
+        task, index = self._fold(amlb_task, fold_index)
+        return pd.read_parquet(self.layout.at(task.provenance[index]))
+
+    def _fold(self, name: str, index: int) -> tuple[AmlbTask, int]:
+        task = self.amlb_task(name)
+        if not 0 <= index < len(task.folds):
+            raise SuiteError(
+                f"{name} has no fold {index}", f"use 0 to {len(task.folds) - 1}, as AMLB does"
+            )
+        return task, index
+
+
+def unfinished(layout: Layout) -> SuiteError | None:
+    """Return why a directory is no finished suite, or None."""
+    if layout.manifest.is_file():
+        return None
+    if layout.request.is_file():
+        return SuiteError(
+            f"the suite in {layout.root} is unfinished",
+            "run the same hardsynth generate command again; finished folds are kept",
+        )
+    return SuiteError(
+        f"{layout.root} holds no suite of hardsynth",
+        f"make one: hardsynth generate SOURCE -o {layout.root}",
+    )

@@ -1,0 +1,154 @@
+"""What a finished fold and a finished task are, as the manifest keeps them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from amlb_ext.core.task import Kind, Origin
+from amlb_ext.suite.coding import Coding
+
+
+@dataclass(frozen=True)
+class PartRecord:
+    """One AMLB task's files in one fold.
+
+    Attributes
+    ----------
+    train, test, provenance : str
+        Paths relative to the suite's root.
+    train_rows, test_rows : int
+    labels : tuple of str
+        Labels present in the test file, in the task's order and spelling; empty for regression.
+    substituted : dict of str to int
+        Per column of the file, how many test cells were replaced, see
+        :func:`amlb_ext.suite.contract.fit_to_train`.
+    dropped : int
+        Test rows left out because the training rows lack their label.
+    """
+
+    train: str
+    test: str
+    provenance: str
+    train_rows: int
+    test_rows: int
+    labels: tuple[str, ...] = ()
+    substituted: dict[str, int] = field(default_factory=dict)
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class FoldRecord:
+    """A finished fold of a task.
+
+    Attributes
+    ----------
+    task : str
+    fold : int
+        The source's fold number.
+    key : str
+        Hash of everything the fold depends on.
+    parts : dict of str to PartRecord
+        By suffix; what AMLB could not use is left out.
+    files : dict of str to str
+        The sha256 of each file, by path relative to the suite's root.
+    notes : tuple of str
+        What was left out or dropped, each one sentence.
+    summary : dict
+        The caller's figures of the fold.
+    """
+
+    task: str
+    fold: int
+    key: str
+    parts: dict[str, PartRecord]
+    files: dict[str, str]
+    notes: tuple[str, ...] = ()
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain mappings and lists."""
+        parts = {
+            suffix: {**vars(part), "labels": list(part.labels)}
+            for suffix, part in self.parts.items()
+        }
+        return {**vars(self), "parts": parts, "notes": list(self.notes)}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> FoldRecord:
+        """Return the record that :meth:`to_json` gave."""
+        parts = {
+            suffix: PartRecord(**{**part, "labels": tuple(part["labels"])})
+            for suffix, part in entry["parts"].items()
+        }
+        return cls(**{**entry, "parts": parts, "notes": tuple(entry["notes"])})
+
+
+@dataclass(frozen=True)
+class SuiteTask:
+    """A task of the suite with its finished folds.
+
+    Attributes
+    ----------
+    name : str
+        Safe name, see :func:`amlb_ext.suite.layout.safe_names`.
+    kind : Kind
+    target : str
+        The target's name in the source.
+    coding : Coding
+    origin : Origin
+    content_hash : str
+    notes : tuple of str
+    folds : tuple of FoldRecord
+    source_name : str
+        The task's name in the source.
+    """
+
+    name: str
+    kind: Kind
+    target: str
+    coding: Coding
+    origin: Origin
+    content_hash: str
+    notes: tuple[str, ...]
+    folds: tuple[FoldRecord, ...]
+    source_name: str = ""
+
+
+def json_text(entry: object) -> str:
+    """Return deterministic JSON: sorted keys, numbers that are none as ``null``.
+
+    Examples
+    --------
+    >>> print(json_text({"b": float("nan"), "a": (1, 2)}), end="")
+    {
+     "a": [
+      1,
+      2
+     ],
+     "b": null
+    }
+    """
+    plain = _plain(entry)
+    return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True) + "\n"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return str(value.value) if hasattr(value, "value") else str(value)

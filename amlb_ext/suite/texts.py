@@ -1,0 +1,197 @@
+"""Which texts survive AMLB, and what to write instead of those that do not.
+
+AMLB reads CSV with pandas 1.5 and its defaults, makes every text column a ``category``, and
+then lower-cases and strips categories and labels for frameworks that want encoded data
+(AMLB ``data.py``, ``Feature.normalize``). A text survives when pandas leaves it a text and
+normalising it keeps it apart from the others.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+#: Texts that pandas 1.5, AMLB's, reads as missing; by ``pandas._libs.parsers.STR_NA_VALUES``.
+NA_TEXTS = frozenset(
+    {"", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>"}
+    | {"#NA", "#N/A", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
+)
+#: What some pandas version, or a reader that ignores case, takes for missing.
+_LIKE_NA = {text.lower() for text in NA_TEXTS} | {"none", "nat"}
+#: Labels that would name the last two columns of AMLB's predictions.
+TAKEN_LABELS = frozenset({"predictions", "truth"})
+#: Characters that break a framework's column names (flaml and LightGBM, XGBoost).
+BAD_NAME = re.compile(r"[\[\]{}:,\"<>\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+
+_NUMBER = re.compile(r"[+-]*(\d+[\d_]*\.?\d*|\.\d+)([eE][+-]?\d*)?|[+-]?(inf|infinity)", re.I)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_KEPT = 40  # characters of a text that its replacement keeps, for the reader
+
+
+def normalized(text: str) -> str:
+    """Return what AMLB's encoders see of a text.
+
+    Examples
+    --------
+    >>> normalized(" Yes ")
+    'yes'
+    """
+    return text.strip().lower()
+
+
+def is_number(text: str) -> bool:
+    """Whether pandas, of some version, may read the text as a number.
+
+    Examples
+    --------
+    >>> [is_number(text) for text in ("007", " 1", "1e5", "inf", "1.2.3", "2020-01-01")]
+    [True, True, True, True, False, False]
+    """
+    stripped = text.strip()
+    if _NUMBER.fullmatch(stripped):
+        return True
+    try:
+        float(stripped)
+    except ValueError:
+        return False
+    return True
+
+
+def is_boolean(text: str) -> bool:
+    """Whether pandas reads the text as a truth value."""
+    return text.strip().lower() in ("true", "false")
+
+
+def is_missing(text: str) -> bool:
+    """Whether pandas, of some version, may read the text as missing.
+
+    Examples
+    --------
+    >>> [is_missing(text) for text in ("", "NA", "None", " nan ", "nano")]
+    [True, True, True, True, False]
+    """
+    return text.strip().lower() in _LIKE_NA
+
+
+def is_safe(text: str) -> bool:
+    """Whether a text alone, beside other texts, is read back as itself.
+
+    Examples
+    --------
+    >>> [is_safe(text) for text in ("blue", "NA", "007", "True", "a\\nb", "a\\x00b", "İ")]
+    [True, False, False, False, True, False, False]
+    """
+    return not (
+        is_missing(text)
+        or is_number(text)
+        or is_boolean(text)
+        or _CONTROL.search(text)
+        or len(text.lower()) != len(text)  # NumPy cuts what grows
+    )
+
+
+def safe_values(values: Sequence[str]) -> tuple[str, ...]:
+    """Return what to write for each category of a column.
+
+    Texts that survive stay as they are; the others become ``c<position>_<text>``.
+
+    Parameters
+    ----------
+    values : sequence of str
+        Distinct categories, in the column's order.
+
+    Returns
+    -------
+    tuple of str
+        One per category, distinct after :func:`normalized`.
+
+    Examples
+    --------
+    >>> safe_values(["red", "Blue", "NA", "1", "x", "X"])
+    ('red', 'Blue', 'c2_na', 'c3_1', 'c4_x', 'c5_x')
+    """
+    often = Counter(map(normalized, values))
+    kept = {v for v in values if is_safe(v) and often[normalized(v)] == 1}
+    return _replace(values, kept)
+
+
+def safe_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return what to write for each class label: all as they are, or all replaced.
+
+    They are replaced when pandas would not read them back as the same texts, or when AMLB
+    would name probability columns wrongly: it sorts the raw labels (numbers by value) in one
+    place and the normalised texts in another. Replaced labels sort in the order given.
+
+    Examples
+    --------
+    >>> safe_labels(["no", "yes"]), safe_labels(["0", "1"])
+    (('no', 'yes'), ('0', '1'))
+    >>> safe_labels(["Yes", "no"]), safe_labels(["2", "9", "10"])
+    (('c0_yes', 'c1_no'), ('c0_2', 'c1_9', 'c2_10'))
+    """
+    return tuple(labels) if labels_survive(labels) else _replace(labels, set())
+
+
+def labels_survive(labels: Iterable[str]) -> bool:
+    """Whether AMLB scores these class labels rightly as they are.
+
+    Examples
+    --------
+    >>> [labels_survive(pair) for pair in (["a", "b"], ["a", "A"], ["1", "x"], ["1.0", "2.0"])]
+    [True, False, False, False]
+    """
+    present = list(labels)
+    texts = [normalized(label) for label in present]
+    if len(set(texts)) < len(texts) or TAKEN_LABELS & set(texts):
+        return False
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,14}", label) for label in present):
+        raw = sorted(present, key=int)
+    elif all(is_safe(label) and label == label.strip() for label in present):
+        raw = sorted(present)
+    else:
+        return False
+    return [normalized(label) for label in raw] == sorted(texts)
+
+
+def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """Return column names that every framework accepts, distinct, in order.
+
+    Examples
+    --------
+    >>> safe_columns(["age", "a[0]", "a(0)", "", "a_0_"])
+    ('age', 'a_0__2', 'a(0)', 'column', 'a_0_')
+    """
+    taken = {name.lower() for name in names if name and not BAD_NAME.search(name)}
+    out = []
+    for name in names:
+        if name and not BAD_NAME.search(name):
+            out.append(name)
+            continue
+        base = BAD_NAME.sub("_", name) or "column"
+        candidate, number = base, 1
+        while candidate.lower() in taken:
+            number += 1
+            candidate = f"{base}_{number}"
+        taken.add(candidate.lower())
+        out.append(candidate)
+    return tuple(out)
+
+
+def _replace(values: Sequence[str], kept: set[str]) -> tuple[str, ...]:
+    """Replace all but ``kept``; positions padded so that text order is the given order."""
+    width = len(str(max(len(values) - 1, 0)))
+    fixed = {normalized(value) for value in kept}
+    letter = "c"
+    while any(text.startswith(letter) and text[len(letter) :][:1].isdigit() for text in fixed):
+        letter += "c"
+    return tuple(
+        value if value in kept else f"{letter}{position:0{width}d}_{_plain(value)}"
+        for position, value in enumerate(values)
+    )
+
+
+def _plain(text: str) -> str:
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9.-]+", "_", ascii_text.strip())[:_KEPT].strip("_")

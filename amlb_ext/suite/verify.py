@@ -1,0 +1,130 @@
+"""Checks a finished suite against its manifest and against AMLB's loader rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import yaml
+
+from amlb_ext.core.atomic import sha256_file
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.suite.contract import check_pair
+from amlb_ext.suite.definition import benchmark
+from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below, is_written_later
+from amlb_ext.suite.manifest import AmlbTask, Manifest
+from amlb_ext.suite.reader import Suite, unfinished
+
+#: Begins sentences that tell of something odd but harmless.
+WARNING = "warning: "
+
+
+def verify(directory: str | Path) -> list[str]:
+    """Return what is wrong with a suite.
+
+    Checks the sha256 of every file, files that are missing or foreign, the definitions
+    against the manifest, that paths are relative, every pair of files against AMLB's loader
+    rules, and that each test row has its provenance.
+
+    Parameters
+    ----------
+    directory : str or Path
+
+    Returns
+    -------
+    list of str
+        One sentence each, those that begin with :data:`WARNING` being harmless; empty when
+        the suite is whole.
+    """
+    layout = Layout(Path(directory))
+    problem = unfinished(layout)
+    if problem is not None:
+        return [str(problem)]
+    try:
+        suite = Suite.load(directory)
+    except SuiteError as error:
+        return [str(error)]
+    out = list(_files(layout, suite.manifest))
+    out += _definitions(layout, suite.manifest)
+    for task in suite.amlb_tasks.values():
+        out += _task(layout, suite.manifest, task)
+    return out
+
+
+def _files(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    own = {layout.relative(layout.manifest)}
+    present = set(files_below(layout.root))
+    for relative, digest in sorted(manifest.files.items()):
+        if not _is_relative(relative):
+            yield f"The manifest names {relative!r}, which is no path inside the suite."
+        elif relative not in present:
+            yield f"{relative} is missing."
+        elif sha256_file(layout.at(relative)) != digest:
+            yield f"{relative} was changed after it was written (its sha256 differs)."
+    for relative in sorted(present - set(manifest.files) - own):
+        if not is_written_later(relative):
+            yield f"{WARNING}{relative} is not part of the suite."
+
+
+def _is_relative(path: str) -> bool:
+    return not (path.startswith("/") or re.match(r"[A-Za-z]:|.*\\", path) or ".." in path)
+
+
+def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    tasks = list(manifest.amlb_tasks.values())
+    wanted = {
+        layout.definition(manifest.name): [t for t in tasks if t.suffix in MAIN_SUFFIXES],
+        layout.definition_all(manifest.name): tasks,
+    }
+    for path, entries in wanted.items():
+        where = layout.relative(path)
+        try:
+            content = yaml.safe_load(path.read_text(encoding="ascii"))
+        except (OSError, yaml.YAMLError, UnicodeDecodeError):
+            yield f"{where} cannot be read."
+            continue
+        listed = content if isinstance(content, list) else []
+        by_name = {str(entry.get("name")): entry for entry in listed if isinstance(entry, dict)}
+        expected = {entry["name"]: entry for entry in benchmark(entries)}
+        for name in sorted(set(by_name) ^ set(expected)):
+            side = "the manifest" if name in expected else where
+            yield f"The task {name} stands only in {side}."
+        for name in sorted(set(by_name) & set(expected)):
+            if by_name[name] != expected[name]:
+                yield f"{where} and the manifest differ in the task {name}."
+
+
+def _task(layout: Layout, manifest: Manifest, task: AmlbTask) -> Iterator[str]:
+    for index in range(len(task.folds)):
+        where = f"{task.name}, fold {index}"
+        paths = [task.train[index], task.test[index], task.provenance[index]]
+        strange = [p for p in paths if not _is_relative(p) or p not in manifest.files]
+        if strange:
+            yield f"{where}: {strange[0]} is not among the files of the suite."
+            continue
+        train, test, provenance = map(layout.at, paths)
+        if not (train.is_file() and test.is_file() and provenance.is_file()):
+            continue  # already said
+        for sentence in check_pair(train, test, task.target, task.type.value):
+            yield f"{where}: {sentence}"
+        rows = _rows(provenance)
+        if rows is None:
+            yield f"{where}: the provenance cannot be read."
+        elif rows != task.test_rows[index] or rows != _csv_rows(test, task, manifest):
+            yield f"{where}: the provenance has {rows} rows, not those of the test file."
+
+
+def _rows(path: Path) -> int | None:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, ValueError):  # pyarrow's errors derive from these
+        return None
+
+
+def _csv_rows(path: Path, task: AmlbTask, manifest: Manifest) -> int:
+    try:
+        return len(manifest.tasks[task.task].coding.read_csv(path))
+    except ValueError:
+        return -1

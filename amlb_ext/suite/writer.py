@@ -1,0 +1,300 @@
+"""Writes a fold of a task: its CSV files, where each row comes from, and last its record.
+
+A fold counts as finished when its record stands and every file in it has the sha256 that the
+record names, so that a run killed at any moment loses at most the folds in flight.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from amlb_ext.core.atomic import sha256_file, sweep, write_file, write_text
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.task import Column, Kind
+from amlb_ext.suite.coding import Coding, write_csv
+from amlb_ext.suite.contract import fit_to_train
+from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name
+from amlb_ext.suite.records import FoldRecord, PartRecord, json_text
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to write.
+
+    Attributes
+    ----------
+    features : DataFrame of shape (n, d)
+        In canonical form.
+    target : Series of shape (n,)
+        In canonical form.
+    provenance : DataFrame of shape (n, p)
+        Where each row comes from.
+    """
+
+    features: pd.DataFrame
+    target: pd.Series
+    provenance: pd.DataFrame
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.features), len(self.target), len(self.provenance)}
+        if len(sizes) != 1:
+            raise SuiteError(
+                f"{len(self.features)} rows of features, {len(self.target)} of the target and "
+                f"{len(self.provenance)} of provenance came",
+                "hand in one row of each per row",
+            )
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def take(self, keep: np.ndarray) -> Rows:
+        """Return the rows where the mask ``keep`` of shape (n,) holds."""
+        return Rows(self.features[keep], self.target[keep], self.provenance[keep])
+
+
+@dataclass(frozen=True)
+class Part:
+    """One AMLB task in one fold.
+
+    Attributes
+    ----------
+    test : Rows
+    train : Rows, optional
+        Its own training rows; None shares the task's.
+    """
+
+    test: Rows
+    train: Rows | None = None
+
+
+def begin(layout: Layout, request: Mapping[str, Any]) -> None:
+    """Mark the directory as a suite that is being generated.
+
+    Half-written files of a killed run are removed, finished folds stay.
+
+    Parameters
+    ----------
+    layout : Layout
+    request : mapping
+        What was asked for; kept in ``hardsynth/request.json``.
+
+    Raises
+    ------
+    SuiteError
+        The directory holds files but no suite, or cannot be written.
+    """
+    root = layout.root
+    if root.exists() and not root.is_dir():
+        raise SuiteError(f"{root} is a file, a directory is wanted", "choose another with -o")
+    known = (layout.request, layout.manifest, layout.previous)
+    if root.is_dir() and any(root.iterdir()) and not any(path.exists() for path in known):
+        raise SuiteError(
+            f"{root} is not empty and no suite of hardsynth", "choose another directory with -o"
+        )
+    write_text(layout.request, json_text(request))
+    if layout.manifest.exists():
+        layout.manifest.replace(layout.previous)
+    sweep(root)
+
+
+def write_fold(
+    layout: Layout,
+    task_name: str,
+    coding: Coding,
+    fold: int,
+    train: Rows,
+    parts: Mapping[str, Part],
+    key: str,
+    summary: Mapping[str, Any],
+) -> FoldRecord:
+    """Write one fold of a task and its record.
+
+    Test rows whose label no training row of their part has are dropped and counted; a part
+    that AMLB could not use at all (no test rows, training rows of a single class) is left
+    out. Both are said in the record's notes.
+
+    Parameters
+    ----------
+    layout : Layout
+    task_name : str
+        Safe name, see :func:`amlb_ext.suite.layout.safe_names`.
+    coding : Coding
+        The task's coding.
+    fold : int
+        The source's fold number.
+    train : Rows
+        Training rows of every part that has none of its own.
+    parts : mapping of str to Part
+        By suffix, see :data:`amlb_ext.suite.layout.SUFFIXES`.
+    key : str
+        Hash of everything the fold depends on; see :func:`finished_fold`.
+    summary : mapping
+        Figures to keep in the record.
+
+    Returns
+    -------
+    FoldRecord
+
+    Raises
+    ------
+    SuiteError
+        An unknown suffix, rows that do not fit the coding, or a disk that cannot be written.
+    """
+    unknown = sorted(set(parts) - set(SUFFIXES))
+    if unknown:
+        raise SuiteError(f"unknown suffix {unknown[0]!r}", f"use one of {SUFFIXES}")
+    layout.record(task_name, fold).unlink(missing_ok=True)
+    files: dict[str, str] = {}
+    notes: list[str] = []
+    records: dict[str, PartRecord] = {}
+    homes: list[tuple[Rows, str]] = []
+    for suffix in SUFFIXES:
+        if suffix not in parts:
+            continue
+        name = amlb_name(task_name, suffix)
+        part = parts[suffix]
+        own = train if part.train is None else part.train
+        fitted = _fit(own, part.test, coding, f"{name}, fold {fold}", notes)
+        if fitted is None:
+            continue
+        test, substituted = fitted
+        home = next((home for rows, home in homes if rows is own), "")
+        if not home:
+            train_name = task_name if own is train else name
+            home = _write_rows(layout, train_name, fold, own, coding, files, "train")
+            homes.append((own, home))
+        records[suffix] = PartRecord(
+            train=home,
+            test=_write_rows(layout, name, fold, test, coding, files, "test"),
+            provenance=layout.relative(layout.provenance(name, fold)),
+            train_rows=len(own),
+            test_rows=len(test),
+            labels=_present(test, coding),
+            substituted=substituted,
+            dropped=len(part.test) - len(test),
+        )
+    record = FoldRecord(task_name, fold, key, records, files, tuple(notes), dict(summary))
+    text = json_text(record.to_json())
+    write_text(layout.record(task_name, fold), text)
+    return FoldRecord.from_json(json.loads(text))
+
+
+def finished_fold(layout: Layout, task_name: str, fold: int, key: str) -> FoldRecord | None:
+    """Return the record of a fold that need not be computed again, else None.
+
+    Parameters
+    ----------
+    layout : Layout
+    task_name : str
+    fold : int
+    key : str
+        The record's key must be this one.
+    """
+    path = layout.record(task_name, fold)
+    try:
+        record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if (record.task, record.fold, record.key) != (task_name, fold, key):
+        return None
+    for relative, digest in record.files.items():
+        file = layout.at(relative)
+        if not file.is_file() or sha256_file(file) != digest:
+            return None
+    return record
+
+
+def _fit(
+    train: Rows, test: Rows, coding: Coding, where: str, notes: list[str]
+) -> tuple[Rows, dict[str, int]] | None:
+    """Test rows that AMLB can read beside these training rows, or None with a note."""
+    reason = _unfit(train, coding)
+    if not reason and coding.kind.is_classification:
+        keep = test.target.isin(set(train.target.dropna())).to_numpy()
+        if not keep.all():
+            notes.append(f"{where}: {int((~keep).sum())} test rows of classes not in train dropped")
+            test = test.take(keep)
+    if not reason and len(test) == 0:
+        reason = "no test rows"
+    if reason:
+        notes.append(f"{where}: left out, {reason}")
+        return None
+    features, cells = fit_to_train(train.features, test.features, _columns(coding))
+    written = {column.name: column.written for column in coding.columns}
+    by_row: dict[int, list[str]] = {}
+    for row, column in cells:
+        by_row.setdefault(row, []).append(written[column])
+    said = [",".join(by_row.get(row, [])) for row in range(len(test))]
+    provenance = test.provenance.reset_index(drop=True).assign(substituted=said)
+    counts = Counter(written[column] for _, column in cells)
+    return Rows(features, test.target, provenance), dict(sorted(counts.items()))
+
+
+def _unfit(train: Rows, coding: Coding) -> str:
+    if coding.kind.is_classification:
+        classes = train.target.nunique()
+        return "" if classes >= 2 else f"training rows of {classes} class"
+    return "" if len(train) >= 2 else f"{len(train)} training rows"
+
+
+def _columns(coding: Coding) -> list[Column]:
+    """The columns as :func:`fit_to_train` wants them; only the written form matters there."""
+    return [
+        Column(
+            column.name,
+            {"float": "numeric", "integer": "integer", "boolean": "boolean"}.get(  # type: ignore[arg-type]
+                column.form, "categorical"
+            ),
+            column.categories,
+        )
+        for column in coding.columns
+    ]
+
+
+def _present(rows: Rows, coding: Coding) -> tuple[str, ...]:
+    if coding.kind is Kind.REGRESSION:
+        return ()
+    present = set(rows.target)
+    return tuple(label for label in coding.labels if label in present)
+
+
+def _write_rows(
+    layout: Layout,
+    name: str,
+    fold: int,
+    rows: Rows,
+    coding: Coding,
+    files: dict[str, str],
+    side: str,
+) -> str:
+    """Write CSV and provenance; return the CSV's relative path."""
+    if side == "train":
+        path, home = layout.train(name, fold), layout.train_provenance(name, fold)
+    else:
+        path, home = layout.test(name, fold), layout.provenance(name, fold)
+    for derived in (".parquet", ".arff"):  # AMLB would reuse what it made of an older file
+        path.with_suffix(derived).unlink(missing_ok=True)
+    relative = layout.relative(path)
+    files[relative] = write_csv(coding.encode(rows.features, rows.target), path)
+    files[layout.relative(home)] = _write_parquet(rows.provenance, home)
+    return relative
+
+
+def _write_parquet(frame: pd.DataFrame, path: Path) -> str:
+    table = pa.Table.from_pandas(frame.reset_index(drop=True), preserve_index=False)
+    plain = table.replace_schema_metadata(None)  # pandas names its own version there
+
+    def write(part: Path) -> None:
+        pq.write_table(plain, part, compression="zstd", store_schema=False)
+
+    return write_file(path, write)

@@ -1,0 +1,19 @@
+"""Fixtures shared by all wings."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture
+def openml_cache(tmp_path):
+    """A private copy of the offline OpenML cache with real tasks."""
+    source = REAL_DATA / "openml_cache"
+    if not source.is_dir():
+        pytest.skip("the offline OpenML cache with real tasks is not beside this checkout")
+    target = tmp_path / "openml_cache"
+    shutil.copytree(source, target, copy_function=shutil.copyfile)
+    return target

@@ -1,0 +1,154 @@
+"""What every registered source must keep; a new source adds one line to SAMPLES."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import HardsynthError, SourceError
+from amlb_ext.core.task import Kind
+from amlb_ext.sources import SOURCES, open_specs
+
+
+def bundled_sample(table, folder, request):
+    return "bundled/diabetes_gaps", SourceConfig(), "bundled/nothing"
+
+
+def files_sample(table, folder, request):
+    table.to_csv(folder / "a.csv", index=False)
+    return str(folder / "a.csv"), SourceConfig(), str(folder / "nothing.csv")
+
+
+def amlb_sample(table, folder, request):
+    table.iloc[:20].to_csv(folder / "a_train.csv", index=False)
+    table.iloc[20:].to_csv(folder / "a_test.csv", index=False)
+    (folder / "b.yaml").write_text("- {name: a, dataset: {path: .}}\n", encoding="utf-8")
+    (folder / "c.yaml").write_text("- {name: a, dataset: {path: no}}\n", encoding="utf-8")
+    return str(folder / "b.yaml"), SourceConfig(userdir=str(folder)), str(folder / "c.yaml")
+
+
+def openml_sample(table, folder, request):
+    server = request.getfixturevalue("openml_server")
+    options = SourceConfig(openml_server=server.url, openml_cache=str(folder), retries=1)
+    return "openml/t/11", options, "openml/t/99"
+
+
+#: source name -> a good spec, its options, and a spec of the right form that names nothing
+SAMPLES = {
+    "bundled": bundled_sample,
+    "files": files_sample,
+    "amlb": amlb_sample,
+    "openml": openml_sample,
+}
+
+
+@pytest.fixture(params=[source.name for source in SOURCES])
+def sample(request, table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return SAMPLES[request.param](table, tmp_path, request)
+
+
+def test_every_source_has_a_sample_and_says_what_it_accepts():
+    assert {source.name for source in SOURCES} == set(SAMPLES)
+    assert all(source.forms for source in SOURCES)
+
+
+def test_canonical_form(sample):
+    spec, options, _ = sample
+    for ref in open_specs([spec], options):
+        task = ref.load()
+        assert isinstance(task.kind, Kind)
+        assert task.features.index.equals(pd.RangeIndex(len(task)))
+        assert list(task.features.columns) == [c.name for c in task.columns]
+        for column in task.columns:
+            values = task.features[column.name]
+            assert column.has_missing == values.isna().any()
+            if column.is_numeric:
+                assert values.dtype == np.float64
+                assert column.categories == ()
+            else:
+                assert isinstance(values.dtype, pd.CategoricalDtype)
+                assert not values.cat.ordered
+                assert tuple(values.cat.categories) == column.categories
+                assert all(type(value) is str for value in values.cat.categories)
+        assert task.target.name == task.target_name
+        assert not task.target.isna().any()
+        if task.kind.is_classification:
+            assert tuple(task.target.cat.categories) == task.labels
+            assert all(type(label) is str for label in task.labels)
+            assert set(task.target) == set(task.labels)
+        else:
+            assert task.target.dtype == np.float64
+            assert task.labels == ()
+        assert task.row_ids.dtype == np.int64
+        assert len(task.row_ids) == len(task)
+
+
+def test_folds_are_positions_and_disjoint(sample):
+    spec, options, _ = sample
+    task = next(open_specs([spec], options)).load()
+    for fold in task.folds:
+        for part in (fold.train, fold.test):
+            assert part.dtype == np.int64
+            assert len(part)
+            assert part.min() >= 0
+            assert part.max() < len(task)
+            assert len(set(part)) == len(part)
+        assert not set(fold.train) & set(fold.test)
+
+
+def test_two_loads_are_one_task(sample):
+    spec, options, _ = sample
+    first = next(open_specs([spec], options)).load()
+    second = next(open_specs([spec], options))
+    assert second.load().content_hash == first.content_hash
+    assert next(open_specs([second.spec], options)).load().content_hash == first.content_hash
+
+
+def test_origin_leads_back(sample):
+    spec, options, _ = sample
+    ref = next(open_specs([spec], options))
+    origin = ref.load().origin
+    assert origin.spec == ref.spec
+    for key, value in origin.ids.items():
+        assert type(key) is type(value) is str
+
+
+def test_what_is_not_there_is_said_with_a_remedy(sample):
+    _, options, nothing = sample
+    with pytest.raises(HardsynthError) as caught:
+        [ref.load() for ref in open_specs([nothing], options)]
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "garbage", ["", " ", "openml/x/1", "openml/t/", "openml/t/one", "a.xlsx", "../..", "\x00", "#"]
+)
+def test_garbage_is_refused_at_once(garbage, tmp_path):
+    options = SourceConfig(userdir=str(tmp_path))
+    with pytest.raises(SourceError, match="no source understands") as caught:
+        open_specs([garbage], options)
+    for form in ("openml/t/ID", "bundled/NAME", ".csv", ".yaml"):
+        assert form in caught.value.remedy
+
+
+def test_nothing_heavy_is_imported_and_refs_read_no_data():
+    code = (
+        "import sys\n"
+        "from amlb_ext.sources import open_specs\n"
+        "names = [ref.name for ref in open_specs(['bundled', 'openml/t/31', 'no/such.csv'])]\n"
+        "heavy = {'openml', 'arff', 'sklearn', 'requests', 'scipy'} & set(sys.modules)\n"
+        "print(len(names) >= 9, sorted(heavy))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True []"
+
+
+def test_order_of_specs_is_kept(table, tmp_path):
+    table.to_csv(tmp_path / "a.csv", index=False)
+    specs = ["bundled/wine", str(tmp_path / "a.csv"), "openml/t/31", "bundled/toy"]
+    assert [ref.spec for ref in open_specs(specs)] == specs

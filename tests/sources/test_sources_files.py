@@ -1,0 +1,200 @@
+"""Tables on disk: CSV, Parquet, ARFF, and what is wrong with them."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import DataError, HardsynthError, SourceError
+from amlb_ext.sources import open_specs
+
+N = 30
+
+
+def load(path, **options):
+    return next(open_specs([str(path)], SourceConfig(**options))).load()
+
+
+def write_arff(path, header, rows):
+    lines = ["@relation r", *(f"@attribute {line}" for line in header), "@data", *rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_csv_and_parquet_agree(table, tmp_path):
+    table.to_csv(tmp_path / "small.csv", index=False)
+    table.to_parquet(tmp_path / "small.parquet")
+    csv, parquet = load(tmp_path / "small.csv"), load(tmp_path / "small.parquet")
+    assert csv.content_hash == parquet.content_hash
+    assert (csv.name, csv.target_name, csv.kind.value) == ("small", "class", "binary")
+    assert [c.type for c in csv.columns] == ["integer", "numeric", "categorical"]
+    assert csv.folds == ()
+    assert csv.origin.ids["file"] == "small.csv"
+    assert len(csv.origin.ids["sha256"]) == 64
+
+
+def test_target_and_kind_are_taken_from_the_options(table, tmp_path):
+    table.to_csv(tmp_path / "a.csv", index=False)
+    task = load(tmp_path / "a.csv", target="count", kind="regression")
+    assert (task.target_name, task.kind.value) == ("count", "regression")
+    with pytest.raises(DataError, match=r"no column 'klass' \(columns: count, size, colour, cl"):
+        load(tmp_path / "a.csv", target="klass")
+
+
+def test_default_target_is_the_last_column_where_none_is_called_class(table, tmp_path):
+    table.rename(columns={"class": "answer"}).to_csv(tmp_path / "a.csv", index=False)
+    assert load(tmp_path / "a.csv").target_name == "answer"
+
+
+def test_test_file_is_one_fold(table, tmp_path):
+    table.iloc[:22].to_csv(tmp_path / "train.csv", index=False)
+    table.iloc[22:].to_csv(tmp_path / "test.csv", index=False)
+    task = load(tmp_path / "train.csv", test_file=str(tmp_path / "test.csv"))
+    assert len(task.folds) == 1
+    assert task.folds[0].train.tolist() == list(range(22))
+    assert task.folds[0].test.tolist() == list(range(22, 30))
+    assert task.target.iloc[29] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.drop(columns="size"), r"lacks \['size'\]"),
+        (lambda t: t.assign(more=1), r"adds \['more'\]"),
+        (lambda t: t[["size", "count", "colour", "class"]], "another order"),
+        (lambda t: t.assign(size="large"), "numeric in train.csv and text in test.csv"),
+    ],
+)
+def test_test_file_with_other_columns(table, tmp_path, change, said):
+    table.to_csv(tmp_path / "train.csv", index=False)
+    change(table).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(DataError, match=said):
+        load(tmp_path / "train.csv", test_file=str(tmp_path / "test.csv"))
+
+
+def test_test_file_with_an_empty_column_keeps_the_type(table, tmp_path):
+    table.to_csv(tmp_path / "train.csv", index=False)
+    table.assign(size=None, colour=None).to_csv(tmp_path / "test.csv", index=False)
+    task = load(tmp_path / "train.csv", test_file=str(tmp_path / "test.csv"))
+    assert [c.type for c in task.columns] == ["integer", "numeric", "categorical"]
+
+
+def test_arff_dense(tmp_path):
+    header = ["a numeric", "b {x,'y z',unused}", "c {True,False}", "d string", "e date yyyy"]
+    rows = [f"{i},{'?' if i == 1 else 'x'},True,'t {i}',2001" for i in range(N - 1)]
+    task = load(
+        write_arff(
+            tmp_path / "a.arff",
+            [*header, "t {no,yes}"],
+            [f"{row},{'yes' if i % 2 else 'no'}" for i, row in enumerate(rows)]
+            + ["?,'y z',False,?,?,yes"],
+        ),
+        target="t",
+    )
+    assert [c.type for c in task.columns] == ["integer", "categorical", "boolean", "text", "date"]
+    assert task.columns[1].categories == ("x", "y z", "unused")
+    assert task.columns[1].has_missing
+    assert task.features["b"].iloc[-1] == "y z"
+    assert np.isnan(task.features["a"].iloc[-1])
+    assert task.labels == ("no", "yes")
+
+
+def test_arff_sparse(tmp_path):
+    rows = [f"{{0 {i}, 1 q}}" if i % 2 else "{}" for i in range(N)]
+    task = load(write_arff(tmp_path / "a.arff", ["a numeric", "b {p,q}"], rows), target="b")
+    assert task.features["a"].tolist()[:4] == [0, 1, 0, 3]
+    assert task.target.tolist()[:2] == ["p", "q"]
+
+
+def test_parquet_of_many_types(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "nullable": pd.array([None, *range(N - 1)], dtype="Int64"),
+            "flag": pd.array([None, *[True, False] * 14, True], dtype="boolean"),
+            "price": [Decimal(i) / 4 for i in range(N)],
+            "day": pd.date_range("2024-01-01", periods=N),
+            "date": [datetime.date(2024, 1, 1 + i % 28) for i in range(N)],
+            "group": pd.Categorical(["lmh"[i % 3] for i in range(N)], list("lmhx")),
+            "small": np.arange(N, dtype="uint8") + 200,
+            "y": np.arange(N) / 2,
+        },
+        index=pd.Index(range(100, 100 + N)),
+    )
+    frame.to_parquet(tmp_path / "a.parquet")
+    task = load(tmp_path / "a.parquet")
+    found = {c.name: c.type for c in task.columns}
+    assert found == {
+        "nullable": "integer",
+        "flag": "boolean",
+        "price": "numeric",
+        "day": "date",
+        "date": "date",
+        "group": "categorical",
+        "small": "integer",
+    }
+    assert task.columns[5].categories == ("l", "m", "h", "x")
+    assert task.features["small"].max() == 229
+    assert task.features["price"].iloc[3] == 0.75
+    assert task.features["flag"].isna().sum() == 1
+
+
+def test_named_index_becomes_a_column(table, tmp_path):
+    table.set_index("count").to_parquet(tmp_path / "a.parquet")
+    assert [c.name for c in load(tmp_path / "a.parquet").columns] == ["count", "size", "colour"]
+
+
+def test_byte_order_mark_and_crlf(table, tmp_path):
+    text = table.to_csv(index=False, lineterminator="\r\n")
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert load(tmp_path / "a.csv").columns[0].name == "count"
+
+
+BAD_FILES = {
+    "empty.csv": (b"", "empty"),
+    "blank.csv": (b"\n\n", "no valid CSV"),
+    "header.csv": (b"a,b\n", "0 rows"),
+    "short.csv": (b"a,b\n1,2\n", "1 rows"),
+    "latin.csv": ("a,b\n\xe9,2\n".encode("latin-1"), "not UTF-8"),
+    "semicolon.csv": (b"a;b\n1;2\n", "semicolons"),
+    "double.csv": (b"a,a\n1,2\n", "more than once"),
+    "ragged.csv": (b"a,b\n1,2\n1,2,3\n", "no valid CSV|more fields"),
+    "wide.csv": (b"a,b\n1,2,3\n1,2,3\n", "more fields"),
+    "quote.csv": (b'a,b\n"1,2\n', "no valid CSV"),
+    "binary.csv": (bytes(range(256)), "UTF-8|no valid"),
+    "infinite.csv": (b"a,b\n" + b"inf,1\n2,0\n" * 20, "finite"),
+    "one.csv": (b"a\n" + b"1\n" * 30, "single value|no feature"),
+    "text.parquet": (b"a,b\n1,2\n", "no valid Parquet"),
+    "cut.parquet": (b"PAR1", "no valid Parquet"),
+    "latin.arff": ("@relation \xe9\n@data\n".encode("latin-1"), "not UTF-8"),
+    "value.arff": (b"@relation r\n@attribute a {x,y}\n@data\nz\n", "no valid ARFF.*line 4"),
+    "number.arff": (b"@relation r\n@attribute a numeric\n@data\nz\n", "no valid ARFF.*line 4"),
+    "none.arff": (b"@relation r\n@data\n", "no attribute|no valid ARFF"),
+    "text.arff": (b"hello\n", "no valid ARFF"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_say_what_and_what_to_do(tmp_path, name):
+    content, said = BAD_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(HardsynthError, match=said) as caught:
+        load(tmp_path / name)
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(SourceError, match="no such file"):
+        load(tmp_path / "no.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(SourceError, match="is no file"):
+        load(tmp_path / "folder.csv")
+
+
+def test_lists_in_a_parquet_column_are_refused(tmp_path):
+    pd.DataFrame({"a": [[1, 2]] * N, "b": range(N)}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="ndarray"):
+        load(tmp_path / "a.parquet")

@@ -1,0 +1,157 @@
+"""Random tasks: written pairs keep AMLB's rules, and files lead back to the values.
+
+``random_task`` is shared with ``test_suite_amlb``, which asks AMLB itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from amlb_ext.core.tables import make_task
+from amlb_ext.core.task import Task
+from amlb_ext.suite import Coding, Layout, Part, Rows, check_pair, write_fold
+from amlb_ext.suite.coding import write_csv
+from amlb_ext.suite.columns import form_of
+
+WEIRD = [
+    "red", "Blue", "blue", " red", "red ", "", " ", "NA", "nan", "NaN", "None", "null", "N/A", "-",
+    "?", "1", "2", "10", "1.0", "007", "1e5", "+5", " 1", "inf", "-Infinity", "True", "false",
+    "TRUE", "yes", "Yes", "no", "a,b", 'say "hi"', '"', "'", "line1\nline2", "tab\tx", "cr\rx",
+    "a\x00b", "a\x00", "\x85", "\u2028", "ünï", "ÜNÏ", "İ", "ß", "ẞ", "日本", "predictions",
+    "truth", "Truth", "c0_red", "c1_", "2020-01-01", "#N/A", "1_000", "0x10", "1,5", "[1]", "{x}",
+    "\ufeff", "99999999999999999999", "1e400", "ǅ", "a" * 60, "\\", "%s", "#x", "nat", "1.", ".5",
+]  # fmt: skip
+NAMES = ["x", "X", "a[0]", "a_0_", "", " ", 'q"', "b:c", "1", "truth", "predictions", "é", "n\nl",
+         "class", "target", "{u}", "\ufeffz", "x.1", "d<e>", "a,b"]  # fmt: skip
+
+
+def texts(rng: np.random.Generator, n: int, missing: float) -> pd.Series:
+    """Weird texts, some so rare that a test part sees what its training part does not."""
+    words = list(rng.choice(np.array(WEIRD, dtype=object), rng.integers(1, 9), replace=False))
+    odds = rng.dirichlet(np.full(len(words), 0.4))
+    values = rng.choice(np.array(words, dtype=object), n, p=odds)
+    return _lose(pd.Series(values, dtype=object), rng, missing)
+
+
+def _lose(values: pd.Series, rng: np.random.Generator, missing: float) -> pd.Series:
+    return values.mask(pd.Series(rng.random(len(values)) < missing))
+
+
+def random_column(rng: np.random.Generator, n: int) -> tuple[pd.Series, str]:
+    """One column of any type, with its type."""
+    missing = float(rng.choice([0, 0, 0.05, 0.5, 1.0]))
+    type_ = str(rng.choice(["numeric", "integer", "categorical", "boolean", "text", "date"]))
+    if type_ == "numeric":
+        values = pd.Series(rng.normal(size=n) * 10.0 ** rng.integers(-300, 38))
+        return _lose(values.where(rng.random(n) > 0.2, -0.0), rng, missing), type_
+    if type_ == "integer":
+        return _lose(pd.Series(rng.integers(-(2**50), 2**50, n).astype(float)), rng, missing), type_
+    if type_ == "boolean":
+        pair = [["False", "True"], ["0", "1"], ["f", "t"], ["true", "false"]][rng.integers(4)]
+        return _lose(pd.Series(rng.choice(np.array(pair, object), n)), rng, missing), type_
+    if type_ == "date":
+        days = pd.Series(pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"), dtype=object)
+        return _lose(days, rng, missing), type_
+    return texts(rng, n, missing), type_
+
+
+def random_task(seed: int) -> Task:
+    """A task with weird columns, names and labels."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 90))
+    names = list(rng.choice(np.array(NAMES, dtype=object), rng.integers(2, 7), replace=False))
+    *features, target = names
+    columns = {name: random_column(rng, n) for name in features}
+    kind = str(rng.choice(["regression", "binary", "multiclass"]))
+    if kind == "regression":
+        y = pd.Series(np.round(rng.normal(size=n) * 1e3, int(rng.integers(0, 9))))
+    else:
+        k = 2 if kind == "binary" else int(rng.integers(3, 7))
+        pools = [WEIRD, ["a", "B", "c", "D"], [str(i) for i in range(12)], ["-1", "1", "0"]]
+        pool = [w for w in pools[rng.integers(4)] if w.strip()]
+        labels = rng.choice(np.array(pool, object), min(k, len(pool)), replace=False)
+        y = pd.Series(np.resize(labels, n), dtype=object)
+        y = y.iloc[rng.permutation(n)].reset_index(drop=True)
+    frame = pd.DataFrame({name: values for name, (values, _) in columns.items()} | {target: y})
+    types = {name: type_ for name, (_, type_) in columns.items()}
+    return make_task(frame, target, name=f"task {seed}", kind=kind, types=types)
+
+
+def rows(task: Task, index: np.ndarray) -> Rows:
+    """Rows of a task, with their numbers as provenance."""
+    features = task.features.iloc[index].reset_index(drop=True)
+    target = task.target.iloc[index].reset_index(drop=True)
+    return Rows(features, target, pd.DataFrame({"source_row": task.row_ids[index]}))
+
+
+def split(task: Task, seed: int) -> tuple[Rows, Rows]:
+    """A small training part, so that the test part holds unseen values."""
+    order = np.random.default_rng(seed + 10**6).permutation(len(task))
+    cut = int(np.random.default_rng(seed).integers(5, len(task) - 1))
+    return rows(task, order[:cut]), rows(task, order[cut:])
+
+
+QUICK = settings(
+    max_examples=120,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@QUICK
+@given(seed=SEEDS)
+def test_files_lead_back_to_the_values(tmp_path, seed):
+    task = random_task(seed)
+    coding = Coding.from_json(Coding.of(task).to_json())
+    path = tmp_path / "part.csv"
+    write_csv(coding.encode(task.features, task.target), path)
+    features, target = coding.decode(coding.read_csv(path))
+    pd.testing.assert_frame_equal(features, task.features)
+    pd.testing.assert_series_equal(target, task.target)
+
+
+@QUICK
+@given(seed=SEEDS)
+def test_every_pair_keeps_the_rules_and_only_said_cells_change(tmp_path, seed):
+    task, layout = random_task(seed), Layout(tmp_path / str(seed))
+    coding = Coding.of(task)
+    train, test = split(task, seed)
+    record = write_fold(layout, "t", coding, 0, train, {"": Part(test)}, "k", {})
+    if "" not in record.parts:
+        assert any("left out" in note for note in record.notes)
+        assert train.target.nunique() < 2 or not set(test.target) & set(train.target)
+        return
+    part = record.parts[""]
+    pair = layout.at(part.train), layout.at(part.test)
+    assert check_pair(*pair, coding.written_target, task.kind.value) == []
+    back, target = coding.decode(coding.read_csv(pair[1]))
+    about = pd.read_parquet(layout.at(part.provenance))
+    source = task.features.iloc[about["source_row"]].reset_index(drop=True)
+    truth = task.target.iloc[about["source_row"]].reset_index(drop=True)
+    pd.testing.assert_series_equal(target, truth)
+    assert len(test) - len(target) == part.dropped
+    same = (back.astype(object) == source.astype(object)) | (back.isna() & source.isna())
+    written = {column.name: column.written for column in coding.columns}
+    changed = {written[name]: int((~same[name]).sum()) for name in same if not same[name].all()}
+    assert changed == part.substituted
+    said = about["substituted"].map(lambda text: len(text) > 0)
+    assert list(said) == list((~same).any(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_column_has_one_type_in_every_part(tmp_path, seed):
+    task = random_task(seed)
+    coding = Coding.of(task)
+    half = len(task) // 2
+    for index in (np.arange(half), np.arange(half, len(task))):
+        part = rows(task, index)
+        frame = coding.encode(part.features, part.target)
+        for column, code in zip(task.columns, coding.columns, strict=True):
+            forms = {"float": "f", "integer": "i", "boolean": "b", "text": "O"}
+            assert frame[code.written].dtype.kind == forms[form_of(column)]

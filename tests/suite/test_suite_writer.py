@@ -1,0 +1,319 @@
+"""Folds, a whole suite, and what verify says of damage."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.tables import make_task
+from amlb_ext.suite import (
+    Coding,
+    Layout,
+    Part,
+    Rows,
+    Suite,
+    SuiteTask,
+    begin,
+    finish,
+    finished_fold,
+    verify,
+    write_fold,
+)
+from amlb_ext.suite.definition import yaml_text
+
+
+def toy(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=60), "c": np.resize(["u", "v", "1"], 60), "y": ["Yes", "no"] * 30}
+    )
+    return make_task(frame, "y", name="toy set")
+
+
+def rows(task, index):
+    index = np.asarray(index, dtype=np.int64)
+    about = pd.DataFrame({"origin": "bad", "source_row": task.row_ids[index]})
+    return Rows(task.features.iloc[index], task.target.iloc[index], about)
+
+
+def parts_of(task):
+    return {
+        "": Part(rows(task, range(40, 50))),
+        "full": Part(rows(task, range(40, 60))),
+        "hard": Part(rows(task, range(40, 50)), train=rows(task, range(10))),
+    }
+
+
+def put_fold(layout, fold, parts=None, key="k"):
+    task = toy(fold)
+    train = rows(task, range(40))
+    chosen = parts_of(task) if parts is None else parts
+    return write_fold(layout, "toy", Coding.of(task), fold, train, chosen, key, {"bad": 10})
+
+
+def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
+    layout, task = Layout(root), toy()
+    begin(layout, {"sources": ["toy"]})
+    records = tuple(finished_fold(layout, "toy", k, "k") or put_fold(layout, k) for k in folds)
+    entry = SuiteTask(
+        name="toy",
+        kind=task.kind,
+        target="y",
+        coding=Coding.of(task),
+        origin=task.origin,
+        content_hash=task.content_hash,
+        notes=("said",),
+        folds=records,
+        source_name=task.name,
+    )
+    settings = dict(
+        name=name,
+        config={"seed": 1},
+        seed=1,
+        tasks=[entry],
+        failures=[{"task": "other", "reason": "no rows"}],
+        version="0",
+        integrations={},
+        command="hardsynth generate toy -o hard",
+        constraints="---\n",
+    )
+    return finish(layout, **(settings | changes))
+
+
+def snapshot(root):
+    return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def test_a_fold_is_written_recorded_and_found_again(tmp_path):
+    layout = Layout(tmp_path)
+    record = put_fold(layout, 3)
+    assert record.parts[""].train == record.parts["full"].train == "data/toy/toy_train_3.csv"
+    assert record.parts["hard"].train == "data/toy_hard/toy_hard_train_3.csv"
+    assert record.parts["full"].test == "data/toy_full/toy_full_test_3.csv"
+    assert record.parts["full"].labels == ("Yes", "no")
+    assert record.summary == {"bad": 10}
+    assert finished_fold(layout, "toy", 3, "k") == record
+    assert finished_fold(layout, "toy", 3, "other") is None
+    assert finished_fold(layout, "toy", 4, "k") is None
+    layout.test("toy", 3).write_text("changed")
+    assert finished_fold(layout, "toy", 3, "k") is None
+
+
+def test_the_same_fold_gives_the_same_bytes(tmp_path):
+    for name in "ab":
+        put_fold(Layout(tmp_path / name), 0)
+    assert snapshot(tmp_path / "a") == snapshot(tmp_path / "b")
+
+
+def test_a_killed_fold_is_not_finished_and_derived_files_go(tmp_path, monkeypatch):
+    layout = Layout(tmp_path)
+    put_fold(layout, 0)
+    derived = layout.test("toy", 0).with_suffix(".parquet")
+    derived.write_text("what AMLB made of an older file")
+    task = toy()
+    odd = Rows(task.features[["x"]], task.target, pd.DataFrame(index=range(60)))
+    with pytest.raises((SuiteError, KeyError)):
+        write_fold(
+            layout, "toy", Coding.of(task), 0, rows(task, range(9)), {"full": Part(odd)}, "k", {}
+        )
+    assert finished_fold(layout, "toy", 0, "k") is None
+    put_fold(layout, 0)
+    assert not derived.exists()
+
+
+def test_what_amlb_cannot_use_is_left_out_and_said(tmp_path):
+    task = toy()
+    even, odd = np.arange(0, 60, 2), np.arange(1, 60, 2)  # Yes, no
+    parts = {
+        "": Part(rows(task, [])),
+        "bad": Part(rows(task, even[:3])),
+        "hard": Part(rows(task, odd[:3]), train=rows(task, even)),
+    }
+    record = put_fold(Layout(tmp_path), 0, parts)
+    assert list(record.parts) == ["bad"]
+    assert record.notes == (
+        "toy, fold 0: left out, no test rows",
+        "toy_hard, fold 0: left out, training rows of 1 class",
+    )
+    frame = pd.DataFrame({"x": np.arange(60.0), "y": np.resize(["a", "b", "z"], 60)})
+    three = make_task(frame, "y", name="three")
+    train = rows(three, np.flatnonzero(frame["y"] != "z"))
+    part = {"": Part(rows(three, range(9)))}
+    record = write_fold(Layout(tmp_path), "three", Coding.of(three), 0, train, part, "k", {})
+    assert record.parts[""].dropped == 3
+    assert record.parts[""].test_rows == 6
+    assert "3 test rows of classes not in train" in record.notes[0]
+
+
+def test_substituted_cells_are_in_the_provenance(tmp_path):
+    layout, task = Layout(tmp_path), toy()
+    train = rows(task, [i for i in range(40) if i % 3 != 1])  # no 'v'
+    record = write_fold(
+        layout, "toy", Coding.of(task), 0, train, {"": Part(rows(task, range(40, 46)))}, "k", {}
+    )
+    about = pd.read_parquet(layout.provenance("toy", 0))
+    assert list(about["substituted"]) == ["c", "", "", "c", "", ""]  # rows 40 and 43 hold 'v'
+    assert record.parts[""].substituted == {"c": 2}
+
+
+def test_rows_of_different_length_and_unknown_suffixes_are_refused(tmp_path):
+    task = toy()
+    with pytest.raises(SuiteError, match="60 of the target and 1 of provenance"):
+        Rows(task.features, task.target, pd.DataFrame({"a": [1]}))
+    with pytest.raises(SuiteError, match="unknown suffix 'odd'"):
+        put_fold(Layout(tmp_path), 0, {"odd": Part(rows(task, [1]))})
+
+
+def test_a_suite_is_whole_relative_and_movable(tmp_path):
+    manifest = make_suite(tmp_path / "hard")
+    assert verify(tmp_path / "hard") == []
+    text = (tmp_path / "hard" / "hardsynth" / "manifest.json").read_text()
+    assert str(tmp_path) not in text
+    shutil.move(tmp_path / "hard", tmp_path / "moved")
+    assert verify(tmp_path / "moved") == []
+    suite = Suite.load(tmp_path / "moved")
+    assert suite.manifest.amlb_tasks == manifest.amlb_tasks
+    assert list(suite.amlb_tasks) == ["toy", "toy_full", "toy_hard"]
+    assert suite.amlb_task("toy").folds == [0, 2]
+    train, test = suite.pair("toy_full", 1)
+    assert (train.name, test.name) == ("toy_train_2.csv", "toy_full_test_2.csv")
+    about = suite.provenance("toy_full", 1)
+    coding = suite.coding("toy_full")
+    features, target = coding.decode(coding.read_csv(test))
+    assert len(about) == len(features) == 20
+    assert list(target) == list(toy(2).target.iloc[40:])
+    with pytest.raises(SuiteError, match="did you mean 'toy'"):
+        suite.pair("toi", 0)
+    with pytest.raises(SuiteError, match="use 0 to 1"):
+        suite.pair("toy", 2)
+
+
+def test_definitions_and_configuration(tmp_path):
+    make_suite(tmp_path)
+    main = yaml.safe_load((tmp_path / "benchmarks" / "hardsynth.yaml").read_text())
+    every = yaml.safe_load((tmp_path / "benchmarks" / "hardsynth_all.yaml").read_text())
+    assert [entry["name"] for entry in main] == ["toy", "toy_full"]
+    assert [entry["name"] for entry in every] == ["toy", "toy_full", "toy_hard"]
+    entry = main[1]
+    assert set(entry) == {"name", "description", "folds", "dataset"}
+    assert entry["folds"] == 2
+    assert entry["dataset"] == {
+        "train": ["{user}/data/toy/toy_train_0.csv", "{user}/data/toy/toy_train_2.csv"],
+        "test": [
+            "{user}/data/toy_full/toy_full_test_0.csv",
+            "{user}/data/toy_full/toy_full_test_2.csv",
+        ],
+        "target": "y",
+        "type": "binary",
+    }
+    config = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    assert config["seed"] == 1
+    assert config["benchmarks"]["definition_dir"][0] == "{user}/benchmarks"
+    assert "{root}/resources/frameworks.yaml" in config["frameworks"]["definition_file"]
+
+
+def test_texts_stay_texts_in_yaml_and_bytes_ascii():
+    content = [{"name": text} for text in ("1e5", "yes", "007", "null", "~", "é: #", "a\nb")]
+    text = yaml_text(content)
+    assert text.isascii()
+    assert yaml.safe_load(text) == content
+
+
+def test_the_same_request_gives_the_same_bytes_and_a_second_run_changes_none(tmp_path):
+    make_suite(tmp_path / "a")
+    make_suite(tmp_path / "b")
+    first = snapshot(tmp_path / "a")
+    assert first == snapshot(tmp_path / "b")
+    make_suite(tmp_path / "a")
+    assert snapshot(tmp_path / "a") == first
+
+
+def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
+    make_suite(tmp_path, name="bigger")
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "data" / "mine.csv").write_text("mine")
+    (tmp_path / "data" / "toy" / "toy_test_2.parquet").write_text("made by AMLB")
+    make_suite(tmp_path, folds=(0,))
+    left = set(snapshot(tmp_path))
+    assert {"notes.txt", "data/mine.csv", "data/toy/toy_test_0.csv"} <= left
+    assert not any("_2." in path or "fold_2" in path or "bigger" in path for path in left)
+    assert verify(tmp_path) == [
+        "warning: data/mine.csv is not part of the suite.",
+        "warning: notes.txt is not part of the suite.",
+    ]
+
+
+def test_begin_keeps_away_from_other_directories(tmp_path):
+    (tmp_path / "config.yaml").write_text("someone's")
+    with pytest.raises(SuiteError, match="choose another directory"):
+        begin(Layout(tmp_path), {})
+    with pytest.raises(SuiteError, match="is a file"):
+        begin(Layout(tmp_path / "config.yaml"), {})
+
+
+def test_unfinished_and_absent_suites_are_named(tmp_path):
+    assert "holds no suite" in verify(tmp_path)[0]
+    make_suite(tmp_path)
+    begin(Layout(tmp_path), {"sources": []})
+    assert "run the same hardsynth generate command again" in verify(tmp_path)[0]
+    with pytest.raises(SuiteError, match="unfinished"):
+        Suite.load(tmp_path)
+
+
+def _edit_manifest(layout, change):
+    entry = json.loads(layout.manifest.read_text())
+    change(entry)
+    layout.manifest.write_text(json.dumps(entry))
+
+
+DAMAGE = {
+    "changed": (lambda s: s.test("toy", 0).write_text("x,c,y\n1.0,u,c1_no\n"), "was changed"),
+    "missing": (lambda s: s.test("toy", 0).unlink(), "toy_test_0.csv is missing"),
+    "provenance": (
+        lambda s: shutil.copy(s.provenance("toy_full", 0), s.provenance("toy", 0)),
+        "the provenance has 20 rows",
+    ),
+    "unreadable": (lambda s: s.provenance("toy", 0).write_text("?"), "cannot be read"),
+    "definition": (
+        lambda s: s.definition("hardsynth").write_text("---\n- name: other\n"),
+        "other stands only in benchmarks/hardsynth.yaml",
+    ),
+    "entry": (
+        lambda s: s.definition("hardsynth").write_text("---\n- name: toy\n"),
+        "differ in the task toy",
+    ),
+    "json": (lambda s: s.manifest.write_text("{"), "is damaged"),
+    "format": (lambda s: _edit_manifest(s, lambda e: e.update(format=9)), "has format 9"),
+    "absolute": (
+        lambda s: _edit_manifest(s, lambda e: e["files"].update({"/etc/passwd": "0"})),
+        "no path inside",
+    ),
+    "pair": (
+        lambda s: s.test("toy", 0).write_text(
+            s.test("toy", 0).read_text().replace("c1_no", "maybe")
+        ),
+        "class 'maybe'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_found(tmp_path, name):
+    make_suite(tmp_path)
+    damage, said = DAMAGE[name]
+    damage(Layout(tmp_path))
+    found = verify(tmp_path)
+    assert any(said in sentence for sentence in found), found
+
+
+def test_nothing_to_benchmark_and_bad_names_are_errors(tmp_path):
+    with pytest.raises(SuiteError, match="there is no benchmark"):
+        make_suite(tmp_path, tasks=[])
+    with pytest.raises(SuiteError, match="--name my_suite"):
+        make_suite(tmp_path, name="my suite")
