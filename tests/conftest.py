@@ -1,5 +1,11 @@
 """Fixtures shared by all wings."""
 
+import os
+
+# before anything numerical is imported: tests run side by side, and threads that wait for each
+# other on a busy machine are slower than one
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import shutil
 from pathlib import Path
 

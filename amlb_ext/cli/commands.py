@@ -76,7 +76,7 @@ def score(arguments: argparse.Namespace) -> int:
     from amlb_ext.runner import score_suite, summarise
 
     quiet = arguments.quiet or arguments.json
-    scores = score_suite(Path(arguments.suite), arguments.jobs, quiet=quiet)
+    scores = score_suite(Path(arguments.suite), arguments.jobs, quiet, arguments.hard)
     if arguments.out:
         write_file(Path(arguments.out), lambda part: scores.to_csv(part, index=False))
     table = summarise(scores)

@@ -85,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
     )
     score.add_argument("suite", metavar="DIR")
     score.add_argument("--out", metavar="FILE", help="also write the losses per fold as CSV")
+    score.add_argument("--hard", action="store_true", help="the _hard tasks too, which take longer")
     _jobs_flag(score)
     _output_flags(score)
 

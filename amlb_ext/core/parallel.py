@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any
+
+from amlb_ext.core.errors import HardsynthError
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -68,6 +71,11 @@ def run_jobs(
                 following = next(queue, None)
                 if following is not None:
                     waiting[pool.submit(_single_threaded, function, following[1])] = following[0]
+    except BrokenProcessPool:
+        raise HardsynthError(
+            "a worker process died, most often for lack of memory",
+            "run the same command with -j 1; what is finished is kept",
+        ) from None
     except BaseException:
         for process in list((pool._processes or {}).values()):
             process.terminate()

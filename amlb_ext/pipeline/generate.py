@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from tqdm import tqdm
@@ -9,7 +10,7 @@ from tqdm import tqdm
 from amlb_ext import __version__
 from amlb_ext.core.assets import asset
 from amlb_ext.core.errors import DataError, HardsynthError, SourceError
-from amlb_ext.core.task import Task
+from amlb_ext.core.task import Origin, Task
 from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.folds import harden_all, withdraw
@@ -20,6 +21,7 @@ from amlb_ext.pipeline.request import (
     check_output,
     check_settings,
     command_text,
+    portable_spec,
     result_settings,
 )
 from amlb_ext.sources import open_specs
@@ -102,7 +104,7 @@ def _finish(
             kind=task.kind,
             target=task.target_name,
             coding=Coding.of(task),
-            origin=task.origin,
+            origin=portable(task.origin),
             content_hash=task.content_hash,
             notes=task.notes,
             folds=tuple(records[task.name][k] for k in sorted(records[task.name])),
@@ -128,6 +130,17 @@ def _finish(
         command=command_text(request.sources),
         constraints=asset("resources", "constraints.yaml").read_text(encoding="utf-8"),
     )
+
+
+def portable(origin: Origin) -> Origin:
+    """Return the origin without local folders: an absolute path is cut to its last part.
+
+    Examples
+    --------
+    >>> portable(Origin("/home/me/data.csv")).spec, portable(Origin("openml/t/31")).spec
+    ('data.csv', 'openml/t/31')
+    """
+    return dataclasses.replace(origin, spec=portable_spec(origin.spec))
 
 
 def _planned(task: Task) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Request:
     sources: tuple[str, ...]
     config: GenerateConfig
     out: Path
-    workers: int = 0
+    workers: int = 1
     force: bool = False
     dry_run: bool = False
     quiet: bool = False
@@ -153,5 +153,10 @@ def command_text(sources: tuple[str, ...]) -> str:
     >>> command_text(("bundled/toy", "/home/me/my data.csv"))
     "hardsynth generate bundled/toy 'my data.csv' -o DIR --config FILE"
     """
-    words = [Path(source).name if Path(source).is_absolute() else source for source in sources]
-    return f"hardsynth generate {shlex.join(words)} -o DIR --config FILE"
+    words = shlex.join(portable_spec(source) for source in sources)
+    return f"hardsynth generate {words} -o DIR --config FILE"
+
+
+def portable_spec(spec: str) -> str:
+    """Return a source spec; of an absolute path only the last part."""
+    return Path(spec).name if Path(spec).is_absolute() else spec

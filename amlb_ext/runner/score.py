@@ -29,7 +29,9 @@ from amlb_ext.suite import AmlbTask, Suite
 MODULE = "extensions.HardsynthSklearn"
 
 
-def score_suite(directory: Path, workers: int = 0, quiet: bool = True) -> pd.DataFrame:
+def score_suite(
+    directory: Path, workers: int = 0, quiet: bool = True, with_hard: bool = False
+) -> pd.DataFrame:
     """Score every integration of a suite on each of its AMLB tasks.
 
     Parameters
@@ -39,6 +41,8 @@ def score_suite(directory: Path, workers: int = 0, quiet: bool = True) -> pd.Dat
         Processes, one task each; 0 for every core.
     quiet : bool
         No progress bar.
+    with_hard : bool
+        Also fit on the training files of ``_hard``, which are large and take most of the time.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def score_suite(directory: Path, workers: int = 0, quiet: bool = True) -> pd.Dat
         A model that cannot be built.
     """
     tasks = list(Suite.load(directory).tasks)
-    jobs = [(str(directory), task) for task in tasks]
+    jobs = [(str(directory), task, with_hard) for task in tasks]
     done: dict[int, list[dict[str, Any]]] = {}
     workers = min(workers or available_cores(), len(jobs))
     with tqdm(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
@@ -65,7 +69,7 @@ def score_suite(directory: Path, workers: int = 0, quiet: bool = True) -> pd.Dat
     return pd.DataFrame([row for index in sorted(done) for row in done[index]])
 
 
-def _score_task(directory: str, task: str) -> list[dict[str, Any]]:
+def _score_task(directory: str, task: str, with_hard: bool) -> list[dict[str, Any]]:
     suite = Suite.load(directory)
     text = suite.layout.frameworks.read_text(encoding="utf-8")
     frameworks = {
@@ -73,7 +77,12 @@ def _score_task(directory: str, task: str) -> list[dict[str, Any]]:
         for name, entry in (yaml.safe_load(text) or {}).items()
         if entry.get("module") == MODULE
     }
-    return list(_rows(suite, task, frameworks, _pipeline()))
+    parts = [
+        part
+        for part in suite.amlb_tasks.values()
+        if part.task == task and (with_hard or part.suffix != "hard")
+    ]
+    return list(_rows(suite, parts, frameworks, _pipeline()))
 
 
 def _pipeline() -> ModuleType:
@@ -90,11 +99,10 @@ def _pipeline() -> ModuleType:
 
 
 def _rows(
-    suite: Suite, source: str, frameworks: dict[str, Any], pipeline: ModuleType
+    suite: Suite, parts: list[AmlbTask], frameworks: dict[str, Any], pipeline: ModuleType
 ) -> Iterator[dict[str, Any]]:
     fitted: dict[tuple[str, str], Any] = {}
-    ordered = [task for task in suite.amlb_tasks.values() if task.task == source]
-    for task in ordered:
+    for task in parts:
         coding = suite.coding(task.name)
         for index, fold in enumerate(task.folds):
             train, test = suite.pair(task.name, index)

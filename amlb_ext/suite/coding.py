@@ -155,10 +155,19 @@ class Coding:
         return pd.DataFrame(features, index=frame.index), back.rename(self.target)
 
     def read_csv(self, path: Path) -> pd.DataFrame:
-        """Read a file of this coding, every column in its form, for :meth:`decode`."""
+        """Read a file of this coding, every column in its form, for :meth:`decode`.
+
+        Raises
+        ------
+        SuiteError
+            The file has other columns.
+        ValueError
+            A text where a number is wanted.
+        """
         frame = pd.read_csv(
             path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8"
         ).astype(object)
+        self._check_columns(list(frame.columns))
         numbers = [column.written for column in self.columns if column.form in NUMBERS]
         if not self.kind.is_classification:
             numbers.append(self.written_target)

@@ -126,5 +126,5 @@ def _rows(path: Path) -> int | None:
 def _csv_rows(path: Path, task: AmlbTask, manifest: Manifest) -> int:
     try:
         return len(manifest.tasks[task.task].coding.read_csv(path))
-    except ValueError:
+    except (ValueError, SuiteError):
         return -1

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from amlb_ext.core import atomic
-from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.errors import HardsynthError, SuiteError
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import stream
 
@@ -57,3 +57,12 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
         atomic.write_file(path, broken)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["f.txt"]
+
+
+def die(_):
+    os._exit(9)
+
+
+def test_a_dead_worker_is_one_clear_error():
+    with pytest.raises(HardsynthError, match="a worker process died"):
+        list(run_jobs(die, [(0,)], 2))

@@ -1,0 +1,180 @@
+"""The contract of a synthesizer.
+
+Notation
+--------
+n, d, C : rows, columns, classes (C = 0 means regression)
+M_c : number of categorical columns; they stand first in X
+X : (n, d) float64; column j < M_c holds codes 0..cards[j]-1 (missing is a code of its own), the
+    rest are numbers, roughly in [0, 1], where ``NaN`` is a missing value
+y : (n,) float64 scaled target (C = 0) or int64 class codes 0..C-1
+
+A new synthesizer is one file with a subclass of :class:`Synthesizer` (two methods, ``_fit`` and
+``_sample``; :mod:`~amlb_ext.synthesizers.prep` does the table work) and one line in the registry
+of :mod:`amlb_ext.synthesizers`; it inherits ``tests/synthesizers/test_synth_contract.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits
+
+from amlb_ext.core.errors import DataError
+
+Self = TypeVar("Self", bound="Synthesizer")
+
+
+class Synthesizer(BaseEstimator, ABC):
+    """A generative model of rows, conditional on the target.
+
+    ``__init__`` only stores parameters; ``fit`` checks the table and calls ``_fit``; ``sample``
+    chooses the targets, calls ``_sample`` and holds the result to the contract: codes are codes
+    that a fitted row had, a number lies between the least and the largest fitted value of its
+    column (``low_``, ``high_``), and ``NaN`` stands only where a fitted row had one. Both run on
+    one thread, so that the order of sums, and with it every byte, is fixed.
+
+    Attributes
+    ----------
+    cards_ : tuple of int
+    n_classes_ : int
+    targets_ : ndarray of shape (n,)
+        The fitted rows' targets.
+    low_, high_ : ndarray of shape (d - M_c,)
+        Bounds of the numeric columns; a column without any value has bounds 0 and 0. ``_fit`` may
+        widen them where a single row gives no range (:mod:`~amlb_ext.synthesizers.local`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Bootstrap(Synthesizer):
+    ...     def _fit(self, X, y, rng):
+    ...         self.X_ = X
+    ...     def _sample(self, y, rng):
+    ...         return self.X_[rng.integers(len(self.X_), size=len(y))]
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = np.array([[0.0, 0.5], [1.0, 0.7]]), np.array([0, 1])
+    >>> new, labels = Bootstrap().fit(X, y, cards=(2,), n_classes=2, rng=rng).sample(5, rng)
+    >>> new.shape, labels.dtype.name
+    ((5, 2), 'int64')
+    """
+
+    def fit(
+        self: Self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        cards: Sequence[int],
+        n_classes: int,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Learn the distribution of ``X`` given ``y``.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            At least one row.
+        y : ndarray of shape (n,)
+        cards : sequence of int
+            Number of codes of each categorical column.
+        n_classes : int
+            C, or 0 for regression.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            The table breaks the notation above: no rows, other lengths, a code out of range, an
+            infinite number, a class out of range.
+        """
+        X = np.asarray(X, dtype=float)
+        self.cards_ = tuple(int(card) for card in cards)
+        self.n_classes_ = int(n_classes)
+        if X.ndim != 2 or len(X) == 0:
+            raise DataError(
+                f"a synthesizer needs a matrix with at least one row, got shape {X.shape}"
+            )
+        if X.shape[1] < len(self.cards_):
+            raise DataError(f"{len(self.cards_)} categorical columns announced, {X.shape[1]} given")
+        codes, numbers = X[:, : len(self.cards_)], X[:, len(self.cards_) :]
+        if not np.all((codes >= 0) & (codes < np.array(self.cards_)) & (codes == np.rint(codes))):
+            raise DataError(
+                "a categorical column holds something else than its codes 0..card-1",
+                "categorical columns stand first; a missing category is a code of its own",
+            )
+        if np.isinf(numbers).any():
+            raise DataError("a numeric column holds an infinite value", "NaN marks a missing one")
+        self.targets_ = self._check_targets(y, len(X))
+        seen = ~np.isnan(numbers)
+        low = np.where(seen, numbers, np.inf).min(axis=0)
+        high = np.where(seen, numbers, -np.inf).max(axis=0)
+        self.low_, self.high_ = np.where(seen.any(axis=0), (low, high), 0.0)
+        with threadpool_limits(1):
+            self._fit(X, self.targets_, rng)
+        return self
+
+    def sample(
+        self, n: int, rng: np.random.Generator, y: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw rows.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows, 0 or more.
+        rng : numpy.random.Generator
+        y : ndarray of shape (n,), optional
+            Targets to draw rows for; drawn from the fitted rows' targets (with replacement)
+            when omitted. A class that no fitted row has is served from all rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n, d)
+        y : ndarray of shape (n,)
+
+        Raises
+        ------
+        DataError
+            ``y`` has another length than ``n``, or holds something that is no target.
+        sklearn.exceptions.NotFittedError
+            ``fit`` was not called.
+        """
+        if not hasattr(self, "targets_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first")
+        if y is None:
+            y = self.targets_[rng.integers(len(self.targets_), size=n)]
+        y = self._check_targets(y, n)
+        if n == 0:
+            return np.empty((0, len(self.cards_) + len(self.low_))), y
+        with threadpool_limits(1):
+            X = self._sample(y, rng)
+        X[:, len(self.cards_) :] = np.clip(X[:, len(self.cards_) :], self.low_, self.high_)
+        return X, y
+
+    @abstractmethod
+    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Any:
+        """Learn from checked rows; sets attributes that end in ``_``."""
+
+    @abstractmethod
+    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return one new row of X for each of the checked targets, at least one."""
+
+    def _check_targets(self, y: np.ndarray, n: int) -> np.ndarray:
+        y = np.asarray(y)
+        if y.shape != (n,):
+            raise DataError(f"{n} targets wanted, got shape {y.shape}")
+        if not np.isfinite(y.astype(float)).all():
+            raise DataError("a target is missing or infinite")
+        if self.n_classes_ == 0:
+            return y.astype(float)
+        if n and not (y.min() >= 0 and y.max() < self.n_classes_ and np.all(y == np.rint(y))):
+            raise DataError(f"class codes must be whole numbers from 0 to {self.n_classes_ - 1}")
+        return y.astype(np.int64)

@@ -1,0 +1,295 @@
+"""The suite that every registered synthesizer inherits: says whether it keeps the contract."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from amlb_ext.core.config import SynthesizerConfig
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.synthesizers import SYNTHESIZERS, describe, make_synthesizer
+
+SMALL = {"epochs": 3, "latent": 4, "hidden": 4, "decoder": 16}
+NAMES = sorted(SYNTHESIZERS)
+EVERY = pytest.mark.parametrize("name", NAMES)
+
+
+def make(name, **settings):
+    return make_synthesizer(SynthesizerConfig(name=name, **{**SMALL, **settings}))
+
+
+def table(n, kind, seed=0):
+    """Two or three categories, an integer, a flag, holes, a constant: whatever tables hold."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "cat": rng.integers(0, 3, n),
+        "text": rng.integers(0, 5000, n),
+        "one": np.full(n, 2),
+        "x": rng.random(n),
+        "count": rng.integers(0, 4, n) / 3,
+        "holes": np.where(rng.random(n) < 0.4, np.nan, rng.random(n)),
+        "same": np.full(n, 0.5),
+        "empty": np.full(n, np.nan),
+    }
+    cards = {"cat": 3, "text": 5000, "one": 7}
+    kept = {
+        "mixed": list(columns),
+        "categorical": list(cards),
+        "numeric": [c for c in columns if c not in cards],
+        "constant": ["one", "same", "empty"],
+        "text": ["text"],
+    }[kind]
+    X = np.column_stack([columns[c] for c in kept]).astype(float)
+    return X, tuple(cards[c] for c in kept if c in cards)
+
+
+def target(n, n_classes, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, n_classes, n) if n_classes else rng.random(n)
+
+
+def fitted(name, n=40, kind="mixed", n_classes=2, seed=3, **settings):
+    X, cards = table(n, kind)
+    y = target(n, n_classes)
+    rng = np.random.default_rng(seed)
+    model = make(name, **settings).fit(X, y, cards=cards, n_classes=n_classes, rng=rng)
+    return model, X, y, rng
+
+
+def check(model, X, cards, new, labels, n_classes, n):
+    assert new.shape == (n, X.shape[1])
+    assert new.dtype == np.float64
+    assert labels.shape == (n,)
+    assert labels.dtype == (np.int64 if n_classes else np.float64)
+    differ = (
+        len({row.tobytes() for row in np.nan_to_num(X, nan=-1.0)}) > 1
+    )  # else local widens its bounds
+    for j in range(X.shape[1]):
+        if j < len(cards):
+            assert set(new[:, j]) <= set(X[:, j]), "only codes that fitted rows have"
+            continue
+        here, fit = new[~np.isnan(new[:, j]), j], X[~np.isnan(X[:, j]), j]
+        if len(fit) == len(X):
+            assert len(here) == n, "NaN only where fitted rows had NaN"
+        if len(fit) == 0:
+            assert len(here) == 0
+            continue
+        low, high = model.low_[j - len(cards)], model.high_[j - len(cards)]
+        assert here.min(initial=low) >= low
+        assert here.max(initial=high) <= high
+        if differ:
+            assert (low, high) == (fit.min(), fit.max())
+        if differ and fit.min() == fit.max():
+            assert (here == fit[0]).all(), "constant columns stay constant"
+
+
+@EVERY
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("n", [1, 2, 5, 11, 150])
+def test_rows_keep_the_contract(name, n, n_classes):
+    model, X, y, rng = fitted(name, n, n_classes=n_classes)
+    _, cards = table(n, "mixed")
+    new, labels = model.sample(30, rng)
+    check(model, X, cards, new, labels, n_classes, 30)
+    assert set(labels) <= set(y)
+
+
+@EVERY
+@pytest.mark.parametrize("n_classes", [0, 2])
+@pytest.mark.parametrize("kind", ["categorical", "numeric", "constant", "text"])
+def test_tables_of_one_kind(name, kind, n_classes):
+    for n in (1, 3, 130):
+        model, X, _, rng = fitted(name, n, kind, n_classes)
+        check(model, X, table(n, kind)[1], *model.sample(20, rng), n_classes, 20)
+
+
+@EVERY
+def test_targets_given_are_targets_returned(name):
+    model, *_, rng = fitted(name, n_classes=2)
+    wanted = np.array([1, 0, 1, 1])
+    assert model.sample(4, rng, y=wanted)[1].tolist() == [1, 0, 1, 1]
+    model, *_, rng = fitted(name, n_classes=0)
+    # targets between and beyond the fitted ones are served too
+    assert model.sample(3, rng, y=np.array([-0.5, 0.51, 2.0]))[1].tolist() == [-0.5, 0.51, 2.0]
+
+
+@EVERY
+def test_a_class_without_fitted_rows_is_served(name):
+    X, cards = table(20, "mixed")
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(19), 2]  # class 1 has no row, class 2 has one
+    model = make(name).fit(X, y, cards=cards, n_classes=4, rng=rng)
+    wanted = np.array([1, 2, 3, 0])
+    check(model, X, cards, *model.sample(4, rng, y=wanted), 4, 4)
+
+
+@EVERY
+def test_one_constant_target(name):
+    X, cards = table(20, "mixed")
+    for n_classes in (0, 2):
+        rng = np.random.default_rng(0)
+        model = make(name).fit(X, np.zeros(20), cards=cards, n_classes=n_classes, rng=rng)
+        check(model, X, cards, *model.sample(9, rng), n_classes, 9)
+
+
+@EVERY
+def test_no_rows_asked(name):
+    model, X, _, rng = fitted(name)
+    new, labels = model.sample(0, rng)
+    assert new.shape == (0, X.shape[1])
+    assert labels.shape == (0,)
+
+
+@EVERY
+def test_same_rng_same_bytes(name):
+    def draw(seed):
+        model, *_, rng = fitted(name, seed=seed)
+        return model.sample(25, rng)[0].tobytes()
+
+    assert draw(3) == draw(3)
+    assert draw(3) != draw(4)
+
+
+@EVERY
+def test_sampling_twice_moves_on_and_does_not_change_the_model(name):
+    model, *_, rng = fitted(name)
+    assert model.sample(20, rng)[0].tobytes() != model.sample(20, rng)[0].tobytes()
+    first = model.sample(20, np.random.default_rng(8))[0].tobytes()
+    assert first == model.sample(20, np.random.default_rng(8))[0].tobytes()
+    thawed = pickle.loads(pickle.dumps(model))
+    assert first == thawed.sample(20, np.random.default_rng(8))[0].tobytes()
+
+
+@EVERY
+def test_global_random_state_and_threads_are_left_alone(name):
+    import torch
+
+    np.random.seed(5)  # noqa: NPY002
+    torch.manual_seed(5)
+    threads = torch.get_num_threads()
+    before = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002
+    model, *_, rng = fitted(name)
+    model.sample(5, rng)
+    after = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002
+    assert before == after
+    assert torch.get_num_threads() == threads
+
+
+@EVERY
+def test_global_random_state_has_no_influence(name):
+    import torch
+
+    draws = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        torch.manual_seed(seed)
+        model, *_, rng = fitted(name)
+        draws.append(model.sample(10, rng)[0].tobytes())
+    assert draws[0] == draws[1]
+
+
+@EVERY
+def test_fit_changes_neither_its_input_nor_its_parameters(name):
+    X, cards = table(30, "mixed")
+    y = target(30, 2)
+    kept = X.copy(), y.copy()
+    model = make(name)
+    parameters = dict(model.get_params())
+    model.fit(X, y, cards=cards, n_classes=2, rng=np.random.default_rng(0))
+    model.sample(5, np.random.default_rng(0))
+    np.testing.assert_array_equal(X, kept[0])
+    np.testing.assert_array_equal(y, kept[1])
+    assert model.get_params() == parameters
+
+
+@EVERY
+def test_clone_forgets_what_was_learned(name):
+    model, *_, rng = fitted(name)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    with pytest.raises(NotFittedError, match="call fit first"):
+        copy.sample(3, rng)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("X", "y", "cards", "says"),
+    [
+        (np.zeros((0, 2)), np.zeros(0), (), "at least one row"),
+        (np.zeros(3), np.zeros(3), (), "at least one row"),
+        (np.zeros((2, 1)), np.zeros(2), (2, 2), "2 categorical columns announced, 1 given"),
+        (np.array([[2.0]]), np.zeros(1), (2,), "codes 0..card-1"),
+        (np.array([[np.nan]]), np.zeros(1), (2,), "codes 0..card-1"),
+        (np.array([[0.5]]), np.zeros(1), (2,), "codes 0..card-1"),
+        (np.array([[np.inf]]), np.zeros(1), (), "infinite value"),
+        (np.zeros((2, 1)), np.zeros(3), (), "2 targets wanted"),
+        (np.zeros((2, 1)), np.array([0, 2]), (), "whole numbers from 0 to 1"),
+        (np.zeros((2, 1)), np.array([0, np.nan]), (), "missing or infinite"),
+    ],
+)
+def test_tables_that_break_the_notation(name, X, y, cards, says):
+    with pytest.raises(DataError, match=says):
+        make(name).fit(X, y, cards=cards, n_classes=2, rng=np.random.default_rng(0))
+
+
+@EVERY
+def test_targets_that_are_none(name):
+    model, *_, rng = fitted(name)
+    with pytest.raises(DataError, match="3 targets wanted"):
+        model.sample(3, rng, y=np.zeros(2))
+    with pytest.raises(DataError, match="whole numbers"):
+        model.sample(2, rng, y=np.array([0, 9]))
+
+
+@EVERY
+def test_settings_reach_the_model(name):
+    model = make(name, epochs=7, latent=5)
+    known = model.get_params()
+    assert known.get("epochs", 7) == 7
+    assert known.get("latent", 5) == 5
+    assert describe()[name]
+
+
+def test_unknown_name_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'vae'"):
+        make("vea")
+
+
+def test_the_index_does_without_torch():
+    code = "import sys, amlb_ext.synthesizers as s; s.describe(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["vae", "copula", "local"])
+def test_planted_clusters_stay_with_their_class(name):
+    # class 0 around (.2, .2) with code 0, class 1 around (.8, .8) with code 1; a row belongs to
+    # the cluster whose centre is nearer, i.e. x1 + x2 < 1 is cluster 0
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    centre = np.where(y == 0, 0.2, 0.8)[:, None]
+    X = np.column_stack([y, centre + 0.05 * rng.standard_normal((300, 2))])
+    model = make(name, epochs=40, latent=8, hidden=8, decoder=32)
+    model.fit(X, y, cards=(2,), n_classes=2, rng=rng)
+    new, labels = model.sample(1000, rng)
+    assert np.mean((new[:, 1] + new[:, 2] > 1) == labels) >= 0.95
+    assert np.mean(new[:, 0] == labels) >= 0.95
+
+
+@pytest.mark.parametrize("name", ["vae", "copula", "local"])
+def test_planted_correlation_is_kept(name):
+    # x2 = x1 + noise of a quarter of its spread: correlation 1 / sqrt(1 + 1/16) = .970;
+    # x3 is independent; y = x1
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((400, 3)) @ np.array([[1, 1, 0], [0, 0.25, 0], [0, 0, 1.0]])
+    X = (x - x.min(axis=0)) / np.ptp(x, axis=0)
+    y = X[:, 0]
+    model = make(name, epochs=40, latent=8, hidden=8, decoder=32)
+    model.fit(X, y, cards=(), n_classes=0, rng=rng)
+    new, labels = model.sample(2000, rng)
+    found = np.corrcoef(np.column_stack([new, labels]).T)
+    truth = np.corrcoef(np.column_stack([X, y]).T)
+    np.testing.assert_allclose(found, truth, atol=0.12)

@@ -1,0 +1,236 @@
+"""What holds for one synthesizer, beyond the contract."""
+
+import numpy as np
+import pytest
+import torch
+
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.synthesizers.copula import GaussianCopula, order_codes
+from amlb_ext.synthesizers.latent import LatentMixture
+from amlb_ext.synthesizers.local import LocalResampler
+from amlb_ext.synthesizers.network import MAX_HEADS, Network
+from amlb_ext.synthesizers.prep import Prepared
+from amlb_ext.synthesizers.vae import VAE, _beta
+from amlb_ext.synthesizers.vae_paper import PaperVAE
+
+TINY = {"latent": 4, "hidden": 4, "decoder": 16}
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def nearest(A, B, skip=0):
+    D = np.sqrt(((A[:, None] - B[None]) ** 2).sum(axis=2))
+    return np.sort(D, axis=1)[:, skip]
+
+
+# ---------------------------------------------------------------- local
+
+
+def test_local_without_jitter_and_mates_returns_the_row():
+    X = np.array([[1.0, 0.3, np.nan]])
+    new, _ = (
+        LocalResampler(jitter=0).fit(X, [0.5], cards=(2,), n_classes=0, rng=rng()).sample(4, rng())
+    )
+    np.testing.assert_array_equal(new, np.repeat(X, 4, axis=0))
+
+
+def test_local_jitters_a_single_row_but_not_its_bounds():
+    X = np.array([[1.0, 0.3, 0.0, 1.0]])
+    model = LocalResampler().fit(X, [0.5], cards=(2,), n_classes=0, rng=rng())
+    new, _ = model.sample(500, rng())
+    assert new[:, 1].std() == pytest.approx(0.025, rel=0.15)
+    assert np.abs(new[:, 1] - 0.3).max() <= 0.075 + 1e-12  # three times the jitter
+    np.testing.assert_array_equal(new[:, [0, 2, 3]], np.repeat(X[:, [0, 2, 3]], 500, axis=0))
+
+
+def test_local_keeps_atoms_and_makes_new_numbers():
+    zeros = np.r_[np.zeros(30), rng().random(20)]
+    X = np.column_stack([zeros, rng(1).random(50)])
+    model = LocalResampler().fit(X, np.zeros(50), cards=(), n_classes=2, rng=rng())
+    new, _ = model.sample(400, rng())
+    assert 0.4 < np.mean(new[:, 0] == 0) < 0.75
+    assert np.isin(new[:, 1], X[:, 1]).mean() < 0.05  # clipped ones only
+
+
+def test_local_takes_the_parent_nearest_in_the_target():
+    y = np.linspace(0, 1, 101)
+    model = LocalResampler(jitter=0, neighbours=1).fit(
+        y[:, None], y, cards=(), n_classes=0, rng=rng()
+    )
+    wanted = np.array([-1.0, 0.314, 0.5, 7.0])
+    new, _ = model.sample(4, rng(), y=wanted)
+    # the mate is the next row, .01 away, and w is at most 1/2
+    np.testing.assert_allclose(new[:, 0], [0, 0.31, 0.5, 1.0], atol=0.005 + 1e-9)
+
+
+@pytest.mark.parametrize("wrong", [{"jitter": -1}, {"neighbours": 0}])
+def test_local_refuses(wrong):
+    with pytest.raises(ConfigError, match="wanted"):
+        LocalResampler(**wrong).fit(np.zeros((2, 1)), np.zeros(2), cards=(), n_classes=0, rng=rng())
+
+
+# ---------------------------------------------------------------- copula
+
+
+def test_copula_margins_are_exact():
+    X = np.column_stack([rng().choice(3, 600, p=[0.7, 0.25, 0.05]), rng(1).random(600) ** 3])
+    model = GaussianCopula().fit(X, np.zeros(600), cards=(3,), n_classes=2, rng=rng())
+    new, _ = model.sample(20_000, rng())
+    share = np.bincount(X[:, 0].astype(int)) / 600
+    np.testing.assert_allclose(np.bincount(new[:, 0].astype(int)) / 20_000, share, atol=0.012)
+    quantiles = np.linspace(0.02, 0.98, 25)
+    np.testing.assert_allclose(
+        np.quantile(new[:, 1], quantiles), np.quantile(X[:, 1], quantiles), atol=0.02
+    )
+
+
+def test_copula_follows_a_category_whatever_its_coding():
+    # code c has mean level[c]; the coding is not monotone, the ordering has to find it
+    level = np.array([0.5, 0.9, 0.1])
+    code = rng().integers(0, 3, 900)
+    X = np.column_stack([code, level[code] + 0.02 * rng(1).standard_normal(900)])
+    model = GaussianCopula().fit(X, np.zeros(900), cards=(3,), n_classes=2, rng=rng())
+    new, _ = model.sample(3000, rng())
+    # thresholds blur what a category says of a number: .1 of slack
+    for c in range(3):
+        assert new[new[:, 0] == c, 1].mean() == pytest.approx(level[c], abs=0.1)
+
+
+def test_order_codes_starts_anywhere():
+    code = np.repeat([0, 1, 2], 20)
+    v = np.array([0.0, 1.0, -1.0])[code][:, None]
+    seen = np.ones(v.shape, dtype=bool)
+    for start in (np.zeros(60), rng().random(60)):
+        (rank,) = order_codes(Prepared(code[:, None], v, seen), (3,), start)
+        assert rank.tolist() in ([1, 2, 0], [1, 0, 2])
+
+
+# ---------------------------------------------------------------- latent mixture
+
+
+def test_mixture_conditions_on_a_regression_target():
+    # z1 = y + .1 eps: given y, mean y and standard deviation .1
+    y = rng().standard_normal(2000)
+    mu = np.column_stack([y + 0.1 * rng(1).standard_normal(2000), rng(2).standard_normal(2000)])
+    mixture = LatentMixture().fit(mu, np.zeros(2), y, 0, rng())
+    for at in (-1.0, 0.5):
+        z = mixture.sample(np.full(4000, at), rng())
+        assert z[:, 0].mean() == pytest.approx(at, abs=0.05)
+        assert z[:, 0].std() == pytest.approx(0.1, abs=0.03)
+        assert z[:, 1].std() == pytest.approx(1, abs=0.15)
+
+
+def test_mixture_leaves_shut_dimensions_to_the_posterior():
+    mu = np.column_stack([rng().standard_normal(60), np.full(60, 0.2)])
+    mixture = LatentMixture().fit(mu, np.array([0.01, 1.0]), np.zeros(60), 2, rng())
+    z = mixture.sample(np.zeros(5000), rng())
+    assert mixture.active_.tolist() == [0]
+    assert z[:, 1].mean() == pytest.approx(0.2, abs=0.06)
+    assert z[:, 1].std() == pytest.approx(1, abs=0.05)
+
+
+def test_mixture_of_nothing():
+    mixture = LatentMixture().fit(np.zeros((5, 2)), np.ones(2), np.zeros(5), 0, rng())
+    assert mixture.sample(np.zeros(7), rng()).shape == (7, 2)
+
+
+# ---------------------------------------------------------------- vae
+
+
+def test_kl_schedule():
+    # section 5.6: 0 → 5e-4 over the first half, → 1e-2 over the rest; a quarter in: half of 5e-4,
+    # three quarters in: half way from 5e-4 to 1e-2
+    assert _beta(0) == 0
+    assert _beta(0.25) == pytest.approx(2.5e-4)
+    assert _beta(0.5) == pytest.approx(5e-4)
+    assert _beta(0.75) == pytest.approx(5.25e-3)
+    assert _beta(1) == pytest.approx(1e-2)
+
+
+def test_network_is_the_paper_s_at_table_2():
+    # 16 columns, one of 3 categories: ℓ = 15 + 4 = 19, flattened 16 · 19 = 304
+    network = Network((3,), 15, 0, latent=256, hidden=16, decoder=512)
+    assert (network.length, network.channels) == (19, 16)
+    assert network.mu.weight.shape == (256, 304)
+    assert isinstance(network.narrow, torch.nn.Identity)
+    k, v, y = torch.zeros(5, 1, dtype=torch.long), torch.rand(5, 15), torch.rand(5)
+    mu, log_s2 = network.encode(k, v, y)
+    v_hat, log_p = network.decode(mu, y)
+    assert v_hat.shape == (5, 15)
+    assert mu.shape == log_s2.shape == (5, 256)
+    torch.testing.assert_close(log_p.exp().sum(dim=1), torch.ones(5))
+
+
+def test_log_probabilities_are_those_of_each_column():
+    network = Network((2, 5, 3), 1, 3, **TINY)
+    logits = torch.randn(4, 10)
+    parts = [part.log_softmax(dim=1) for part in logits.split([2, 5, 3], dim=1)]
+    torch.testing.assert_close(network._log_softmax(logits), torch.cat(parts, dim=1))
+
+
+@pytest.mark.parametrize(("m", "q", "card"), [(0, 2000, 0), (2000, 0, 3), (1000, 1000, 100)])
+def test_wide_tables_stay_small(m, q, card):
+    network = Network((card,) * m, q, 2, latent=32, hidden=16, decoder=128)
+    size = sum(p.numel() for p in network.parameters())
+    # 1000 columns of 100 codes need 100,000 outputs: 16 weights each, and their embeddings
+    assert size < 2 * MAX_HEADS + 16 * (m * card) + 5 * m * card + 1_000_000
+
+
+def test_a_wide_table_is_learned():
+    X = np.hstack([rng().integers(0, 3, (30, 150)), rng(1).random((30, 350))])
+    model = VAE(epochs=2).fit(X, rng(2).random(30), cards=(3,) * 150, n_classes=0, rng=rng())
+    assert model.sample(10, rng())[0].shape == (10, 500)
+
+
+def test_steps_are_capped():
+    X, y = rng().random((64, 2)), rng(1).random(64)
+    for settings, steps in [
+        ({"epochs": 3}, 12),  # batches of 16: 4 steps an epoch
+        ({"epochs": 3, "batch": 64}, 3),
+        ({"epochs": 3, "max_steps": 5}, 5),
+        ({"epochs": 3, "max_steps": 0}, 12),
+    ]:
+        model = VAE(**TINY, **settings).fit(X, y, cards=(), n_classes=0, rng=rng())
+        assert model.n_steps_ == steps
+
+
+def test_vae_margins_are_calibrated():
+    X = np.column_stack([rng().choice(3, 400, p=[0.8, 0.15, 0.05]), rng(1).random(400) ** 3])
+    model = VAE(**TINY, epochs=5).fit(X, rng(2).random(400), cards=(3,), n_classes=0, rng=rng())
+    new, _ = model.sample(8000, rng())
+    share = np.bincount(X[:, 0].astype(int)) / 400
+    np.testing.assert_allclose(np.bincount(new[:, 0].astype(int)) / 8000, share, atol=0.03)
+    quantiles = np.linspace(0.02, 0.98, 25)
+    np.testing.assert_allclose(
+        np.quantile(new[:, 1], quantiles), np.quantile(X[:, 1], quantiles), atol=0.04
+    )
+
+
+def test_vae_does_not_copy_rows():
+    x = rng().random((150, 4))
+    X = np.column_stack([x, x @ rng(1).random((4, 2)) / 3])
+    model = VAE(latent=8, hidden=8, decoder=32, epochs=60)
+    new, _ = model.fit(X, X[:, 4], cards=(), n_classes=0, rng=rng()).sample(300, rng())
+    # as far from the fitted rows as these are from one another, or farther
+    assert np.median(nearest(new, X)) > 0.8 * np.median(nearest(X, X, skip=1))
+
+
+def test_the_papers_is_the_papers():
+    model = PaperVAE()
+    assert (model.latent, model.decoder, model.max_steps) == (256, 512, 0)
+    X = np.column_stack([rng().choice(2, 200, p=[0.9, 0.1]), rng(1).random(200)])
+    model = PaperVAE(**TINY, epochs=3).fit(
+        X, rng(2).random(200), cards=(2,), n_classes=0, rng=rng()
+    )
+    new, _ = model.sample(500, rng())
+    assert np.mean(new[:, 0] == 0) > 0.95  # argmax loses the rare category
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epochs": 0}, {"latent": 0}, {"batch": -1}, {"max_steps": -1}, {"device": "tpu"}]
+)
+def test_vae_refuses(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        VAE(**wrong).fit(np.zeros((2, 1)), np.zeros(2), cards=(), n_classes=0, rng=rng())
