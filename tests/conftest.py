@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from amlb_ext.core.errors import RunError
+from amlb_ext.runner.checkout import Checkout, ensure
+
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -23,3 +26,12 @@ def openml_cache(tmp_path):
     target = tmp_path / "openml_cache"
     shutil.copytree(source, target, copy_function=shutil.copyfile)
     return target
+
+
+@pytest.fixture(scope="session")
+def amlb() -> Checkout:
+    """The real AMLB, cloned and installed into the cache; skips where it cannot be had."""
+    try:
+        return ensure(quiet=True)
+    except RunError as error:
+        pytest.skip(f"AMLB cannot be had: {error}")

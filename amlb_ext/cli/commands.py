@@ -38,7 +38,7 @@ def generate(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(dataclasses.asdict(report))
     elif not arguments.quiet:
-        print(show.generation(report))
+        print(show.plan(report) if arguments.dry_run else show.generation(report))
     return 0 if not report.failures else 1
 
 

@@ -62,6 +62,19 @@ def shorten(text: str, width: int = 32) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def plan(report: Any) -> str:
+    """Return what ``hardsynth generate --dry-run`` would make."""
+    headers = ["task", "kind", "rows", "columns", "classes", "missing", "folds"]
+    rows = [
+        [shorten(str(task[name])) if name == "task" else task[name] for name in headers]
+        for task in report.tasks
+    ]
+    lines = [table(headers, rows)] if rows else []
+    lines += [f"note: {note}" for note in report.notes]
+    lines += [f"left out: {failure['task']}: {failure['reason']}" for failure in report.failures]
+    return "\n".join([*lines, "", f"dry run: nothing was written to {report.out}"])
+
+
 def generation(report: Any) -> str:
     """Return the one-screen summary of ``hardsynth generate``."""
     headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]

@@ -44,6 +44,7 @@ def generate_suite(request: Request) -> Report:
     tasks, source_names = load_tasks(request, report)
     if request.dry_run:
         report.tasks = [_planned(task) for task in tasks]
+        report.notes = [f"{task.name}: {note}" for task in tasks for note in task.notes]
         return report
     records, summaries = harden_all(layout, tasks, request, report)
     made = [task for task in tasks if records.get(task.name)]
@@ -148,13 +149,10 @@ def _planned(task: Task) -> dict[str, Any]:
         "task": task.name,
         "kind": task.kind.value,
         "rows": len(task),
+        "columns": len(task.columns),
+        "classes": len(task.labels) or None,
+        "missing": int(task.features.isna().to_numpy().sum()),
         "folds": len(task.folds),
-        "folds_with_failures": "?",
-        "bad": None,
-        "augmented": None,
-        "synthetic": None,
-        "score_name": "-",
-        "score": {},
     }
 
 

@@ -60,7 +60,7 @@ class LatentMixture(BaseEstimator):
     [[-1.0, -1.0], [1.0, 1.0], [1.0, 1.0]]
     """
 
-    def __init__(self, max_components: int = 20, rows_per_component: int = 50) -> None:
+    def __init__(self, max_components: int = 20, rows_per_component: int = 250) -> None:
         self.max_components = max_components
         self.rows_per_component = rows_per_component
 

@@ -1,4 +1,4 @@
-"""AMLB for the tests that run it, and a fake of it for the others."""
+"""A fake AMLB, for the tests that do not run the real one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from types import ModuleType
 import pytest
 
 from amlb_ext.core.assets import asset
-from amlb_ext.core.errors import RunError
-from amlb_ext.runner.checkout import Checkout, ensure
+from amlb_ext.runner.checkout import Checkout
 
 #: Speaks AMLB's command line and writes results in its shape. Jobs of the task ``unloadable``
 #: get no row, those of ``failing`` a row without result; framework ``unknown`` ends the run.
@@ -59,15 +58,6 @@ frameworks:
   definition_file: ['{root}/resources/frameworks.yaml', '{user}/frameworks.yaml']
 seed: 7
 """
-
-
-@pytest.fixture(scope="session")
-def amlb() -> Checkout:
-    """The real AMLB, cloned and installed into the cache; skips where it cannot be had."""
-    try:
-        return ensure(quiet=True)
-    except RunError as error:
-        pytest.skip(f"AMLB cannot be had: {error}")
 
 
 @pytest.fixture

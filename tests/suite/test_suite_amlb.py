@@ -1,7 +1,6 @@
 """AMLB itself loads, encodes and scores what the writer wrote.
 
-Needs a checkout of AMLB v2.1.7 (``AMLB_HOME``) and a Python with its requirements
-(``HARDSYNTH_AMLB_PYTHON``). AMLB is never imported here: a script runs in that Python.
+Skips where AMLB cannot be had. It is never imported here: a script runs in its own Python.
 """
 
 from __future__ import annotations
@@ -15,16 +14,10 @@ import numpy as np
 import pytest
 from test_suite_roundtrip import random_task, split
 
+from amlb_ext.runner import Checkout
 from amlb_ext.suite import Coding, Layout, Part, check_pair, metrics_for, write_fold
 
-HOME = os.environ.get("AMLB_HOME", "")
-PYTHON = os.environ.get("HARDSYNTH_AMLB_PYTHON", "")
-pytestmark = [
-    pytest.mark.amlb,
-    pytest.mark.skipif(
-        not (HOME and PYTHON), reason="set AMLB_HOME and HARDSYNTH_AMLB_PYTHON to run AMLB"
-    ),
-]
+pytestmark = pytest.mark.amlb
 
 SCRIPT = r"""
 import json, logging, os, sys, tempfile, warnings
@@ -129,15 +122,15 @@ sys.__stdout__.write("ANSWERS" + json.dumps(answers))
 """
 
 
-def ask_amlb(cases: list[dict], scratch: Path) -> list[str]:
+def ask_amlb(amlb: Checkout, cases: list[dict], scratch: Path) -> list[str]:
     """What AMLB says of each case; '' when all is well."""
     done = subprocess.run(
-        [PYTHON, "-W", "ignore", "-c", SCRIPT, HOME],
+        [str(amlb.python), "-W", "ignore", "-c", SCRIPT, str(amlb.root)],
         input=json.dumps(cases),
         capture_output=True,
         text=True,
         check=False,
-        cwd=HOME,
+        cwd=amlb.root,
         env={**os.environ, "TMPDIR": str(scratch)},  # AMLB leaves its caches there
         timeout=900,
     )
@@ -166,18 +159,20 @@ def case_of(folder: Path, seed: int) -> dict | None:
     }
 
 
-def test_amlb_loads_encodes_and_scores_every_pair(tmp_path):
+def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
     first, count = (int(os.environ.get(f"HARDSYNTH_AMLB_{x}", d)) for x, d in
                     (("FIRST", "0"), ("COUNT", "200")))  # fmt: skip
     cases = [case for seed in range(first, first + count) if (case := case_of(tmp_path, seed))]
     assert len(cases) > count / 2
     wrong = {
-        c["seed"]: said for c, said in zip(cases, ask_amlb(cases, tmp_path), strict=True) if said
+        c["seed"]: said
+        for c, said in zip(cases, ask_amlb(amlb, cases, tmp_path), strict=True)
+        if said
     }
     assert wrong == {}
 
 
-def test_what_amlb_stumbles_over_check_pair_names(tmp_path):
+def test_what_amlb_stumbles_over_check_pair_names(amlb, tmp_path):
     """Break one cell of the test file at random: where AMLB fails, check_pair says why."""
     cases = []
     for seed in range(300):
@@ -196,7 +191,7 @@ def test_what_amlb_stumbles_over_check_pair_names(tmp_path):
         frame.to_csv(path, index=False)
         cases.append(case)
     blind = {}
-    for case, said in zip(cases, ask_amlb(cases, tmp_path), strict=True):
+    for case, said in zip(cases, ask_amlb(amlb, cases, tmp_path), strict=True):
         pair = Path(case["train"]), Path(case["test"])
         fails = said and not said.startswith("AssertionError")  # ours, of values we changed
         if fails and not check_pair(*pair, case["target"], case["type"]):

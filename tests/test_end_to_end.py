@@ -1,0 +1,84 @@
+"""Any task → hard suite → the real, unchanged AutoML Benchmark; every prediction is joined."""
+
+import pandas as pd
+import pytest
+
+from amlb_ext.cli import main
+from amlb_ext.runner import find_predictions, join, read_predictions, run_benchmark
+from amlb_ext.suite import Suite, verify
+
+pytestmark = pytest.mark.amlb
+
+FRAMEWORKS = ["constantpredictor", "DecisionTree", "HardsynthBaseline"]
+QUICK = ["--baseline", "ridge", "--synthesizer", "copula", "--copies", "2", "--times", "2", "-q"]
+BUNDLED = ["bundled/toy", "bundled/wine", "bundled/breast_cancer", "bundled/diabetes_gaps"]
+REAL = ["openml/t/31", "openml/t/631", "openml/t/53", "openml/t/9000021", "openml/t/1882"]
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory):
+    root = tmp_path_factory.mktemp("bundled") / "hard"
+    assert main(["generate", *BUNDLED, "--folds", "2", "-o", str(root), *QUICK]) == 0
+    return root
+
+
+def run_and_join(root, outdir, framework, amlb, definition):
+    """Run a framework; every job must be scored and every row must find its provenance."""
+    suite = Suite.load(root)
+    outcome = run_benchmark(
+        framework, definition, "hardsynth_quick", userdir=root, outdir=outdir, amlb=amlb, quiet=True
+    )
+    assert outcome.ok, outcome.summary()
+    assert outcome.rows["result"].notna().all()
+    joined = 0
+    for found in find_predictions(outcome.run_dir):
+        coding = suite.coding(found.task)
+        rows = coding.read_csv(suite.pair(found.task, found.fold)[1])
+        provenance = suite.provenance(found.task, found.fold)
+        table = join(
+            read_predictions(outcome.run_dir, found.task, found.fold),
+            provenance,
+            rows[coding.written_target],
+        )
+        assert len(table) == len(rows)
+        joined += 1
+    assert joined == len(outcome.expected) == len(outcome.rows)
+    return outcome
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_bundled_tasks(bundled, amlb, tmp_path, framework):
+    run_and_join(bundled, tmp_path, framework, amlb, "hardsynth_all")
+
+
+def test_a_moved_suite_runs_again(bundled, amlb, tmp_path):
+    moved = bundled.rename(tmp_path / "moved suite")
+    try:
+        assert verify(moved) == []
+        run_and_join(moved, tmp_path / "out", "constantpredictor", amlb, "hardsynth")
+    finally:
+        moved.rename(bundled)
+
+
+def test_f_in_amlb_is_f_of_the_suite(bundled, amlb, tmp_path):
+    """AMLB's own accuracy of HardsynthBaseline on the bad rows is what the manifest says of F."""
+    outcome = run_and_join(bundled, tmp_path, "HardsynthBaseline", amlb, "hardsynth_all")
+    rows = outcome.rows.set_index(["task", "fold"])
+    suite = Suite.load(bundled)
+    for fold in range(2):
+        # logistic regression is deterministic; versions of scikit-learn differ by far less
+        said = suite.tasks["wine"].folds[fold]["summary"]["score"]
+        assert rows.loc[("wine_full", fold), "acc"] == pytest.approx(said["acc"], abs=0.03)
+        assert rows.loc[("wine_bad", fold), "acc"] == pytest.approx(said["bad"], abs=0.26)
+
+
+def test_real_openml_tasks(openml_cache, amlb, tmp_path):
+    root = tmp_path / "hard"
+    words = ["generate", *REAL, "--openml-cache", str(openml_cache), "-o", str(root), *QUICK]
+    assert main(words) == 0
+    for framework in FRAMEWORKS:
+        outcome = run_and_join(root, tmp_path / "out", framework, amlb, "hardsynth")
+        tasks = set(outcome.rows["task"])
+        assert {"credit-g", "vineyard", "vehicle", "Titanic", "anneal"} <= tasks
+    scores = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert scores["result"].notna().all()
