@@ -82,6 +82,10 @@ def _metavar(annotation: Any) -> str:
     choices = _choices(annotation)
     if choices:
         return "{" + ",".join(choices) + "}"
+    if typing.get_origin(annotation) is tuple:
+        return "A,B"
+    if typing.get_origin(annotation) is dict:
+        return "KEY=VALUE,..."
     plain = [a for a in _members(annotation) if a is not type(None)]
     names = {int: "N", float: "X", str: "TEXT"}
     return names.get(plain[0], "YAML") if plain else "YAML"
@@ -132,7 +136,7 @@ def _parse_mapping(given: str, path: tuple[str, ...]) -> dict[str, Any]:
     """Read ``key=value,key=value`` or a YAML mapping."""
     try:
         if given.lstrip().startswith("{"):
-            value = yaml.safe_load(given)
+            value = _typed(yaml.load(given, Loader=yaml.BaseLoader))
         else:
             pairs = [item.partition("=") for item in given.split(",")]
             value = {key.strip(): yaml.safe_load(text) for key, sign, text in pairs if sign}
@@ -143,3 +147,12 @@ def _parse_mapping(given: str, path: tuple[str, ...]) -> dict[str, Any]:
             f"--{flag_name(path)} {given!r} is no mapping", "write key=value,key=value"
         )
     return value
+
+
+def _typed(value: Any) -> Any:
+    """Read the values of a mapping as YAML does, but leave its keys text: ``{yes: 0.4}``."""
+    if isinstance(value, dict):
+        return {key: _typed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_typed(item) for item in value]
+    return yaml.safe_load(value)

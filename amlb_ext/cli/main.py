@@ -7,9 +7,11 @@ failed · 2 bad input, nothing was written · 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from amlb_ext import __version__
 from amlb_ext.cli.flags import add_flags
@@ -23,9 +25,25 @@ EPILOG = """examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, with the nearest flag or command."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with status 2."""
+        self.exit(2, f"hardsynth: error: {message} (see {self.prog} --help)\n")
+
+    def unknown(self, words: Sequence[str]) -> NoReturn:
+        """Refuse words that no flag takes."""
+        commands = next(a for a in self._actions if isinstance(a, argparse._SubParsersAction))
+        flags = {flag for sub in commands.choices.values() for flag in sub._option_string_actions}
+        close = difflib.get_close_matches(words[0].split("=")[0], flags, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        self.error(f"unknown argument {words[0]}{hint}")
+
+
+def parser() -> Parser:
     """Return the argument parser of all commands."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="hardsynth",
         description="Model-aware hard benchmarks for the AutoML Benchmark (AMLB).",
         epilog=EPILOG,
@@ -127,7 +145,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "--" in words:
         at = words.index("--")
         words, extra = words[:at], words[at + 1 :]
-    arguments = parser().parse_args(words)
+    arguments, unknown = parser().parse_known_args(words)
+    if unknown:
+        parser().unknown(unknown)
     arguments.extra = extra
     from amlb_ext.cli.commands import COMMANDS
 

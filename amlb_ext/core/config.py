@@ -88,6 +88,9 @@ class SearchConfig(Stage):
     max_rows: int = Field(5000, ge=1, description="most augmented rows asked in a fold")
     population: int = Field(20, ge=2, le=10000, description="individuals per augmented row")
     generations: int = Field(10, ge=0, le=10000, description="steps of the search")
+    fitness: Literal["error", "reducible"] = Field(
+        "error", description="climb F's error on the label, or the oracle's departure from F"
+    )
     kappa: float = Field(0.005, ge=0, le=1, description="weight of the error in the fitness")
     sigma2: float = Field(0.0002, ge=0, description="variance of the target perturbation")
     flip: float = Field(0.0, ge=0, le=1, description="probability of flipping a class label")
@@ -160,6 +163,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "faithful": {},
     "stress": {
         "search": {
+            "fitness": "reducible",
             "kappa": 0.1,
             "population": 50,
             "generations": 20,

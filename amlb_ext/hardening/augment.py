@@ -200,7 +200,8 @@ def _augment(
 
         engine = search_deap
     seed = derive_seed(models.config.seed, *models.key, side, "search")
-    best, _ = engine(models.baseline.predict, bad[parent], y, domain, config, seed)
+    oracle = models.oracle.predict if config.fitness == "reducible" else None
+    best, _ = engine(models.baseline.predict, bad[parent], y, domain, config, seed, oracle)
     noise = rng.normal(0.0, config.jitter, size=best[:, m:].shape) if config.jitter else 0.0
     best[:, m:] = np.clip(best[:, m:] + noise, domain.low[m:], domain.high[m:])
     made = judge(models, best, y, parent)

@@ -17,7 +17,7 @@ from deap import algorithms, base, tools
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import derive_seed
-from amlb_ext.hardening.genetic import Domain, Predict, _target_direction, fitness
+from amlb_ext.hardening.genetic import Domain, Predict, fitness, target_direction
 from amlb_ext.hardening.operators import BLEND, directions
 
 
@@ -53,14 +53,15 @@ def search_deap(
     domain: Domain,
     config: SearchConfig,
     seed: int,
+    oracle: Predict | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search with DEAP; parameters and result as :func:`amlb_ext.hardening.genetic.search`."""
-    zeta, omega = _target_direction(predict, bad, y, domain)
+    zeta, omega = target_direction(predict, bad, y, domain)
     direction = directions(omega, zeta)
     best, value = np.empty_like(bad), np.empty(len(bad))
     for i in range(len(bad)):
         with _seeded(derive_seed(seed, "deap", i)):
-            row = _search_one(predict, bad[i], y[i : i + 1], direction[i], domain, config)
+            row = _search_one(predict, bad[i], y[i : i + 1], direction[i], domain, config, oracle)
         best[i], value[i] = row, row.fitness.values[0]
     return best, value
 
@@ -72,6 +73,7 @@ def _search_one(
     direction: np.ndarray,
     domain: Domain,
     config: SearchConfig,
+    oracle: Predict | None,
 ) -> _Individual:
     m, d = domain.n_categorical, len(bad)
     frozen = config.categoricals == "frozen"
@@ -79,7 +81,8 @@ def _search_one(
     def evaluate(row: _Individual) -> tuple[float]:
         Z = np.asarray(row, dtype=float)[None, :]
         f = predict(Z)[None, ...]
-        return (float(fitness(f, y, Z[None, ...], bad[None, :], config.kappa, m)[0, 0]),)
+        t = None if oracle is None else oracle(Z)[None, ...]
+        return (float(fitness(f, y, Z[None, ...], bad[None, :], config.kappa, m, t)[0, 0]),)
 
     def mutation(row: _Individual) -> tuple[_Individual]:
         for j in range(d):

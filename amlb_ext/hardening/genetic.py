@@ -73,12 +73,19 @@ def make_domain(
 
 
 def fitness(
-    f: np.ndarray, y: np.ndarray, P: np.ndarray, bad: np.ndarray, kappa: float, n_categorical: int
+    f: np.ndarray,
+    y: np.ndarray,
+    P: np.ndarray,
+    bad: np.ndarray,
+    kappa: float,
+    n_categorical: int,
+    t: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return L, ``(n, p)`` (paper, sections 4.3.1 and 4.3.2).
 
     Regression: ``kappa (y_ga - F(X_ga))^2 - distance``. Classification:
-    ``-kappa p_{y_ga}(X_ga) - distance``.
+    ``-kappa p_{y_ga}(X_ga) - distance``. Given an oracle's predictions t, both:
+    ``kappa sum_c (t - f)^2 - distance``, the reducible hardness, which ignores the label.
 
     NOTE[DIFF]: the printed formula for classes, ``kappa F(X_ga)``, pushes rows of one class
     only towards error; with the probability of the row's own label every class becomes harder.
@@ -89,8 +96,11 @@ def fitness(
     y : ndarray of shape (n,)
     P : ndarray of shape (n, p, d)
     bad : ndarray of shape (n, d)
+    t : ndarray of the shape of f, optional
     """
-    if f.ndim == 3:
+    if t is not None:
+        gain = ((t - f) ** 2).reshape(*P.shape[:2], -1).sum(axis=2)
+    elif f.ndim == 3:
         own = np.take_along_axis(f, y.astype(int)[:, None, None], axis=2)[..., 0]
         gain = -own
     else:
@@ -105,6 +115,7 @@ def search(
     domain: Domain,
     config: SearchConfig,
     seed: int,
+    oracle: Predict | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search a harder neighbour of each bad point.
 
@@ -121,6 +132,8 @@ def search(
     domain : Domain
     config : SearchConfig
     seed : int
+    oracle : callable, optional
+        As ``predict``, of the oracle T: the fitness is then reducible hardness.
 
     Returns
     -------
@@ -137,7 +150,7 @@ def search(
             for i in range(part.start, part.stop)
         ]
         best[part], value[part] = _search_chunk(
-            predict, bad[part], y[part], domain, config, streams
+            predict, bad[part], y[part], domain, config, streams, oracle
         )
     return best, value
 
@@ -149,6 +162,7 @@ def _search_chunk(
     domain: Domain,
     config: SearchConfig,
     streams: list[np.random.Generator],
+    oracle: Predict | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     n, d = bad.shape
     p, m = config.population, domain.n_categorical
@@ -158,11 +172,13 @@ def _search_chunk(
         return np.stack([rng.random(shape) for rng in streams])
 
     def evaluate(P: np.ndarray) -> np.ndarray:
-        f = predict(P.reshape(-1, d))
-        f = f.reshape(n, p, *f.shape[1:])
-        return fitness(f, y, P, bad, config.kappa, m)
+        rows = P.reshape(-1, d)
+        f = predict(rows)
+        shape = (n, p, *f.shape[1:])
+        t = None if oracle is None else oracle(rows).reshape(shape)
+        return fitness(f.reshape(shape), y, P, bad, config.kappa, m, t)
 
-    zeta, omega = _target_direction(predict, bad, y, domain)
+    zeta, omega = target_direction(predict, bad, y, domain)
     direction = directions(omega, zeta)
     P = initial_population(bad, draw(p, d), draw(p, d), direction, domain, config)
     L = evaluate(P)
@@ -236,7 +252,7 @@ def initial_population(
     return P
 
 
-def _target_direction(
+def target_direction(
     predict: Predict, bad: np.ndarray, y: np.ndarray, domain: Domain
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return zeta and omega per point: +1 where y_ga >= F(X_b), else -1 (section 4.3.1)."""

@@ -8,7 +8,7 @@ beta : weight of the KL term, 0 → 5e-4 over the first half of the training, �
 
 Everything runs on one thread (two are an order of magnitude slower on such small batches). The
 default of at most 1,000 steps takes 3 to 4 s for 500 rows × 14 columns (batches of 16), 5 s for
-2,000 rows (64) and 20 s for 8,000 and more (256); 2,400 steps improved no distance we measured.
+2,000 rows (64) and about 25 s for 8,000 and more (256); 2,400 steps gained next to nothing.
 Wide tables lose channels (16 → 1) and embedding width (4 → 1) so that the flattened signal stays
 near 4,096 numbers, and their heads go through a bottleneck: 2,000 columns take about 3 million
 parameters instead of 70.

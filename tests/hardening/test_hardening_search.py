@@ -142,6 +142,25 @@ def test_both_engines_search_equally_well(world):
     assert abs((batched - reference).mean()) < 0.1 * gain
 
 
+def test_reducible_fitness_climbs_where_the_oracle_departs(world):
+    """T = F + x_7: the search must raise x_7, whatever the label says."""
+    Z, y, predict, domain = world
+
+    def oracle(rows):
+        return predict(rows) + rows[:, 7]
+
+    bad = Z[(Z[:, 7] < 0.5)][:10]
+    config = settings(kappa=1.0, start="near", generations=10)
+    best, value = search(predict, bad, y[:10], domain, config, 3, oracle)
+    # L = x_7^2 - distance at the optimum; where direction_7 is downwards it cannot move up
+    np.testing.assert_allclose(
+        value, best[:, 7] ** 2 - distance(best[:, None, :], bad, M)[:, 0], atol=1e-9
+    )
+    assert best[:, 7].mean() > bad[:, 7].mean() + 0.05
+    for_deap = search_deap(predict, bad, y[:10], domain, config, 3, oracle)[1]
+    assert abs(for_deap.mean() - value.mean()) < 0.25 * value.mean()
+
+
 def test_deap_engine_gives_the_global_stream_back(world):
     import random
 

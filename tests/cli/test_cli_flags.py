@@ -1,0 +1,51 @@
+import pytest
+
+from amlb_ext.cli.flags import flag_name, layer_from, settings
+from amlb_ext.cli.main import main, parser
+from amlb_ext.core.config import build_config
+
+
+def parse(*words):
+    arguments = parser().parse_args(["generate", "-o", "x", *words])
+    return build_config(layer_from(arguments))
+
+
+def test_every_setting_has_its_own_flag():
+    names = [flag_name(path) for path, _ in settings()]
+    assert len(names) == len(set(names)) > 40
+
+
+def test_defaults_on_the_command_line_are_the_defaults_of_the_library():
+    assert parse() == build_config()
+
+
+def test_flags_reach_their_settings():
+    config = parse(
+        "--baseline", "ridge", "--baseline-params", "alpha=2.5", "--rule", "absolute",
+        "--alpha", ".2", "--composition", "bad,ga", "--no-reapply", "--synthesizer", "copula",
+        "--class-alpha", "{yes: 0.4}",
+    )  # fmt: skip
+    assert config.baseline.model == "ridge"
+    assert config.baseline.params == {"alpha": 2.5}
+    assert config.hardness.alpha == 0.2
+    assert config.composition == ("bad", "ga")
+    assert config.search.reapply is False
+    assert config.synthesizer.name == "copula"
+    assert config.hardness.class_alpha == {"yes": 0.4}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["generate", "-o", "x", "--kapa", "1"], "did you mean --kappa"),
+        (["generat"], "invalid choice: 'generat'"),
+        (["generate", "bundled/toy"], "required: -o"),
+    ],
+)
+def test_a_wrong_command_line_is_one_clear_line(words, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    err = capsys.readouterr().err.strip()
+    assert message in err
+    assert len(err.splitlines()) == 1
