@@ -20,10 +20,11 @@ demo: $(READY)  ## a hard suite from bundled data, scored, and run by AMLB where
 	$(BIN)/hardsynth generate bundled -o $(DEMO)/suite --folds 2
 	$(BIN)/hardsynth verify $(DEMO)/suite
 	$(BIN)/hardsynth score $(DEMO)/suite --out $(DEMO)/scores.csv
-	@$(BIN)/hardsynth run constantpredictor hardsynth_quick -u $(DEMO)/suite -r $(DEMO)/results; \
-	status=$$?; \
+	@echo "runbenchmark.py constantpredictor hardsynth (log: $(DEMO)/amlb.log) ..."
+	@$(BIN)/hardsynth run constantpredictor hardsynth_quick -u $(DEMO)/suite -r $(DEMO)/results \
+	  > $(DEMO)/amlb.log 2>&1; status=$$?; tail -n 1 $(DEMO)/amlb.log; \
 	if [ $$status -eq 2 ]; then \
-	  echo "left out: the AutoML Benchmark could not be had here, see the line above"; \
+	  echo "left out: the AutoML Benchmark cannot be had here, for the reason above"; \
 	else exit $$status; fi
 
 test: $(READY)  ## all tests; those that need AMLB or other data skip with their reason

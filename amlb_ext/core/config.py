@@ -157,7 +157,7 @@ class GenerateConfig(Stage):
     synthesizer: SynthesizerConfig = Field(default_factory=SynthesizerConfig)
 
 
-#: What a preset changes; ``faithful`` is the defaults above (VALIDITY, point 6: the settings
+#: What a preset changes; ``faithful`` is the defaults above (the settings
 #: that did least harm to the ranking of models). ``literal`` is the paper's Table 2.
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "faithful": {},

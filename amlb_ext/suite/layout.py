@@ -1,7 +1,7 @@
 """Where everything stands in a suite, and names that AMLB and every file system accept.
 
 The suite is an AMLB user directory; all paths below are relative to its root, so it can be
-moved, zipped or mounted. DESIGN, "The suite on disk", draws the tree.
+moved, zipped or mounted.
 """
 
 from __future__ import annotations

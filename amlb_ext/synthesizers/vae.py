@@ -41,7 +41,7 @@ MAX_ROWS, MAX_CELLS = 4000, 20_000_000
 class VAE(Synthesizer):
     """The conditional VAE with normal scores, calibrated margins and a fitted latent density.
 
-    Departures from the paper, each for a measured reason (HARDPOINTS.md, "Synthesizer"):
+    Departures from the paper, each for a measured reason (``docs/synthesizers.md``):
 
     NOTE[DIFF]: numbers (and a regression target) enter as normal scores; min–max scaled columns
     with long tails otherwise vanish in the squared error.

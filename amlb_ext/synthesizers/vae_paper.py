@@ -14,7 +14,8 @@ class PaperVAE(VAE):
 
     Where the paper is silent, this follows the prototype: the KL term is the mean over latent
     dimensions. A missing number enters as its column's mean beside an indicator. Kept for
-    comparison: prior samples are far from the rows they were learned from (HARDPOINTS.md).
+    comparison: prior samples are far from the rows they were learned from
+    (``docs/synthesizers.md``).
 
     NOTE[DIFF]: numbers are clipped to the fitted range, and constant columns are not modelled.
 
