@@ -146,6 +146,27 @@ def test_a_killed_run_continues_to_the_same_bytes(suite, tmp_path, files_before_
     assert checksums(out) == checksums(suite)
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_leaves_a_suite_that_continues(suite, tmp_path, workers):
+    out = tmp_path / "hard"
+    command = ["generate", "bundled/toy", "bundled/wine", "-o", str(out), *FAST]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amlb_ext", *command, "-j", workers],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while process.poll() is None and not list(out.glob("hardsynth/*/fold_*/record.json")):
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.strip().splitlines()[-1].startswith("hardsynth: interrupted; the same command")
+    assert "Traceback" not in err
+    assert main(command) == 0
+    assert checksums(out) == checksums(suite)
+
+
 def test_one_bad_task_is_reported_and_the_rest_goes_on(tmp_path, capsys):
     definition = tmp_path / "mine.yaml"
     good = table(tmp_path, name="good_train.csv")

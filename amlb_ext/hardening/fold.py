@@ -163,7 +163,7 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
 
 def no_failures(rule: BadRule, hardness: np.ndarray) -> str:
     """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
-    wanted = min(10, len(hardness))
+    wanted = min(10, int(np.ceil(len(hardness) / 4)))
     nearest = rule.alpha_for(hardness, 1)
     return (
         f"no failures found at alpha = {rule.alpha:.4g} under the rule {rule.rule}: the worst "

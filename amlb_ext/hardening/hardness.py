@@ -88,9 +88,12 @@ class BadRule:
         return hardness >= self.threshold
 
     def alpha_for(self, hardness: np.ndarray, rows: int) -> float:
-        """Return the alpha that would call ``rows`` of these rows bad."""
+        """Return an alpha of four digits that would call at least ``rows`` of these rows bad."""
         worst = float(np.sort(hardness)[::-1][min(rows, len(hardness)) - 1])
-        return 1 - worst if self.rule in _FALLING else worst
+        if self.rule in _FALLING:
+            return float(np.ceil((1 - worst) * 1e4) / 1e4)
+        unit = 10.0 ** (np.floor(np.log10(worst)) - 3) if worst > 0 else 1.0
+        return float(np.floor(worst / unit) * unit)
 
 
 def raw_hardness(

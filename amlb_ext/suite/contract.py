@@ -1,10 +1,9 @@
 """AMLB's loader rules replayed without AMLB: what a train/test pair must satisfy.
 
-AMLB reads the training file with pandas 1.5, makes text columns (and a class target)
-``category``, and reads the test file with the training file's types, by position (AMLB
-``datasets/file.py``, ``CsvDatasplit``); encoded frameworks then map normalised categories with
-encoders fitted on the training file (``data.py``, ``Feature``). Each rule below was tried on
-AMLB v2.1.7 itself; ``tests/suite/test_suite_amlb.py`` repeats that where AMLB can be had.
+AMLB reads the training file with pandas 1.5, makes text columns (and a class target) ``category``,
+and reads the test file with those types, by position (``datasets/file.py``); encoded frameworks
+then map normalised categories with encoders of the training file (``data.py``). Each rule was
+tried on AMLB v2.1.7; ``tests/suite/test_suite_amlb.py`` repeats that where AMLB can be had.
 """
 
 from __future__ import annotations

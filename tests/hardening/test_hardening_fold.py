@@ -159,8 +159,8 @@ def test_no_failures_suggests_an_alpha_that_gives_rows():
     note = none.summary["notes"][0]
     assert "no failures found at alpha = 5" in note
     alpha = float(note.split("--alpha ")[1].split()[0])
-    some = harden(task, hardness={"rule": "absolute", "alpha": alpha * 0.999}, **layer)
-    assert some.summary["bad"] == 10
+    some = harden(task, hardness={"rule": "absolute", "alpha": alpha}, **layer)
+    assert 10 <= some.summary["bad"] <= 11  # four digits of alpha may let one more in
 
 
 def test_same_key_same_rows_other_seed_other_rows():
