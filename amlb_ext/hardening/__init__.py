@@ -4,9 +4,9 @@ A row's way: ``split`` (folds where a source has none) → ``encode`` (tables to
 back) → ``baseline`` (the model F) → ``oracle`` (a strong cross-fitted ensemble T) →
 ``hardness`` (K: which rows are bad) → ``weights`` (where failures are likely, by features
 alone) → ``operators`` and ``genetic`` (augmentation; ``deap_engine`` is the reference) →
-``fold`` (all of it, for one fold).
+``augment`` (one side of a fold) → ``parts`` (rows with provenance) → ``fold`` (all of it).
 
 Public names: :func:`~amlb_ext.hardening.split.split_task`,
-:class:`~amlb_ext.hardening.encode.Encoder`, :func:`~amlb_ext.hardening.baseline.make_baseline`,
+:class:`~amlb_ext.hardening.encode.Encoder`, :func:`~amlb_ext.hardening.given.make_baseline`,
 :func:`~amlb_ext.hardening.fold.harden_fold`.
 """

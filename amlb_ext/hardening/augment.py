@@ -16,7 +16,7 @@ from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.hardening.baseline import Baseline, fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.genetic import make_domain, search
-from amlb_ext.hardening.hardness import BadRule
+from amlb_ext.hardening.hardness import BadRule, raw_hardness
 from amlb_ext.hardening.oracle import Oracle, check_labels
 from amlb_ext.synthesizers import make_synthesizer
 
@@ -53,7 +53,8 @@ class MadeRows:
         Position of the bad row each came from, among the bad rows given.
     f : ndarray
         F's predictions; empty when F cannot predict new rows.
-    hardness, support, agrees : ndarray of shape (n,)
+    hardness, reducible, support, agrees : ndarray of shape (n,)
+        Under the fold's rule; ``(T - F)^2``; the oracle on the label.
     """
 
     Z: np.ndarray
@@ -61,6 +62,7 @@ class MadeRows:
     parent: np.ndarray
     f: np.ndarray
     hardness: np.ndarray
+    reducible: np.ndarray
     support: np.ndarray
     agrees: np.ndarray
 
@@ -129,10 +131,12 @@ def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) 
     if models.baseline.can_search and len(Z):
         f = models.baseline.predict(Z)
         hardness = models.rule.hardness(y, f, t)
+        reducible = raw_hardness("reducible", y, f, t)
     else:
         f = np.full((len(Z), *models.oracle.out_of_fold_.shape[1:]), np.nan)
         hardness = np.full(len(Z), np.nan)
-    return MadeRows(Z, y, parent, f, hardness, support, agrees)
+        reducible = hardness
+    return MadeRows(Z, y, parent, f, hardness, reducible, support, agrees)
 
 
 def _kept(models: FoldModels, made: MadeRows) -> np.ndarray:

@@ -10,17 +10,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from amlb_ext.core import losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.augment import FoldModels, MadeRows, Side, make_side
+from amlb_ext.hardening.augment import FoldModels, Side, make_side
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.given import make_baseline
-from amlb_ext.hardening.hardness import BadRule, settle_rule
+from amlb_ext.hardening.hardness import BadRule, raw_hardness, settle_rule
 from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.hardening.parts import (
+    RealRows,
+    blocks_by_origin,
+    real_rows,
+    stack,
+    training_rows,
+)
 from amlb_ext.hardening.weights import draw_region, effective_size, region_weights
 from amlb_ext.suite import Part, Rows
 
@@ -46,21 +52,6 @@ class HardFold:
     train: Rows
     parts: dict[str, Part]
     summary: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RealRows:
-    """The real rows of one side, with what is known of each."""
-
-    rows: np.ndarray
-    Z: np.ndarray
-    y: np.ndarray
-    f: np.ndarray
-    hardness: np.ndarray
-    support: np.ndarray
-    agrees: np.ndarray
-    weight: np.ndarray
-    bad: np.ndarray
 
 
 def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
@@ -120,12 +111,15 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
         Z, bad_train, Z_test, derive_seed(config.seed, *key, "weights") % 2**31
     )
     support, agrees = check_labels(oracle, t_test, y_test, config.agreement)
-    test = RealRows(test_rows, Z_test, y_test, f_test, h_test, support, agrees, weights, bad_test)
+    v_test = raw_hardness("reducible", y_test, f_test, t_test)
+    test = RealRows(
+        test_rows, Z_test, y_test, f_test, h_test, v_test, support, agrees, weights, bad_test
+    )
     models = FoldModels(encoder, target, baseline, rule, oracle, Z, y, config, key)
 
-    parts = {"full": Part(_real(task, target, test, slice(None)), None)}
+    parts = {"full": Part(real_rows(task, target, test, slice(None)), None)}
     region, replaced = draw_region(weights, stream(config.seed, *key, "region"))
-    parts["region"] = Part(_real(task, target, test, region), None)
+    parts["region"] = Part(real_rows(task, target, test, region), None)
     summary: dict[str, Any] = {
         "rule": rule.rule,
         "alpha": rule.alpha,
@@ -140,13 +134,14 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
             "rows": len(region),
             "with_replacement": replaced,
             "effective_size": effective_size(weights),
+            "effective_size_reducible": effective_size(v_test + 1e-12),
         },
         "score": dict([losses.score(y_test, f_test)]),
         "notes": [],
     }
     if not bad_test.any():
         summary["notes"].append(no_failures(rule, h_test))
-        return HardFold(_train(task, train_rows), parts, summary)
+        return HardFold(training_rows(task, train_rows), parts, summary)
 
     side = make_side(models, Z_test[bad_test], y_test[bad_test], Z_test, y_test, "test")
     parts |= _hard_parts(task, models, test, side, config)
@@ -154,11 +149,14 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
     if config.train_hard:
         out_of_fold = check_labels(oracle, oracle.out_of_fold_, y, config.agreement)
         unweighted = np.full(len(y), np.nan)
-        train = RealRows(train_rows, Z, y, f_out, h_train, *out_of_fold, unweighted, bad_train)
+        v_train = raw_hardness("reducible", y, f_out, oracle.out_of_fold_)
+        train = RealRows(
+            train_rows, Z, y, f_out, h_train, v_train, *out_of_fold, unweighted, bad_train
+        )
         hard = _hard_training_rows(task, models, train, summary)
         if hard is not None:
             parts["hard"] = Part(parts[""].test, hard)
-    return HardFold(_train(task, train_rows), parts, summary)
+    return HardFold(training_rows(task, train_rows), parts, summary)
 
 
 def no_failures(rule: BadRule, hardness: np.ndarray) -> str:
@@ -188,76 +186,12 @@ def _worst_share(rule: BadRule, hardness: np.ndarray, share: float) -> tuple[Bad
     return settled, settled.select(hardness)
 
 
-def _train(task: Task, rows: np.ndarray) -> Rows:
-    provenance = pd.DataFrame({"source_row": task.row_ids[rows]})
-    return Rows(_reset(task.features.iloc[rows]), _reset(task.target.iloc[rows]), provenance)
-
-
-def _reset(values: Any) -> Any:
-    return values.reset_index(drop=True)
-
-
-def _real(task: Task, target: TargetEncoder, side: RealRows, chosen: Any) -> Rows:
-    """Real rows as they stand in the table."""
-    rows = side.rows[chosen]
-    ids = task.row_ids[rows].astype(np.int64)
-    provenance = pd.DataFrame(
-        {
-            "origin": np.where(side.bad[chosen], "bad", "good"),
-            "source_row": ids,
-            "parent_row": ids,
-            "hardness": side.hardness[chosen],
-            "loss": losses.row_loss(side.y[chosen], side.f[chosen]),
-            "label_support": side.support[chosen],
-            "label_agrees": side.agrees[chosen],
-            "weight": side.weight[chosen],
-        }
-    )
-    return Rows(_reset(task.features.iloc[rows]), _reset(task.target.iloc[rows]), provenance)
-
-
-def _made(task: Task, models: FoldModels, made: MadeRows, origin: str, parents: np.ndarray) -> Rows:
-    """Made rows, decoded to the table's form; ``parents`` are source ids of the bad rows."""
-    provenance = pd.DataFrame(
-        {
-            "origin": np.full(len(made), origin, dtype=object),
-            "source_row": np.full(len(made), -1, dtype=np.int64),
-            "parent_row": parents[made.parent].astype(np.int64),
-            "hardness": made.hardness,
-            "loss": losses.row_loss(made.y, made.f),
-            "label_support": made.support,
-            "label_agrees": made.agrees,
-            "weight": np.full(len(made), np.nan),
-        }
-    )
-    target = models.target.inverse(made.y, task.target_name)
-    return Rows(models.encoder.inverse(made.Z), target, provenance)
-
-
-def _stack(blocks: list[Rows]) -> Rows:
-    features = pd.concat([b.features for b in blocks], ignore_index=True)
-    target = pd.concat([b.target for b in blocks], ignore_index=True)
-    provenance = pd.concat([b.provenance for b in blocks], ignore_index=True)
-    return Rows(features, target, provenance)
-
-
-def _blocks(task: Task, models: FoldModels, real: RealRows, side: Side) -> dict[str, Rows]:
-    """Rows by origin, those with none left out."""
-    parents = task.row_ids[real.rows[real.bad]]
-    blocks = {"bad": _real(task, models.target, real, np.flatnonzero(real.bad))}
-    if len(side.augmented):
-        blocks["ga"] = _made(task, models, side.augmented, "ga", parents)
-    if len(side.synthetic):
-        blocks["synthetic"] = _made(task, models, side.synthetic, "synthetic", parents)
-    return blocks
-
-
 def _hard_parts(
     task: Task, models: FoldModels, test: RealRows, side: Side, config: GenerateConfig
 ) -> dict[str, Part]:
-    blocks = _blocks(task, models, test, side)
+    blocks = blocks_by_origin(task, models, test, side)
     chosen = [blocks[name] for name in config.composition if name in blocks] or [blocks["bad"]]
-    return {"": Part(_stack(chosen), None)} | {n: Part(b, None) for n, b in blocks.items()}
+    return {"": Part(stack(chosen), None)} | {n: Part(b, None) for n, b in blocks.items()}
 
 
 def _count(summary: dict[str, Any], side: Side, test: RealRows) -> None:
@@ -280,7 +214,7 @@ def _hard_training_rows(
         summary["notes"].append("no _hard: no training row failed out of fold")
         return None
     side = make_side(models, train.Z[train.bad], train.y[train.bad], train.Z, train.y, "train")
-    rows = _stack(list(_blocks(task, models, train, side).values()))
+    rows = stack(list(blocks_by_origin(task, models, train, side).values()))
     summary["hard_train"] = dict(side.counts)
     summary["notes"] += side.notes
     if len(rows.target) < MIN_HARD_TRAIN or rows.target.nunique() < 2:

@@ -1,12 +1,15 @@
 """Region weights: where failures are likely, by features alone.
 
-``w(x) = P(bad | x)``, a random forest on the training rows' out-of-fold bad flags. It never
-sees F's output on the row it weighs, so weighted real rows keep unbiased labels.
+``w(x) = P(bad | x)``, a calibrated random forest on the training rows' out-of-fold bad flags. It
+never sees F's output on the row it weighs, so weighted real rows keep unbiased labels. The other
+kind of weight, reducible hardness ``v(x) = (T(x) - F(x))^2``, is the rule ``reducible`` of
+:mod:`amlb_ext.hardening.hardness`.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 
 from amlb_ext.hardening.baseline import fill_missing
@@ -17,6 +20,9 @@ SMALLEST = 1e-4
 
 def region_weights(train: np.ndarray, bad: np.ndarray, test: np.ndarray, seed: int) -> np.ndarray:
     """Return ``P(bad | x)`` for each test row.
+
+    The forest's probabilities are calibrated by a sigmoid on its own out-of-fold output (Platt,
+    1999), which few bad rows suffice for.
 
     Parameters
     ----------
@@ -37,7 +43,11 @@ def region_weights(train: np.ndarray, bad: np.ndarray, test: np.ndarray, seed: i
     leaf = max(2, min(15, int(bad.sum()) // 2))
     forest = RandomForestClassifier(
         100, min_samples_leaf=leaf, max_features="sqrt", random_state=seed, n_jobs=1
-    ).fit(fill_missing(train), bad)
+    )
+    parts = min(3, int(bad.sum()), int((~bad).sum()))
+    if parts > 1:
+        forest = CalibratedClassifierCV(forest, method="sigmoid", cv=parts, ensemble=False)
+    forest.fit(fill_missing(train), bad)
     return forest.predict_proba(fill_missing(test))[:, 1] + SMALLEST
 
 

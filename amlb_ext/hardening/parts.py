@@ -1,0 +1,101 @@
+"""Rows of a fold as the suite wants them: features and target in canonical form, provenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core import losses
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.augment import FoldModels, MadeRows, Side
+from amlb_ext.hardening.encode import TargetEncoder
+from amlb_ext.suite import Rows
+
+
+@dataclass(frozen=True)
+class RealRows:
+    """The real rows of one side, with what is known of each."""
+
+    rows: np.ndarray
+    Z: np.ndarray
+    y: np.ndarray
+    f: np.ndarray
+    hardness: np.ndarray
+    reducible: np.ndarray
+    support: np.ndarray
+    agrees: np.ndarray
+    weight: np.ndarray
+    bad: np.ndarray
+
+
+def training_rows(task: Task, rows: np.ndarray) -> Rows:
+    """Return the rows F was trained on."""
+    provenance = pd.DataFrame({"source_row": task.row_ids[rows]})
+    return Rows(_reset(task.features.iloc[rows]), _reset(task.target.iloc[rows]), provenance)
+
+
+def real_rows(task: Task, target: TargetEncoder, side: RealRows, chosen: Any) -> Rows:
+    """Real rows as they stand in the table."""
+    rows = side.rows[chosen]
+    ids = task.row_ids[rows].astype(np.int64)
+    provenance = pd.DataFrame(
+        {
+            "origin": np.where(side.bad[chosen], "bad", "good"),
+            "source_row": ids,
+            "parent_row": ids,
+            "hardness": side.hardness[chosen],
+            "loss": losses.row_loss(side.y[chosen], side.f[chosen]),
+            "reducible": side.reducible[chosen],
+            "label_support": side.support[chosen],
+            "label_agrees": side.agrees[chosen],
+            "weight": side.weight[chosen],
+        }
+    )
+    return Rows(_reset(task.features.iloc[rows]), _reset(task.target.iloc[rows]), provenance)
+
+
+def made_rows(
+    task: Task, models: FoldModels, made: MadeRows, origin: str, parents: np.ndarray
+) -> Rows:
+    """Made rows, decoded to the table's form; ``parents`` are source ids of the bad rows."""
+    provenance = pd.DataFrame(
+        {
+            "origin": np.full(len(made), origin, dtype=object),
+            "source_row": np.full(len(made), -1, dtype=np.int64),
+            "parent_row": parents[made.parent].astype(np.int64),
+            "hardness": made.hardness,
+            "loss": losses.row_loss(made.y, made.f),
+            "reducible": made.reducible,
+            "label_support": made.support,
+            "label_agrees": made.agrees,
+            "weight": np.full(len(made), np.nan),
+        }
+    )
+    target = models.target.inverse(made.y, task.target_name)
+    return Rows(models.encoder.inverse(made.Z), target, provenance)
+
+
+def stack(blocks: list[Rows]) -> Rows:
+    """Return the rows of all blocks, in order."""
+    features = pd.concat([b.features for b in blocks], ignore_index=True)
+    target = pd.concat([b.target for b in blocks], ignore_index=True)
+    provenance = pd.concat([b.provenance for b in blocks], ignore_index=True)
+    return Rows(features, target, provenance)
+
+
+def blocks_by_origin(task: Task, models: FoldModels, real: RealRows, side: Side) -> dict[str, Rows]:
+    """Rows by origin, those with none left out."""
+    parents = task.row_ids[real.rows[real.bad]]
+    blocks = {"bad": real_rows(task, models.target, real, np.flatnonzero(real.bad))}
+    if len(side.augmented):
+        blocks["ga"] = made_rows(task, models, side.augmented, "ga", parents)
+    if len(side.synthetic):
+        blocks["synthetic"] = made_rows(task, models, side.synthetic, "synthetic", parents)
+    return blocks
+
+
+def _reset(values: Any) -> Any:
+    return values.reset_index(drop=True)
