@@ -1,0 +1,192 @@
+"""One candidate against F where F fails, and F's own re-fits as the null control.
+
+Notation
+--------
+l_G, l_F : (n,) losses of a candidate and of F on real, labelled rows
+d = l_G - l_F : (n,) the contrast; negative where the candidate is better
+w : (n,) region weights, functions of the features alone
+n : labelled rows
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.hardening.weights import effective_size
+from amlb_ext.validity.clusters import checked_rows, cluster_sums
+from amlb_ext.validity.intervals import Estimate, p_value, weighted_mean_interval
+
+#: Below this effective size weights cost more than they give (measured: n = 200 against 1000).
+SMALLEST_EFFECTIVE_SIZE = 50.0
+
+
+@dataclass(frozen=True)
+class NullControl:
+    """Re-fits of F set against F: what "no difference" looks like on these rows.
+
+    Attributes
+    ----------
+    difference : float
+        Mean over re-fits of their contrast with F.
+    se : float
+        Its standard error, over rows and over re-fits; NaN when no interval can be given.
+    refits : int
+    wins, losses : int
+        Re-fits whose own interval says better, or worse, than F.
+    reason : str
+        Why ``se`` is NaN, or what it leaves out.
+    """
+
+    difference: float
+    se: float
+    refits: int
+    wins: int
+    losses: int
+    reason: str = ""
+
+
+def contrast(
+    loss_g: np.ndarray,
+    loss_f: np.ndarray,
+    weights: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Return the weighted mean of ``loss_g - loss_f`` with a cluster-robust interval.
+
+    Parameters
+    ----------
+    loss_g, loss_f : ndarray of shape (n,)
+        Losses of a candidate and of F on the same rows; smaller is better.
+    weights : ndarray of shape (n,), optional
+    clusters : ndarray of shape (n,), optional
+        The real row that each row came from.
+    level : float
+
+    Returns
+    -------
+    Estimate
+        Negative where the candidate is better. See
+        :func:`~amlb_ext.validity.intervals.weighted_mean_interval`.
+
+    Examples
+    --------
+    >>> contrast(np.array([1.0, 2.0, 1.0]), np.array([2.0, 2.0, 3.0])).point
+    -1.0
+    """
+    g, f = np.asarray(loss_g, dtype=float), np.asarray(loss_f, dtype=float)
+    if g.shape != f.shape:
+        raise DataError(
+            f"losses of the candidate and of F have shapes {g.shape} and {f.shape}",
+            "score both on the same rows",
+        )
+    return weighted_mean_interval(g - f, weights, clusters, level)
+
+
+def null_control(
+    null: pd.DataFrame,
+    loss_f: np.ndarray,
+    weights: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
+    level: float = 0.95,
+) -> NullControl:
+    r"""Return the mean contrast of the re-fits of F with F, and its standard error.
+
+    .. math:: s^2 = s_{rows}^2 + S^2 / R
+
+    with S the standard deviation over the R re-fits. One re-fit has no S: the standard error
+    then leaves the scatter between fits out, and says so.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> f = rng.random(100)
+    >>> again = pd.DataFrame({i: f + 0.01 * rng.standard_normal(100) for i in range(3)})
+    >>> null_control(again, f).refits
+    3
+    """
+    f = np.asarray(loss_f, dtype=float)
+    if null.shape[1] == 0:
+        return NullControl(float("nan"), float("nan"), 0, 0, 0, "no re-fit of F was given")
+    each = [contrast(null[name].to_numpy(float), f, weights, clusters, level) for name in null]
+    mean = contrast(null.to_numpy(dtype=float).mean(axis=1), f, weights, clusters, level)
+    p = np.array([p_value(e) for e in each])
+    better = np.array([e.point < 0 for e in each])
+    significant = p < 1 - level
+    between, refits = refit_spread(null, f, weights, clusters)
+    reason = mean.reason
+    if refits == 1 and not reason:
+        reason = "one re-fit only: the scatter between fits is left out"
+    return NullControl(
+        mean.point,
+        float(np.sqrt(mean.se**2 + between**2 / refits)),
+        refits,
+        int((significant & better).sum()),
+        int((significant & ~better).sum()),
+        reason,
+    )
+
+
+def choose_weights(weights: np.ndarray) -> tuple[np.ndarray, str]:
+    """Return the weights to rank with, and why.
+
+    With an effective size ``(sum w)^2 / sum w^2`` below 50 weighting costs more precision than
+    it gains in aim: rank on the whole, unweighted (measured on real data: -.039 +- .011 in tau
+    at n = 200, +.026 +- .009 at n = 1000).
+
+    Examples
+    --------
+    >>> choose_weights(np.r_[np.ones(10), np.full(90, 1e-4)])[1]
+    'effective size 10 is below 50: all rows count alike'
+    >>> choose_weights(np.ones(60))[1]
+    'effective size 60: region weights are used'
+    """
+    w = np.asarray(weights, dtype=float)
+    size = effective_size(w) if w.sum() > 0 else 0.0
+    if size < SMALLEST_EFFECTIVE_SIZE:
+        return np.ones(len(w)), (
+            f"effective size {size:.0f} is below {SMALLEST_EFFECTIVE_SIZE:.0f}: "
+            "all rows count alike"
+        )
+    return w, f"effective size {size:.0f}: region weights are used"
+
+
+def refit_spread(
+    null: pd.DataFrame | None,
+    loss_f: np.ndarray,
+    weights: np.ndarray | None,
+    clusters: np.ndarray | None,
+) -> tuple[float, int]:
+    """Return the standard deviation of the contrast over re-fits (0 for one), and their number."""
+    if null is None:
+        return 0.0, 0
+    points = [contrast(null[c].to_numpy(float), loss_f, weights, clusters).point for c in null]
+    return float(np.std(points, ddof=1)) if len(points) > 1 else 0.0, len(points)
+
+
+def beyond_refits(gap: Estimate, spread: float, refits: int) -> tuple[float, float]:
+    """Return a candidate's distance from the re-fits' mean, and its p-value."""
+    if not gap.has_interval:
+        return gap.point, float("nan")
+    between = spread**2 * (1 + 1 / refits)
+    variance = gap.se**2 + between
+    if variance == 0:
+        return gap.point, 1.0
+    # S^2 (1 + 1/R) has R - 1 degrees of freedom, the rows' part those of its clusters.
+    share = (gap.se**2 / variance) ** 2 / gap.df
+    if refits > 1:
+        share += (between / variance) ** 2 / (refits - 1)
+    return gap.point, float(2 * student.sf(abs(gap.point) / np.sqrt(variance), 1 / share))
+
+
+def cluster_effective_size(
+    loss_f: np.ndarray, weights: np.ndarray | None, clusters: np.ndarray | None
+) -> float:
+    """Return Kish's effective size of the clusters' weights; 0 without rows."""
+    v, w, codes = checked_rows(loss_f, weights, clusters)
+    return effective_size(cluster_sums(v, w, codes)[1]) if len(v) else 0.0

@@ -1,0 +1,266 @@
+"""Intervals for weighted means of dependent rows.
+
+Notation
+--------
+v : (n,) values, e.g. the loss of a candidate minus the loss of F
+w : (n,) weights, not negative, e.g. ``P(bad | x)``
+c : (n,) clusters, the real row that each row came from
+K : number of clusters with positive weight
+W_k, N_k : sum over cluster k of w and of w v;  W : sum of w
+
+Made rows that descend from one real row are not independent. Treating them so gave coverage
+.17 to .46 where .95 was promised; clustered intervals gave .93 to .95 (measured on real data).
+
+References
+----------
+Hájek (1971) for the ratio estimator; Särndal, Swensson & Wretman (1992), *Model Assisted Survey
+Sampling*, section 5.6, for its linearised variance; Kish (1965) for the effective number of
+clusters; Holm (1979), Scand. J. Statist. 6, 65-70.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from amlb_ext.validity.clusters import checked_rows, cluster_sums
+
+#: Fewer clusters than this say nothing of their own spread.
+MIN_CLUSTERS = 3
+#: An effective number of clusters below this: one cluster holds nearly all weight.
+MIN_EFFECTIVE = 2.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A point, its interval and what the interval rests on.
+
+    Attributes
+    ----------
+    point : float
+        NaN when there is nothing to average.
+    low, high : float
+        NaN when no interval can be given; ``reason`` says why.
+    se : float
+        Standard error; NaN as above.
+    df : float
+        Degrees of freedom of the t distribution; NaN as above.
+    n : int
+        Rows with positive weight.
+    n_clusters : int
+        Clusters with positive weight.
+    method : str
+    assumes : str
+        What must hold for the interval to cover.
+    level : float
+        Nominal coverage.
+    reason : str
+        Why there is no interval; empty when there is one.
+    """
+
+    point: float
+    low: float
+    high: float
+    se: float
+    df: float
+    n: int
+    n_clusters: int
+    method: str
+    assumes: str
+    level: float = 0.95
+    reason: str = ""
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether ``low`` and ``high`` are numbers."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
+
+    @property
+    def width(self) -> float:
+        """``high - low``."""
+        return self.high - self.low
+
+
+def weighted_mean_interval(
+    values: np.ndarray,
+    weights: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    r"""Return the weighted mean with a cluster-robust t interval.
+
+    .. math::
+        e = \frac{\sum_i w_i v_i}{\sum_i w_i}, \quad
+        \psi_k = \frac{N_k - e W_k}{W}, \quad
+        s^2 = \frac{K}{K-1} \sum_k \psi_k^2, \quad
+        \mathrm{df} = \frac{W^2}{\sum_k W_k^2} - 1
+
+    and the interval is :math:`e \pm t_{\mathrm{df}} s`. For equal weights and one row per
+    cluster this is the textbook t interval of a mean.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    weights : ndarray of shape (n,), optional
+        All equal when omitted; only their proportions matter.
+    clusters : ndarray of shape (n,), optional
+        Any labels; when omitted every row is its own cluster.
+    level : float
+        Nominal coverage.
+
+    Returns
+    -------
+    Estimate
+        Without an interval (NaN and a reason) for fewer than three clusters, for one cluster
+        that holds nearly all weight, and when all clusters agree on one value other than zero.
+
+    Raises
+    ------
+    DataError
+        When lengths differ, a value is not finite or a weight is negative.
+
+    Examples
+    --------
+    >>> e = weighted_mean_interval(np.array([1.0, 2.0, 3.0]))
+    >>> e.point, round(e.se, 4), e.df  # sd 1 / sqrt(3), 3 - 1
+    (2.0, 0.5774, 2.0)
+    >>> weighted_mean_interval(np.ones(9), clusters=np.zeros(9)).reason
+    'only 1 cluster with weight; an interval needs at least 3'
+    """
+    v, w, c = checked_rows(values, weights, clusters)
+    return _interval(
+        v,
+        w,
+        c,
+        level,
+        method="cluster-robust t, ratio estimator",
+        assumes="clusters (originating real rows) are independent draws from the population",
+    )
+
+
+def naive_interval(
+    values: np.ndarray, weights: np.ndarray | None = None, level: float = 0.95
+) -> Estimate:
+    """Return the interval that wrongly takes all rows for independent.
+
+    Only to show how much clustering matters; never quote it as a result. It is
+    :func:`weighted_mean_interval` with every row its own cluster.
+
+    Examples
+    --------
+    >>> naive_interval(np.array([1.0, 2.0, 3.0])).method
+    'naive t (NOT VALID for made rows, for comparison only)'
+    """
+    v, w, c = checked_rows(values, weights, None)
+    return _interval(
+        v,
+        w,
+        c,
+        level,
+        method="naive t (NOT VALID for made rows, for comparison only)",
+        assumes="all rows are independent, which rows made from one real row are not",
+    )
+
+
+def p_value(estimate: Estimate, null: float = 0.0) -> float:
+    """Return the two-sided p-value of ``point == null`` from the t distribution.
+
+    Returns
+    -------
+    float
+        NaN when the estimate has no interval; 1 when it equals ``null`` without any spread.
+
+    Examples
+    --------
+    >>> e = weighted_mean_interval(np.array([1.0, 2.0, 3.0]))
+    >>> round(p_value(e), 4)  # t = 2 / .57735 = 3.4641, df 2
+    0.0742
+    """
+    if not estimate.has_interval:
+        return float("nan")
+    gap = abs(estimate.point - null)
+    if estimate.se == 0:
+        return 1.0 if gap == 0 else float("nan")
+    return float(2 * student.sf(gap / estimate.se, estimate.df))
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    r"""Return Holm's step-down adjusted p-values.
+
+    With :math:`p_{(1)} \le \dots \le p_{(m)}`,
+    :math:`\tilde p_{(i)} = \max_{j \le i} \min(1, (m - j + 1) p_{(j)})`. Rejecting where the
+    adjusted value is at most alpha keeps the chance of any false claim at alpha, whatever the
+    dependence. NaN (no test was possible) stays NaN and does not count in m.
+
+    Source: Holm (1979).
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()  # 3(.01); 2(.03); max(.06, 1(.04))
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=float)
+    adjusted = np.full(p.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    steps = np.arange(len(order), 0, -1) * p[order]
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0) if len(order) else []
+    return adjusted
+
+
+def interval_around(point: float, se: float, df: float, level: float) -> tuple[float, float]:
+    """Return ``point -+ t_df se``."""
+    half = float(student.ppf(0.5 + level / 2, df)) * se
+    return point - half, point + half
+
+
+def no_interval(
+    point: float, n: int, n_clusters: int, method: str, assumes: str, level: float, reason: str
+) -> Estimate:
+    """Return an estimate whose interval is NaN, with the reason."""
+    nan = float("nan")
+    return Estimate(point, nan, nan, nan, nan, n, n_clusters, method, assumes, level, reason)
+
+
+def refusal(totals: np.ndarray) -> str:
+    """Return why clusters with these weights ``W_k`` allow no interval; empty when they do."""
+    if len(totals) < MIN_CLUSTERS:
+        plural = "" if len(totals) == 1 else "s"
+        return (
+            f"only {len(totals)} cluster{plural} with weight; "
+            f"an interval needs at least {MIN_CLUSTERS}"
+        )
+    if _effective(totals) < MIN_EFFECTIVE:
+        return f"one cluster holds {totals.max() / totals.sum():.0%} of the weight"
+    return ""
+
+
+def _effective(totals: np.ndarray) -> float:
+    return float(totals.sum() ** 2 / (totals**2).sum())
+
+
+def _interval(
+    v: np.ndarray, w: np.ndarray, codes: np.ndarray, level: float, method: str, assumes: str
+) -> Estimate:
+    if len(v) == 0:
+        return no_interval(float("nan"), 0, 0, method, assumes, level, "no row has any weight")
+    num, den = cluster_sums(v, w, codes)
+    total, k = den.sum(), len(den)
+    point = float(num.sum() / total)
+    reason = refusal(den)
+    if reason:
+        return no_interval(point, len(v), k, method, assumes, level, reason)
+    # NOTE[DIFF] where the prototype floors the degrees of freedom at 1, we refuse: a cluster
+    # that dominates has psi near 0 whatever the truth, so the interval would be far too narrow.
+    psi = (num - point * den) / total
+    se = float(np.sqrt(k / (k - 1) * (psi**2).sum()))
+    df = _effective(den) - 1
+    if se <= 1e-12 * np.abs(v).max():
+        if point != 0 and np.abs(v).max() > 0:
+            why = "all clusters agree on one value; their spread cannot be estimated"
+            return no_interval(point, len(v), k, method, assumes, level, why)
+        se = 0.0
+    low, high = interval_around(point, se, df, level)
+    return Estimate(point, low, high, se, df, len(v), k, method, assumes, level)

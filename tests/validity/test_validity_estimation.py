@@ -1,0 +1,308 @@
+"""Contrasts, null control, prediction-powered intervals, support: truth planted and found."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.validity.contrast import choose_weights, contrast, null_control
+from amlb_ext.validity.estimation import contrasts
+from amlb_ext.validity.powered import ppi_contrast, support_check
+from amlb_ext.validity.scores import expected_contrast, half_and_half_score
+
+DRAWS = 300
+COLUMNS = [
+    "candidate", "difference", "low", "high", "p", "p_holm", "effective_size",
+    "null_difference", "null_se", "p_null", "verdict", "reason",
+]  # fmt: skip
+
+
+def fit_of_f(rng, base, between=0.0):
+    """Losses of one fit of F: the rows' own, noise per row, and luck of the fit."""
+    return base + 0.1 * rng.standard_normal(len(base)) + between * rng.standard_normal()
+
+
+def verdict_rates(between, refits, seed, draws=200, n=300):
+    """Share of draws with a claim about a re-seeded F, and with a true claim about a better G."""
+    rng = np.random.default_rng(seed)
+    false, true = [], []
+    for _ in range(draws):
+        base = rng.random(n)
+        f = fit_of_f(rng, base, between)
+        null = pd.DataFrame({i: fit_of_f(rng, base, between) for i in range(refits)})
+        g = {"again": fit_of_f(rng, base, between), "good": 0.7 * base}
+        table = contrasts(pd.DataFrame(g), f, null=null).set_index("candidate")
+        false.append(table.loc["again", "verdict"] != "undecided")
+        true.append(table.loc["good", "verdict"] == "better")
+    return np.mean(false), np.mean(true)
+
+
+class TestContrasts:
+    def test_by_hand(self):
+        # d = -1, 0, 1, -2 with weights 2, 1, 1, 4: (-2 + 0 + 1 - 8) / 8 = -9/8.
+        e = contrast(np.array([0.0, 2, 3, 0]), np.array([1.0, 2, 2, 2]), np.array([2.0, 1, 1, 4]))
+        assert e.point == -9 / 8
+
+    def test_table(self):
+        rng = np.random.default_rng(0)
+        f = rng.random(300)
+        losses = pd.DataFrame({"b": f - 0.2, "same": f, "w": f + 0.2})
+        losses[["b", "w"]] += 0.1 * rng.standard_normal((300, 2))
+        table = contrasts(losses, f)
+        assert list(table.columns) == COLUMNS
+        assert table["verdict"].tolist() == ["better", "undecided", "worse"]
+        assert table["effective_size"].tolist() == pytest.approx([300] * 3)
+        assert table["null_difference"].isna().all()
+        assert (table["p_holm"] >= table["p"]).all()
+        assert table.loc[1, ["low", "high", "p"]].tolist() == [0.0, 0.0, 1.0]
+
+    def test_effective_size_is_of_clusters(self):
+        # Two rows in each of 50 clusters, all weights 1: cluster weights 2, (100)^2 / (50 * 4).
+        f = np.arange(100.0)
+        table = contrasts(pd.DataFrame({"g": f + 1}), f, clusters=np.arange(100) // 2)
+        assert table["effective_size"].tolist() == [50.0]
+
+    def test_undecided_when_the_null_is_as_good(self):
+        # F had bad luck on these rows: G and all re-fits beat it by the same .2.
+        rng = np.random.default_rng(1)
+        base = rng.random(400)
+        refits = pd.DataFrame({i: fit_of_f(rng, base) for i in range(4)})
+        g = pd.DataFrame({"g": fit_of_f(rng, base), "real": fit_of_f(rng, base) - 0.2})
+        f = fit_of_f(rng, base) + 0.2
+        assert contrasts(g, f)["verdict"].tolist() == ["better", "better"]
+        table = contrasts(g, f, null=refits)
+        assert table["verdict"].tolist() == ["undecided", "better"]
+        assert "re-fit of F may be as good" in table.loc[0, "reason"]
+        assert table["null_difference"].tolist() == pytest.approx([-0.2] * 2, abs=0.03)
+
+    def test_one_cluster_is_undecided_with_a_reason(self):
+        f = np.arange(10.0)
+        null = pd.DataFrame({0: f + 0.1, 1: f - 0.1})
+        table = contrasts(pd.DataFrame({"g": f - 1}), f, None, np.zeros(10), null)
+        assert table.loc[0, "verdict"] == "undecided"
+        assert table.loc[0, "reason"].startswith("only 1 cluster")
+        assert table[["low", "high", "p", "p_holm", "null_se"]].isna().all(axis=None)
+
+    def test_the_error_names_the_candidate(self):
+        losses = pd.DataFrame({"fine": np.ones(5), "gap": [1, 1, 1, 1, np.nan]})
+        with pytest.raises(DataError, match="candidate 'gap'"):
+            contrasts(losses, np.zeros(5))
+
+
+class TestNull:
+    def test_by_hand(self):
+        # Re-fits differ from F by +-1 about .5 and -.5 (rows alternate): points .5, -.5, mean 0,
+        # S^2 = .5; the mean of the re-fits is F +- 1: s_rows^2 = (4/3)(4 / 16) = 1/3.
+        f = np.zeros(4)
+        turn = np.array([1.0, -1, 1, -1])
+        got = null_control(pd.DataFrame({0: turn + 0.5, 1: turn - 0.5}), f)
+        assert got.difference == 0.0
+        assert got.se == pytest.approx(np.sqrt(1 / 3 + 0.5 / 2))
+        assert (got.refits, got.wins, got.losses) == (2, 0, 0)
+
+    def test_wins_and_losses(self):
+        rng = np.random.default_rng(2)
+        f = rng.random(200)
+        noise = 0.1 * rng.standard_normal((200, 3))
+        got = null_control(pd.DataFrame(f[:, None] + noise + [-0.1, 0.1, 0.2]), f)
+        assert (got.wins, got.losses) == (1, 2)
+
+    def test_one_refit_says_what_it_lacks(self):
+        f = np.arange(9.0)
+        assert "one re-fit" in null_control(pd.DataFrame({0: f + f**2}), f).reason
+
+    def test_no_refit(self):
+        f = np.arange(9.0)
+        assert null_control(pd.DataFrame(index=range(9)), f).refits == 0
+        table = contrasts(pd.DataFrame({"g": f}), f, null=pd.DataFrame(index=range(9)))
+        assert table["null_se"].isna().all()
+
+    def test_a_reseeded_f_is_no_discovery(self):
+        false, true = verdict_rates(between=0.0, refits=3, seed=3)
+        assert false <= 0.05
+        assert true >= 0.95
+
+    def test_nor_when_fits_differ_by_luck(self):
+        # s.e. of a contrast by rows .14 / sqrt(300) = .008, luck .03: the rows alone would call
+        # it real in most draws. 3 s.e. of a rate of .05 in 200 draws: .046.
+        rng = np.random.default_rng(4)
+        rows_alone = [
+            contrast(fit_of_f(rng, b, 0.03), fit_of_f(rng, b, 0.03)) for b in rng.random((200, 300))
+        ]
+        assert np.mean([e.low > 0 or e.high < 0 for e in rows_alone]) > 0.5
+        false, _ = verdict_rates(between=0.03, refits=4, seed=5)
+        assert false <= 0.05 + 0.046
+
+
+class TestWeights:
+    def test_small_effective_size_counts_all_rows(self):
+        w, why = choose_weights(np.r_[np.ones(49), np.zeros(500)])
+        assert w.tolist() == [1.0] * 549
+        assert "effective size 49 is below 50" in why
+
+    def test_large_enough_is_kept(self):
+        given = np.r_[np.ones(50), np.zeros(500)]
+        w, why = choose_weights(given)
+        assert w is given
+        assert "used" in why
+
+    def test_no_weight_at_all(self):
+        assert choose_weights(np.zeros(80))[0].tolist() == [1.0] * 80
+
+
+class TestTeacher:
+    def test_expected_contrast(self):
+        # p (.25, .75), G - F = (.4, -.2): .1 - .15 = -.05; bad only for y_2: -.15, mass .75.
+        args = np.array([[0.5, 0.1]]), np.array([[0.1, 0.3]]), np.array([[0.25, 0.75]])
+        tau, mass = expected_contrast(*args)
+        assert (tau[0], mass[0]) == pytest.approx((-0.05, 1.0))
+        tau, mass = expected_contrast(*args, bad=np.array([[False, True]]))
+        assert (tau[0], mass[0]) == pytest.approx((-0.15, 0.75))
+
+    def test_half_and_half(self):
+        # Realised (-.2 + .4) / 2 = .1; expected (.1 - .4) / (.5 + .25) = -.4; half of each: -.15.
+        got = half_and_half_score(
+            np.array([-0.2, 0.4]), np.array([0.1, -0.4]), np.array([0.5, 0.25])
+        )
+        assert (got.realised, got.expected) == pytest.approx((0.1, -0.4))
+        assert got.score == pytest.approx(-0.15)
+        assert (got.n_bad, got.n_rows) == (2, 2)
+
+    def test_half_and_half_has_no_interval(self):
+        names = {f.name for f in dataclasses.fields(half_and_half_score(np.ones(2), np.ones(2)))}
+        assert not names & {"low", "high", "se"}
+
+    def test_half_and_half_without_bad_rows(self):
+        assert np.isnan(half_and_half_score(np.array([]), np.ones(3)).score)
+
+
+def region(x):
+    return 1 / (1 + np.exp(-2 * x))
+
+
+def planted_mean():
+    """Return E[w x] / E[w] for x standard normal, w = region(x), by quadrature."""
+    x = np.linspace(-8, 8, 20_001)
+    mass = np.exp(-(x**2) / 2) * region(x)
+    return (mass * x).sum() / mass.sum()
+
+
+class TestPPI:
+    # Deterministic data; golden values from ppi-python 0.2.3 (numpy 2.4):
+    # ppi_py.ppi_mean_ci(d, t, tu, alpha=.05, lam=lam), printed to 8 digits.
+    i, j = np.arange(400), np.arange(3000)
+    d = np.sin(i * 1.7) + 0.3 * np.cos(i * 5.1) - 0.1
+    t, tu = np.sin(i * 1.7) + 0.05, np.sin(j * 2.3) + 0.02
+
+    @pytest.mark.parametrize(
+        ("lam", "low", "high"),
+        [
+            (0.0, -0.17158176, -0.02694679),
+            (0.5, -0.15651789, -0.07181170),
+            (1.0, -0.16182202, -0.09630861),
+        ],
+    )
+    def test_against_ppi_py(self, lam, low, high):
+        got = ppi_contrast(self.d, np.zeros(400), self.t, self.tu, lam=lam).estimate
+        assert got.point == pytest.approx((low + high) / 2, abs=2e-8)
+        # It divides by n where we divide by n - 1: at most 1 / 800 of the width.
+        assert got.se * 2 * 1.9599640 == pytest.approx(high - low, rel=1.5e-3)
+        assert got.df == 399
+
+    def test_tuned_against_ppi_py(self):
+        got = ppi_contrast(self.d, np.zeros(400), self.t, self.tu).estimate
+        assert got.point == pytest.approx(-0.12551239, abs=2e-4)  # it pools var(t), we do not
+        assert got.se * 2 * 1.9599640 == pytest.approx(-0.09391588 + 0.15710890, rel=3e-3)
+
+    def test_weighted_point_against_ppi_py(self):
+        # ppi_mean_pointestimate(d + 3, t, tu, lam=.5, w=w, w_unlabeled=wu); its interval is not
+        # that of a ratio: adding 3 to every d would more than double it.
+        w, wu = 1 + 0.9 * np.sin(self.i * 0.37), 1 + 0.9 * np.sin(self.j * 0.37)
+        shifted = ppi_contrast(self.d + 3, np.zeros(400), self.t, self.tu, w, wu, lam=0.5)
+        assert shifted.estimate.point == pytest.approx(2.885579, abs=2e-7)
+        plain = ppi_contrast(self.d, np.zeros(400), self.t, self.tu, w, wu, lam=0.5)
+        assert shifted.estimate.se == pytest.approx(plain.estimate.se)
+
+    @pytest.mark.parametrize(("noise", "narrow"), [(0.5, 0.7), (2.0, 1.0)])
+    def test_covers_and_narrows_in_the_region(self, noise, narrow):
+        rng = np.random.default_rng(6)
+        truth, hit, ratio = planted_mean(), [], []
+        for _ in range(DRAWS):
+            x, far = rng.standard_normal(200), rng.standard_normal(3000)
+            d = x + noise * rng.standard_normal(200)
+            got = ppi_contrast(d, np.zeros(200), x, far, region(x), region(far))
+            hit.append(got.estimate.low <= truth <= got.estimate.high)
+            ratio.append(got.width_ratio)
+        assert 0.95 - 3 * 0.0126 <= np.mean(hit) <= 0.95 + 3 * 0.0126
+        assert np.mean(ratio) < narrow
+
+    def test_covers_with_clusters_and_a_biased_teacher(self):
+        # Every labelled row four times; the teacher is off by 5 and half asleep.
+        rng = np.random.default_rng(7)
+        hit = []
+        for _ in range(DRAWS):
+            x, far = np.repeat(rng.standard_normal(100), 4), rng.standard_normal(3000)
+            d = x + np.repeat(0.5 * rng.standard_normal(100), 4)
+            got = ppi_contrast(
+                d, np.zeros(400), x / 2 + 5, far / 2 + 5, clusters=np.arange(400) // 4
+            )
+            hit.append(got.estimate.low <= 0 <= got.estimate.high)
+        assert 0.95 - 3 * 0.0126 <= np.mean(hit) <= 0.95 + 3 * 0.0126
+
+    def test_a_useless_teacher_costs_nothing(self):
+        d = np.random.default_rng(8).standard_normal(50)
+        got = ppi_contrast(d, np.zeros(50), np.ones(50), np.ones(900))
+        assert (got.lam, got.width_ratio) == (0.0, 1.0)
+        assert (got.estimate.low, got.estimate.high) == pytest.approx(
+            (got.classical.low, got.classical.high)
+        )
+
+    def test_a_perverse_teacher_is_not_believed(self):
+        x = np.random.default_rng(9).standard_normal(50)
+        assert ppi_contrast(x, np.zeros(50), -x, np.zeros(9)).lam == 0.0
+
+    def test_one_cluster_has_no_interval(self):
+        x = np.arange(9.0)
+        got = ppi_contrast(x, np.zeros(9), x, x, clusters=np.zeros(9))
+        assert not got.estimate.has_interval
+        assert "only 1 cluster" in got.estimate.reason
+        assert np.isnan(got.width_ratio)
+
+    def test_no_unlabelled_rows(self):
+        x = np.arange(9.0)
+        got = ppi_contrast(x, np.zeros(9), x, np.array([]))
+        assert "0 unlabelled rows" in got.estimate.reason
+        assert got.classical.has_interval
+
+
+class TestSupport:
+    def test_share_by_hand(self):
+        # Labelled 0..9 on a line, k 1: all distances 1, radius 1. Inside: 0.5, 10, -1; not 11.5.
+        line = np.arange(10.0)[:, None]
+        got = support_check(line, np.array([[0.5], [10], [-1], [11.5]]), k=1)
+        assert (got.radius, got.share_inside, got.refused) == (1.0, 0.75, True)
+        assert "only 75%" in got.reason
+
+    def test_same_population_passes_and_another_is_refused(self):
+        rng = np.random.default_rng(10)
+        for _ in range(20):
+            a, b = rng.random((200, 6)), rng.random((500, 6))
+            assert not support_check(a, b).refused
+            b[:100] += 1  # a fifth of the rows comes from elsewhere
+            assert support_check(a, b).refused
+
+    def test_equal_rows_and_missing_values(self):
+        rows = np.tile([[0.1, np.nan]], (20, 1))
+        assert support_check(rows, rows[:3]).share_inside == 1.0
+        assert support_check(rows, np.array([[0.1, 0.5]])).refused
+
+    def test_too_few_rows_are_refused(self):
+        got = support_check(np.ones((6, 2)), np.ones((9, 2)))
+        assert got.refused
+        assert "6 labelled and 9 unlabelled rows are too few" in got.reason
+
+    def test_other_columns_are_an_error(self):
+        with pytest.raises(DataError, match="same encoder"):
+            support_check(np.ones((9, 2)), np.ones((9, 3)))
