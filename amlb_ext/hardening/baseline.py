@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.core.task import Kind
@@ -96,7 +96,8 @@ class EstimatorBaseline(Baseline):
         return f
 
     def _fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> tuple[BaseEstimator, np.ndarray]:
-        model = self._preprocessed(build(self.spec, self.kind, seed))
+        empty = np.isnan(Z).all(axis=0)
+        model = self._preprocessed(build(self.spec, self.kind, seed), empty)
         classes = np.array([])
         target = y
         if self.n_classes:
@@ -118,10 +119,11 @@ class EstimatorBaseline(Baseline):
                 raise ModelError(f"{self.spec.path} failed in fit: {first_line(error)}") from error
         return model, classes
 
-    def _preprocessed(self, estimator: BaseEstimator) -> BaseEstimator:
-        steps: list[BaseEstimator] = []
+    def _preprocessed(self, estimator: BaseEstimator, empty: np.ndarray) -> BaseEstimator:
+        # a column without any value is constant 0, which the other models get from the imputer
+        steps: list[BaseEstimator] = [FunctionTransformer(fill_empty, kw_args={"empty": empty})]
         if not self.spec.reads_missing:
-            steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
+            steps = [SimpleImputer(strategy="median", keep_empty_features=True)]
         if self.spec.encoding == "onehot" and self.n_categorical:
             one_hot = OneHotEncoder(
                 handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False
@@ -153,6 +155,14 @@ def first_line(error: Exception) -> str:
     """Return the first line of an exception's text, with its type."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else ''}"
+
+
+def fill_empty(Z: np.ndarray, empty: np.ndarray) -> np.ndarray:
+    """Return Z with the columns marked in ``empty (d,)`` set to 0.
+
+    Histogram gradient boosting reads missing numbers, but not a column of nothing else.
+    """
+    return np.where(empty, 0.0, Z)
 
 
 def fill_missing(Z: np.ndarray) -> np.ndarray:

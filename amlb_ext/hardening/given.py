@@ -18,6 +18,8 @@ from amlb_ext.hardening.models import BASELINES, resolve_model
 
 MODEL_FILES = (".skops", ".pkl", ".pickle", ".joblib")
 PREDICTION_FILES = (".csv", ".parquet")
+#: Types of fitted scikit-learn models that skops asks about; they run no code of a file's own.
+HARMLESS = ("sklearn.", "numpy.dtype")
 
 
 def make_baseline(
@@ -180,9 +182,10 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         raise ModelError("reading .skops needs skops", "pip install 'hardsynth[skops]'") from None
     try:
         unknown = skops.io.get_untrusted_types(file=path)
-        if unknown and not trust_pickle:
+        foreign = [name for name in unknown if not name.startswith(HARMLESS)]
+        if foreign and not trust_pickle:
             raise ModelError(
-                f"{path.name} holds types that skops does not know: {', '.join(unknown[:5])}",
+                f"{path.name} holds types that skops does not know: {', '.join(foreign[:5])}",
                 "add --trust-pickle if you made the file yourself",
             )
         return skops.io.load(path, trusted=unknown)

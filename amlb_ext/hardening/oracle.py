@@ -77,14 +77,16 @@ class Oracle(BaseEstimator):
         forest = forest_class(
             50, min_samples_leaf=3, max_features=0.4, random_state=self.seed, n_jobs=1
         )
-        return boosting.fit(Z, y), forest.fit(fill_missing(Z), y)
+        Z = fill_missing(Z)
+        return boosting.fit(Z, y), forest.fit(Z, y)
 
     def _predict_pair(self, pair: tuple[BaseEstimator, BaseEstimator], Z: np.ndarray) -> np.ndarray:
+        Z = fill_missing(Z)
         if self.n_classes:
-            first = class_probabilities(pair[0], Z, self.n_classes)
-            second = class_probabilities(pair[1], fill_missing(Z), self.n_classes)
-            return (first + second) / 2
-        return (pair[0].predict(Z) + pair[1].predict(fill_missing(Z))) / 2
+            first, second = (class_probabilities(model, Z, self.n_classes) for model in pair)
+        else:
+            first, second = (model.predict(Z) for model in pair)
+        return (first + second) / 2
 
 
 def check_labels(

@@ -44,8 +44,7 @@ class Settings:
     seed_offset : int
         Added to AMLB's seed: several definitions of one model differ by it.
     train_share : float
-        Part of the training rows, drawn by the seed, that the model is fitted on; below 1 for a
-        null control, which must differ from the baseline even where a model draws nothing.
+        Part of the training rows, drawn by the seed, to fit on; below 1 for a null control.
     """
 
     classifier: str = ""
@@ -197,6 +196,8 @@ class Model:
             y = target.to_numpy(dtype=float)
         rows = self._rows(y)
         Z, y = Z[rows], y[rows]
+        self.empty_ = np.isnan(Z).all(axis=0)
+        Z = np.where(self.empty_, 0.0, Z)  # boosting cannot bin a column without any value
         self.model_ = self._pipeline()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -223,7 +224,7 @@ class Model:
         A classifier without ``predict_proba`` gets the softmax of its decision function: its
         ranking is kept, its log loss means little.
         """
-        Z = self.encoder_.transform(frame)
+        Z = np.where(self.empty_, 0.0, self.encoder_.transform(frame))
         with warnings.catch_warnings():
             # a category that the training rows lack is a row of zeros, as intended
             warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)

@@ -1,19 +1,22 @@
 """Conformance: every baseline keeps the contract; a new one inherits these tests."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.given import make_baseline
+from amlb_ext.hardening.given import load_model, make_baseline
 from amlb_ext.hardening.models import BASELINES, installed, resolve_model
 
 
@@ -130,6 +133,18 @@ def test_fitted_skops_model(kind, tmp_path):
     else:
         order = [list(model.classes_).index(label) for label in task.labels]
         np.testing.assert_allclose(f, model.predict_proba(frame)[:, order])
+
+
+def test_fitted_skops_forest_needs_no_trust(tmp_path):
+    skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
+    task = make("binary")
+    frame = task.features[["whole"]]
+    path = tmp_path / "forest.skops"
+    skops_io.dump(RandomForestClassifier(5).fit(frame, task.target.to_numpy()), path)
+    load_model(path, trust_pickle=False)
+    skops_io.dump(make_pipeline(FunctionTransformer(os.getcwd)), path)
+    with pytest.raises(ModelError, match="types that skops does not know"):
+        load_model(path, trust_pickle=False)
 
 
 def test_pickles_need_trust(tmp_path):
