@@ -4,7 +4,8 @@ The wings, by phase; an arrow may only point down (``tests/test_layering.py`` ho
 
 =========  =====================================================================
 floor 7    ``cli``
-floor 5    ``pipeline``: the only module that knows the order of the stages
+floor 5    ``pipeline``: the only wing that knows the order of the stages
+floor 4    ``validity``: what a task may be used for, by measurement
 floor 3    ``hardening``: from one fold of a task to its hard rows;
            ``runner``: AMLB itself, and what it wrote
 floor 2    ``sources``: a spec string to a :class:`~amlb_ext.core.task.Task`;

@@ -19,6 +19,7 @@ from amlb_ext.cli import main
 from amlb_ext.suite import Suite, verify
 
 FAST = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "-q"]
+FAST += ["--certificate", "none"]
 
 
 def table(tmp_path, n=80, name="t.csv", **columns):
@@ -323,3 +324,41 @@ def test_score_prints_every_part_beside_the_null(suite, capsys, tmp_path):
     assert set(scores["framework"]) == {"HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"}
     means = scores.groupby(["part", "framework"])["loss"].mean()
     assert means["bad", "HardsynthBaseline"] > means["full", "HardsynthBaseline"]
+
+
+def test_generate_says_what_each_task_may_be_used_for(tmp_path, capsys):
+    out = tmp_path / "hard"
+    words = ["generate", "bundled/toy", "-o", str(out), *FAST[:-3], "--json"]
+    assert main(words) == 0
+    verdict = json.loads(capsys.readouterr().out)["verdicts"]["toy"]
+    assert verdict["verdict"] in ("rank", "describe", "stress-test only")
+    assert verdict["reason"].endswith(".")
+    path = out / "hardsynth/toy/certificate.json"
+    before = path.read_bytes()
+    assert verify(out) == []  # a certificate may be written again, so no checksum binds it
+    assert main(["certify", str(out), "--json", "--candidate", "ridge", "--candidate", "knn"]) == 0
+    certificates = json.loads(capsys.readouterr().out)
+    assert "ridge" in json.dumps(certificates)
+    assert path.read_bytes() != before
+    assert verify(out) == []
+    # the same command keeps the folds and makes the quick certificate again, byte for byte
+    assert main(words) == 0
+    capsys.readouterr()
+    assert path.read_bytes() == before
+
+
+def test_a_certificate_that_still_holds_is_kept(tmp_path, monkeypatch):
+    out = tmp_path / "hard"
+    words = ["generate", "bundled/toy", "-o", str(out), *FAST[:-3], "-q", "-j", "1"]
+    assert main(words) == 0
+
+    def never(*args):
+        raise AssertionError("a certificate that holds was made again")
+
+    monkeypatch.setattr("amlb_ext.validity.stored.certify_job", never)
+    assert main(words) == 0
+    # a task that has gone takes its certificate along
+    monkeypatch.undo()
+    assert main(["generate", "bundled/wine", "-o", str(out), *FAST]) == 0
+    assert not (out / "hardsynth/toy/certificate.json").exists()
+    assert verify(out) == []

@@ -33,6 +33,7 @@ def generate(arguments: argparse.Namespace) -> int:
         force=arguments.force,
         dry_run=arguments.dry_run,
         quiet=arguments.quiet or arguments.json,
+        certificate=arguments.certificate,
     )
     report = generate_suite(request)
     if arguments.json:
@@ -68,6 +69,28 @@ def run(arguments: argparse.Namespace) -> int:
     elif not arguments.quiet or not outcome.ok:
         print(outcome.summary())
     return outcome.exit_status
+
+
+def certify(arguments: argparse.Namespace) -> int:
+    """Certify every task of a suite; see :func:`amlb_ext.validity.certify_suite`."""
+    from amlb_ext.validity import as_json, certify_suite
+
+    quiet = arguments.quiet or arguments.json
+    certificates = certify_suite(
+        Path(arguments.suite),
+        arguments.jobs,
+        size=arguments.size,
+        refits=arguments.refits,
+        seed=arguments.seed,
+        candidates=tuple(arguments.candidate),
+        reuse=False,
+        quiet=quiet,
+    )
+    if arguments.json:
+        _print_json(as_json(certificates))
+    elif not arguments.quiet:
+        print("\n".join(certificate.text() for certificate in certificates))
+    return 0
 
 
 def score(arguments: argparse.Namespace) -> int:
@@ -142,6 +165,7 @@ def list_names(arguments: argparse.Namespace) -> int:
 COMMANDS = {
     "generate": generate,
     "run": run,
+    "certify": certify,
     "score": score,
     "verify": verify,
     "list": list_names,

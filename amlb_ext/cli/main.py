@@ -73,6 +73,12 @@ def parser() -> Parser:
     generate.add_argument(
         "--force", action="store_true", help="replace a suite that was made with other settings"
     )
+    generate.add_argument(
+        "--certificate",
+        choices=("quick", "full", "none"),
+        default="quick",
+        help="candidates that the certificates are measured with (default: quick)",
+    )
     _output_flags(generate)
     add_flags(generate)
 
@@ -94,6 +100,28 @@ def parser() -> Parser:
     run.add_argument("--amlb", metavar="DIR", help="AMLB checkout (default: AMLB_HOME, or a clone)")
     run.add_argument("--python", metavar="FILE", help="Python of AMLB's environment")
     _output_flags(run)
+
+    certify = commands.add_parser(
+        "certify",
+        help="say what each task may be used for",
+        description="Measure each task of a suite and store its certificate: what it may be used "
+        "for (rank, describe, stress-test only), and the numbers behind that verdict.",
+    )
+    certify.add_argument("suite", metavar="DIR")
+    certify.add_argument("--size", choices=("quick", "full"), default="quick", help="of the zoo")
+    certify.add_argument(
+        "--refits", type=int, default=5, metavar="N", help="re-fits of F (default: 5)"
+    )
+    certify.add_argument("--seed", type=int, metavar="N", help="default: the suite's own")
+    certify.add_argument(
+        "--candidate",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="short name or import path, in place of the zoo; repeat it",
+    )
+    _jobs_flag(certify)
+    _output_flags(certify)
 
     score = commands.add_parser(
         "score",

@@ -102,11 +102,14 @@ def generation(report: Any) -> str:
     lines = []
     if rows:
         lines += [table(headers, rows), ""]
+    for task, entry in report.verdicts.items():
+        lines.append(f"{task}: {entry['verdict']}: {entry['reason']}")
     for note in report.notes:
         lines.append(f"note: {note}")
     for failure in report.failures:
         lines.append(f"left out: {failure['task']}: {failure['reason']}")
     if report.written:
         lines += ["", f"suite: {report.out}", f"  check it:  hardsynth verify {report.out}"]
+        lines.append(f"  judge it:  hardsynth certify {report.out}")
         lines.append(f"  run it:    hardsynth run FRAMEWORK -u {report.out}")
     return "\n".join(lines).strip("\n")

@@ -26,6 +26,8 @@ from amlb_ext.pipeline.request import (
 )
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import Coding, FoldRecord, Layout, SuiteTask, finish, safe_names
+from amlb_ext.validity.stored import certify_suite
+from amlb_ext.validity.zoo import Size
 
 
 def generate_suite(request: Request) -> Report:
@@ -54,6 +56,15 @@ def generate_suite(request: Request) -> Report:
     _finish(layout, made, source_names, records, request, settings, report)
     report.tasks = [_summary(task, summaries[task.name]) for task in made]
     report.written = True
+    if request.certificate != "none":
+        size: Size = "full" if request.certificate == "full" else "quick"
+        for certificate in certify_suite(
+            layout.root, request.workers, size=size, quiet=request.quiet
+        ):
+            report.verdicts[certificate.task] = {
+                "verdict": certificate.verdict,
+                "reason": certificate.reason,
+            }
     return report
 
 

@@ -37,6 +37,8 @@ class Request:
         Load the sources, write nothing.
     quiet : bool
         No progress bars.
+    certificate : str
+        Zoo that the certificates are measured with: ``quick``, ``full``, or ``none``.
     """
 
     sources: tuple[str, ...]
@@ -46,6 +48,7 @@ class Request:
     force: bool = False
     dry_run: bool = False
     quiet: bool = False
+    certificate: str = "quick"
 
 
 @dataclass
@@ -62,6 +65,8 @@ class Report:
     failures : list of dict
         Per task that was left out: its name and why.
     notes : list of str
+    verdicts : dict of str to dict
+        Per task the certificate's ``verdict`` and its ``reason``.
     """
 
     out: str
@@ -69,6 +74,7 @@ class Report:
     tasks: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    verdicts: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def result_settings(config: GenerateConfig) -> dict[str, Any]:

@@ -116,6 +116,10 @@ def finish(
         files[layout.relative(layout.constraints)] = write_text(layout.constraints, constraints)
     files |= _copy_integrations(layout)
     _remove_stale(layout, ours, files)
+    kept = {layout.task_certificate(task.name) for task in tasks}
+    for path in layout.own.glob("*/certificate.json"):
+        if path not in kept:
+            path.unlink()
     manifest = Manifest(
         version=version,
         name=name,

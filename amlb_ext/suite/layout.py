@@ -182,6 +182,10 @@ class Layout:
         """Record of a finished fold; written after all its files."""
         return self.fold(task, fold) / "record.json"
 
+    def task_certificate(self, task: str) -> Path:
+        """What the task may be used for."""
+        return self.own / task / "certificate.json"
+
     def certificate(self, task: str, fold: int) -> Path:
         """What the fold may be used for."""
         return self.fold(task, fold) / "certificate.json"
@@ -193,6 +197,7 @@ _OWN = re.compile(
 )
 _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
 _BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.*\.pyc")
+_CERTIFICATE = re.compile(r"hardsynth/[^/]+/certificate\.json")
 _REPORT = re.compile(r"hardsynth/report\.(?:html|json)")
 
 
@@ -209,7 +214,7 @@ def is_written_later(relative: str) -> bool:
     >>> is_written_later("data/a/a_test_0.parquet"), is_written_later("data/a/a_test_0.csv")
     (True, False)
     """
-    return any(p.fullmatch(relative) for p in (_DERIVED, _BY_AMLB, _REPORT))
+    return any(p.fullmatch(relative) for p in (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT))
 
 
 def files_below(root: Path) -> list[str]:

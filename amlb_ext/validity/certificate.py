@@ -1,0 +1,241 @@
+"""The certificate of a task: its measures, one verdict, one sentence why; as JSON and as text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.suite.records import json_text
+from amlb_ext.validity.measures import Measure
+
+Verdict = Literal["rank", "describe", "stress-test only"]
+#: Raised when a reader of an older version could not understand the file.
+FORMAT = 1
+#: F leaves less than this share of its loss to be mended: there is no region.
+NOTHING_LEFT = 0.05
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a task may be used for.
+
+    Attributes
+    ----------
+    task, kind : str
+    verdict : {'rank', 'describe', 'stress-test only'}
+        ``rank``: candidates may be ranked on synthetic and on weighted real rows. ``describe``:
+        estimates on weighted real rows hold, but synthetic rows and rows chosen by realised error
+        must not rank. ``stress-test only``: no claim about models, only about robustness.
+    reason : str
+        One sentence that names the deciding measure.
+    measures : tuple of Measure
+    rows : dict of str to int
+        Rows per part, all folds together.
+    candidates : dict of str to dict
+        Mean loss of each candidate on each part; ``region`` is all rows weighted by P(bad | x).
+    null : dict of str to dict
+        Per part F's mean loss and those of its twins, to set later results against.
+    dropped : dict of str to str
+        Candidates that could not be fitted, and why.
+    notes : tuple of str
+    size : str
+        Of the zoo: ``quick``, ``full`` or ``own``.
+    refits, seed : int
+    """
+
+    task: str
+    kind: str
+    verdict: Verdict
+    reason: str
+    measures: tuple[Measure, ...]
+    rows: dict[str, int] = field(default_factory=dict)
+    candidates: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    null: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    size: str = "quick"
+    refits: int = 3
+    seed: int = 0
+
+    def __getitem__(self, name: str) -> Measure:
+        """Return a measure by name."""
+        return {m.name: m for m in self.measures}[name]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the certificate as plain mappings and lists."""
+        return {
+            **vars(self),
+            "format": FORMAT,
+            "measures": [m.to_json() for m in self.measures],
+            "notes": list(self.notes),
+        }
+
+    def json(self) -> str:
+        """Return deterministic JSON, ``null`` for what is no number."""
+        return json_text(self.to_json())
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Certificate:
+        """Return the certificate that :meth:`to_json` gave.
+
+        Raises
+        ------
+        SuiteError
+            It is damaged, or of a newer tool.
+        """
+        try:
+            if entry["format"] != FORMAT:
+                raise SuiteError(
+                    f"a certificate of format {entry['format']}, this version reads {FORMAT}",
+                    "hardsynth certify DIR writes it again",
+                )
+            rest = {key: value for key, value in entry.items() if key != "format"}
+            measures = tuple(Measure(**m) for m in entry["measures"])
+            return cls(**{**rest, "measures": measures, "notes": tuple(entry["notes"])})
+        except (KeyError, TypeError) as error:
+            raise SuiteError(
+                f"a damaged certificate ({error})", "hardsynth certify DIR writes it again"
+            ) from None
+
+    def text(self) -> str:
+        """Return the certificate as a table."""
+        known = [part for part in ("full", "bad", "ga", "synthetic") if part in self.rows]
+        counts = ", ".join(f"{self.rows[part]} {part}" for part in known)
+        lines = [f"{self.task} ({self.kind}): {self.verdict}"]
+        lines += textwrap.wrap(self.reason, 96, initial_indent="  ", subsequent_indent="  ")
+        lines += [f"  rows: {counts}; {len(self.candidates)} candidates, {self.size} zoo", ""]
+        lines.append(f"  {'measure':<20}{'value':>9}  {'95 % interval':<20}{'limit':<11}")
+        for m in self.measures:
+            interval = "" if m.low is None or m.high is None else f"{_n(m.low)} to {_n(m.high)}"
+            limit = "" if m.threshold is None else f"{m.sense} {_n(m.threshold)}"
+            mark = {True: "pass", False: "FAIL", None: "-"}[m.passed]
+            mark = "n/a" if m.value is None else mark
+            lines.append(f"  {m.name:<20}{_n(m.value):>9}  {interval:<20}{limit:<11}{mark}")
+            lines += textwrap.wrap(m.text, 92, initial_indent="      ", subsequent_indent="      ")
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def nothing_to_mend(measures: Sequence[Measure]) -> str:
+    """Return the sentence that F cannot be beaten by the models tried; empty when it can."""
+    found = {m.name: m for m in measures}.get("solvability")
+    if found is None or found.value is None or found.high is None or found.high > NOTHING_LEFT:
+        return ""
+    return dict(_DESCRIBE)["solvability"].format(v=f"{found.value:.0%}", h=f"{found.high:.0%}")
+
+
+def _n(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"
+
+
+def decide(measures: Sequence[Measure], notes: Sequence[str] = ()) -> tuple[Verdict, str]:
+    """Return the verdict and the sentence that gives the reason.
+
+    Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; nothing
+    that a model could mend, or anything else that ranking rests on and that fails or could not
+    be measured → ``describe``. What is wrong with the synthetic rows is said first.
+
+    Examples
+    --------
+    >>> from amlb_ext.validity.measures import measure
+    >>> decide([measure("label support", -0.3, "", "", threshold=0.0, sense=">=")])[0]
+    'stress-test only'
+    """
+    by_name = {m.name: m for m in measures}
+    for name, sentence in (*_STRESS, *_DESCRIBE):
+        m = by_name.get(name)
+        if m is None or m.value is None:
+            continue
+        if name == "solvability":
+            if nothing_to_mend([m]):
+                return "describe", nothing_to_mend([m])
+        elif m.passed is False:
+            word: Verdict = "stress-test only" if (name, sentence) in _STRESS else "describe"
+            return word, sentence.format(v=_n(m.value), t=_n(m.threshold))
+    absent = [n for n in _NEEDED if n not in by_name or by_name[n].value is None]
+    if absent:
+        why = by_name[absent[0]].text if absent[0] in by_name else "it was not taken"
+        if notes and absent[0] == "null on region":
+            why = notes[0]
+        return (
+            "describe",
+            f"The measure '{absent[0]}' is missing ({why}), so nothing may rank here.",
+        )
+    tau, z2 = by_name["synthetic: tau"].value, by_name["synthetic: z2"].value
+    return "rank", (
+        f"Synthetic rows order models as real failures do (tau {_n(tau)}, z2 {_n(z2)}), labels "
+        "hold and F's twins gain nothing: candidates may be ranked on them."
+    )
+
+
+_STRESS = (
+    (
+        "region",
+        "No region of failure was found: features do not foresee where F fails better than chance "
+        "(AUC {v}), so its bad rows may be noise.",
+    ),
+    (
+        "label agreement",
+        "Labels of made rows are wrong too often: a fresh oracle supports a share of {v}, "
+        "by the real bad rows it should be {t}.",
+    ),
+    (
+        "label support",
+        "Labels of made rows are less plausible than those of real bad rows "
+        "({v}, {t} would be allowed).",
+    ),
+    (
+        "exact copies",
+        "Synthetic rows repeat real ones: a share of {v} are exact copies, {t} would be allowed.",
+    ),
+    (
+        "closest record",
+        "Synthetic rows are near copies: {v} of the distance that real bad rows keep among "
+        "themselves, {t} is the least allowed.",
+    ),
+)
+_DESCRIBE = (
+    (
+        "synthetic: tau",
+        "Synthetic rows order models differently from real bad rows (tau {v}, below {t}): "
+        "use the weighted real rows to rank.",
+    ),
+    (
+        "synthetic: z2",
+        "Models' gains over F on synthetic rows are not those on real bad rows (z2 {v}, above "
+        "{t}): use the weighted real rows to rank.",
+    ),
+    (
+        "solvability",
+        "There is no region of failure to mend: F is as good as the best model tried "
+        "(which would save {v} of the loss, at most {h}).",
+    ),
+    (
+        "null on region",
+        "F's own twins seem to beat it on the weighted real rows (by {v} standard errors), so a "
+        "candidate's gain over F proves nothing here; rank candidates with each other only.",
+    ),
+    (
+        "effective size",
+        "The weighted real rows are worth only {v} rows (below {t}): describe them, "
+        "and rank on the whole test fold.",
+    ),
+    (
+        "target check",
+        "Ranking on realised errors and ranking on the failure region disagree (tau {v}, "
+        "below {t}): use the weighted real rows, never the bad, ga or synthetic ones, to rank.",
+    ),
+)
+_NEEDED = (
+    "region",
+    "target check",
+    "null on region",
+    "synthetic: tau",
+    "synthetic: z2",
+    "label support",
+    "exact copies",
+    "effective size",
+)

@@ -1,0 +1,300 @@
+"""Fits what a certificate needs on each fold's training file, and pools the losses over folds.
+
+What is read are the suite's own files, as AMLB would give them to a candidate.
+
+Notation
+--------
+m candidates, R twins of F; all losses are Brier or squared error on the scaled target, see
+:mod:`amlb_ext.core.losses`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core import losses
+from amlb_ext.core.config import AgreementConfig
+from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.task import Column, Kind
+from amlb_ext.hardening.baseline import EstimatorBaseline
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.models import ModelSpec
+from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.suite import Rows, Suite, amlb_name
+from amlb_ext.validity.measures import Losses
+from amlb_ext.validity.null import baseline_spec, refit
+from amlb_ext.validity.realism import Table
+from amlb_ext.validity.zoo import JUDGES, QUICK_ROWS, Size, fit_zoo, zoo
+
+#: What is scored: all real rows, the bad ones, and what was made from these.
+PARTS = ("full", "bad", "ga", "synthetic")
+
+
+@dataclass(frozen=True)
+class TaskRows:
+    """A task of a suite in memory.
+
+    Attributes
+    ----------
+    name : str
+    kind : Kind
+    labels : tuple of str
+    columns : tuple of Column
+    settings : mapping
+        The suite's configuration.
+    seed : int
+        The suite's seed.
+    folds : dict of int to (Rows, dict of str to Rows)
+        Per source fold: training rows, and test rows by suffix.
+    summaries : tuple of mapping
+        The figures of each fold's record.
+    """
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    columns: tuple[Column, ...]
+    settings: Mapping[str, Any]
+    seed: int
+    folds: dict[int, tuple[Rows, dict[str, Rows]]]
+    summaries: tuple[Mapping[str, Any], ...] = ()
+
+    def tampered(self, part: str, change: Any) -> TaskRows:
+        """Return the task with ``change(rows)`` in place of a part: for planted cases."""
+        folds = {
+            fold: (train, {n: change(r) if n == part else r for n, r in parts.items()})
+            for fold, (train, parts) in self.folds.items()
+        }
+        return replace(self, folds=folds)
+
+
+def read_task(suite: Suite, task: str) -> TaskRows:
+    """Read the files of one task of a finished suite.
+
+    Raises
+    ------
+    SuiteError
+        No such task, or a damaged file.
+    """
+    suite.amlb_task(amlb_name(task, "full"))
+    entry = suite.tasks[task]
+    coding = entry.coding
+    folds: dict[int, tuple[Rows, dict[str, Rows]]] = {}
+    for part in PARTS:
+        name = amlb_name(task, part)
+        if name not in suite.amlb_tasks:
+            continue
+        for index, fold in enumerate(suite.amlb_tasks[name].folds):
+            train_file, test_file = suite.pair(name, index)
+            if fold not in folds:
+                train = coding.decode(coding.read_csv(train_file))
+                folds[fold] = (Rows(*train, pd.DataFrame(index=train[0].index)), {})
+            test = coding.decode(coding.read_csv(test_file))
+            folds[fold][1][part] = Rows(*test, suite.provenance(name, index))
+    # a missing number or category may appear in any column of a file, so every one allows it
+    columns = tuple(
+        Column(c.name, "numeric" if c.form in ("float", "integer") else "categorical",
+               c.categories, True)
+        for c in coding.columns
+    )  # fmt: skip
+    return TaskRows(
+        task,
+        entry.kind,
+        coding.labels,
+        columns,
+        suite.manifest.config,
+        suite.manifest.seed,
+        folds,
+        tuple(entry.folds[k].get("summary", {}) for k in sorted(entry.folds)),
+    )
+
+
+@dataclass
+class Scored:
+    """Rows of one part, pooled over folds, with every loss; see the module's notation.
+
+    Attributes
+    ----------
+    losses : Losses
+        G (n, m), F (n,), c (n,).
+    twins : ndarray of shape (n, R)
+    fold, weight, bad, recorded, support, agrees : ndarray of shape (n,)
+        ``recorded`` is the generation's own opinion of the label, ``agrees`` a fresh oracle's;
+        ``support`` see :func:`amlb_ext.validity.measures.labels`.
+    table : Table
+    """
+
+    losses: Losses
+    twins: np.ndarray
+    fold: np.ndarray
+    weight: np.ndarray
+    bad: np.ndarray
+    recorded: np.ndarray
+    support: np.ndarray
+    agrees: np.ndarray
+    table: Table
+
+    def __len__(self) -> int:
+        return len(self.fold)
+
+
+@dataclass
+class Evaluation:
+    """All parts of a task, the candidates' names, and what could not be fitted."""
+
+    names: list[str]
+    parts: dict[str, Scored]
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def evaluate(
+    rows: TaskRows,
+    size: Size,
+    refits: int,
+    seed: int,
+    candidates: Mapping[str, ModelSpec] | None = None,
+) -> Evaluation:
+    """Fit candidates, F and its twins on every fold and score all parts.
+
+    Parameters
+    ----------
+    rows : TaskRows
+    size : {'quick', 'full'}
+    refits : int
+        R.
+    seed : int
+    candidates : mapping of str to ModelSpec, optional
+        In place of the zoo.
+    """
+    specs = dict(candidates or zoo(rows.kind, size))
+    spec = baseline_spec(rows.settings, rows.kind)
+    out = Evaluation(list(specs), {})
+    if spec is None:
+        out.notes.append("F is a file and cannot be fitted again: there is no null control")
+    real = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
+    target = pd.concat([parts["full"].target for _, parts in rows.folds.values()])
+    look = Encoder(rows.columns).fit(real)
+    look_y = TargetEncoder(rows.kind, rows.labels, target)
+    raw: dict[str, list[dict[str, np.ndarray]]] = {part: [] for part in PARTS}
+    for fold, (train, parts) in sorted(rows.folds.items()):
+        scorer = _FoldScorer(rows, fold, train, specs, spec, size, refits, seed, out)
+        for part, test in parts.items():
+            if len(test):
+                entry = scorer.score(test)
+                codes = np.arange(len(look.names_) + 1) < look.n_categorical_
+                codes[-1] = rows.kind.is_classification
+                entry["X"] = np.column_stack(
+                    [look.transform(test.features), look_y.transform(test.target)]
+                )
+                entry["codes"] = codes
+                raw[part].append(entry)
+    out.names = [name for name in specs if name not in out.dropped]
+    kept = [list(specs).index(name) for name in out.names]
+    rmse = 0.0
+    if not rows.labels:
+        gaps = np.concatenate([e["T"] - e["y"] for e in raw["full"]])
+        rmse = float(np.sqrt((gaps**2).mean()))
+    agreement = AgreementConfig(**rows.settings["agreement"])
+    for part, entries in raw.items():
+        if entries:
+            out.parts[part] = _pool(entries, kept, rmse, agreement, len(rows.labels))
+    return out
+
+
+class _FoldScorer:
+    """The models of one fold."""
+
+    def __init__(
+        self,
+        rows: TaskRows,
+        fold: int,
+        train: Rows,
+        specs: Mapping[str, ModelSpec],
+        spec: ModelSpec | None,
+        size: Size,
+        refits: int,
+        seed: int,
+        out: Evaluation,
+    ) -> None:
+        self.fold, self.names = fold, list(specs)
+        self.encoder = Encoder(rows.columns).fit(train.features)
+        self.target = TargetEncoder(rows.kind, rows.labels, train.target)
+        Z, y = self.encoder.transform(train.features), self.target.transform(train.target)
+        shape = (rows.kind, self.target.n_classes, self.encoder.n_categorical_)
+        strong = {n: s for n, s in zoo(rows.kind, size).items() if n in JUDGES}
+        key = derive_seed(seed, rows.name, fold, "zoo") % 2**31
+        most = QUICK_ROWS if size == "quick" else None
+        wanted = {f"judge:{n}": s for n, s in strong.items() if specs.get(n) != s} | dict(specs)
+        fitted, failed = fit_zoo(wanted, *shape, Z, y, key, most)
+        out.dropped.update(failed)
+        self.models = fitted
+        self.judges = [fitted.get(f"judge:{n}", fitted.get(n)) for n in strong]
+        self.baseline: EstimatorBaseline | None = None
+        self.twins: list[EstimatorBaseline] = []
+        if spec is not None:
+            own = derive_seed(rows.seed, rows.name, fold, "fit") % 2**31
+            self.baseline = EstimatorBaseline(spec, *shape).fit(Z, y, own)
+            self.twins, reason = refit(self.baseline, Z, y, refits, seed, (rows.name, fold))
+            if reason:
+                out.notes.append(reason)
+        self.refits = refits if spec is not None else 0
+
+    def score(self, test: Rows) -> dict[str, np.ndarray]:
+        """Return losses and provenance of one part, row for row."""
+        Z, y = self.encoder.transform(test.features), self.target.transform(test.target)
+        predicted = {name: model.predict(Z) for name, model in self.models.items()}
+        nothing = np.full(len(y), np.nan)
+        G = [losses.row_loss(y, predicted[n]) if n in predicted else nothing for n in self.names]
+        about = test.provenance
+        F = about["loss"].to_numpy(dtype=float)
+        if self.baseline is not None:
+            F = losses.row_loss(y, self.baseline.predict(Z))
+        twins = [losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
+        twins += [nothing] * (self.refits - len(twins))
+        fitted = {id(model): predicted[name] for name, model in self.models.items()}
+        T = np.mean([fitted[id(judge)] for judge in self.judges if judge is not None], axis=0)
+        return {
+            "G": np.column_stack(G),
+            "F": F,
+            "twins": np.column_stack(twins) if twins else np.empty((len(y), 0)),
+            "T": T,
+            "y": y,
+            "c": about["parent_row"].to_numpy(),
+            "fold": np.full(len(y), self.fold),
+            "weight": about["weight"].to_numpy(dtype=float),
+            "bad": (about["origin"] == "bad").to_numpy(),
+            "recorded": about["label_agrees"].to_numpy(dtype=bool),
+        }
+
+
+def _pool(
+    entries: list[dict[str, np.ndarray]],
+    kept: list[int],
+    rmse: float,
+    agreement: AgreementConfig,
+    n_classes: int,
+) -> Scored:
+    both = {name: np.concatenate([e[name] for e in entries])
+            for name in entries[0] if name != "codes"}  # fmt: skip
+    judge = Oracle(n_classes, seed=0)
+    judge.rmse_ = rmse
+    support, agrees = check_labels(judge, both["T"], both["y"], agreement)
+    if n_classes:
+        support = support - (both["T"] ** 2).sum(axis=1)  # beyond what T expects at this x
+    return Scored(
+        Losses(both["G"][:, kept], both["F"], both["c"]),
+        both["twins"],
+        both["fold"],
+        both["weight"],
+        both["bad"],
+        both["recorded"],
+        np.maximum(support, -5.0),  # one absurd label must not outweigh all others
+        agrees,
+        Table(both["X"], both["c"], entries[0]["codes"]),
+    )

@@ -1,0 +1,299 @@
+"""What a certificate measures: arrays in, one :class:`Measure` out.
+
+Notation
+--------
+S : all real test rows of a task, pooled over folds;  B : its bad rows;  M : made rows
+G : (n, m) loss per row of each of m candidates;  F : (n,) loss of the baseline
+w : (n,) weight of each row, ``P(bad | x)``;  c : (n,) the real row each came from (its cluster)
+delta_g : weighted mean of ``G[:, g] - F``
+
+Intervals are 95 % and clustered by c, see :mod:`amlb_ext.validity.intervals`; those of rankings
+come from a bootstrap of clusters, drawn jointly for real rows and what was made from them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from amlb_ext.validity.intervals import Estimate, weighted_mean_interval
+
+#: Fewer distinct real rows than this say nothing.
+MIN_ROWS = 10
+#: Share of labels by which made rows may surely agree less than real bad rows.
+AGREEMENT_MARGIN = 0.05
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of a certificate.
+
+    Attributes
+    ----------
+    name : str
+    value, low, high : float or None
+        None where there are too few rows, or no interval can be had.
+    threshold : float or None
+    source : str
+        Where measure and threshold come from.
+    passed : bool or None
+        None when the measure is information only or does not apply; what could not be
+        measured for want of rows has not passed.
+    text : str
+        What the number means, one sentence.
+    sense : str
+        ``>=`` or ``<=``: on which side of the threshold a value passes.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    threshold: float | None
+    source: str
+    passed: bool | None
+    text: str
+    sense: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the measure as a mapping."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Losses of candidates and F on some rows; see the module's notation."""
+
+    G: np.ndarray
+    F: np.ndarray
+    c: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.F)
+
+    @property
+    def rows(self) -> int:
+        """Distinct real rows behind them."""
+        return len(np.unique(self.c))
+
+    def take(self, rows: np.ndarray) -> Losses:
+        """Return some rows."""
+        return Losses(self.G[rows], self.F[rows], self.c[rows])
+
+
+def number(value: float) -> float | None:
+    """Return None for what is no finite number.
+
+    Examples
+    --------
+    >>> number(float("nan")), number(np.float64(2))
+    (None, 2.0)
+    """
+    return float(value) if math.isfinite(value) else None
+
+
+def measure(
+    name: str,
+    value: float,
+    text: str,
+    source: str,
+    *,
+    low: float = math.nan,
+    high: float = math.nan,
+    threshold: float | None = None,
+    sense: str = "",
+) -> Measure:
+    """Return a measure; it passes when the value stands on the right side of the threshold.
+
+    Examples
+    --------
+    >>> measure("tau", 0.4, "", "", threshold=0.5, sense=">=").passed
+    False
+    """
+    passed = None
+    if threshold is not None:
+        passed = bool(value >= threshold if sense == ">=" else value <= threshold)
+    return Measure(
+        name, number(value), number(low), number(high), threshold, source, passed, text, sense
+    )
+
+
+def lacking(name: str, why: str, source: str, threshold: float | None, sense: str) -> Measure:
+    """Return a measure that could not be taken; it has not passed when it has a threshold."""
+    passed = None if threshold is None else False
+    return Measure(name, None, None, None, threshold, source, passed, why, sense)
+
+
+def too_few(rows: int, what: str = "bad rows") -> str:
+    """Say that there are not enough rows."""
+    return f"not enough rows: {rows} distinct real {what}, at least {MIN_ROWS} are needed"
+
+
+def region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
+    """AUC of w for the bad flags of the test rows: does P(bad | x) foresee failures at all?"""
+    name, source = "region", "ours: the interval must lie above .5, else there is no region"
+    rows = len(np.unique(c[bad]))
+    if rows < MIN_ROWS:
+        return lacking(name, too_few(rows), source, 0.5, ">=")
+    e = auc(w, bad, c)
+    text = "how well features alone foresee F's failures: AUC of P(bad | x) for the bad test rows"
+    return Measure(
+        name,
+        number(e.point),
+        number(e.low),
+        number(e.high),
+        0.5,
+        source,
+        bool(np.ptp(w) > 0 and e.low > 0.5),
+        text,
+        ">=",
+    )
+
+
+def auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> Estimate:
+    r"""Return the AUC with a cluster-robust interval.
+
+    With placements :math:`V_i` (share of the other class that row i beats, ties half) the AUC is
+    their mean, and :math:`\psi_i = (V_i - A) / n_{class}` its influence (DeLong et al. 1988).
+
+    Examples
+    --------
+    >>> round(auc(np.arange(8.0), np.arange(8) >= 4, np.arange(8)).point, 6)
+    1.0
+    """
+    n1, n0 = int(positive.sum()), int((~positive).sum())
+    overall = rankdata(score)
+    within = np.empty(len(score))
+    within[positive] = rankdata(score[positive])
+    within[~positive] = rankdata(score[~positive])
+    below = (overall - within) / np.where(positive, n0, n1)
+    placement = np.where(positive, below, 1 - below)
+    a = float(placement[positive].mean())
+    share = np.where(positive, len(score) / n1, len(score) / n0)
+    return weighted_mean_interval(a + (placement - a) * share, None, c)
+
+
+def solvability(
+    all_rows: Losses, w: np.ndarray, names: list[str], rng: np.random.Generator
+) -> Measure:
+    r"""Share of F's weighted loss that the zoo can mend, without the winner's curse.
+
+    The best candidate is chosen on one half of the real rows and judged on the other, and the
+    reverse; with :math:`g(i)` the one chosen without row i,
+    :math:`\sum w_i (F_i - G_{i g(i)}) / \sum w_i F_i`.
+    """
+    name, source = "solvability", "HARDPOINTS.md; ours: the interval must lie above 0"
+    if all_rows.rows < 2 * MIN_ROWS:
+        return lacking(name, too_few(all_rows.rows, "rows"), source, 0.0, ">=")
+    ids, codes = np.unique(all_rows.c, return_inverse=True)
+    first = (rng.permutation(len(ids)) < len(ids) // 2)[codes]
+    gain, chosen = np.zeros(len(all_rows)), []
+    for part in (first, ~first):
+        best = int(np.argmin(np.average(all_rows.G[~part], axis=0, weights=w[~part])))
+        gain[part] = all_rows.F[part] - all_rows.G[part, best]
+        chosen.append(names[best])
+    level = np.average(all_rows.F, weights=w)
+    if level <= 0:
+        return lacking(name, "F makes no error", source, 0.0, ">=")
+    share = np.average(gain, weights=w) / level
+    # linearised ratio: its mean is the share, its cluster sums the ratio's influence
+    e = weighted_mean_interval(share + (gain - share * all_rows.F) / level, w, all_rows.c)
+    text = (
+        f"share of F's loss in the region that a model can mend; best: "
+        f"{' or '.join(dict.fromkeys(chosen))}, chosen on one half, judged on the other"
+    )
+    made = measure(name, share, text, source, low=e.low, high=e.high, threshold=0.0, sense=">=")
+    return replace(made, passed=bool(e.low > 0))
+
+
+def hardness(made: Losses, bad: Losses) -> Measure:
+    """F's mean loss on made rows over that on real bad rows."""
+    name = "hardness"
+    source = "paper, section 5; ours: at least .8 of the real bad rows' loss"
+    if bad.rows < MIN_ROWS or made.rows < 3:
+        return lacking(name, too_few(bad.rows), source, 0.8, ">=")
+    level = max(float(bad.F.mean()), 1e-12)
+    e = weighted_mean_interval(made.F, None, made.c)
+    text = f"F's mean loss on synthetic over that on real bad rows ({e.point:.3g} / {level:.3g})"
+    return measure(
+        name,
+        e.point / level,
+        text,
+        source,
+        low=e.low / level,
+        high=e.high / level,
+        threshold=0.8,
+        sense=">=",
+    )
+
+
+def labels(
+    made: tuple[np.ndarray, np.ndarray, np.ndarray],
+    bad: tuple[np.ndarray, np.ndarray, np.ndarray],
+    real: np.ndarray,
+    recorded: float,
+    margin: float = -0.02,
+) -> list[Measure]:
+    """Return whether made rows carry labels that an oracle supports as it does real ones.
+
+    The oracle is fitted anew for the certificate: the one of the generation has filtered the
+    made rows by its own opinion, so its agreement (``recorded``) proves nothing.
+
+    Parameters
+    ----------
+    made, bad : tuple of ndarray (n,)
+        Per row: how plausible its label is, whether the oracle supports it, and its cluster.
+        Plausible: the oracle's probability of the label beyond what it expects where the row
+        stands, ``p_y - sum_c p_c^2``, so that rows which moved to uncertain places are not taken
+        for mislabelled ones; regression: minus the distance to the oracle in its RMSEs.
+    real : ndarray of bool
+        Whether it suffices, for all real test rows.
+    recorded : float
+        Share of made rows that agree according to their provenance.
+    margin : float
+        Plausibility may be lower by this much.
+    """
+    names, source = ("label agreement", "label support"), "HARDPOINTS.md, certificate"
+    rows = len(np.unique(bad[2]))
+    if rows < MIN_ROWS or len(made[2]) == 0:
+        why = too_few(rows) if rows < MIN_ROWS else "no made rows"
+        return [
+            lacking(names[0], why, source, None, ">="),
+            lacking(names[1], why, source, margin, ">="),
+        ]
+    few = float(bad[1].mean())
+    share = weighted_mean_interval(made[1].astype(float), None, made[2])
+    text = (
+        f"made rows whose label a freshly fitted oracle supports; real bad rows {few:.0%}, "
+        f"all real rows {real.mean():.0%}; as generated {recorded:.0%}"
+    )
+    gap = _difference(made[1].astype(float), made[2], bad[1].astype(float), bad[2])
+    limit = round(max(0.0, few - AGREEMENT_MARGIN), 4)
+    first = measure(names[0], share.point, text, source, low=share.low, high=share.high,
+                    threshold=limit, sense=">=")  # fmt: skip
+    first = replace(first, passed=bool(first.passed or gap.high >= -AGREEMENT_MARGIN))
+    gap = _difference(made[0], made[2], bad[0], bad[2])
+    text = "plausibility of made rows' labels minus that of bad rows'; fails if surely below limit"
+    second = measure(names[1], gap.point, text, source, low=gap.low, high=gap.high,
+                     threshold=margin, sense=">=")  # fmt: skip
+    return [first, replace(second, passed=bool(second.passed or gap.high >= margin))]
+
+
+def _difference(a: np.ndarray, ca: np.ndarray, b: np.ndarray, cb: np.ndarray) -> Estimate:
+    """Mean of a minus mean of b as one linear statistic of their joint clusters."""
+    gap, n = a.mean() - b.mean(), len(a) + len(b)
+    psi = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])
+    return weighted_mean_interval(gap + psi * n, None, np.concatenate([ca, cb]))
+
+
+def effective_size(w: np.ndarray, c: np.ndarray, threshold: float = 50.0) -> Measure:
+    """Kish's effective number of distinct real rows under the weights (VALIDITY, finding 5)."""
+    total = np.bincount(np.unique(c, return_inverse=True)[1], w)
+    value = float(total.sum() ** 2 / (total**2).sum()) if total.sum() > 0 else 0.0
+    text = f"distinct real rows that the weighted test rows are worth, of {len(total)}"
+    source = "VALIDITY.md, finding 5; below 50 rank on all rows"
+    return measure("effective size", value, text, source, threshold=threshold, sense=">=")

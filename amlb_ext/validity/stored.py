@@ -1,0 +1,112 @@
+"""Certificates beside the tasks they speak of: ``hardsynth/<task>/certificate.json``.
+
+A certificate is stored with a key of all it depends on, so that a suite that is continued or
+grown keeps those that still hold. It is no part of the manifest: it may be written again, with
+another seed or zoo, without touching the suite.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from amlb_ext.core.atomic import write_text
+from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.suite import Suite
+from amlb_ext.suite.records import json_text
+from amlb_ext.validity.certificate import Certificate
+from amlb_ext.validity.certify import certify_job
+from amlb_ext.validity.zoo import Size
+
+#: Twins of F for the null control: with fewer their luck is taken for a difference too often.
+REFITS = 5
+
+
+def certify_suite(
+    directory: Path,
+    workers: int = 0,
+    *,
+    size: Size = "quick",
+    refits: int = REFITS,
+    seed: int | None = None,
+    candidates: Sequence[str] = (),
+    reuse: bool = True,
+    quiet: bool = True,
+) -> list[Certificate]:
+    """Certify every task of a finished suite and store the certificates in it.
+
+    Parameters
+    ----------
+    directory : Path
+    workers : int
+        Processes, one task each; 0 for every core. They change nothing but time.
+    size, refits, seed, candidates
+        See :func:`amlb_ext.validity.certify`.
+    reuse : bool
+        Keep a stored certificate that was made from the same folds in the same way.
+    quiet : bool
+        No progress bar.
+
+    Returns
+    -------
+    list of Certificate
+        In the manifest's order.
+
+    Raises
+    ------
+    SuiteError
+        No finished suite, or a disk that cannot be written.
+    ModelError
+        A candidate that cannot be built.
+    """
+    suite = Suite.load(directory)
+    how = [size, refits, seed, list(candidates)]
+    keys = {task: _key(suite, task, how) for task in suite.tasks}
+    found = {task: _stored(suite, task, key) for task, key in keys.items() if reuse}
+    missing = [task for task in suite.tasks if found.get(task) is None]
+    jobs = [(str(directory), task, size, refits, seed, tuple(candidates)) for task in missing]
+    workers = min(workers or available_cores(), max(1, len(jobs)))
+    with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
+        for index, certificate in run_jobs(certify_job, jobs, workers):
+            task = missing[index]
+            found[task] = certificate
+            content = {"key": keys[task], "certificate": certificate.to_json()}
+            write_text(suite.layout.task_certificate(task), json_text(content))
+            bar.update()
+    return [certificate for task in suite.tasks if (certificate := found[task]) is not None]
+
+
+def read_certificates(suite: Suite) -> dict[str, Certificate]:
+    """Return the stored certificates of a suite by task; those that are missing are left out.
+
+    Raises
+    ------
+    SuiteError
+        A damaged certificate.
+    """
+    found = {}
+    for task in suite.tasks:
+        path = suite.layout.task_certificate(task)
+        if path.is_file():
+            entry = json.loads(path.read_text(encoding="utf-8"))
+            found[task] = Certificate.from_json(entry.get("certificate", {}))
+    return found
+
+
+def _key(suite: Suite, task: str, how: Sequence[object]) -> str:
+    folds = {k: fold["key"] for k, fold in suite.tasks[task].folds.items()}
+    text = json.dumps([suite.manifest.version, task, sorted(folds.items()), how])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stored(suite: Suite, task: str, key: str) -> Certificate | None:
+    try:
+        path = suite.layout.task_certificate(task)
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        return Certificate.from_json(entry["certificate"]) if entry["key"] == key else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
