@@ -362,3 +362,22 @@ def test_a_certificate_that_still_holds_is_kept(tmp_path, monkeypatch):
     assert main(["generate", "bundled/wine", "-o", str(out), *FAST]) == 0
     assert not (out / "hardsynth/toy/certificate.json").exists()
     assert verify(out) == []
+
+
+def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    label = rng.choice(["no", "yes"], 120)
+    source = table(tmp_path, 120, y=label)
+    # F is unsure of every "yes" and of nothing else
+    unsure = np.where(label == "yes", 0.5, 0.01)
+    pd.DataFrame({"no": 1 - unsure, "yes": unsure}).to_csv(tmp_path / "p.csv", index=False)
+    out = tmp_path / "hard"
+    flags = ["--baseline", str(tmp_path / "p.csv"), "--alpha", ".505", "--certificate", "none"]
+    flags += ["--synthesizer", "local", "--folds", "2", "--json"]
+    assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any("one class only" in note and "logloss" in note for note in notes)
+    entries = yaml.safe_load((out / "benchmarks/hardsynth.yaml").read_text())
+    metrics = {entry["name"]: entry.get("metric") for entry in entries}
+    assert metrics == {"t": ["logloss", "acc"], "t_full": None}
+    assert verify(out) == []

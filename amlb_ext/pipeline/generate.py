@@ -25,7 +25,7 @@ from amlb_ext.pipeline.request import (
     result_settings,
 )
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import Coding, FoldRecord, Layout, SuiteTask, finish, safe_names
+from amlb_ext.suite import MAIN_SUFFIXES, Coding, FoldRecord, Layout, SuiteTask, finish, safe_names
 from amlb_ext.validity.stored import certify_suite
 from amlb_ext.validity.zoo import Size
 
@@ -130,7 +130,7 @@ def _finish(
         )
     for task in made:
         report.notes += [f"{task.name}: {note}" for note in task.notes]
-    finish(
+    manifest = finish(
         layout,
         name=request.config.name,
         config=settings,
@@ -142,6 +142,12 @@ def _finish(
         command=command_text(request.sources),
         constraints=asset("resources", "constraints.yaml").read_text(encoding="utf-8"),
     )
+    changed = [t for t in manifest.amlb_tasks.values() if t.metric and t.suffix in MAIN_SUFFIXES]
+    for entry in changed:
+        report.notes.append(
+            f"{entry.name}: a test file holds one class only, so AMLB is told to score it by "
+            f"{(entry.metric or [])[0]} instead of auc"
+        )
 
 
 def portable(origin: Origin) -> Origin:
