@@ -11,6 +11,7 @@ pytestmark = pytest.mark.amlb
 
 FRAMEWORKS = ["constantpredictor", "DecisionTree", "HardsynthBaseline"]
 QUICK = ["--baseline", "ridge", "--synthesizer", "copula", "--copies", "2", "--times", "2", "-q"]
+QUICK += ["--certificate", "none"]
 BUNDLED = ["bundled/toy", "bundled/wine", "bundled/breast_cancer", "bundled/diabetes_gaps"]
 REAL = ["openml/t/31", "openml/t/631", "openml/t/53", "openml/t/9000021", "openml/t/1882"]
 

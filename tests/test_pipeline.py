@@ -18,8 +18,8 @@ import yaml
 from amlb_ext.cli import main
 from amlb_ext.suite import Suite, verify
 
-FAST = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "-q"]
-FAST += ["--certificate", "none"]
+CORE = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2"]
+FAST = [*CORE, "--certificate", "none", "-q"]
 
 
 def table(tmp_path, n=80, name="t.csv", **columns):
@@ -215,7 +215,7 @@ def test_a_file_of_predictions_is_enough(tmp_path):
 
 def test_dry_run_writes_nothing(tmp_path, capsys):
     out = tmp_path / "hard"
-    assert main(["generate", "bundled/toy", "-o", str(out), "--dry-run", *FAST[:-1]]) == 0
+    assert main(["generate", "bundled/toy", "-o", str(out), "--dry-run", *CORE]) == 0
     assert "toy" in capsys.readouterr().out
     assert not out.exists()
 
@@ -328,7 +328,7 @@ def test_score_prints_every_part_beside_the_null(suite, capsys, tmp_path):
 
 def test_generate_says_what_each_task_may_be_used_for(tmp_path, capsys):
     out = tmp_path / "hard"
-    words = ["generate", "bundled/toy", "-o", str(out), *FAST[:-3], "--json"]
+    words = ["generate", "bundled/toy", "-o", str(out), *CORE, "--json"]
     assert main(words) == 0
     verdict = json.loads(capsys.readouterr().out)["verdicts"]["toy"]
     assert verdict["verdict"] in ("rank", "describe", "stress-test only")
@@ -349,7 +349,7 @@ def test_generate_says_what_each_task_may_be_used_for(tmp_path, capsys):
 
 def test_a_certificate_that_still_holds_is_kept(tmp_path, monkeypatch):
     out = tmp_path / "hard"
-    words = ["generate", "bundled/toy", "-o", str(out), *FAST[:-3], "-q", "-j", "1"]
+    words = ["generate", "bundled/toy", "-o", str(out), *CORE, "-q", "-j", "1"]
     assert main(words) == 0
 
     def never(*args):

@@ -14,7 +14,7 @@ from amlb_ext.suite import Suite
 from amlb_ext.validity import fidelity, measures, realism
 from amlb_ext.validity.certificate import Certificate, decide, nothing_to_mend
 from amlb_ext.validity.evaluate import Evaluation, Scored, TaskRows, evaluate, read_task
-from amlb_ext.validity.measures import Measure
+from amlb_ext.validity.measures import Losses, Measure
 from amlb_ext.validity.zoo import MIN_CANDIDATES, Size, named
 
 
@@ -126,7 +126,7 @@ def _measures(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
             out.append(fidelity.target_check(bad.losses, everything.losses, w, rng))
             for part in ("synthetic", "ga"):
                 some = parts.get(part)
-                side = bad.losses.take(np.zeros(0, dtype=int)) if some is None else some.losses
+                side = _known(bad.losses if some is None else some.losses, some is not None)
                 out += fidelity.fidelity(side, bad.losses, rng, part)
         else:
             found.notes.append(f"{len(found.names)} candidates, {MIN_CANDIDATES} make a ranking")
@@ -135,8 +135,20 @@ def _measures(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
     out += _kept(rows)
     made = parts.get("synthetic") or parts.get("ga")
     if bad is not None and made is not None:
-        out += [fidelity.widening(made.losses), *_made(rows, found, made, bad, seed)]
+        if np.isnan(made.losses.F).any():
+            found.notes.append(
+                "F is a file of predictions: its loss on made rows is unknown, so their fidelity "
+                "and hardness could not be measured"
+            )
+        out += [fidelity.widening(_known(made.losses)), *_made(rows, found, made, bad, seed)]
     return out
+
+
+def _known(losses: Losses, any_rows: bool = True) -> Losses:
+    """Return the losses, or none where F's loss on these rows is not known."""
+    if any_rows and not np.isnan(losses.F).any():
+        return losses
+    return losses.take(np.zeros(0, dtype=int))
 
 
 def _nulls(found: Evaluation) -> list[Measure]:
@@ -158,7 +170,7 @@ def _made(rows: TaskRows, found: Evaluation, made: Scored, bad: Scored, seed: in
     margin = -0.02 if rows.kind.is_classification else -0.1
     own = (made.support, made.agrees, made.losses.c)
     out = measures.labels(own, few, everything, float(made.recorded.mean()), margin)
-    out.append(measures.hardness(made.losses, bad.losses))
+    out.append(measures.hardness(_known(made.losses), bad.losses))
     rng = stream(seed, rows.name, "realism")
     table = realism.thinned(made.table, rng)
     once = np.unique(bad.table.c, return_index=True)[1]  # a row may be bad in several folds
@@ -174,7 +186,9 @@ def _kept(rows: TaskRows) -> list[Measure]:
         if asked:
             kept = sum(s.get(made, 0) for s in rows.summaries)
             text = f"{word} rows on which F still fails and whose label stands, of {asked} asked"
-            out.append(measures.measure(f"{word} rows kept", kept / asked, text, "VALIDITY.md, 4"))
+            out.append(
+                measures.measure(f"{word} rows kept", kept / asked, text, "docs/validity.md, 4")
+            )
     return out
 
 

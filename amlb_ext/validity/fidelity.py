@@ -56,11 +56,11 @@ def _bootstrap(
 def target_check(
     bad: Losses, all_rows: Losses, w: np.ndarray, rng: np.random.Generator, threshold: float = 0.5
 ) -> Measure:
-    """Tau between candidates ranked on the few bad rows and on S weighted by w (VALIDITY 1).
+    """Tau between candidates ranked on the few bad rows and on S weighted by w.
 
     Measured there: .19 / .07 in classification, .73 / .81 in regression.
     """
-    name, source = "target check", "VALIDITY.md, certificate 1; below .5 they are two questions"
+    name, source = "target check", "docs/validity.md, 1; below .5 they are two questions"
     if bad.rows < MIN_ROWS:
         return lacking(name, too_few(bad.rows), source, threshold, ">=")
     ones = np.ones(len(bad))
@@ -71,8 +71,8 @@ def target_check(
 
 
 def fidelity(made: Losses, bad: Losses, rng: np.random.Generator, what: str) -> list[Measure]:
-    """Return z² and tau of made rows against the real bad rows (VALIDITY, certificate 3)."""
-    source = "VALIDITY.md, certificate 3"
+    """Return z² and tau of made rows against the real bad rows."""
+    source = "docs/validity.md, 3"
     names = (f"{what}: z2", f"{what}: tau")
     limits = ((1.0, "<="), (0.8, ">="))
     if bad.rows < MIN_ROWS or made.rows < 3:
@@ -130,7 +130,7 @@ def null_check(
     :math:`s^2 = s_{rows}^2 + (1 + 1/R) \sum_k q_k^2 \mathrm{var}_r(g_{kr})`: rows are drawn,
     and so are the fits, F's own among them.
 
-    NOTE[DIFF] VALIDITY also flags twins that win more often than they lose. Under a perfect null
+    NOTE[DIFF] one could also flag twins that win more often than they lose. Under a perfect null
     they do so every second time, so wins are reported, and flag only where a sign test over folds
     finds more of them than chance gives (5 %, one-sided).
 
@@ -140,7 +140,7 @@ def null_check(
     F, c, fold, w : ndarray of shape (n,)
     where : str
     """
-    name, source = f"null on {where}", "VALIDITY.md, certificate 2; -2 standard errors"
+    name, source = f"null on {where}", "docs/validity.md, 2; -2 standard errors"
     if len(np.unique(c)) < MIN_ROWS:
         return lacking(name, too_few(len(np.unique(c)), f"rows on {where}"), source, -2.0, ">=")
     e = weighted_mean_interval(twins.mean(axis=1) - F, w, c)
@@ -168,7 +168,7 @@ def null_check(
 
 def widening(made: Losses) -> Measure:
     """How much wider intervals are once rows made from one real row count as dependent."""
-    name, source = "clustered width", "VALIDITY.md, finding 4"
+    name, source = "clustered width", "docs/validity.md, 4"
     if made.rows < 3:
         return lacking(name, "no made rows", source, None, "")
     naive = np.array([naive_interval(g - made.F).se for g in made.G.T])

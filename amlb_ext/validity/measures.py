@@ -186,7 +186,7 @@ def solvability(
     reverse; with :math:`g(i)` the one chosen without row i,
     :math:`\sum w_i (F_i - G_{i g(i)}) / \sum w_i F_i`.
     """
-    name, source = "solvability", "HARDPOINTS.md; ours: the interval must lie above 0"
+    name, source = "solvability", "ours: the interval must lie above 0"
     if all_rows.rows < 2 * MIN_ROWS:
         return lacking(name, too_few(all_rows.rows, "rows"), source, 0.0, ">=")
     ids, codes = np.unique(all_rows.c, return_inverse=True)
@@ -215,7 +215,8 @@ def hardness(made: Losses, bad: Losses) -> Measure:
     name = "hardness"
     source = "paper, section 5; ours: at least .8 of the real bad rows' loss"
     if bad.rows < MIN_ROWS or made.rows < 3:
-        return lacking(name, too_few(bad.rows), source, 0.8, ">=")
+        why = too_few(bad.rows) if bad.rows < MIN_ROWS else "no made rows on which F is known"
+        return lacking(name, why, source, 0.8, ">=")
     level = max(float(bad.F.mean()), 1e-12)
     e = weighted_mean_interval(made.F, None, made.c)
     text = f"F's mean loss on synthetic over that on real bad rows ({e.point:.3g} / {level:.3g})"
@@ -257,7 +258,7 @@ def labels(
     margin : float
         Plausibility may be lower by this much.
     """
-    names, source = ("label agreement", "label support"), "HARDPOINTS.md, certificate"
+    names, source = ("label agreement", "label support"), "docs/validity.md, 6"
     rows = len(np.unique(bad[2]))
     if rows < MIN_ROWS or len(made[2]) == 0:
         why = too_few(rows) if rows < MIN_ROWS else "no made rows"
@@ -291,9 +292,9 @@ def _difference(a: np.ndarray, ca: np.ndarray, b: np.ndarray, cb: np.ndarray) ->
 
 
 def effective_size(w: np.ndarray, c: np.ndarray, threshold: float = 50.0) -> Measure:
-    """Kish's effective number of distinct real rows under the weights (VALIDITY, finding 5)."""
+    """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
     total = np.bincount(np.unique(c, return_inverse=True)[1], w)
     value = float(total.sum() ** 2 / (total**2).sum()) if total.sum() > 0 else 0.0
     text = f"distinct real rows that the weighted test rows are worth, of {len(total)}"
-    source = "VALIDITY.md, finding 5; below 50 rank on all rows"
+    source = "docs/validity.md, 5; below 50 rank on all rows"
     return measure("effective size", value, text, source, threshold=threshold, sense=">=")
