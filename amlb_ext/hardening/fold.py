@@ -13,13 +13,10 @@ import numpy as np
 
 from amlb_ext.core import losses
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.augment import FoldModels, Side, make_side
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.given import make_baseline
-from amlb_ext.hardening.hardness import BadRule, raw_hardness, settle_rule
-from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.hardening.hardness import BadRule
 from amlb_ext.hardening.parts import (
     RealRows,
     blocks_by_origin,
@@ -27,7 +24,8 @@ from amlb_ext.hardening.parts import (
     stack,
     training_rows,
 )
-from amlb_ext.hardening.weights import draw_region, effective_size, region_weights
+from amlb_ext.hardening.prepare import prepare
+from amlb_ext.hardening.weights import draw_region, effective_size
 from amlb_ext.suite import Part, Rows
 
 #: Fewer hard training rows than this make no training file for ``<task>_hard``.
@@ -86,36 +84,10 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
     >>> sorted(hard.parts)
     ['', 'bad', 'full', 'ga', 'hard', 'region', 'synthetic']
     """
-    key = (task.name, fold)
-    seed = derive_seed(config.seed, *key, "fit") % 2**31
-    train_rows, test_rows = task.folds[fold].train, task.folds[fold].test
-    encoder = Encoder(task.columns).fit(task.features.iloc[train_rows])
-    target = TargetEncoder(task.kind, task.labels, task.target.iloc[train_rows])
-    Z, y = _encoded(task, encoder, target, train_rows)
-    Z_test, y_test = _encoded(task, encoder, target, test_rows)
-
-    baseline = make_baseline(config.baseline, task, encoder, target).fit(Z, y, seed)
-    oracle = Oracle(target.n_classes, derive_seed(config.seed, *key, "oracle") % 2**31).fit(Z, y)
-    f_out = baseline.out_of_fold(Z, y, train_rows, seed)
-    t_test = oracle.predict(Z_test)
-    f_test = baseline.predict_rows(Z_test, test_rows)
-    rule = settle_rule(config.hardness, task.kind, task.labels, f_out, y, oracle.out_of_fold_)
-    h_train = rule.hardness(y, f_out, oracle.out_of_fold_)
-    bad_train = rule.select(h_train)
-    h_test = rule.hardness(y_test, f_test, t_test)
-    if rule.rule == "quantile":
-        rule, bad_test = _worst_share(rule, h_test, config.hardness.share)
-    else:
-        bad_test = rule.select(h_test)
-    weights = region_weights(
-        Z, bad_train, Z_test, derive_seed(config.seed, *key, "weights") % 2**31
-    )
-    support, agrees = check_labels(oracle, t_test, y_test, config.agreement)
-    v_test = raw_hardness("reducible", y_test, f_test, t_test)
-    test = RealRows(
-        test_rows, Z_test, y_test, f_test, h_test, v_test, support, agrees, weights, bad_test
-    )
-    models = FoldModels(encoder, target, baseline, rule, oracle, Z, y, config, key)
+    ready = prepare(task, fold, config)
+    models, test, weights = ready.models, ready.test, ready.test.weight
+    target, rule, key = models.target, models.rule, models.key
+    train_rows = task.folds[fold].train
 
     parts = {"full": Part(real_rows(task, target, test, slice(None)), None)}
     region, replaced = draw_region(weights, stream(config.seed, *key, "region"))
@@ -125,35 +97,29 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
         "alpha": rule.alpha,
         "alpha_reason": rule.reason,
         "train": len(train_rows),
-        "test": len(test_rows),
-        "bad": int(bad_test.sum()),
-        "bad_train": int(bad_train.sum()),
+        "test": len(test.rows),
+        "bad": int(test.bad.sum()),
+        "bad_train": int(ready.train.bad.sum()),
         "augmented": 0,
         "synthetic": 0,
         "region": {
             "rows": len(region),
             "with_replacement": replaced,
             "effective_size": effective_size(weights),
-            "effective_size_reducible": effective_size(v_test + 1e-12),
+            "effective_size_reducible": effective_size(test.reducible + 1e-12),
         },
-        "score": dict([losses.score(y_test, f_test)]),
+        "score": dict([losses.score(test.y, test.f)]),
         "notes": [],
     }
-    if not bad_test.any():
-        summary["notes"].append(no_failures(rule, h_test))
+    if not test.bad.any():
+        summary["notes"].append(no_failures(rule, test.hardness))
         return HardFold(training_rows(task, train_rows), parts, summary)
 
-    side = make_side(models, Z_test[bad_test], y_test[bad_test], Z_test, y_test, "test")
+    side = make_side(models, test.Z[test.bad], test.y[test.bad], test.Z, test.y, "test")
     parts |= _hard_parts(task, models, test, side, config)
     _count(summary, side, test)
     if config.train_hard:
-        out_of_fold = check_labels(oracle, oracle.out_of_fold_, y, config.agreement)
-        unweighted = np.full(len(y), np.nan)
-        v_train = raw_hardness("reducible", y, f_out, oracle.out_of_fold_)
-        train = RealRows(
-            train_rows, Z, y, f_out, h_train, v_train, *out_of_fold, unweighted, bad_train
-        )
-        hard = _hard_training_rows(task, models, train, summary)
+        hard = _hard_training_rows(task, models, ready.train, summary)
         if hard is not None:
             parts["hard"] = Part(parts[""].test, hard)
     return HardFold(training_rows(task, train_rows), parts, summary)
@@ -168,22 +134,6 @@ def no_failures(rule: BadRule, hardness: np.ndarray) -> str:
         f"row reaches {nearest:.4g}; --alpha {rule.alpha_for(hardness, wanted):.4g} would give "
         f"{wanted} rows, or use --rule quantile --share {wanted / len(hardness):.2g}"
     )
-
-
-def _encoded(
-    task: Task, encoder: Encoder, target: TargetEncoder, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    Z = encoder.transform(task.features.iloc[rows])
-    return Z, target.transform(task.target.iloc[rows])
-
-
-def _worst_share(rule: BadRule, hardness: np.ndarray, share: float) -> tuple[BadRule, np.ndarray]:
-    """Settle the rule ``quantile``: the worst share of these rows, at least one."""
-    count = max(1, int(np.ceil(share * len(hardness))))
-    threshold = float(np.sort(hardness)[::-1][count - 1])
-    reason = f"the worst {share:.0%} of the test rows"
-    settled = BadRule(rule.rule, threshold, threshold, reason)
-    return settled, settled.select(hardness)
 
 
 def _hard_parts(

@@ -9,6 +9,7 @@ kind of weight, reducible hardness ``v(x) = (T(x) - F(x))^2``, is the rule ``red
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 
@@ -18,37 +19,50 @@ from amlb_ext.hardening.baseline import fill_missing
 SMALLEST = 1e-4
 
 
-def region_weights(train: np.ndarray, bad: np.ndarray, test: np.ndarray, seed: int) -> np.ndarray:
-    """Return ``P(bad | x)`` for each test row.
+class Region:
+    """``P(bad | x)``, learnt from the training rows.
 
     The forest's probabilities are calibrated by a sigmoid on its own out-of-fold output (Platt,
     1999), which few bad rows suffice for.
 
     Parameters
     ----------
-    train, test : ndarray of shape (n, d), (m, d)
-        Encoded rows.
-    bad : ndarray of shape (n,), bool
-        Out-of-fold bad flags of the training rows.
-    test : ndarray
     seed : int
 
-    Returns
-    -------
-    ndarray of shape (m,)
-        All equal when no or every training row is bad: there is no region to weigh.
+    Examples
+    --------
+    >>> Z = np.linspace(0, 1, 60)[:, None]
+    >>> w = Region(0).fit(Z, Z[:, 0] > 0.7).weights(np.array([[0.1], [0.9]]))
+    >>> bool(w[0] < w[1])
+    True
     """
-    if bad.all() or not bad.any():
-        return np.ones(len(test))
-    leaf = max(2, min(15, int(bad.sum()) // 2))
-    forest = RandomForestClassifier(
-        100, min_samples_leaf=leaf, max_features="sqrt", random_state=seed, n_jobs=1
-    )
-    parts = min(3, int(bad.sum()), int((~bad).sum()))
-    if parts > 1:
-        forest = CalibratedClassifierCV(forest, method="sigmoid", cv=parts, ensemble=False)
-    forest.fit(fill_missing(train), bad)
-    return forest.predict_proba(fill_missing(test))[:, 1] + SMALLEST
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def fit(self, Z: np.ndarray, bad: np.ndarray) -> Region:
+        """Learn from encoded training rows ``(n, d)`` and their out-of-fold bad flags ``(n,)``."""
+        self.forest_: BaseEstimator | None = None
+        if bad.all() or not bad.any():
+            return self
+        leaf = max(2, min(15, int(bad.sum()) // 2))
+        forest = RandomForestClassifier(
+            100, min_samples_leaf=leaf, max_features="sqrt", random_state=self.seed, n_jobs=1
+        )
+        parts = min(3, int(bad.sum()), int((~bad).sum()))
+        if parts > 1:
+            forest = CalibratedClassifierCV(forest, method="sigmoid", cv=parts, ensemble=False)
+        self.forest_ = forest.fit(fill_missing(Z), bad)
+        return self
+
+    def weights(self, Z: np.ndarray) -> np.ndarray:
+        """Return w for any rows, ``(m,)``.
+
+        All equal when no or every training row was bad: there is no region to weigh.
+        """
+        if self.forest_ is None:
+            return np.ones(len(Z))
+        return self.forest_.predict_proba(fill_missing(Z))[:, 1] + SMALLEST
 
 
 def effective_size(weights: np.ndarray) -> float:
