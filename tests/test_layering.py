@@ -30,6 +30,7 @@ HEAVY = {
     "openml": {"sources/openml", "publish"},
     "deap": {"hardening/deap_engine"},
     "skops": {"hardening/given"},
+    "matplotlib": {"validity/study/plot"},
     "xgboost": set(),
     "amlb": set(),
 }

@@ -1,0 +1,186 @@
+"""``hardsynth study``: which way of building a benchmark ranks models as a large pool does?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlb_ext.cli import show
+from amlb_ext.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from amlb_ext.validity.study.protocol import Protocol
+
+Add = Callable[[argparse.ArgumentParser], None]
+
+
+def add_study(commands: Any, jobs: Add, output: Add) -> None:
+    """Add the command to the parser of all commands.
+
+    Parameters
+    ----------
+    commands : argparse's subparsers
+    jobs, output : callable
+        Add the flags that every command shares.
+    """
+    study = commands.add_parser(
+        "study",
+        help="measure which way of building a benchmark ranks models best",
+        description="Repeated experiments on labelled tables, declared in a protocol.",
+    )
+    kinds = study.add_subparsers(dest="study", metavar="STUDY", required=True)
+    fidelity = kinds.add_parser(
+        "fidelity",
+        help="small benchmarks against a large pool",
+        description="Draw a small labelled set S and a large held-out pool from each table, build "
+        "a benchmark from S in every declared way, and compare how each ranks models with how "
+        "the pool does. The same command continues an interrupted study.",
+    )
+    fidelity.add_argument(
+        "sources",
+        nargs="*",
+        metavar="SOURCE",
+        help="a table's file or bundled/NAME, in place of the protocol's tables",
+    )
+    fidelity.add_argument(
+        "--protocol", metavar="FILE", help="YAML (default: the one shipped with the project)"
+    )
+    fidelity.add_argument(
+        "--data", metavar="DIR", default=".", help="folder of the tables' files (default: .)"
+    )
+    fidelity.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
+    fidelity.add_argument(
+        "--phase",
+        choices=("exploratory", "confirmatory"),
+        default="exploratory",
+        help="each has seeds of its own (default: exploratory)",
+    )
+    fidelity.add_argument(
+        "--draws",
+        type=int,
+        metavar="N",
+        help="draws per table; confirmatory: no more than the protocol declares",
+    )
+    fidelity.add_argument("--target", metavar="COL", help="column to predict in every SOURCE")
+    jobs(fidelity)
+    output(fidelity)
+    methods = kinds.add_parser("methods", help="list every method that a protocol may name")
+    output(methods)
+
+
+def study(arguments: argparse.Namespace) -> int:
+    """Run a study, or list its methods; see :mod:`amlb_ext.validity.study`."""
+    return {"fidelity": fidelity, "methods": methods}[arguments.study](arguments)
+
+
+def methods(arguments: argparse.Namespace) -> int:
+    """Print every method by name."""
+    from amlb_ext.suite.records import json_text
+    from amlb_ext.validity.study.registry import METHODS
+
+    texts = {name: method.text for name, method in METHODS.items()}
+    if arguments.json:
+        print(json_text(texts), end="")
+        return 0
+    width = max(map(len, texts))
+    for name, text in texts.items():
+        print(f"{name.ljust(width)}  {text}")
+    return 0
+
+
+def fidelity(arguments: argparse.Namespace) -> int:
+    """Run or continue a phase of the study of ranking fidelity and write its summary."""
+    from amlb_ext.suite.records import json_text
+    from amlb_ext.validity.study.protocol import read_protocol
+    from amlb_ext.validity.study.run import run_study, seeds_of
+    from amlb_ext.validity.study.summary import levels, paired, write
+    from amlb_ext.validity.study.text import progress
+
+    protocol = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
+    if arguments.sources:
+        protocol = _with_sources(protocol, arguments.sources, arguments.target)
+    elif arguments.target:
+        raise ConfigError(
+            "--target was given without a SOURCE; the protocol names its tables' targets",
+            "name the table, as in: hardsynth study fidelity data.csv --target price -o DIR",
+        )
+    out, phase = Path(arguments.out), arguments.phase
+    records = run_study(
+        protocol,
+        phase,
+        out,
+        data=Path(arguments.data).expanduser(),
+        draws=arguments.draws,
+        workers=arguments.jobs,
+        quiet=arguments.quiet or arguments.json,
+    )
+    files = write(out, phase, records, protocol)
+    found, level = paired(records, protocol.contrasts), levels(records, "realised")
+    if arguments.json:
+        entry = {
+            "study": protocol.name,
+            "phase": phase,
+            "protocol": protocol.sha256,
+            "draws": len(seeds_of(protocol, phase, arguments.draws)),
+            "declared": len(seeds_of(protocol, phase)),
+            "contrasts": found.to_dict(orient="records"),
+            "levels": level.to_dict(orient="records"),
+            "files": [str(path) for path in files],
+        }
+        print(json_text(entry), end="")
+    elif not arguments.quiet:
+        print(f"{protocol.name}, {phase} phase: {progress(records, protocol, phase)}\n")
+        print(_contrasts(found) if len(found) else _levels(level))
+        print("\nwritten: " + ", ".join(map(str, files)))
+    return 0
+
+
+def _with_sources(protocol: Protocol, sources: Sequence[str], target: str | None) -> Protocol:
+    """Return the protocol with the words' tables, which belong to whatever phase runs."""
+    from amlb_ext.validity.study.protocol import Table
+
+    tables: dict[str, Table] = {}
+    for word in sources:
+        name = _table_name(word)
+        if name in tables:
+            raise ConfigError(
+                f"{tables[name].source} and {word} would both be table {name!r}", "rename a file"
+            )
+        tables[name] = Table(source=word, target=target)
+    return protocol.model_copy(update={"tables": tables, "phases": {}})
+
+
+def _table_name(word: str) -> str:
+    """Return the name of a SOURCE, as results and random streams know it.
+
+    Examples
+    --------
+    >>> _table_name("data/cars.csv"), _table_name("bundled/toy"), _table_name("openml/t/31")
+    ('cars', 'toy', 'openml_t_31')
+    """
+    if Path(word).suffix and "://" not in word:
+        return Path(word).stem
+    return "_".join(part for part in word.removeprefix("bundled/").split("/") if part)
+
+
+def _contrasts(found: pd.DataFrame) -> str:
+    from amlb_ext.validity.study.summary import ALL
+    from amlb_ext.validity.study.text import contrast_rows
+
+    headers, rows = contrast_rows(found[found["table"] == ALL])
+    return show.table(headers, rows)
+
+
+def _levels(level: pd.DataFrame) -> str:
+    """Return each method's agreement where no contrast is declared."""
+    from amlb_ext.validity.study.summary import ALL
+    from amlb_ext.validity.study.text import plus_minus
+
+    part = level[(level["table"] == ALL) & (level["figure"] == "tau")]
+    rows = [[r.n, r.method, plus_minus(r.mean, r.se), r.draws] for r in part.itertuples()]
+    headers = ["n", "method", "tau, realised", "draws"]
+    return show.table(headers, rows) + "\n\nno contrast is declared in the protocol"

@@ -1,0 +1,300 @@
+"""How hard may the search press? Settled per fold on failures of the fold's own training rows.
+
+A larger kappa makes augmented rows harder and less like the failures they came from. So, from
+the hardest rung of :data:`LADDER` downwards, training rows on which a cross-fitted F fails are
+augmented and put to the checks of the certificate; the first rung that passes is taken. The test
+fold plays no part: the certificate later asks the same of rows that had no say here.
+
+Every model is fitted once, without the failures it judges; a rung costs a search and predictions.
+Failures of all parts are pooled, as a certificate pools those of its folds, and as there the
+estimates decide: intervals would ask more of a fold than the certificate asks of the whole task.
+
+T is the mean prediction of the judges, see :mod:`amlb_ext.validity.zoo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from amlb_ext.core import losses
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.errors import ModelError
+from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.augment import FoldModels, make_side
+from amlb_ext.hardening.baseline import Baseline, EstimatorBaseline, cross_folds
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.given import PREDICTION_FILES, is_file, make_baseline
+from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.validity.fidelity import fidelity
+from amlb_ext.validity.measures import MIN_ROWS, Losses, Measure, labels, too_few
+from amlb_ext.validity.zoo import JUDGES, MIN_CANDIDATES, fit_zoo, zoo
+
+#: Weights of the error that are tried, hardest first; with the last no search takes place.
+LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
+#: Parts of the training rows, each left out once.
+PARTS = 3
+#: Augmented rows asked per failure, and of all parts together: enough to judge, few to search.
+COPIES, MOST_ROWS = 2, 1000
+
+
+@dataclass(frozen=True)
+class Rung:
+    """What the checks say of one kappa.
+
+    Attributes
+    ----------
+    kappa : float
+    rows : int
+        Augmented rows that were judged.
+    passed : bool
+    why : str
+        The checks that failed; empty when all passed.
+    z2, tau, label_agreement, label_support : float or None
+        As in the certificate.
+    """
+
+    kappa: float
+    rows: int
+    passed: bool
+    why: str = ""
+    z2: float | None = None
+    tau: float | None = None
+    label_agreement: float | None = None
+    label_support: float | None = None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The kappa of a fold and how it was found.
+
+    Attributes
+    ----------
+    kappa : float
+    passed : bool
+        Whether rows made with it passed every check; else kappa is the floor, 0.
+    failures : int
+        Training rows they were judged on.
+    rungs : tuple of Rung
+        Those tried, hardest first.
+    reason : str
+        One sentence.
+    """
+
+    kappa: float
+    passed: bool
+    failures: int
+    rungs: tuple[Rung, ...]
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain mappings and lists."""
+        return {**vars(self), "rungs": [dict(vars(rung)) for rung in self.rungs]}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows left out of the fits of ``models`` and ``zoo``."""
+
+    models: FoldModels
+    rows: np.ndarray
+    Z: np.ndarray
+    y: np.ndarray
+    f: np.ndarray
+    bad: np.ndarray
+    zoo: Mapping[str, EstimatorBaseline] = field(default_factory=dict)
+
+    def judge(self, Z: np.ndarray, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> _Judged:
+        """Ask candidates and judges about rows that descend from the rows c."""
+        predicted = {name: model.predict(Z) for name, model in self.zoo.items()}
+        G = np.column_stack([losses.row_loss(y, g) for g in predicted.values()])
+        T = np.mean([predicted[name] for name in JUDGES if name in predicted], axis=0)
+        return _Judged(Losses(G, losses.row_loss(y, f), c), T, y)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Losses of some rows, what the judges predict for them, and their targets."""
+
+    losses: Losses
+    T: np.ndarray
+    y: np.ndarray
+
+
+def wants_calibration(config: GenerateConfig) -> bool:
+    """Whether kappa is left open and there will be a search to use it.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.config import build_config
+    >>> wants_calibration(build_config()), wants_calibration(build_config({"preset": "literal"}))
+    (True, False)
+    """
+    ending = Path(config.baseline.model).suffix.lower()
+    searched = not (is_file(config.baseline) and ending in PREDICTION_FILES)
+    return searched and config.search.kappa is None and config.search.copies > 0
+
+
+def calibrate(task: Task, fold: int, config: GenerateConfig) -> Calibration:
+    """Return the largest kappa whose augmented rows pass on the training rows of a fold.
+
+    A pure function of its arguments; ``task`` needs folds, of which no test row is read.
+
+    Raises
+    ------
+    ConfigError
+        The rule does not serve this kind of task.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.config import build_config
+    >>> from amlb_ext.hardening.split import split_task
+    >>> from amlb_ext.sources import open_specs
+    >>> config = build_config({"baseline": {"model": "ridge"}})
+    >>> task = next(iter(open_specs(["bundled/toy"], config.source))).load()
+    >>> found = calibrate(split_task(task, config.split, config.seed), 0, config)
+    >>> found.kappa in LADDER, found.failures >= 10
+    (True, True)
+    """
+    if is_file(config.baseline):
+        return _floor("F came fitted, so no failures can be had that it surely did not see", 0)
+    try:
+        parts = _parts(task, fold, config)
+        failures = int(sum(part.bad.sum() for part in parts))
+        if failures < MIN_ROWS:
+            return _floor(too_few(failures, "failures of the training rows"), failures)
+        parts = _with_zoo(task, parts)
+    except ModelError as error:
+        return _floor(f"on parts of the training rows: {error}", 0)
+    if len(parts[0].zoo) < MIN_CANDIDATES or not set(JUDGES) & set(parts[0].zoo):
+        return _floor(f"only {len(parts[0].zoo)} candidates could be fitted", failures)
+    real = _pool([part.judge(part.Z, part.y, part.f, part.rows) for part in parts])
+    bad = np.concatenate([part.bad for part in parts])
+    rungs: list[Rung] = []
+    for kappa in LADDER:
+        rng = stream(config.seed, task.name, fold, "calibrate", "checks")
+        rungs.append(try_rung(parts, kappa, real, bad, rng))
+        if rungs[-1].passed:
+            text = f"the largest that passes on {failures} failures of the training rows"
+            return Calibration(kappa, True, failures, tuple(rungs), text)
+    why = f"no kappa passes on {failures} failures of the training rows; at 0: {rungs[-1].why}"
+    return _floor(why, failures, rungs)
+
+
+def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
+    return Calibration(0.0, False, failures, tuple(rungs), why)
+
+
+def _parts(task: Task, fold: int, config: GenerateConfig) -> list[_Part]:
+    """Fit F and the oracle without each part in turn; one rule K for all of them."""
+    rows = task.folds[fold].train
+    encoder = Encoder(task.columns).fit(task.features.iloc[rows])
+    target = TargetEncoder(task.kind, task.labels, task.target.iloc[rows])
+    Z, y = encoder.transform(task.features.iloc[rows]), target.transform(task.target.iloc[rows])
+    key = (task.name, fold, "calibrate")
+    seed = derive_seed(config.seed, *key) % 2**31
+    most = min(config.search.max_rows, MOST_ROWS // PARTS)
+    few = {"copies": min(config.search.copies, COPIES), "max_rows": most}
+    search = config.search.model_copy(update=few)
+    nothing = config.synthesizer.model_copy(update={"times": 0.0})
+    light = config.model_copy(update={"search": search, "synthesizer": nothing})
+    folds = cross_folds(y, target.n_classes, PARTS, seed)
+    if target.n_classes and not all(np.ptp(y[fit]) for fit, _ in folds):
+        raise ModelError("all but a few rows are of one class")
+    oracle = Oracle(target.n_classes, seed, PARTS).fit(Z, y)  # on the very parts of ``folds``
+    f_out = np.zeros_like(oracle.out_of_fold_)
+    fits: list[tuple[Baseline, Oracle]] = []
+    for number, (fit, held) in enumerate(folds):
+        own = derive_seed(seed, number) % 2**31
+        baseline = make_baseline(config.baseline, task, encoder, target).fit(Z[fit], y[fit], own)
+        f_out[held] = baseline.predict(Z[held])
+        blind = copy(oracle)
+        blind.members_ = oracle.members_[number : number + 1]  # it never saw the rows held
+        fits.append((baseline, blind))
+    rule = settle_rule(config.hardness, task.kind, task.labels, f_out, y, oracle.out_of_fold_)
+    bad = rule.select(rule.hardness(y, f_out, oracle.out_of_fold_))
+    return [
+        _Part(
+            FoldModels(encoder, target, F, rule, T, Z[fit], y[fit], light, (*key, number)),
+            *(values[held] for values in (rows, Z, y, f_out, bad)),
+        )
+        for number, ((fit, held), (F, T)) in enumerate(zip(folds, fits, strict=True))
+    ]
+
+
+def _with_zoo(task: Task, parts: list[_Part]) -> list[_Part]:
+    """Fit the candidates beside each part's F; those that fail anywhere leave everywhere."""
+    specs = zoo(task.kind)
+    fits = []
+    for models in (part.models for part in parts):
+        shape = (task.kind, models.target.n_classes, models.encoder.n_categorical_)
+        seed = derive_seed(models.config.seed, *models.key, "zoo") % 2**31
+        fits.append(fit_zoo(specs, *shape, models.Z, models.y, seed)[0])
+    many = 1 if task.labels else -1  # a subsample may have shown a candidate one class only
+    kept = [n for n in specs if all(n in fit and len(fit[n].classes_) > many for fit in fits)]
+    return [
+        replace(part, zoo={name: fit[name] for name in kept})
+        for part, fit in zip(parts, fits, strict=True)
+    ]
+
+
+def _pool(judged: Sequence[_Judged]) -> _Judged:
+    sides = [entry.losses for entry in judged]
+    pooled = Losses(*(np.concatenate([getattr(s, n) for s in sides]) for n in ("G", "F", "c")))
+    return _Judged(pooled, *(np.concatenate([getattr(e, n) for e in judged]) for n in "Ty"))
+
+
+def try_rung(
+    parts: Sequence[_Part], kappa: float, real: _Judged, bad: np.ndarray, rng: np.random.Generator
+) -> Rung:
+    """Augment each part's failures with this kappa and put the rows to the checks.
+
+    The searches of all rungs share their random streams: they differ by kappa alone.
+    """
+    judged = []
+    for part in parts:
+        if not part.bad.any():
+            continue
+        config = part.models.config
+        search = config.search.model_copy(update={"kappa": kappa})
+        models = replace(part.models, config=config.model_copy(update={"search": search}))
+        Z, y = part.Z[part.bad], part.y[part.bad]
+        made = make_side(models, Z, y, part.Z, part.y, "calibrate").augmented
+        if len(made):
+            judged.append(part.judge(made.Z, made.y, made.f, part.rows[part.bad][made.parent]))
+    if not judged:
+        return Rung(kappa, 0, False, "no augmented row was kept")
+    pooled = _pool(judged)
+    checks = _checks(parts[0].models, pooled, real, bad, rng)
+    failed = [m.name + (f" {m.value:.3g}" if m.value is not None else f": {m.text}")
+              for m in checks if m.passed is False]  # fmt: skip
+    z2, tau, agreement, support = (m.value for m in checks)
+    return Rung(kappa, len(pooled.y), not failed, ", ".join(failed), z2, tau, agreement, support)
+
+
+def _checks(
+    models: FoldModels, made: _Judged, real: _Judged, bad: np.ndarray, rng: np.random.Generator
+) -> list[Measure]:
+    """Fidelity and labels, as a certificate measures them."""
+    few = _Judged(real.losses.take(bad), real.T[bad], real.y[bad])
+    judge = Oracle(models.target.n_classes, seed=0)
+    judge.rmse_ = 0.0 if judge.n_classes else float(np.sqrt(((real.T - real.y) ** 2).mean()))
+
+    def opinion(rows: _Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        support, agrees = check_labels(judge, rows.T, rows.y, models.config.agreement)
+        if judge.n_classes:
+            support = support - (rows.T**2).sum(axis=1)
+        return np.maximum(support, -5.0), agrees, rows.losses.c
+
+    margin = -0.02 if judge.n_classes else -0.1
+    own = opinion(made)
+    fidelities = fidelity(made.losses, few.losses, rng, "ga")
+    said = labels(own, opinion(few), opinion(real)[1], float(own[1].mean()), margin)
+    return [*fidelities, *said]
