@@ -1,10 +1,10 @@
 """The study of ranking fidelity: which way of building a benchmark ranks models as a pool does?
 
 A row's way: ``tables`` (any labelled table) → ``draw`` (a small S, a large pool, models fitted,
-references) with ``teacher`` (a distribution of the target) → ``sample`` (S, what every method
-gets) → ``real`` and ``made`` (the methods; ``registry`` names them) → ``judge`` (an answer
-against a reference) → ``run`` (jobs, resumable) → ``summary`` (the declared contrasts, paired)
-and ``plot``. ``protocol`` is what all of it is declared in.
+references) → ``sample`` (S, what every method gets) → ``real``, ``made`` and ``designs`` (the
+methods; ``registry`` names them; ``proposals`` and ``corrected`` serve the designs) → ``judge``
+(an answer against a reference) → ``run`` (jobs, resumable) → ``summary`` (the declared contrasts,
+paired), ``text`` and ``plot``. ``protocol`` is what all of it is declared in.
 """
 
 from amlb_ext.validity.study.protocol import Protocol, read_protocol

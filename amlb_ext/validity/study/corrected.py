@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.hardening.baseline import fill_missing
+from amlb_ext.hardening.population import FLOOR
 from amlb_ext.validity.study.draw import Draw, Points
-from amlb_ext.validity.study.teacher import FLOOR
 
 NEIGHBOURS = 40
 BELIEF = 40.0

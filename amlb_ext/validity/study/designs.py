@@ -11,14 +11,13 @@ None of them has an interval: made rows carry the teacher's error.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from amlb_ext.hardening.weights import draw_region
+from amlb_ext.hardening.population import draw_outcomes, failing_chance
 from amlb_ext.validity.study import proposals
 from amlb_ext.validity.study.corrected import Corrected
 from amlb_ext.validity.study.draw import Answer, Points, without_interval
@@ -27,7 +26,7 @@ from amlb_ext.validity.study.sample import Function, Method, Sample, expected
 #: What made rows stand for: rows on which F fails, or any rows where failures are likely.
 Aim = Literal["failures", "region"]
 Propose = Callable[[Sample, np.random.Generator], np.ndarray]
-#: Most rows kept; with fewer candidates than this a design says nothing.
+#: Most rows kept; with fewer than the second number a design says nothing.
 KEPT, FEWEST = 1500, 10
 #: Splits of the bad rows from which the share of made rows is fitted.
 SPLITS = 40
@@ -74,19 +73,11 @@ def _label(s: Sample, design: Design, rng: np.random.Generator) -> tuple[Points,
         outcomes, chance = s.shared["corrected"].outcomes(points)
     mass = points.w
     if design.aim == "failures":
-        points = dataclasses.replace(points, outcomes=outcomes, chance=chance)
-        chance = chance * np.column_stack([s.draw.bad(points, y) for y in outcomes.T])
+        rule = s.draw.ready.models.rule
+        chance = failing_chance(rule, points.f, points.t, outcomes, chance)
         mass = chance.sum(axis=1)
-    able = np.flatnonzero(mass > 0)
-    if len(able) < FEWEST:
-        return None
-    kept = able[draw_region(mass[able], rng, smallest=FEWEST)[0]]
-    if len(kept) > KEPT:
-        kept = np.sort(rng.choice(kept, KEPT, replace=False))
-    steps = np.cumsum(chance[kept], axis=1)
-    which = (rng.random((len(kept), 1)) * steps[:, -1:] > steps).sum(axis=1)
-    which = np.minimum(which, steps.shape[1] - 1)
-    return points.take(kept), outcomes[kept, which]
+    kept, y = draw_outcomes(outcomes, chance, rng, KEPT, mass)
+    return (points.take(kept), y) if len(kept) >= FEWEST else None
 
 
 def fitted_share(

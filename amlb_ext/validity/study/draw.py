@@ -30,11 +30,11 @@ from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Fold, Task
 from amlb_ext.hardening.baseline import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
+from amlb_ext.hardening.population import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.validity.intervals import Estimate, weighted_mean_interval
 from amlb_ext.validity.null import refit
 from amlb_ext.validity.study.protocol import Protocol
-from amlb_ext.validity.study.teacher import Teacher
 from amlb_ext.validity.zoo import fit_zoo, zoo
 
 
@@ -143,7 +143,7 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     )
     ready = prepare(split, 0, config)
     names, models = _models(ready, protocol, seed, table)
-    teacher = Teacher(ready.models, ready.train.y)
+    teacher = Teacher(ready.models.oracle, ready.models.Z, ready.models.y)
     encoder, target = ready.models.encoder, ready.models.target
 
     def known(rows: np.ndarray) -> tuple[Points, np.ndarray]:
@@ -155,6 +155,9 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     references = _references(on_pool, y_pool, bad, seed)
     near_points, y = known(near)
     about = {"pool": float(len(pool)), "bad_share": float(bad.mean())}
+    about |= {
+        f"twin_{name}": float(r[-1] / np.abs(r[:-1]).mean()) for name, r in references.items()
+    }
     label = "_".join([chosen.model, *(f"{k}={v}" for k, v in sorted(chosen.params.items()))])
     return Draw(table, seed, label, names, split, config, ready, models, teacher, near_points, y,
                 known(far)[0], references, about)  # fmt: skip

@@ -47,11 +47,16 @@ class Sizes(_Part):
 
 
 class Contrast(_Part):
-    """One declared question: does ``method`` agree better with ``reference`` than ``against``?"""
+    """One declared question: does ``method`` agree better with ``reference`` than ``against``?
+
+    Primary contrasts are what a study is for; they are a family of their own when p-values are
+    adjusted.
+    """
 
     method: str
     against: str
     reference: Reference = "realised"
+    primary: bool = False
 
 
 class Rules(_Part):

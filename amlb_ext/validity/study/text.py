@@ -16,7 +16,7 @@ _READING = """A difference is the mean over draws of tau(method) - tau(against) 
 draw, ± its standard error. The samples of one draw are averaged first. Draws of one table share a
 population, so the ± over all tables holds for these tables only; "tables" counts those whose own
 difference has the same sign. p is a two-sided t test over draws, p (Holm) is adjusted over all
-rows of its table."""
+rows of its table, the primary contrasts (*) and the others apart."""
 _LEVELS = """Mean over draws ± standard error, all tables together. A method's draws are those in
 which it has an answer; a figure's mean is over those in which the figure exists. Coverage is fair
 only against the reference a method aims at."""
@@ -43,7 +43,13 @@ def contrast_rows(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     headers += ["draws", "left out", "tables"]
     rows = [
         [
-            *(str(r.n), r.method, r.against, r.reference, plus_minus(r.difference, r.se, "+")),
+            *(
+                str(r.n),
+                "*" * r.primary + r.method,
+                r.against,
+                r.reference,
+                plus_minus(r.difference, r.se, "+"),
+            ),
             *(chance(r.p), chance(r.p_holm), str(r.draws), str(r.left_out)),
             f"{r.agree}/{r.tables}",
         ]
