@@ -19,6 +19,8 @@ from amlb_ext.validity.ranking import kendall_tau, mean_z2
 
 #: Draws of the cluster bootstrap, and random halves for a ceiling.
 DRAWS, HALVES = 200, 20
+#: Differences of losses below this part of the largest loss are rounding.
+_ROUNDING = 1e-12
 
 
 def contrasts(losses: Losses, w: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +51,8 @@ def _bootstrap(
             values.append(statistic(one[:-1] / one[-1], two[:-1] / two[-1]))
     if len(values) < DRAWS / 2:
         return math.nan, math.nan
-    low, high = np.quantile(values, [0.025, 0.975])
+    # no interpolation: z2 is infinite where a candidate's real differences are all the same
+    low, high = np.quantile(values, [0.025, 0.975], method="inverted_cdf")
     return float(low), float(high)
 
 
@@ -143,9 +146,12 @@ def null_check(
     name, source = f"null on {where}", "docs/validity.md, 2; -2 standard errors"
     if len(np.unique(c)) < MIN_ROWS:
         return lacking(name, too_few(len(np.unique(c)), f"rows on {where}"), source, -2.0, ">=")
-    e = weighted_mean_interval(twins.mean(axis=1) - F, w, c)
+    difference = twins - F[:, None]
+    # a deterministic F fitted on the same rows comes again but for rounding, which is no win
+    difference[np.abs(difference) <= _ROUNDING * np.abs(F).max()] = 0.0
+    e = weighted_mean_interval(difference.mean(axis=1), w, c)
     places = [fold == k for k in np.unique(fold)]
-    gaps = np.array([np.average(twins[at] - F[at, None], axis=0, weights=w[at]) for at in places])
+    gaps = np.array([np.average(difference[at], axis=0, weights=w[at]) for at in places])
     share = np.array([w[at].sum() for at in places]) / w.sum()
     refits = twins.shape[1]
     luck = gaps.var(axis=1, ddof=1) if refits > 1 else np.zeros(len(gaps))
