@@ -52,6 +52,55 @@ def levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
+        One row per table (:data:`ALL` first), n, method and figure of
+        :data:`~amlb_ext.validity.study.judge.FIGURES`, and ``rows``, the rows the answer rests
+        on: ``mean``, ``se`` (NaN for one draw) and ``draws``, those in which it has a value.
+
+    Examples
+    --------
+    >>> rows = [{"table": "a", "seed": s, "n": 9, "first": 0, "answers":
+    ...          {"whole": {"rows": 9, "all": {"tau": v}}}} for s, v in enumerate([.25, .75])]
+    >>> print(levels(rows, "all").iloc[0][["table", "figure", "mean", "se"]].to_string())
+    table     all tables
+    figure           tau
+    mean             0.5
+    se              0.25
+    """
+    methods = list(dict.fromkeys(name for r in records for name in r["answers"]))
+
+    def reader(method: str, figure: str) -> Callable[[Record], float]:
+        def read(record: Record) -> float:
+            answer = record["answers"].get(method)
+            if answer is None:
+                return _NAN
+            return _number(answer["rows"] if figure == "rows" else answer[reference].get(figure))
+
+        return read
+
+    rows: list[list[Any]] = []
+    for method in methods:
+        for figure in (*FIGURES, "rows"):
+            for table, n, draws in _groups(_per_draw(records, reader(method, figure))):
+                values = draws[np.isfinite(draws)]
+                mean, se = mean_and_se(values)
+                rows.append([reference, table, n, method, figure, mean, se, len(values)])
+    return _sorted(pd.DataFrame(rows, columns=_LEVELS))
+
+
+def paired(records: Sequence[Record], contrasts: Iterable[Contrast]) -> pd.DataFrame:
+    """Return the declared contrasts: by how much more one method agrees than another.
+
+    Within each sample tau(method) - tau(against) on the contrast's reference, averaged over the
+    samples of a draw, then over draws.
+
+    Parameters
+    ----------
+    records : sequence of dict
+    contrasts : iterable of Contrast
+
+    Returns
+    -------
+    DataFrame
         One row per table (:data:`ALL` first), n and contrast: ``difference``, ``se``, ``p`` of a
         two-sided t test over draws, ``p_holm`` over all rows of the same table (every contrast
         at every n; primary contrasts and the others are families of their own), ``draws`` used,
