@@ -18,7 +18,8 @@ import yaml
 from amlb_ext.cli import main
 from amlb_ext.suite import Suite, verify
 
-CORE = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2"]
+#: A kappa of one's own turns the calibration off, which would take most of the time here.
+CORE = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--kappa", ".005"]
 FAST = [*CORE, "--certificate", "none", "-q"]
 
 
@@ -166,6 +167,28 @@ def test_ctrl_c_leaves_a_suite_that_continues(suite, tmp_path, workers):
     assert "Traceback" not in err
     assert main(command) == 0
     assert checksums(out) == checksums(suite)
+
+
+def test_each_fold_has_its_own_calibrated_kappa(tmp_path, capsys):
+    out = tmp_path / "hard"
+    flags = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--json"]
+    flags += ["--certificate", "none"]
+    assert main(["generate", "bundled/wine", "-o", str(out), *flags]) == 0
+    report = json.loads(capsys.readouterr().out)
+    kappas = report["tasks"][0]["kappa"]
+    said = ", ".join(f"{kappa:g}" for kappa in kappas)
+    assert any(note.startswith(f"wine: kappa {said} by fold") for note in report["notes"])
+    for kappa, fold in zip(kappas, Suite.load(out).tasks["wine"].folds.values(), strict=True):
+        found = fold["summary"]["calibration"]
+        assert found["kappa"] == kappa
+        floored = any(note.startswith("kappa 0, rows") for note in fold["summary"]["notes"])
+        assert floored == (not found["passed"] and fold["summary"]["bad"] > 0)
+
+
+def test_an_own_kappa_is_used_as_it_is(suite):
+    assert Suite.load(suite).manifest.config["search"]["kappa"] == 0.005
+    for fold in Suite.load(suite).tasks["toy"].folds.values():
+        assert "calibration" not in fold["summary"]
 
 
 def test_one_bad_task_is_reported_and_the_rest_goes_on(tmp_path, capsys):

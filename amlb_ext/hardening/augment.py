@@ -198,14 +198,16 @@ def _augment(
     y = perturb_targets(y_bad[parent], y_pool, target, config.sigma2, config.flip, rng)
     m = models.encoder.n_categorical_
     domain = make_domain(pool, models.Z, models.y, target.n_classes, m)
-    engine = search
-    if config.engine == "deap":
-        from amlb_ext.hardening.deap_engine import search_deap
+    best = bad[parent]
+    if config.pressure > 0:  # at 0 only the distance counts: the bad point itself is the optimum
+        engine = search
+        if config.engine == "deap":
+            from amlb_ext.hardening.deap_engine import search_deap
 
-        engine = search_deap
-    seed = derive_seed(models.config.seed, *models.key, side, "search")
-    oracle = models.oracle.predict if config.fitness == "reducible" else None
-    best, _ = engine(models.baseline.predict, bad[parent], y, domain, config, seed, oracle)
+            engine = search_deap
+        seed = derive_seed(models.config.seed, *models.key, side, "search")
+        oracle = models.oracle.predict if config.fitness == "reducible" else None
+        best, _ = engine(models.baseline.predict, best, y, domain, config, seed, oracle)
     noise = rng.normal(0.0, config.jitter, size=best[:, m:].shape) if config.jitter else 0.0
     best[:, m:] = np.clip(best[:, m:] + noise, domain.low[m:], domain.high[m:])
     made = judge(models, best, y, parent)

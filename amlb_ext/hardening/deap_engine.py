@@ -82,7 +82,7 @@ def _search_one(
         Z = np.asarray(row, dtype=float)[None, :]
         f = predict(Z)[None, ...]
         t = None if oracle is None else oracle(Z)[None, ...]
-        return (float(fitness(f, y, Z[None, ...], bad[None, :], config.kappa, m, t)[0, 0]),)
+        return (float(fitness(f, y, Z[None, ...], bad[None, :], config.pressure, m, t)[0, 0]),)
 
     def mutation(row: _Individual) -> tuple[_Individual]:
         for j in range(d):

@@ -176,7 +176,7 @@ def _search_chunk(
         f = predict(rows)
         shape = (n, p, *f.shape[1:])
         t = None if oracle is None else oracle(rows).reshape(shape)
-        return fitness(f.reshape(shape), y, P, bad, config.kappa, m, t)
+        return fitness(f.reshape(shape), y, P, bad, config.pressure, m, t)
 
     zeta, omega = target_direction(predict, bad, y, domain)
     direction = directions(omega, zeta)

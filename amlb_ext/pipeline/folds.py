@@ -17,9 +17,10 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError, ModelError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.fold import harden_fold
+from amlb_ext.hardening.fold import HardFold, harden_fold
 from amlb_ext.pipeline.request import Report, Request, result_settings, stored_settings
 from amlb_ext.suite import Coding, FoldRecord, Layout, begin, finished_fold, write_fold
+from amlb_ext.validity.calibrate import calibrate, wants_calibration
 
 
 def harden_all(
@@ -94,7 +95,7 @@ def _fold_job(
 ) -> FoldRecord | HardsynthError:
     """Harden one fold and write it; what the user can mend comes back as an error."""
     try:
-        hard = harden_fold(task, fold, config)
+        hard = _calibrated(task, fold, config)
     except (ModelError, ConfigError, DataError) as error:
         return error
     return write_fold(
@@ -107,6 +108,19 @@ def _fold_job(
         key,
         hard.summary,
     )
+
+
+def _calibrated(task: Task, fold: int, config: GenerateConfig) -> HardFold:
+    """Harden a fold, with a kappa settled on its training rows where the user named none."""
+    if not wants_calibration(config):
+        return harden_fold(task, fold, config)
+    found = calibrate(task, fold, config)
+    search = config.search.model_copy(update={"kappa": found.kappa})
+    hard = harden_fold(task, fold, config.model_copy(update={"search": search}))
+    hard.summary["calibration"] = found.to_json()
+    if hard.summary["bad"] and not found.passed:
+        hard.summary["notes"].append(f"kappa 0, rows are jittered only: {found.reason}")
+    return hard
 
 
 def _begin(layout: Layout, settings: dict[str, Any]) -> None:

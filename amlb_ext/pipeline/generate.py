@@ -55,6 +55,8 @@ def generate_suite(request: Request) -> Report:
         return report
     _finish(layout, made, source_names, records, request, settings, report)
     report.tasks = [_summary(task, summaries[task.name]) for task in made]
+    said = {task.name: kappa_note(summaries[task.name]) for task in made}
+    report.notes += [f"{name}: {note}" for name, note in said.items() if note]
     report.written = True
     if request.certificate != "none":
         size: Size = "full" if request.certificate == "full" else "quick"
@@ -193,5 +195,23 @@ def _summary(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
         "score": scores,
         "alpha": sorted({round(s["alpha"], 6) for s in summaries}),
         "rule": summaries[0]["rule"],
+        "kappa": [s["calibration"]["kappa"] if "calibration" in s else None for s in summaries],
         "notes": sorted({note for s in summaries for note in s["notes"]}),
     }
+
+
+def kappa_note(summaries: list[dict[str, Any]]) -> str:
+    """Return the sentence that names each fold's calibrated kappa; empty where none was.
+
+    Examples
+    --------
+    >>> kappa_note([{"calibration": {"kappa": 0.02, "passed": True}}])
+    'kappa 0.02 by fold, calibrated on the training rows'
+    """
+    found = [s["calibration"] for s in summaries if "calibration" in s]
+    if not found:
+        return ""
+    words = ", ".join(f"{entry['kappa']:g}" for entry in found)
+    floor = sum(not entry["passed"] for entry in found)
+    tail = f"; in {floor} no kappa passed and rows are jittered only" if floor else ""
+    return f"kappa {words} by fold, calibrated on the training rows{tail}"
