@@ -12,6 +12,7 @@ from typing import Any
 
 from amlb_ext.cli import show
 from amlb_ext.cli.flags import layer_from
+from amlb_ext.cli.study import study
 from amlb_ext.core.config import PRESETS, build_config, read_config
 
 
@@ -73,7 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def certify(arguments: argparse.Namespace) -> int:
     """Certify every task of a suite; see :func:`amlb_ext.validity.certify_suite`."""
+    from amlb_ext.suite import Suite
     from amlb_ext.validity import as_json, certify_suite
+    from amlb_ext.validity.unlabelled_files import assign
 
     quiet = arguments.quiet or arguments.json
     certificates = certify_suite(
@@ -85,6 +88,7 @@ def certify(arguments: argparse.Namespace) -> int:
         candidates=tuple(arguments.candidate),
         reuse=False,
         quiet=quiet,
+        unlabelled=assign(arguments.unlabelled, list(Suite.load(arguments.suite).tasks)),
     )
     if arguments.json:
         _print_json(as_json(certificates))
@@ -168,5 +172,6 @@ COMMANDS = {
     "certify": certify,
     "score": score,
     "verify": verify,
+    "study": study,
     "list": list_names,
 }

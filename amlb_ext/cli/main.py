@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from amlb_ext import __version__
 from amlb_ext.cli.flags import add_flags
+from amlb_ext.cli.study import add_study
 from amlb_ext.core.errors import HardsynthError
 
 EPILOG = """examples:
@@ -34,9 +35,7 @@ class Parser(argparse.ArgumentParser):
 
     def unknown(self, words: Sequence[str]) -> NoReturn:
         """Refuse words that no flag takes."""
-        commands = next(a for a in self._actions if isinstance(a, argparse._SubParsersAction))
-        flags = {flag for sub in commands.choices.values() for flag in sub._option_string_actions}
-        close = difflib.get_close_matches(words[0].split("=")[0], flags, n=1)
+        close = difflib.get_close_matches(words[0].split("=")[0], sorted(_flags(self)), n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         self.error(f"unknown argument {words[0]}{hint}")
 
@@ -120,6 +119,13 @@ def parser() -> Parser:
         metavar="MODEL",
         help="short name or import path, in place of the zoo; repeat it",
     )
+    certify.add_argument(
+        "--unlabelled",
+        action="append",
+        default=[],
+        metavar="[TASK=]FILE",
+        help="table of real rows without labels, for narrower intervals; repeat it per task",
+    )
     _jobs_flag(certify)
     _output_flags(certify)
 
@@ -143,11 +149,22 @@ def parser() -> Parser:
     verify.add_argument("suite", metavar="DIR")
     _output_flags(verify)
 
+    add_study(commands, _jobs_flag, _output_flags)
+
     listing = commands.add_parser(
         "list", help="list sources, baselines, rules, synthesizers and presets"
     )
     _output_flags(listing)
     return top
+
+
+def _flags(parser: argparse.ArgumentParser) -> set[str]:
+    """Return the flags of a parser and of every command below it."""
+    found = set(parser._option_string_actions)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found = found.union(*map(_flags, action.choices.values()))
+    return found
 
 
 def _jobs_flag(parser: argparse.ArgumentParser) -> None:

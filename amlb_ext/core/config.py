@@ -133,6 +133,11 @@ class SynthesizerConfig(Stage):
     """The generative model of hard rows (paper, sections 4.4 and 5.6)."""
 
     name: str = Field("vae", description="vae, vae_paper, copula or local")
+    learn_from: Literal["failures", "population"] = Field(
+        "failures",
+        description="what it learns: the bad and augmented rows, or all training rows, of which "
+        "those are kept on which the oracle expects F to fail",
+    )
     times: float = Field(5.0, ge=0, le=1000, description="synthetic rows asked per augmented row")
     max_rows: int = Field(10_000, ge=0, description="most synthetic rows asked in a fold")
     epochs: int = Field(150, ge=1, le=100_000, description="passes over the augmented rows")

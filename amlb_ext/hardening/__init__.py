@@ -4,7 +4,7 @@ A row's way: ``split`` (folds where a source has none) → ``encode`` (tables to
 back) → ``baseline`` (the model F) → ``oracle`` (a strong cross-fitted ensemble T) →
 ``hardness`` (K: which rows are bad) → ``weights`` (where failures are likely, by features
 alone) → ``operators`` and ``genetic`` (augmentation; ``deap_engine`` is the reference) →
-``augment`` (one side of a fold) → ``parts`` (rows with provenance) → ``prepare`` (a fold before
+``augment`` (one side of a fold, with ``made``, ``synthesis`` and ``population``) → ``parts`` (rows with provenance) → ``prepare`` (a fold before
 anything is made) → ``fold`` (all of it).
 
 Public names: :func:`~amlb_ext.hardening.split.split_task`,

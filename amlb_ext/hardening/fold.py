@@ -15,8 +15,9 @@ from amlb_ext.core import losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.augment import FoldModels, Side, make_side
+from amlb_ext.hardening.augment import Side, make_side
 from amlb_ext.hardening.hardness import BadRule
+from amlb_ext.hardening.made import FoldModels
 from amlb_ext.hardening.parts import (
     RealRows,
     blocks_by_origin,

@@ -10,8 +10,9 @@ import pandas as pd
 
 from amlb_ext.core import losses
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.augment import FoldModels, MadeRows, Side
+from amlb_ext.hardening.augment import Side
 from amlb_ext.hardening.encode import TargetEncoder
+from amlb_ext.hardening.made import FoldModels, MadeRows
 from amlb_ext.suite import Rows
 
 

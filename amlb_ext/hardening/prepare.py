@@ -13,10 +13,10 @@ import numpy as np
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.augment import FoldModels
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.given import make_baseline
 from amlb_ext.hardening.hardness import BadRule, raw_hardness, settle_rule
+from amlb_ext.hardening.made import FoldModels
 from amlb_ext.hardening.oracle import Oracle, check_labels
 from amlb_ext.hardening.parts import RealRows
 from amlb_ext.hardening.weights import Region

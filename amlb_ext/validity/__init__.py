@@ -1,11 +1,12 @@
 """The validity wing: what a task of a suite may be used for, by measurement.
 
 ``zoo`` candidates of many families · ``null`` F fitted again · ``evaluate`` losses of both on a
-suite's files · ``measures``, ``fidelity`` and ``realism`` arrays in, one measure out ·
-``certificate`` measures, verdict and reason · ``certify`` from a suite to its certificates ·
-``stored`` certificates kept in a suite ·
-``intervals``, ``ranking`` and ``estimation`` (with ``clusters``, ``contrast``, ``powered`` and
-``scores``) the statistics they rest on, and later reports.
+suite's files · ``measures``, ``fidelity``, ``label_checks`` and ``realism`` arrays in, one measure
+out · ``certificate`` measures, verdict and reason · ``certify`` from a suite to its certificates ·
+``stored`` certificates kept in a suite · ``unlabelled`` what real rows without labels add
+(``unlabelled_files`` reads them) · ``calibrate`` how hard the search may press · ``study`` what
+ranks models best, measured · ``intervals``, ``ranking`` and ``estimation`` (with ``clusters``,
+``contrast``, ``powered`` and ``scores``) the statistics they rest on, and later reports.
 """
 
 from amlb_ext.validity.certificate import Certificate, decide

@@ -27,14 +27,16 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.augment import FoldModels, make_side
+from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.baseline import Baseline, EstimatorBaseline, cross_folds
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.given import PREDICTION_FILES, is_file, make_baseline
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.hardening.made import FoldModels
+from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.validity.fidelity import fidelity
-from amlb_ext.validity.measures import MIN_ROWS, Losses, Measure, labels, too_few
+from amlb_ext.validity.label_checks import labels, opinion
+from amlb_ext.validity.measures import MIN_ROWS, Losses, Measure, too_few
 from amlb_ext.validity.zoo import JUDGES, MIN_CANDIDATES, fit_zoo, zoo
 
 #: Weights of the error that are tried, hardest first; with the last no search takes place.
@@ -284,17 +286,13 @@ def _checks(
 ) -> list[Measure]:
     """Fidelity and labels, as a certificate measures them."""
     few = _Judged(real.losses.take(bad), real.T[bad], real.y[bad])
-    judge = Oracle(models.target.n_classes, seed=0)
-    judge.rmse_ = 0.0 if judge.n_classes else float(np.sqrt(((real.T - real.y) ** 2).mean()))
+    C = models.target.n_classes
+    rmse = 0.0 if C else float(np.sqrt(((real.T - real.y) ** 2).mean()))
 
-    def opinion(rows: _Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        support, agrees = check_labels(judge, rows.T, rows.y, models.config.agreement)
-        if judge.n_classes:
-            support = support - (rows.T**2).sum(axis=1)
-        return np.maximum(support, -5.0), agrees, rows.losses.c
+    def of(rows: _Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return *opinion(rows.T, rows.y, rmse, models.config.agreement, C), rows.losses.c
 
-    margin = -0.02 if judge.n_classes else -0.1
-    own = opinion(made)
+    own = of(made)
     fidelities = fidelity(made.losses, few.losses, rng, "ga")
-    said = labels(own, opinion(few), opinion(real)[1], float(own[1].mean()), margin)
+    said = labels(own, of(few), of(real)[1], float(own[1].mean()), C)
     return [*fidelities, *said]

@@ -35,7 +35,8 @@ class Certificate:
     rows : dict of str to int
         Rows per part, all folds together.
     candidates : dict of str to dict
-        Mean loss of each candidate on each part; ``region`` is all rows weighted by P(bad | x).
+        Mean loss of each candidate on each part; ``region`` is all rows weighted by P(bad | x),
+        ``reducible`` all rows weighted by v(x) = (T - F)^2.
     null : dict of str to dict
         Per part F's mean loss and those of its twins, to set later results against.
     dropped : dict of str to str
@@ -44,6 +45,10 @@ class Certificate:
     size : str
         Of the zoo: ``quick``, ``full`` or ``own``.
     refits, seed : int
+    powered : dict of str to dict
+        With unlabelled rows: per candidate its weighted mean loss minus F's, without them
+        (``difference``, ``low``, ``high``) and with them (``ppi_difference``, ``ppi_low``,
+        ``ppi_high``), and the power-tuning factor ``lam``.
     """
 
     task: str
@@ -59,6 +64,7 @@ class Certificate:
     size: str = "quick"
     refits: int = 3
     seed: int = 0
+    powered: dict[str, dict[str, float | None]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Measure:
         """Return a measure by name."""
@@ -115,8 +121,26 @@ class Certificate:
             mark = "n/a" if m.value is None else mark
             lines.append(f"  {m.name:<20}{_n(m.value):>9}  {interval:<20}{limit:<11}{mark}")
             lines += textwrap.wrap(m.text, 92, initial_indent="      ", subsequent_indent="      ")
-        lines += [f"  note: {note}" for note in self.notes]
+        lines += self._powered_lines()
+        for note in self.notes:
+            lines += textwrap.wrap(
+                f"note: {note}", 96, initial_indent="  ", subsequent_indent="    "
+            )
         return "\n".join(line.rstrip() for line in lines) + "\n"
+
+    def _powered_lines(self) -> list[str]:
+        if not self.powered:
+            return []
+        lines = ["", f"  {'candidate - F on the region':<30}{'labelled rows alone':<34}"
+                 f"{'with unlabelled rows':<34}lambda"]  # fmt: skip
+        for name, v in self.powered.items():
+            sides = []
+            for prefix in ("", "ppi_"):
+                low, high = v[f"{prefix}low"], v[f"{prefix}high"]
+                interval = "" if low is None or high is None else f"{_n(low)} to {_n(high)}"
+                sides.append(f"{_n(v[f'{prefix}difference']):<11}{interval}")
+            lines.append(f"  {name[:28]:<30}{sides[0]:<34}{sides[1]:<34}{_n(v['lam'])}")
+        return lines
 
 
 def nothing_to_mend(measures: Sequence[Measure]) -> str:

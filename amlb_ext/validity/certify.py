@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from amlb_ext.suite import Suite
 from amlb_ext.validity import fidelity, measures, realism
 from amlb_ext.validity.certificate import Certificate, decide, nothing_to_mend
 from amlb_ext.validity.evaluate import Evaluation, Scored, TaskRows, evaluate, read_task
+from amlb_ext.validity.label_checks import labels
 from amlb_ext.validity.measures import Losses, Measure
+from amlb_ext.validity.unlabelled import powered, read_unlabelled
 from amlb_ext.validity.zoo import MIN_CANDIDATES, Size, named
 
 
@@ -26,6 +29,7 @@ def certify(
     refits: int = 3,
     seed: int | None = None,
     candidates: Sequence[str] = (),
+    unlabelled: Mapping[str, Path] | None = None,
 ) -> list[Certificate]:
     """Certify every task of a finished suite, in the manifest's order.
 
@@ -41,6 +45,8 @@ def certify(
         The suite's own when omitted.
     candidates : sequence of str
         Short names or import paths in place of the zoo.
+    unlabelled : mapping of str to Path, optional
+        A table of real rows without labels per task, see :mod:`amlb_ext.validity.unlabelled`.
 
     Raises
     ------
@@ -50,18 +56,27 @@ def certify(
         A candidate that cannot be built.
     """
     tasks = list(Suite.load(directory).tasks)
-    jobs = [(str(directory), task, size, refits, seed, tuple(candidates)) for task in tasks]
+    same, files = (size, refits, seed, tuple(candidates)), dict(unlabelled or {})
+    jobs = [(str(directory), task, *same, files.get(task)) for task in tasks]
     workers = min(workers or available_cores(), len(jobs))
     done = dict(run_jobs(certify_job, jobs, workers))
     return [done[index] for index in sorted(done)]
 
 
 def certify_job(
-    directory: str, task: str, size: Size, refits: int, seed: int | None, words: tuple[str, ...]
+    directory: str,
+    task: str,
+    size: Size,
+    refits: int,
+    seed: int | None,
+    words: tuple[str, ...],
+    unlabelled: Path | None = None,
 ) -> Certificate:
     """Certify one task in a process of its own; see :func:`certify`."""
     suite = Suite.load(directory)
-    return certify_task(suite, task, size=size, refits=refits, seed=seed, candidates=words)
+    return certify_task(
+        suite, task, size=size, refits=refits, seed=seed, candidates=words, unlabelled=unlabelled
+    )
 
 
 def certify_task(
@@ -72,10 +87,13 @@ def certify_task(
     refits: int = 3,
     seed: int | None = None,
     candidates: Sequence[str] = (),
+    unlabelled: Path | None = None,
 ) -> Certificate:
     """Certify one task of a suite; see :func:`certify`."""
     rows = read_task(suite, task)
-    return certify_rows(rows, size=size, refits=refits, seed=seed, candidates=candidates)
+    return certify_rows(
+        rows, size=size, refits=refits, seed=seed, candidates=candidates, unlabelled=unlabelled
+    )
 
 
 def certify_rows(
@@ -85,12 +103,19 @@ def certify_rows(
     refits: int = 3,
     seed: int | None = None,
     candidates: Sequence[str] = (),
+    unlabelled: Path | None = None,
 ) -> Certificate:
-    """Certify a task in memory; a pure function of its arguments."""
+    """Certify a task in memory; a pure function of its arguments and the unlabelled file."""
     seed = rows.seed if seed is None else seed
     specs = named(candidates, rows.kind) if candidates else None
-    found = evaluate(rows, size, refits, seed, specs)
+    far = None if unlabelled is None else read_unlabelled(unlabelled, rows, seed)
+    found = evaluate(rows, size, refits, seed, specs, far)
     taken = _measures(rows, found, seed)
+    table: dict[str, dict[str, float | None]] = {}
+    if far is not None:
+        found.notes += far.notes
+        more, table = powered(found, far)
+        taken += more
     verdict, reason = decide(taken, found.notes)
     unbeaten = nothing_to_mend(taken)
     if unbeaten and unbeaten != reason:
@@ -109,6 +134,7 @@ def certify_rows(
         size="own" if specs else size,
         refits=refits,
         seed=seed,
+        powered=table,
     )
 
 
@@ -132,6 +158,7 @@ def _measures(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
             found.notes.append(f"{len(found.names)} candidates, {MIN_CANDIDATES} make a ranking")
     out += _nulls(found)
     out.append(measures.effective_size(w, c))
+    out += _other_weight(everything)
     out += _kept(rows)
     made = parts.get("synthetic") or parts.get("ga")
     if bad is not None and made is not None:
@@ -142,6 +169,38 @@ def _measures(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
             )
         out += [fidelity.widening(_known(made.losses)), *_made(rows, found, made, bad, seed)]
     return out
+
+
+def _other_weight(everything: Scored) -> list[Measure]:
+    """Information on the second weight v, reducible hardness; no limit, so no verdict."""
+    v, side = everything.reducible, everything.losses
+    name, source = "effective size, v", "weights v = (T - F)^2; information only"
+    if not _usable(v):
+        out = [measures.lacking(name, "no row has a reducible hardness", source, None, "")]
+        views = [("on all rows", None), ("weighted by w", everything.weight)]
+    else:
+        size = measures.effective_size(v, side.c)
+        text = size.text.replace("weighted test rows", "test rows weighted by v")
+        out = [replace(size, name=name, threshold=None, passed=None, sense="", source=source,
+                       text=text)]  # fmt: skip
+        views = [("on all rows", None), ("weighted by w", everything.weight), ("weighted by v", v)]
+    gaps = side.G - side.F[:, None]
+    ahead = [int((np.average(gaps, axis=0, weights=w) < 0).sum()) for _, w in views]
+    m = gaps.shape[1]
+    said = ", ".join(
+        f"{count} of {m} {where}" for count, (where, _) in zip(ahead, views, strict=True)
+    )
+    text = f"{said}; the value is the share weighted by w"
+    return [
+        *out,
+        measures.measure(
+            "candidates ahead of F", ahead[1] / max(m, 1), text, "ours; information only"
+        ),
+    ]
+
+
+def _usable(v: np.ndarray) -> bool:
+    return bool(np.isfinite(v).all() and v.sum() > 0)
 
 
 def _known(losses: Losses, any_rows: bool = True) -> Losses:
@@ -167,9 +226,8 @@ def _made(rows: TaskRows, found: Evaluation, made: Scored, bad: Scored, seed: in
     """Labels, hardness, realism and memorisation of the synthetic rows (else of ga rows)."""
     everything = found.parts["full"].agrees
     few = (bad.support, bad.agrees, bad.losses.c)
-    margin = -0.02 if rows.kind.is_classification else -0.1
     own = (made.support, made.agrees, made.losses.c)
-    out = measures.labels(own, few, everything, float(made.recorded.mean()), margin)
+    out = labels(own, few, everything, float(made.recorded.mean()), len(rows.labels))
     out.append(measures.hardness(_known(made.losses), bad.losses))
     rng = stream(seed, rows.name, "realism")
     table = realism.thinned(made.table, rng)
@@ -198,16 +256,21 @@ def _candidates(found: Evaluation) -> dict[str, dict[str, float | None]]:
         means = {part: s.losses.G[:, index].mean() for part, s in found.parts.items()}
         everything = found.parts["full"]
         means["region"] = np.average(everything.losses.G[:, index], weights=everything.weight)
+        v = everything.reducible
+        if _usable(v):
+            means["reducible"] = np.average(everything.losses.G[:, index], weights=v)
         out[name] = {part: measures.number(value) for part, value in means.items()}
     return out
 
 
 def _null(found: Evaluation) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
-    views: list[tuple[str, str]] = [(part, part) for part in found.parts] + [("region", "full")]
-    for name, part in views:
-        scored = found.parts[part]
-        w = scored.weight if name == "region" else np.ones(len(scored))
+    full = found.parts["full"]
+    views = {part: (scored, np.ones(len(scored))) for part, scored in found.parts.items()}
+    views["region"] = (full, full.weight)
+    if _usable(full.reducible):
+        views["reducible"] = (full, full.reducible)
+    for name, (scored, w) in views.items():
         out[name] = {
             "F": measures.number(np.average(scored.losses.F, weights=w)),
             "twins": [measures.number(np.average(t, weights=w)) for t in scored.twins.T],

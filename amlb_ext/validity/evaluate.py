@@ -24,15 +24,17 @@ from amlb_ext.core.task import Column, Kind
 from amlb_ext.hardening.baseline import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.models import ModelSpec
-from amlb_ext.hardening.oracle import Oracle, check_labels
 from amlb_ext.suite import Rows, Suite, amlb_name
+from amlb_ext.validity.label_checks import opinion
 from amlb_ext.validity.measures import Losses
 from amlb_ext.validity.null import baseline_spec, refit
 from amlb_ext.validity.realism import Table
+from amlb_ext.validity.unlabelled import Unlabelled, View, view
 from amlb_ext.validity.zoo import JUDGES, QUICK_ROWS, Size, fit_zoo, zoo
 
 #: What is scored: all real rows, the bad ones, and what was made from these.
 PARTS = ("full", "bad", "ga", "synthetic")
+Entry = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class Scored:
     losses : Losses
         G (n, m), F (n,), c (n,).
     twins : ndarray of shape (n, R)
-    fold, weight, bad, recorded, support, agrees : ndarray of shape (n,)
+    fold, weight, reducible, bad, recorded, support, agrees : ndarray of shape (n,)
         ``recorded`` is the generation's own opinion of the label, ``agrees`` a fresh oracle's;
         ``support`` see :func:`amlb_ext.validity.measures.labels`.
     table : Table
@@ -133,6 +135,7 @@ class Scored:
     twins: np.ndarray
     fold: np.ndarray
     weight: np.ndarray
+    reducible: np.ndarray
     bad: np.ndarray
     recorded: np.ndarray
     support: np.ndarray
@@ -145,12 +148,13 @@ class Scored:
 
 @dataclass
 class Evaluation:
-    """All parts of a task, the candidates' names, and what could not be fitted."""
+    """All parts of a task, the candidates' names, what could not be fitted, unlabelled rows."""
 
     names: list[str]
     parts: dict[str, Scored]
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
 
 
 def evaluate(
@@ -159,6 +163,7 @@ def evaluate(
     refits: int,
     seed: int,
     candidates: Mapping[str, ModelSpec] | None = None,
+    far: Unlabelled | None = None,
 ) -> Evaluation:
     """Fit candidates, F and its twins on every fold and score all parts.
 
@@ -171,28 +176,27 @@ def evaluate(
     seed : int
     candidates : mapping of str to ModelSpec, optional
         In place of the zoo.
+    far : Unlabelled, optional
     """
-    specs = dict(candidates or zoo(rows.kind, size))
-    spec = baseline_spec(rows.settings, rows.kind)
+    specs, spec = dict(candidates or zoo(rows.kind, size)), baseline_spec(rows.settings, rows.kind)
     out = Evaluation(list(specs), {})
     if spec is None:
         out.notes.append("F is a file and cannot be fitted again: there is no null control")
     real = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
     target = pd.concat([parts["full"].target for _, parts in rows.folds.values()])
-    look = Encoder(rows.columns).fit(real)
-    look_y = TargetEncoder(rows.kind, rows.labels, target)
-    raw: dict[str, list[dict[str, np.ndarray]]] = {part: [] for part in PARTS}
+    look, look_y = Encoder(rows.columns).fit(real), TargetEncoder(rows.kind, rows.labels, target)
+    codes = np.arange(len(look.names_) + 1) < look.n_categorical_
+    codes[-1] = rows.kind.is_classification
+    raw: dict[str, list[Entry]] = {part: [] for part in PARTS}
     for fold, (train, parts) in sorted(rows.folds.items()):
         scorer = _FoldScorer(rows, fold, train, specs, spec, size, refits, seed, out)
+        if far is not None and scorer.baseline is not None and not far.support.refused:
+            out.views.append(view(rows, fold, train, parts["full"], far, scorer))
         for part, test in parts.items():
             if len(test):
                 entry = scorer.score(test)
-                codes = np.arange(len(look.names_) + 1) < look.n_categorical_
-                codes[-1] = rows.kind.is_classification
-                entry["X"] = np.column_stack(
-                    [look.transform(test.features), look_y.transform(test.target)]
-                )
-                entry["codes"] = codes
+                X = (look.transform(test.features), look_y.transform(test.target))
+                entry["X"], entry["codes"] = np.column_stack(X), codes
                 raw[part].append(entry)
     out.names = [name for name in specs if name not in out.dropped]
     kept = [list(specs).index(name) for name in out.names]
@@ -222,7 +226,7 @@ class _FoldScorer:
         seed: int,
         out: Evaluation,
     ) -> None:
-        self.fold, self.names = fold, list(specs)
+        self.fold, self.names, self.refits = fold, list(specs), refits if spec else 0
         self.encoder = Encoder(rows.columns).fit(train.features)
         self.target = TargetEncoder(rows.kind, rows.labels, train.target)
         Z, y = self.encoder.transform(train.features), self.target.transform(train.target)
@@ -231,10 +235,10 @@ class _FoldScorer:
         key = derive_seed(seed, rows.name, fold, "zoo") % 2**31
         most = QUICK_ROWS if size == "quick" else None
         wanted = {f"judge:{n}": s for n, s in strong.items() if specs.get(n) != s} | dict(specs)
-        fitted, failed = fit_zoo(wanted, *shape, Z, y, key, most)
+        self.models, failed = fit_zoo(wanted, *shape, Z, y, key, most)
         out.dropped.update(failed)
-        self.models = fitted
-        self.judges = [fitted.get(f"judge:{n}", fitted.get(n)) for n in strong]
+        found = [self.models.get(f"judge:{n}", self.models.get(n)) for n in strong]
+        self.judges = [judge for judge in found if judge is not None]
         self.baseline: EstimatorBaseline | None = None
         self.twins: list[EstimatorBaseline] = []
         if spec is not None:
@@ -243,22 +247,20 @@ class _FoldScorer:
             self.twins, reason = refit(self.baseline, Z, y, refits, seed, (rows.name, fold))
             if reason:
                 out.notes.append(reason)
-        self.refits = refits if spec is not None else 0
 
-    def score(self, test: Rows) -> dict[str, np.ndarray]:
+    def score(self, test: Rows) -> Entry:
         """Return losses and provenance of one part, row for row."""
         Z, y = self.encoder.transform(test.features), self.target.transform(test.target)
         predicted = {name: model.predict(Z) for name, model in self.models.items()}
-        nothing = np.full(len(y), np.nan)
+        nothing, about = np.full(len(y), np.nan), test.provenance
         G = [losses.row_loss(y, predicted[n]) if n in predicted else nothing for n in self.names]
-        about = test.provenance
         F = about["loss"].to_numpy(dtype=float)
         if self.baseline is not None:
             F = losses.row_loss(y, self.baseline.predict(Z))
         twins = [losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
         twins += [nothing] * (self.refits - len(twins))
         fitted = {id(model): predicted[name] for name, model in self.models.items()}
-        T = np.mean([fitted[id(judge)] for judge in self.judges if judge is not None], axis=0)
+        T = np.mean([fitted[id(judge)] for judge in self.judges], axis=0)
         return {
             "G": np.column_stack(G),
             "F": F,
@@ -268,33 +270,27 @@ class _FoldScorer:
             "c": about["parent_row"].to_numpy(),
             "fold": np.full(len(y), self.fold),
             "weight": about["weight"].to_numpy(dtype=float),
+            "reducible": about["reducible"].to_numpy(dtype=float),
             "bad": (about["origin"] == "bad").to_numpy(),
             "recorded": about["label_agrees"].to_numpy(dtype=bool),
         }
 
 
 def _pool(
-    entries: list[dict[str, np.ndarray]],
-    kept: list[int],
-    rmse: float,
-    agreement: AgreementConfig,
-    n_classes: int,
+    entries: list[Entry], kept: list[int], rmse: float, agreement: AgreementConfig, n_classes: int
 ) -> Scored:
     both = {name: np.concatenate([e[name] for e in entries])
             for name in entries[0] if name != "codes"}  # fmt: skip
-    judge = Oracle(n_classes, seed=0)
-    judge.rmse_ = rmse
-    support, agrees = check_labels(judge, both["T"], both["y"], agreement)
-    if n_classes:
-        support = support - (both["T"] ** 2).sum(axis=1)  # beyond what T expects at this x
+    support, agrees = opinion(both["T"], both["y"], rmse, agreement, n_classes)
     return Scored(
         Losses(both["G"][:, kept], both["F"], both["c"]),
         both["twins"],
         both["fold"],
         both["weight"],
+        both["reducible"],
         both["bad"],
         both["recorded"],
-        np.maximum(support, -5.0),  # one absurd label must not outweigh all others
+        support,
         agrees,
         Table(both["X"], both["c"], entries[0]["codes"]),
     )

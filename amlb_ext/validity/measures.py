@@ -24,8 +24,6 @@ from amlb_ext.validity.intervals import Estimate, weighted_mean_interval
 
 #: Fewer distinct real rows than this say nothing.
 MIN_ROWS = 10
-#: Share of labels by which made rows may surely agree less than real bad rows.
-AGREEMENT_MARGIN = 0.05
 
 
 @dataclass(frozen=True)
@@ -230,65 +228,6 @@ def hardness(made: Losses, bad: Losses) -> Measure:
         threshold=0.8,
         sense=">=",
     )
-
-
-def labels(
-    made: tuple[np.ndarray, np.ndarray, np.ndarray],
-    bad: tuple[np.ndarray, np.ndarray, np.ndarray],
-    real: np.ndarray,
-    recorded: float,
-    margin: float = -0.02,
-) -> list[Measure]:
-    """Return whether made rows carry labels that an oracle supports as it does real ones.
-
-    The oracle is fitted anew for the certificate: the one of the generation has filtered the
-    made rows by its own opinion, so its agreement (``recorded``) proves nothing.
-
-    Parameters
-    ----------
-    made, bad : tuple of ndarray (n,)
-        Per row: how plausible its label is, whether the oracle supports it, and its cluster.
-        Plausible: the oracle's probability of the label beyond what it expects where the row
-        stands, ``p_y - sum_c p_c^2``, so that rows which moved to uncertain places are not taken
-        for mislabelled ones; regression: minus the distance to the oracle in its RMSEs.
-    real : ndarray of bool
-        Whether it suffices, for all real test rows.
-    recorded : float
-        Share of made rows that agree according to their provenance.
-    margin : float
-        Plausibility may be lower by this much.
-    """
-    names, source = ("label agreement", "label support"), "docs/validity.md, 6"
-    rows = len(np.unique(bad[2]))
-    if rows < MIN_ROWS or len(made[2]) == 0:
-        why = too_few(rows) if rows < MIN_ROWS else "no made rows"
-        return [
-            lacking(names[0], why, source, None, ">="),
-            lacking(names[1], why, source, margin, ">="),
-        ]
-    few = float(bad[1].mean())
-    share = weighted_mean_interval(made[1].astype(float), None, made[2])
-    text = (
-        f"made rows whose label a freshly fitted oracle supports; real bad rows {few:.0%}, "
-        f"all real rows {real.mean():.0%}; as generated {recorded:.0%}"
-    )
-    gap = _difference(made[1].astype(float), made[2], bad[1].astype(float), bad[2])
-    limit = round(max(0.0, few - AGREEMENT_MARGIN), 4)
-    first = measure(names[0], share.point, text, source, low=share.low, high=share.high,
-                    threshold=limit, sense=">=")  # fmt: skip
-    first = replace(first, passed=bool(first.passed or gap.high >= -AGREEMENT_MARGIN))
-    gap = _difference(made[0], made[2], bad[0], bad[2])
-    text = "plausibility of made rows' labels minus that of bad rows'; fails if surely below limit"
-    second = measure(names[1], gap.point, text, source, low=gap.low, high=gap.high,
-                     threshold=margin, sense=">=")  # fmt: skip
-    return [first, replace(second, passed=bool(second.passed or gap.high >= margin))]
-
-
-def _difference(a: np.ndarray, ca: np.ndarray, b: np.ndarray, cb: np.ndarray) -> Estimate:
-    """Mean of a minus mean of b as one linear statistic of their joint clusters."""
-    gap, n = a.mean() - b.mean(), len(a) + len(b)
-    psi = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])
-    return weighted_mean_interval(gap + psi * n, None, np.concatenate([ca, cb]))
 
 
 def effective_size(w: np.ndarray, c: np.ndarray, threshold: float = 50.0) -> Measure:

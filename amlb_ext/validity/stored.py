@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tqdm import tqdm
 
-from amlb_ext.core.atomic import write_text
+from amlb_ext.core.atomic import sha256_file, write_text
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.suite import Suite
 from amlb_ext.suite.records import json_text
@@ -36,6 +36,7 @@ def certify_suite(
     candidates: Sequence[str] = (),
     reuse: bool = True,
     quiet: bool = True,
+    unlabelled: Mapping[str, Path] | None = None,
 ) -> list[Certificate]:
     """Certify every task of a finished suite and store the certificates in it.
 
@@ -50,6 +51,8 @@ def certify_suite(
         Keep a stored certificate that was made from the same folds in the same way.
     quiet : bool
         No progress bar.
+    unlabelled : mapping of str to Path, optional
+        A table of real rows without labels per task.
 
     Returns
     -------
@@ -65,10 +68,13 @@ def certify_suite(
     """
     suite = Suite.load(directory)
     how = [size, refits, seed, list(candidates)]
-    keys = {task: _key(suite, task, how) for task in suite.tasks}
+    files = dict(unlabelled or {})
+    more = {task: [sha256_file(path)] for task, path in files.items()}
+    keys = {task: _key(suite, task, [*how, *more.get(task, [])]) for task in suite.tasks}
     found = {task: _stored(suite, task, key) for task, key in keys.items() if reuse}
     missing = [task for task in suite.tasks if found.get(task) is None]
-    jobs = [(str(directory), task, size, refits, seed, tuple(candidates)) for task in missing]
+    same = (size, refits, seed, tuple(candidates))
+    jobs = [(str(directory), task, *same, files.get(task)) for task in missing]
     workers = min(workers or available_cores(), max(1, len(jobs)))
     with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
         for index, certificate in run_jobs(certify_job, jobs, workers):

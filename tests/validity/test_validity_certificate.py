@@ -85,6 +85,28 @@ def test_a_linear_candidate_is_f_itself(clean):
     assert len(clean.null["region"]["twins"]) == 3
 
 
+def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
+    for name, means in clean.candidates.items():
+        assert means["reducible"] is not None, name
+    assert len(clean.null["reducible"]["twins"]) == 3
+    # v lies where F departs from the oracle, so the forest gains most there
+    gain = {w: clean.candidates["forest"][w] - clean.null[w]["F"] for w in ("full", "reducible")}
+    assert gain["reducible"] < gain["full"] < 0
+    size, ahead = clean["effective size, v"], clean["candidates ahead of F"]
+    assert 1 < size.value < 1500
+    assert size.threshold is size.passed is ahead.threshold is ahead.passed is None
+    assert size.sense == ahead.sense == ""
+    assert all(words in ahead.text for words in ("on all rows", "weighted by w", "weighted by v"))
+
+    def nothing(part):
+        return Rows(part.features, part.target, part.provenance.assign(reducible=0.0))
+
+    without = certify_rows(rows.tampered("full", nothing))
+    assert without["effective size, v"].value is None
+    assert "reducible" not in without.null
+    assert (without.verdict, without.reason) == (clean.verdict, clean.reason)
+
+
 def test_random_labels_are_caught(rows, clean):
     rng = np.random.default_rng(2)
 

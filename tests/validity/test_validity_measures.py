@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from amlb_ext.validity import fidelity, measures, realism
+from amlb_ext.validity.label_checks import labels
 from amlb_ext.validity.measures import Losses
 from amlb_ext.validity.realism import Table
 
@@ -156,10 +157,10 @@ def test_labels_that_are_wrong_are_caught():
     bad = (p - (p**2 + (1 - p) ** 2), p >= 0.25, np.arange(100))
     honest = (bad[0][c], bad[1][c], c)
     real = np.ones(300, dtype=bool)
-    assert all(m.passed for m in measures.labels(honest, bad, real, 1.0))
+    assert all(m.passed for m in labels(honest, bad, real, 1.0, 2))
     wrong = rng(1).random(500) < 0.5
     q = np.where(wrong, 1 - p[c], p[c])
     flipped = (q - (q**2 + (1 - q) ** 2), q >= 0.25, c)
-    agreement, support = measures.labels(flipped, bad, real, 1.0)
+    agreement, support = labels(flipped, bad, real, 1.0, 2)
     assert agreement.value == pytest.approx(0.5, abs=0.06)
     assert (agreement.passed, support.passed) == (False, False)

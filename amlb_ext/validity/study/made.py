@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.core.config import PRESETS, build_config
-from amlb_ext.hardening.augment import MadeRows, Side, make_side
+from amlb_ext.hardening.augment import Side, make_side
+from amlb_ext.hardening.made import MadeRows
 from amlb_ext.validity.calibrate import calibrate
 from amlb_ext.validity.study.draw import Answer, from_rows
 from amlb_ext.validity.study.sample import Method, Sample

@@ -1,0 +1,103 @@
+"""Rows that were made: judged by F, K and the oracle, and kept or not.
+
+Everything made is *snapped* first: decoded to the table's own form (whole numbers, categories)
+and encoded again, so that F and K judge the very row that is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.hardening.baseline import Baseline
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.hardness import BadRule, raw_hardness
+from amlb_ext.hardening.oracle import Oracle, check_labels
+
+
+@dataclass(frozen=True)
+class FoldModels:
+    """What both sides of a fold share, fitted on its training rows.
+
+    ``Z, y`` are the encoded training rows and targets; ``key`` names the fold's streams.
+    """
+
+    encoder: Encoder
+    target: TargetEncoder
+    baseline: Baseline
+    rule: BadRule
+    oracle: Oracle
+    Z: np.ndarray
+    y: np.ndarray
+    config: GenerateConfig
+    key: tuple[str | int, ...]
+
+
+@dataclass
+class MadeRows:
+    """Rows that were made, encoded, with what is known of each.
+
+    Attributes
+    ----------
+    Z, y : ndarray of shape (n, d), (n,)
+    parent : ndarray of shape (n,), int
+        Position of the bad row each came from, among the bad rows given.
+    f : ndarray
+        F's predictions; empty when F cannot predict new rows.
+    hardness, reducible, support, agrees : ndarray of shape (n,)
+        Under the fold's rule; ``(T - F)^2``; the oracle on the label.
+    """
+
+    Z: np.ndarray
+    y: np.ndarray
+    parent: np.ndarray
+    f: np.ndarray
+    hardness: np.ndarray
+    reducible: np.ndarray
+    support: np.ndarray
+    agrees: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: np.ndarray) -> MadeRows:
+        """Return some of the rows."""
+        return MadeRows(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+
+def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) -> MadeRows:
+    """Snap made rows and let F, K and the oracle judge them."""
+    Z = models.encoder.transform(models.encoder.inverse(Z))
+    t = models.oracle.predict(Z) if len(Z) else np.zeros((0, *models.oracle.out_of_fold_.shape[1:]))
+    support, agrees = check_labels(models.oracle, t, y, models.config.agreement)
+    if models.baseline.can_search and len(Z):
+        f = models.baseline.predict(Z)
+        hardness = models.rule.hardness(y, f, t)
+        reducible = raw_hardness("reducible", y, f, t)
+    else:
+        f = np.full((len(Z), *models.oracle.out_of_fold_.shape[1:]), np.nan)
+        hardness = np.full(len(Z), np.nan)
+        reducible = hardness
+    return MadeRows(Z, y, parent, f, hardness, reducible, support, agrees)
+
+
+def kept(models: FoldModels, made: MadeRows, labels: bool = True) -> np.ndarray:
+    """Return which made rows K still calls bad and whose labels the oracle lets pass."""
+    keep = np.ones(len(made), dtype=bool)
+    if models.config.search.reapply and models.baseline.can_search:
+        keep &= models.rule.select(made.hardness)
+    if labels and models.config.agreement.filter:
+        keep &= made.agrees
+    return keep
+
+
+def repeats(Z: np.ndarray, y: np.ndarray, bad: np.ndarray, y_bad: np.ndarray) -> np.ndarray:
+    """Which made rows repeat a bad row or an earlier made row, features and target."""
+    rows = np.vstack([np.column_stack([bad, y_bad]), np.column_stack([Z, y])])
+    rows = np.round(np.where(np.isnan(rows), -9e9, rows), 12)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    fresh = np.zeros(len(rows), dtype=bool)
+    fresh[first] = True
+    return ~fresh[len(bad) :]

@@ -1,0 +1,120 @@
+"""Do made rows carry true labels? A fresh oracle's opinion, set against that of real bad rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import t as student
+
+from amlb_ext.core.config import AgreementConfig
+from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.validity.intervals import Estimate, weighted_mean_interval
+from amlb_ext.validity.measures import MIN_ROWS, Measure, lacking, measure, too_few
+
+#: Share of labels by which made rows may surely agree less than real bad rows.
+AGREEMENT_MARGIN = 0.05
+#: Plausibility by which made rows may surely fall short of real bad rows.
+CLASS_MARGIN, REGRESSION_MARGIN = -0.02, -0.1
+#: One absurd label must not outweigh all others.
+LEAST_PLAUSIBLE = -5.0
+
+
+def opinion(
+    T: np.ndarray, y: np.ndarray, rmse: float, agreement: AgreementConfig, n_classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how plausible each label is to an oracle, and whether it supports it.
+
+    Plausible: the oracle's probability of the label beyond what it expects where the row
+    stands, ``p_y - sum_c p_c^2``, so that rows which moved to uncertain places are not taken
+    for mislabelled ones; regression: minus the distance to the oracle in its RMSEs.
+
+    Parameters
+    ----------
+    T : ndarray of shape (n,) or (n, C)
+        What the oracle predicts.
+    y : ndarray of shape (n,)
+    rmse : float
+        Of the oracle; regression only.
+    agreement : AgreementConfig
+    n_classes : int
+        C, or 0 for regression.
+
+    Examples
+    --------
+    >>> found = opinion(np.array([[0.1, 0.9]]), np.array([0]), 0.0, AgreementConfig(), 2)
+    >>> found[0].round(2).tolist(), found[1].tolist()  # .1 - (.01 + .81)
+    ([-0.72], [False])
+    """
+    judge = Oracle(n_classes, seed=0)
+    judge.rmse_ = rmse
+    support, agrees = check_labels(judge, T, y, agreement)
+    if n_classes:
+        support = support - (T**2).sum(axis=1)
+    return np.maximum(support, LEAST_PLAUSIBLE), agrees
+
+
+def labels(
+    made: tuple[np.ndarray, np.ndarray, np.ndarray],
+    bad: tuple[np.ndarray, np.ndarray, np.ndarray],
+    real: np.ndarray,
+    recorded: float,
+    n_classes: int,
+) -> list[Measure]:
+    """Return whether made rows carry labels that an oracle supports as it does real ones.
+
+    The oracle is fitted anew for the certificate: the one of the generation has filtered the
+    made rows by its own opinion, so its agreement (``recorded``) proves nothing.
+
+    Parameters
+    ----------
+    made, bad : tuple of ndarray (n,)
+        Per row, as :func:`opinion` returns them: how plausible its label is, whether the oracle
+        supports it; and its cluster.
+    real : ndarray of bool
+        Whether it suffices, for all real test rows.
+    recorded : float
+        Share of made rows that agree according to their provenance.
+    n_classes : int
+        C, or 0 for regression.
+    """
+    margin = CLASS_MARGIN if n_classes else REGRESSION_MARGIN
+    names, source = ("label agreement", "label support"), "docs/validity.md, 6"
+    rows = len(np.unique(bad[2]))
+    if rows < MIN_ROWS or len(made[2]) == 0:
+        why = too_few(rows) if rows < MIN_ROWS else "no made rows"
+        return [
+            lacking(names[0], why, source, None, ">="),
+            lacking(names[1], why, source, margin, ">="),
+        ]
+    few = float(bad[1].mean())
+    share = weighted_mean_interval(made[1].astype(float), None, made[2])
+    text = (
+        f"made rows whose label a freshly fitted oracle supports; real bad rows {few:.0%}, "
+        f"all real rows {real.mean():.0%}; as generated {recorded:.0%}"
+    )
+    gap = _difference(made[1].astype(float), made[2], bad[1].astype(float), bad[2])
+    limit = round(max(0.0, few - AGREEMENT_MARGIN), 4)
+    first = measure(names[0], share.point, text, source, low=share.low, high=share.high,
+                    threshold=limit, sense=">=")  # fmt: skip
+    first = replace(first, passed=bool(first.passed or _upper(gap) >= -AGREEMENT_MARGIN))
+    gap = _difference(made[0], made[2], bad[0], bad[2])
+    text = (
+        "plausibility of made rows' labels minus that of bad rows'; fails if surely (one-sided "
+        "95 %) below limit"
+    )
+    second = measure(names[1], gap.point, text, source, low=gap.low, high=gap.high,
+                     threshold=margin, sense=">=")  # fmt: skip
+    return [first, replace(second, passed=bool(second.passed or _upper(gap) >= margin))]
+
+
+def _upper(e: Estimate) -> float:
+    """Upper bound, one-sided 95 %: the question is whether made labels are *worse*."""
+    return e.point + e.se * float(student.ppf(0.95, e.df)) if e.has_interval else e.high
+
+
+def _difference(a: np.ndarray, ca: np.ndarray, b: np.ndarray, cb: np.ndarray) -> Estimate:
+    """Mean of a minus mean of b as one linear statistic of their joint clusters."""
+    gap, n = a.mean() - b.mean(), len(a) + len(b)
+    psi = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])
+    return weighted_mean_interval(gap + psi * n, None, np.concatenate([ca, cb]))

@@ -1,0 +1,237 @@
+"""Real rows without labels: how they are read, judged, and what they add to a certificate.
+
+Notation
+--------
+T : mean prediction of the judges, fitted on a fold's training rows
+G, F : predictions of a candidate and of the baseline, ``(n,)`` or ``(n, C)``
+tau = E_T[l_G - l_F | x] : the contrast that T expects at x, no label needed
+w : region weight of a row, ``P(bad | x)``; k numbers the folds
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import HardnessConfig
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.hardening.baseline import EstimatorBaseline
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.oracle import Oracle
+from amlb_ext.hardening.weights import Region
+from amlb_ext.suite import Rows, fit_to_train
+from amlb_ext.validity.measures import Measure, lacking, measure, number
+from amlb_ext.validity.null import baseline_spec
+from amlb_ext.validity.powered import MIN_INSIDE, SupportReport, ppi_contrast, support_check
+from amlb_ext.validity.unlabelled_files import copies, read_features
+
+if TYPE_CHECKING:
+    from amlb_ext.validity.evaluate import Evaluation, TaskRows
+
+#: Refitted weights may differ from the stored ones by this much.
+DRIFT = 1e-3
+#: Unlabelled rows that the support check looks at, at most.
+SUPPORT_ROWS = 5000
+SOURCE = "Angelopoulos et al. 2023, prediction-powered inference"
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """The unlabelled rows of one task.
+
+    Attributes
+    ----------
+    features : DataFrame
+        In the task's canonical form, copies of labelled rows left out.
+    support : SupportReport
+    notes : tuple of str
+        What was ignored, left out or made missing.
+    """
+
+    features: pd.DataFrame
+    support: SupportReport
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class View:
+    """Labelled and unlabelled rows as the models of one fold see them; see the module's notation.
+
+    Attributes
+    ----------
+    tau, far : dict of str to ndarray
+        Per candidate, on the fold's test rows and on the unlabelled rows.
+    weight, far_weight : ndarray
+        From one and the same refitted region model.
+    drift : float
+        Largest difference of ``weight`` from the stored weights, rows with replaced cells aside.
+    """
+
+    tau: dict[str, np.ndarray] = field(default_factory=dict)
+    far: dict[str, np.ndarray] = field(default_factory=dict)
+    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    far_weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    drift: float = 0.0
+
+
+def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
+    """Read the unlabelled rows of a task, drop copies of labelled ones, check their support.
+
+    Raises
+    ------
+    ConfigError
+        F is a file: it cannot judge rows that it has not seen.
+    SourceError, DataError
+        See :func:`~amlb_ext.validity.unlabelled_files.read_features`.
+    """
+    if baseline_spec(rows.settings, rows.kind) is None:
+        raise ConfigError(
+            f"F of {rows.name} came as a file and cannot be fitted to judge unlabelled rows",
+            "leave --unlabelled out, or generate with a model's name after --baseline",
+        )
+    first = next(iter(rows.folds.values()))[0]
+    features, notes = read_features(path, rows.columns, str(first.target.name))
+    own = [
+        pd.concat([train.features, parts["full"].features], ignore_index=True)
+        for train, parts in rows.folds.values()
+    ]
+    known = copies(features, own)
+    if known.any():
+        notes.append(f"{path.name}: {known.sum()} rows are copies of labelled rows and left out")
+        features = features[~known].reset_index(drop=True)
+    tests = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
+    encoder = Encoder(rows.columns).fit(tests)
+    some = np.arange(len(features))
+    if len(some) > SUPPORT_ROWS:
+        rng = stream(seed, rows.name, "support")
+        some = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
+    support = support_check(_metric(encoder, tests), _metric(encoder, features.iloc[some]))
+    return Unlabelled(features, support, tuple(notes))
+
+
+def _metric(encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
+    """Rows in which two different categories lie as far apart as a column's extremes."""
+    Z, m = encoder.transform(features), encoder.n_categorical_
+    parts = [
+        np.eye(card)[Z[:, j].astype(int)] / np.sqrt(2) for j, card in enumerate(encoder.cards_)
+    ]
+    return np.hstack([*parts, Z[:, m:]])
+
+
+def fit_region(
+    rows: TaskRows, fold: int, Z: np.ndarray, y: np.ndarray, baseline: EstimatorBaseline
+) -> Region:
+    """Fit ``P(bad | x)`` of a fold again as :mod:`amlb_ext.hardening.prepare` did."""
+    key = (rows.name, fold)
+    own = derive_seed(rows.seed, *key, "fit") % 2**31
+    f_out = baseline.out_of_fold(Z, y, np.arange(len(y)), own)
+    config = HardnessConfig(**rows.settings["hardness"])
+    t_out = None
+    if config.rule == "reducible":
+        oracle = Oracle(baseline.n_classes, derive_seed(rows.seed, *key, "oracle") % 2**31)
+        t_out = oracle.fit(Z, y).out_of_fold_
+    # settled on the training rows alone, so it comes out as it did when the suite was made
+    rule = settle_rule(config, rows.kind, rows.labels, f_out, y, t_out)
+    bad = rule.select(rule.hardness(y, f_out, t_out))
+    return Region(derive_seed(rows.seed, *key, "weights") % 2**31).fit(Z, bad)
+
+
+def expected_contrast(g: np.ndarray, f: np.ndarray, t: np.ndarray) -> np.ndarray:
+    r"""Return tau; see the module's notation.
+
+    Squared error and Brier loss alike give :math:`|g|^2 - |f|^2 - 2 t \cdot (g - f)`.
+
+    Examples
+    --------
+    >>> expected_contrast(np.array([1.0]), np.array([0.0]), np.array([0.8])).round(6).tolist()
+    [-0.6]
+    """
+    terms = g**2 - f**2 - 2 * t * (g - f)
+    return terms if terms.ndim == 1 else terms.sum(axis=1)
+
+
+class Models(Protocol):
+    """What :func:`view` needs of a fold's models."""
+
+    encoder: Encoder
+    target: TargetEncoder
+    models: dict[str, EstimatorBaseline]
+    judges: list[EstimatorBaseline]
+    baseline: EstimatorBaseline | None
+
+
+def view(
+    rows: TaskRows, fold: int, train: Rows, test: Rows, far: Unlabelled, models: Models
+) -> View:
+    """Judge a fold's test rows and the unlabelled rows by that fold's models, F among them."""
+    baseline, encoder = models.baseline, models.encoder
+    assert baseline is not None
+    Z, y = encoder.transform(train.features), models.target.transform(train.target)
+    region = fit_region(rows, fold, Z, y, baseline)
+    # as the suite's own test rows were fitted to their training file
+    fitted, _ = fit_to_train(train.features, far.features, rows.columns)
+    out = []
+    for X in (encoder.transform(test.features), encoder.transform(fitted)):
+        f = baseline.predict(X)
+        t = np.mean([judge.predict(X) for judge in models.judges], axis=0)
+        tau = {n: expected_contrast(m.predict(X), f, t) for n, m in models.models.items()}
+        out.append((tau, region.weights(X)))
+    (tau, w), (tau_far, w_far) = out
+    stored = test.provenance["weight"].to_numpy(dtype=float)
+    # stored before cells that AMLB could not read were replaced; such rows cannot agree
+    same = (test.provenance["substituted"].astype(str) == "").to_numpy()
+    drift = float(np.abs(w - stored)[same].max(initial=0.0))
+    return View(tau, tau_far, w, w_far, drift)
+
+
+def powered(
+    found: Evaluation, far: Unlabelled
+) -> tuple[list[Measure], dict[str, dict[str, float | None]]]:
+    """Return what unlabelled rows add: two measures, and per candidate both intervals.
+
+    Labelled rows are judged by their own fold; an unlabelled row counts once, with the mean
+    weight over folds and the weighted mean of tau.
+    """
+    support = far.support
+    names = ("unlabelled support", "ppi gain")
+    text = f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do"
+    why = "docs/validity.md; at least .95"
+    out = [measure(names[0], support.share_inside, text, why, threshold=MIN_INSIDE, sense=">=")]
+    if support.refused:
+        reason = f"unlabelled rows were not used: {support.reason}"
+        return [*out, lacking(names[1], reason, SOURCE, None, "")], {}
+    drift = max(v.drift for v in found.views)
+    if not drift <= DRIFT:
+        found.notes.append(
+            f"region weights fitted again differ from the stored ones by up to {drift:.2g}; "
+            "intervals with unlabelled rows use the new ones"
+        )
+    full = found.parts["full"].losses
+    w = np.concatenate([v.weight for v in found.views])
+    w_far = np.mean([v.far_weight for v in found.views], axis=0)
+    table: dict[str, dict[str, float | None]] = {}
+    ratios = []
+    for column, name in enumerate(found.names):
+        tau = np.concatenate([v.tau[name] for v in found.views])
+        tau_far = np.mean([v.far_weight * v.far[name] for v in found.views], axis=0) / w_far
+        both = ppi_contrast(full.G[:, column], full.F, tau, tau_far, w, w_far, full.c)
+        a, b = both.classical, both.estimate
+        values = {"difference": a.point, "low": a.low, "high": a.high, "lam": both.lam}
+        values |= {"ppi_difference": b.point, "ppi_low": b.low, "ppi_high": b.high}
+        table[name] = {key: number(value) for key, value in values.items()}
+        ratios.append(both.width_ratio)
+    some = [ratio for ratio in ratios if np.isfinite(ratio)]
+    if not some:
+        return [*out, lacking(names[1], "no candidate has an interval", SOURCE, None, "")], table
+    gain = float(np.mean(some))
+    text = (
+        f"intervals of candidates minus F on the region are {1 - gain:.0%} narrower with "
+        f"{len(far.features)} unlabelled rows; the value is the mean ratio of widths"
+    )
+    return [*out, measure(names[1], gain, text, SOURCE)], table

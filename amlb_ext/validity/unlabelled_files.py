@@ -1,0 +1,154 @@
+"""Tables of real rows without labels: which file is whose, and their rows in canonical form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import ConfigError, DataError, SourceError, nearest
+from amlb_ext.core.tables import MIN_ROWS, make_task
+from amlb_ext.core.task import Column
+from amlb_ext.sources.reading import read_table
+
+
+def assign(words: Sequence[str], tasks: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each task from what follows ``--unlabelled``.
+
+    Raises
+    ------
+    ConfigError
+        A task that is unknown or named twice, or a bare file where there are several tasks.
+    SourceError
+        No such file.
+
+    Examples
+    --------
+    >>> assign(["a=there.csv"], ["a", "b"])
+    Traceback (most recent call last):
+    amlb_ext.core.errors.SourceError: no such file: there.csv (check the path after --unlabelled)
+    """
+    found: dict[str, Path] = {}
+    for word in words:
+        task, sign, file = word.partition("=")
+        if not (sign and task in tasks):
+            if sign and not (len(tasks) == 1 and Path(word).exists()):
+                raise ConfigError(f"--unlabelled names the task {task!r}", nearest(task, tasks))
+            if len(tasks) > 1:
+                raise ConfigError(
+                    f"--unlabelled {word} names no task, the suite has {len(tasks)}",
+                    f"use --unlabelled TASK={word} with one of {', '.join(tasks)}",
+                )
+            task, file = tasks[0], word
+        if task in found:
+            raise ConfigError(
+                f"--unlabelled names {task!r} twice", "give one file per task, joined if need be"
+            )
+        found[task] = Path(file).expanduser()
+        if not found[task].is_file():
+            raise SourceError(f"no such file: {file}", "check the path after --unlabelled")
+    return found
+
+
+def read_features(
+    path: Path, columns: Sequence[Column], target: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Read a table's feature columns in a task's canonical form.
+
+    Parameters
+    ----------
+    path : Path
+        ``.csv``, ``.parquet`` or ``.arff``.
+    columns : sequence of Column
+        The task's.
+    target : str
+        Ignored where the table has it.
+
+    Returns
+    -------
+    features : DataFrame
+    notes : list of str
+
+    Raises
+    ------
+    SourceError, DataError
+        As :func:`~amlb_ext.sources.reading.read_table`; a missing column, a text among numbers,
+        a number beyond AMLB's range, too few rows.
+    """
+    frame = read_table(path).frame
+    names = [column.name for column in columns]
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"{path.name} lacks the feature {absent[0]!r} (it has {', '.join(frame.columns[:8])})",
+            "name the columns as the task's own table does",
+        )
+    if len(frame) < MIN_ROWS:
+        raise DataError(
+            f"{path.name} has {len(frame)} rows, at least {MIN_ROWS} are needed", "give more rows"
+        )
+    notes = []
+    if target in frame.columns:
+        notes.append(f"{path.name}: the target {target!r} was not looked at")
+    more = [name for name in frame.columns if name not in (*names, target)]
+    if more:
+        notes.append(f"{path.name}: {len(more)} other columns ignored: {', '.join(more[:5])}")
+    for column in columns:
+        if column.is_numeric:
+            _check_numbers(frame[column.name], path)
+    # a made-up target lends the rows of a task's table their way to canonical form
+    made = make_task(
+        frame[names].assign(**{target: np.arange(len(frame)) % 2}),
+        target,
+        name=path.name,
+        kind="binary",
+        types={c.name: "numeric" if c.is_numeric else "categorical" for c in columns},
+        categories={c.name: c.categories for c in columns if not c.is_numeric},
+    ).features
+    for column in columns:
+        if not column.is_numeric:
+            known = made[column.name].cat.set_categories(list(column.categories))
+            lost = known.isna() & made[column.name].notna()
+            if lost.any():
+                shown = made[column.name][lost].iloc[0]
+                notes.append(
+                    f"{path.name}: {int(lost.sum())} values of {column.name!r} are unknown to the "
+                    f"task and count as missing, the first is {shown!r}"
+                )
+            made[column.name] = known
+    return made, notes
+
+
+def _check_numbers(values: pd.Series, path: Path) -> None:
+    wrong = pd.to_numeric(values, errors="coerce").isna() & values.notna()
+    if wrong.any():
+        row = int(np.flatnonzero(wrong.to_numpy())[0])
+        raise DataError(
+            f"{path.name}: column {values.name!r} holds {values.iloc[row]!r} in row {row}, "
+            "the task has numbers there",
+            "write a number, or leave the field empty",
+        )
+
+
+def copies(features: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> np.ndarray:
+    """Return which rows also occur in one of the tables, ``(N,)`` bool.
+
+    The second of two equal rows is a copy only where a table holds the row twice, so rows that
+    agree by chance in coarse columns are not all taken for copies.
+
+    Examples
+    --------
+    >>> copies(pd.DataFrame({"a": [1.0, 1.0, 2.0]}), [pd.DataFrame({"a": [1.0, 3.0]})]).tolist()
+    [True, False, False]
+    """
+
+    def keys(table: pd.DataFrame) -> pd.MultiIndex:
+        row = pd.Series(pd.util.hash_pandas_object(table, index=False).to_numpy())
+        return pd.MultiIndex.from_arrays([row, row.groupby(row).cumcount()])
+
+    own, found = keys(features), np.zeros(len(features), dtype=bool)
+    for table in tables:
+        found |= own.isin(keys(table))
+    return found

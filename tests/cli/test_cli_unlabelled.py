@@ -1,0 +1,50 @@
+"""hardsynth certify DIR --unlabelled FILE."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("cli"), np.random.default_rng(0)
+    for name, n in (("one", 300), ("two", 300), ("more", 800)):
+        X = rng.random((n, 2))
+        y = np.where((X[:, 0] > 0.5) ^ ((X[:, 1] > 0.7) | (rng.random(n) < 0.05)), "p", "q")
+        pd.DataFrame(X, columns=["a", "b"]).assign(y=y).to_csv(folder / f"{name}.csv", index=False)
+    words = ["generate", str(folder / "one.csv"), str(folder / "two.csv"), "-o", str(folder / "s")]
+    words += ["--target", "y", "--baseline", "ridge", "--rule", "wrong", "--folds", "2"]
+    words += ["--synthesizer", "local", "--kappa", "0", "--no-train-hard", "--certificate", "none"]
+    assert main([*words, "-j", "1", "-q"]) == 0
+    return folder
+
+
+FAST = ["--candidate", "knn", "--refits", "1", "-j", "1"]
+
+
+def test_a_file_for_one_of_two_tasks(suite, capsys):
+    words = ["certify", str(suite / "s"), *FAST, "--json"]
+    assert main([*words, "--unlabelled", f"one={suite / 'more.csv'}"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["one"]["powered"]) == {"knn"}
+    assert found["two"]["powered"] == {}
+    assert any("'y' was not looked at" in note for note in found["one"]["notes"])
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("more.csv", "one of one, two"),
+        ("on=more.csv", "did you mean 'one'"),
+        ("one=gone.csv", "no such file: gone.csv"),
+    ],
+)
+def test_a_wrong_flag_is_one_clear_line(suite, capsys, word, message):
+    assert main(["certify", str(suite / "s"), *FAST, "-q", "--unlabelled", word]) == 2
+    err = capsys.readouterr().err.strip()
+    assert message in err
+    assert len(err.splitlines()) == 1
