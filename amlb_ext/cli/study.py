@@ -70,11 +70,21 @@ def add_study(commands: Any, jobs: Add, output: Add) -> None:
     output(fidelity)
     methods = kinds.add_parser("methods", help="list every method that a protocol may name")
     output(methods)
+    kinds.add_parser("protocol", help="print the protocol shipped with the project, to start from")
 
 
 def study(arguments: argparse.Namespace) -> int:
     """Run a study, or list its methods; see :mod:`amlb_ext.validity.study`."""
-    return {"fidelity": fidelity, "methods": methods}[arguments.study](arguments)
+    run = {"fidelity": fidelity, "methods": methods, "protocol": protocol}
+    return run[arguments.study](arguments)
+
+
+def protocol(arguments: argparse.Namespace) -> int:
+    """Print the shipped protocol as it stands."""
+    from amlb_ext.validity.study.protocol import shipped_protocol
+
+    print(shipped_protocol().read_text(encoding="utf-8"), end="")
+    return 0
 
 
 def methods(arguments: argparse.Namespace) -> int:
@@ -100,9 +110,9 @@ def fidelity(arguments: argparse.Namespace) -> int:
     from amlb_ext.validity.study.summary import levels, paired, write
     from amlb_ext.validity.study.text import progress
 
-    protocol = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
+    declared = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
     if arguments.sources:
-        protocol = _with_sources(protocol, arguments.sources, arguments.target)
+        declared = _with_sources(declared, arguments.sources, arguments.target)
     elif arguments.target:
         raise ConfigError(
             "--target was given without a SOURCE; the protocol names its tables' targets",
@@ -110,7 +120,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
         )
     out, phase = Path(arguments.out), arguments.phase
     records = run_study(
-        protocol,
+        declared,
         phase,
         out,
         data=Path(arguments.data).expanduser(),
@@ -118,22 +128,22 @@ def fidelity(arguments: argparse.Namespace) -> int:
         workers=arguments.jobs,
         quiet=arguments.quiet or arguments.json,
     )
-    files = write(out, phase, records, protocol)
-    found, level = paired(records, protocol.contrasts), levels(records, "realised")
+    files = write(out, phase, records, declared)
+    found, level = paired(records, declared.contrasts), levels(records, "realised")
     if arguments.json:
         entry = {
-            "study": protocol.name,
+            "study": declared.name,
             "phase": phase,
-            "protocol": protocol.sha256,
-            "draws": len(seeds_of(protocol, phase, arguments.draws)),
-            "declared": len(seeds_of(protocol, phase)),
+            "protocol": declared.sha256,
+            "draws": len(seeds_of(declared, phase, arguments.draws)),
+            "declared": len(seeds_of(declared, phase)),
             "contrasts": found.to_dict(orient="records"),
             "levels": level.to_dict(orient="records"),
             "files": [str(path) for path in files],
         }
         print(json_text(entry), end="")
     elif not arguments.quiet:
-        print(f"{protocol.name}, {phase} phase: {progress(records, protocol, phase)}\n")
+        print(f"{declared.name}, {phase} phase: {progress(records, declared, phase)}\n")
         print(_contrasts(found) if len(found) else _levels(level))
         print("\nwritten: " + ", ".join(map(str, files)))
     return 0

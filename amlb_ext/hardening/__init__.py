@@ -4,8 +4,9 @@ A row's way: ``split`` (folds where a source has none) → ``encode`` (tables to
 back) → ``baseline`` (the model F) → ``oracle`` (a strong cross-fitted ensemble T) →
 ``hardness`` (K: which rows are bad) → ``weights`` (where failures are likely, by features
 alone) → ``operators`` and ``genetic`` (augmentation; ``deap_engine`` is the reference) →
-``augment`` (one side of a fold, with ``made``, ``synthesis`` and ``population``) → ``parts`` (rows with provenance) → ``prepare`` (a fold before
-anything is made) → ``fold`` (all of it).
+``augment`` (one side of a fold; ``synthesis`` and ``population`` are its second half, ``made``
+what they make) → ``parts`` (rows with provenance) → ``prepare`` (a fold before anything is made)
+→ ``fold`` (all of it).
 
 Public names: :func:`~amlb_ext.hardening.split.split_task`,
 :class:`~amlb_ext.hardening.encode.Encoder`, :func:`~amlb_ext.hardening.given.make_baseline`,

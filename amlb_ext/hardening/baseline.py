@@ -88,9 +88,12 @@ class EstimatorBaseline(Baseline):
         return self._predict(self.model_, self.classes_, Z)
 
     def out_of_fold(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
-        """Return cross-fitted predictions, five parts."""
+        """Return cross-fitted predictions, five parts; a part of one class can only expect it."""
         f = np.zeros((len(y), self.n_classes) if self.n_classes else len(y))
         for train, held in cross_folds(y, self.n_classes, OUT_OF_FOLD_PARTS, seed):
+            if self.n_classes and np.ptp(y[train]) == 0:
+                f[held, int(y[train][0])] = 1.0
+                continue
             model, classes = self._fit(Z[train], y[train], seed)
             f[held] = self._predict(model, classes, Z[held])
         return f
@@ -147,7 +150,8 @@ class EstimatorBaseline(Baseline):
                     f"{self.spec.path} failed in predict: {first_line(error)}"
                 ) from error
         f = np.zeros((len(Z), self.n_classes))
-        f[:, classes.astype(int)] = p
+        # of a single class some models still return two columns
+        f[:, classes.astype(int)] = p if len(classes) > 1 else 1.0
         return f
 
 
@@ -173,6 +177,9 @@ def fill_missing(Z: np.ndarray) -> np.ndarray:
 def class_probabilities(model: BaseEstimator, Z: np.ndarray, n_classes: int) -> np.ndarray:
     """Return ``(n, C)`` probabilities; classes the model never saw get 0."""
     f = np.zeros((len(Z), n_classes))
+    if len(model.classes_) == 1:  # some models then still return two columns
+        f[:, int(model.classes_[0])] = 1.0
+        return f
     f[:, model.classes_.astype(int)] = model.predict_proba(Z)
     return f
 

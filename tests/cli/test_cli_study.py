@@ -131,3 +131,13 @@ def test_what_is_wrong_is_one_clear_line(study, words, message, capsys):
     assert study(*words) == 2
     err = capsys.readouterr().err.strip()
     assert message in err.splitlines()[-1]
+
+
+def test_the_shipped_protocol_is_printed_to_start_from(capsys, tmp_path):
+    assert main(["study", "protocol"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("# hardsynth study fidelity")
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    from amlb_ext.validity.study import read_protocol
+
+    assert read_protocol(tmp_path / "mine.yaml") == read_protocol()

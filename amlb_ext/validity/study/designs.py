@@ -198,7 +198,7 @@ def fitted_mixture(
 
 _DESIGNS = (
     Design("population", "F's failures among moved rows of the population", proposals.population),
-    Design("population_plain", "the same, the teacher not corrected", proposals.population,
+    Design("population_plain", "the same, T not corrected", proposals.population,
            corrected=False),
     Design("population_vae", "F's failures among a VAE's rows", proposals.population_vae),
     Design("failures", "rows of a copula of all failures known", proposals.failures),

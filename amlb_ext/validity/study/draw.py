@@ -124,7 +124,8 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     if len(task) < need:
         raise DataError(
             f"{table} has {len(task)} rows; train, labelled, unlabelled and pool need {need}",
-            "lower them under 'sizes' in the protocol",
+            "lower them under 'sizes' in a protocol of your own; hardsynth study protocol prints "
+            "one to start from",
         )
     order = stream(seed, table, "study split").permutation(len(task))
     cuts = np.cumsum([sizes.train, labelled, sizes.unlabelled, sizes.pool])

@@ -124,6 +124,11 @@ class Protocol(_Part):
         return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
+def shipped_protocol() -> Path:
+    """Return the file of the protocol that the project itself ran."""
+    return asset("benchmarks", "studies", "fidelity.yaml")
+
+
 def read_protocol(path: Path | None = None) -> Protocol:
     """Read a protocol; without a path the one shipped with the project.
 
@@ -137,7 +142,7 @@ def read_protocol(path: Path | None = None) -> Protocol:
     >>> read_protocol().seeds.confirmatory.draws
     20
     """
-    path = asset("benchmarks", "studies", "fidelity.yaml") if path is None else path
+    path = shipped_protocol() if path is None else path
     layer = read_config(path)
     try:
         protocol = Protocol.model_validate(layer)
