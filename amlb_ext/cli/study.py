@@ -178,7 +178,7 @@ def _table_name(word: str) -> str:
 
 
 def _contrasts(found: pd.DataFrame) -> str:
-    from amlb_ext.validity.study.summary import ALL
+    from amlb_ext.validity.study.judge import ALL
     from amlb_ext.validity.study.text import contrast_rows
 
     headers, rows = contrast_rows(found[found["table"] == ALL])
@@ -187,7 +187,7 @@ def _contrasts(found: pd.DataFrame) -> str:
 
 def _levels(level: pd.DataFrame) -> str:
     """Return each method's agreement where no contrast is declared."""
-    from amlb_ext.validity.study.summary import ALL
+    from amlb_ext.validity.study.judge import ALL
     from amlb_ext.validity.study.text import plus_minus
 
     part = level[(level["table"] == ALL) & (level["figure"] == "tau")]

@@ -173,9 +173,7 @@ class GenerateConfig(Stage):
     synthesizer: SynthesizerConfig = Field(default_factory=SynthesizerConfig)
 
 
-#: What a preset changes; ``faithful`` is the defaults above (the settings
-#: that did least harm to the ranking of models; kappa is left to the calibration of each fold).
-#: ``literal`` is the paper's Table 2.
+#: What a preset changes; ``faithful`` is the defaults above, ``literal`` the paper's Table 2.
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "faithful": {},
     "stress": {

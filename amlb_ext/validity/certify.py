@@ -14,10 +14,12 @@ from amlb_ext.core.rng import stream
 from amlb_ext.suite import Suite
 from amlb_ext.validity import fidelity, measures, realism
 from amlb_ext.validity.certificate import Certificate, decide, nothing_to_mend
-from amlb_ext.validity.evaluate import Evaluation, Scored, TaskRows, evaluate, read_task
+from amlb_ext.validity.evaluate import Evaluation, Scored, evaluate
 from amlb_ext.validity.label_checks import labels
 from amlb_ext.validity.measures import Losses, Measure
-from amlb_ext.validity.unlabelled import powered, read_unlabelled
+from amlb_ext.validity.task_rows import TaskRows, read_task
+from amlb_ext.validity.unlabelled import read_unlabelled
+from amlb_ext.validity.unlabelled_gain import powered
 from amlb_ext.validity.zoo import MIN_CANDIDATES, Size, named
 
 

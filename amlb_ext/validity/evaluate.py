@@ -11,8 +11,7 @@ m candidates, R twins of F; all losses are Brier or squared error on the scaled 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -20,100 +19,19 @@ import pandas as pd
 from amlb_ext.core import losses
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.core.rng import derive_seed
-from amlb_ext.core.task import Column, Kind
 from amlb_ext.hardening.baseline import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.models import ModelSpec
-from amlb_ext.suite import Rows, Suite, amlb_name
+from amlb_ext.suite import Rows
 from amlb_ext.validity.label_checks import opinion
 from amlb_ext.validity.measures import Losses
 from amlb_ext.validity.null import baseline_spec, refit
 from amlb_ext.validity.realism import Table
+from amlb_ext.validity.task_rows import PARTS, TaskRows
 from amlb_ext.validity.unlabelled import Unlabelled, View, view
 from amlb_ext.validity.zoo import JUDGES, QUICK_ROWS, Size, fit_zoo, zoo
 
-#: What is scored: all real rows, the bad ones, and what was made from these.
-PARTS = ("full", "bad", "ga", "synthetic")
 Entry = dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class TaskRows:
-    """A task of a suite in memory.
-
-    Attributes
-    ----------
-    name : str
-    kind : Kind
-    labels : tuple of str
-    columns : tuple of Column
-    settings : mapping
-        The suite's configuration.
-    seed : int
-        The suite's seed.
-    folds : dict of int to (Rows, dict of str to Rows)
-        Per source fold: training rows, and test rows by suffix.
-    summaries : tuple of mapping
-        The figures of each fold's record.
-    """
-
-    name: str
-    kind: Kind
-    labels: tuple[str, ...]
-    columns: tuple[Column, ...]
-    settings: Mapping[str, Any]
-    seed: int
-    folds: dict[int, tuple[Rows, dict[str, Rows]]]
-    summaries: tuple[Mapping[str, Any], ...] = ()
-
-    def tampered(self, part: str, change: Any) -> TaskRows:
-        """Return the task with ``change(rows)`` in place of a part: for planted cases."""
-        folds = {
-            fold: (train, {n: change(r) if n == part else r for n, r in parts.items()})
-            for fold, (train, parts) in self.folds.items()
-        }
-        return replace(self, folds=folds)
-
-
-def read_task(suite: Suite, task: str) -> TaskRows:
-    """Read the files of one task of a finished suite.
-
-    Raises
-    ------
-    SuiteError
-        No such task, or a damaged file.
-    """
-    suite.amlb_task(amlb_name(task, "full"))
-    entry = suite.tasks[task]
-    coding = entry.coding
-    folds: dict[int, tuple[Rows, dict[str, Rows]]] = {}
-    for part in PARTS:
-        name = amlb_name(task, part)
-        if name not in suite.amlb_tasks:
-            continue
-        for index, fold in enumerate(suite.amlb_tasks[name].folds):
-            train_file, test_file = suite.pair(name, index)
-            if fold not in folds:
-                train = coding.decode(coding.read_csv(train_file))
-                folds[fold] = (Rows(*train, pd.DataFrame(index=train[0].index)), {})
-            test = coding.decode(coding.read_csv(test_file))
-            folds[fold][1][part] = Rows(*test, suite.provenance(name, index))
-    # a missing number or category may appear in any column of a file, so every one allows it
-    columns = tuple(
-        Column(c.name, "numeric" if c.form in ("float", "integer") else "categorical",
-               c.categories, True)
-        for c in coding.columns
-    )  # fmt: skip
-    return TaskRows(
-        task,
-        entry.kind,
-        coding.labels,
-        columns,
-        suite.manifest.config,
-        suite.manifest.seed,
-        folds,
-        tuple(entry.folds[k].get("summary", {}) for k in sorted(entry.folds)),
-    )
 
 
 @dataclass

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -26,19 +26,13 @@ from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.weights import Region
 from amlb_ext.suite import Rows, fit_to_train
-from amlb_ext.validity.measures import Measure, lacking, measure, number
 from amlb_ext.validity.null import baseline_spec
-from amlb_ext.validity.powered import MIN_INSIDE, SupportReport, ppi_contrast, support_check
+from amlb_ext.validity.powered import SupportReport, support_check
+from amlb_ext.validity.task_rows import TaskRows
 from amlb_ext.validity.unlabelled_files import copies, read_features
 
-if TYPE_CHECKING:
-    from amlb_ext.validity.evaluate import Evaluation, TaskRows
-
-#: Refitted weights may differ from the stored ones by this much.
-DRIFT = 1e-3
 #: Unlabelled rows that the support check looks at, at most.
 SUPPORT_ROWS = 5000
-SOURCE = "Angelopoulos et al. 2023, prediction-powered inference"
 
 
 @dataclass(frozen=True)
@@ -188,50 +182,3 @@ def view(
     same = (test.provenance["substituted"].astype(str) == "").to_numpy()
     drift = float(np.abs(w - stored)[same].max(initial=0.0))
     return View(tau, tau_far, w, w_far, drift)
-
-
-def powered(
-    found: Evaluation, far: Unlabelled
-) -> tuple[list[Measure], dict[str, dict[str, float | None]]]:
-    """Return what unlabelled rows add: two measures, and per candidate both intervals.
-
-    Labelled rows are judged by their own fold; an unlabelled row counts once, with the mean
-    weight over folds and the weighted mean of tau.
-    """
-    support = far.support
-    names = ("unlabelled support", "ppi gain")
-    text = f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do"
-    why = "docs/validity.md; at least .95"
-    out = [measure(names[0], support.share_inside, text, why, threshold=MIN_INSIDE, sense=">=")]
-    if support.refused:
-        reason = f"unlabelled rows were not used: {support.reason}"
-        return [*out, lacking(names[1], reason, SOURCE, None, "")], {}
-    drift = max(v.drift for v in found.views)
-    if not drift <= DRIFT:
-        found.notes.append(
-            f"region weights fitted again differ from the stored ones by up to {drift:.2g}; "
-            "intervals with unlabelled rows use the new ones"
-        )
-    full = found.parts["full"].losses
-    w = np.concatenate([v.weight for v in found.views])
-    w_far = np.mean([v.far_weight for v in found.views], axis=0)
-    table: dict[str, dict[str, float | None]] = {}
-    ratios = []
-    for column, name in enumerate(found.names):
-        tau = np.concatenate([v.tau[name] for v in found.views])
-        tau_far = np.mean([v.far_weight * v.far[name] for v in found.views], axis=0) / w_far
-        both = ppi_contrast(full.G[:, column], full.F, tau, tau_far, w, w_far, full.c)
-        a, b = both.classical, both.estimate
-        values = {"difference": a.point, "low": a.low, "high": a.high, "lam": both.lam}
-        values |= {"ppi_difference": b.point, "ppi_low": b.low, "ppi_high": b.high}
-        table[name] = {key: number(value) for key, value in values.items()}
-        ratios.append(both.width_ratio)
-    some = [ratio for ratio in ratios if np.isfinite(ratio)]
-    if not some:
-        return [*out, lacking(names[1], "no candidate has an interval", SOURCE, None, "")], table
-    gain = float(np.mean(some))
-    text = (
-        f"intervals of candidates minus F on the region are {1 - gain:.0%} narrower with "
-        f"{len(far.features)} unlabelled rows; the value is the mean ratio of widths"
-    )
-    return [*out, measure(names[1], gain, text, SOURCE)], table

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from amlb_ext.validity.study.draw import Answer
-from amlb_ext.validity.study.judge import FIGURES, judge
+from amlb_ext.validity.study.judge import ALL, FIGURES, judge
 from amlb_ext.validity.study.plot import forest
 from amlb_ext.validity.study.protocol import REFERENCES, Contrast, Protocol
-from amlb_ext.validity.study.summary import ALL, levels, paired, write
+from amlb_ext.validity.study.summary import levels, paired, write
 from amlb_ext.validity.study.text import progress
 
 R = np.array([-0.2, 0.1, 0.4, 0.0])  # three candidates and the twin

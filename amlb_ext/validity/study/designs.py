@@ -50,6 +50,15 @@ def made_rows(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
     return s.shared[design.name]
 
 
+def made_point(s: Sample, design: Design) -> tuple[np.ndarray, int] | None:
+    """Return the mean delta of the made rows per model, and their number."""
+    made = made_rows(s, design) if len(s.bad) else None
+    if made is None:
+        return None
+    points, y = made
+    return points.delta(y).mean(axis=0), len(y)
+
+
 def _proposed(s: Sample, propose: Propose) -> Points:
     """Return proposed rows, scored; designs that share a proposal share its rows."""
     if propose is proposals.real:
@@ -123,11 +132,10 @@ def fitted_share(
 
 def _form(design: Design, share: float | None) -> Function:
     def run(s: Sample) -> Answer | None:
-        made = made_rows(s, design) if len(s.bad) else None
+        made = made_point(s, design)
         if made is None:
             return None
-        rows, y = made
-        point = rows.delta(y).mean(axis=0)
+        point, size = made
         delta, w = s.delta, s.points.w
         if design.aim == "failures":
             delta, w = s.delta[s.bad], np.ones(len(s.bad))
@@ -135,7 +143,7 @@ def _form(design: Design, share: float | None) -> Function:
         if weight is None:
             weight = fitted_share(delta[:, :-1], point[:-1], s.rng(f"{design.name} share"), w)
         point = weight * (w @ delta) / w.sum() + (1 - weight) * point
-        return without_interval(point, len(y) + (len(delta) if weight else 0))
+        return without_interval(point, size + (len(delta) if weight else 0))
 
     return run
 
@@ -148,18 +156,17 @@ def _stacked(design: Design) -> Function:
     """
 
     def run(s: Sample) -> Answer | None:
-        made = made_rows(s, design) if len(s.bad) else None
+        made = made_point(s, design)
         if made is None:
             return None
-        rows, y = made
-        point = rows.delta(y).mean(axis=0)
+        point, size = made
         tau, beta = expected(s.draw, s.points)
         flags = np.isin(np.arange(len(s.y)), s.bad)
         few = s.delta * flags[:, None]
         b, c = fitted_mixture(few, flags, tau, beta, point, s.rng(f"{design.name} mixture"))
         teacher = tau.sum(axis=0) / beta.sum()
         mixed = (1 - b - c) * s.delta[s.bad].mean(axis=0) + b * teacher + c * point
-        return without_interval(mixed, len(y) + len(s.y))
+        return without_interval(mixed, size + len(s.y))
 
     return run
 

@@ -7,11 +7,18 @@ r : (m,) the reference's delta of each candidate, the twin of F left out;  a : t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from amlb_ext.validity.ranking import kendall_tau
 from amlb_ext.validity.study.draw import Answer
 
+#: One sample of a draw: where it is from, and the figures of each method on each reference.
+Record = Mapping[str, Any]
+#: What stands for every table together.
+ALL = "all tables"
 #: The figures of :func:`judge`, and what they mean.
 FIGURES = {
     "tau": "agreement of rankings (Kendall's tau-b)",

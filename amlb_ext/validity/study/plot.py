@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from amlb_ext.validity.study.summary import ALL
+from amlb_ext.validity.study.judge import ALL
 
 _STRONG = "#14365c"
 #: One mark and shade per table, light beside the mean over all.

@@ -25,12 +25,9 @@ from scipy.stats import t as student
 
 from amlb_ext.core.atomic import write_text
 from amlb_ext.validity.intervals import holm
-from amlb_ext.validity.study.judge import FIGURES
+from amlb_ext.validity.study.judge import ALL, FIGURES, Record
 from amlb_ext.validity.study.protocol import REFERENCES, Contrast, Phase, Protocol
 
-#: The row over every table.
-ALL = "all tables"
-Record = Mapping[str, Any]
 _NAN = float("nan")
 _LEVELS = ["reference", "table", "n", "method", "figure", "mean", "se", "draws"]
 _PAIRED = [

@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.validity.study.judge import FIGURES
+from amlb_ext.validity.study.judge import ALL, FIGURES, Record
 from amlb_ext.validity.study.protocol import REFERENCES, Phase, Protocol
-from amlb_ext.validity.study.summary import ALL, Record
 
 _READING = """A difference is the mean over draws of tau(method) - tau(against) within the same
 draw, ± its standard error. The samples of one draw are averaged first. Draws of one table share a

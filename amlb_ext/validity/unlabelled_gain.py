@@ -1,0 +1,61 @@
+"""What unlabelled real rows add to a certificate: narrower intervals, where they may be used."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from amlb_ext.validity.evaluate import Evaluation
+from amlb_ext.validity.measures import Measure, lacking, measure, number
+from amlb_ext.validity.powered import MIN_INSIDE, ppi_contrast
+from amlb_ext.validity.unlabelled import Unlabelled
+
+#: Refitted weights may differ from the stored ones by this much.
+DRIFT = 1e-3
+SOURCE = "Angelopoulos et al. 2023, prediction-powered inference"
+
+
+def powered(
+    found: Evaluation, far: Unlabelled
+) -> tuple[list[Measure], dict[str, dict[str, float | None]]]:
+    """Return what unlabelled rows add: two measures, and per candidate both intervals.
+
+    Labelled rows are judged by their own fold; an unlabelled row counts once, with the mean
+    weight over folds and the weighted mean of tau.
+    """
+    support = far.support
+    names = ("unlabelled support", "ppi gain")
+    text = f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do"
+    why = "docs/validity.md; at least .95"
+    out = [measure(names[0], support.share_inside, text, why, threshold=MIN_INSIDE, sense=">=")]
+    if support.refused:
+        reason = f"unlabelled rows were not used: {support.reason}"
+        return [*out, lacking(names[1], reason, SOURCE, None, "")], {}
+    drift = max(v.drift for v in found.views)
+    if not drift <= DRIFT:
+        found.notes.append(
+            f"region weights fitted again differ from the stored ones by up to {drift:.2g}; "
+            "intervals with unlabelled rows use the new ones"
+        )
+    full = found.parts["full"].losses
+    w = np.concatenate([v.weight for v in found.views])
+    w_far = np.mean([v.far_weight for v in found.views], axis=0)
+    table: dict[str, dict[str, float | None]] = {}
+    ratios = []
+    for column, name in enumerate(found.names):
+        tau = np.concatenate([v.tau[name] for v in found.views])
+        tau_far = np.mean([v.far_weight * v.far[name] for v in found.views], axis=0) / w_far
+        both = ppi_contrast(full.G[:, column], full.F, tau, tau_far, w, w_far, full.c)
+        a, b = both.classical, both.estimate
+        values = {"difference": a.point, "low": a.low, "high": a.high, "lam": both.lam}
+        values |= {"ppi_difference": b.point, "ppi_low": b.low, "ppi_high": b.high}
+        table[name] = {key: number(value) for key, value in values.items()}
+        ratios.append(both.width_ratio)
+    some = [ratio for ratio in ratios if np.isfinite(ratio)]
+    if not some:
+        return [*out, lacking(names[1], "no candidate has an interval", SOURCE, None, "")], table
+    gain = float(np.mean(some))
+    text = (
+        f"intervals of candidates minus F on the region are {1 - gain:.0%} narrower with "
+        f"{len(far.features)} unlabelled rows; the value is the mean ratio of widths"
+    )
+    return [*out, measure(names[1], gain, text, SOURCE)], table
