@@ -103,7 +103,7 @@ def generation(report: Any) -> str:
     if rows:
         lines += [table(headers, rows), ""]
     for task, entry in report.verdicts.items():
-        lines.append(f"{task}: {entry['verdict']}: {entry['reason']}")
+        lines.append(f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}")
     for note in report.notes:
         lines.append(f"note: {note}")
     for failure in report.failures:

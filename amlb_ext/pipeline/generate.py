@@ -66,6 +66,7 @@ def generate_suite(request: Request) -> Report:
             report.verdicts[certificate.task] = {
                 "verdict": certificate.verdict,
                 "reason": certificate.reason,
+                "checks": certificate.checks,
             }
     return report
 

@@ -70,6 +70,17 @@ class Certificate:
         """Return a measure by name."""
         return {m.name: m for m in self.measures}[name]
 
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Names of the measures with a limit that did not pass, as they stand."""
+        return tuple(m.name for m in self.measures if m.passed is False)
+
+    @property
+    def checks(self) -> str:
+        """How many limits failed, in words: ``3 of 17 checks failed``."""
+        judged = sum(m.passed is not None for m in self.measures)
+        return f"{len(self.failed)} of {judged} checks failed"
+
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain mappings and lists."""
         return {
@@ -112,6 +123,8 @@ class Certificate:
         counts = ", ".join(f"{self.rows[part]} {part}" for part in known)
         lines = [f"{self.task} ({self.kind}): {self.verdict}"]
         lines += textwrap.wrap(self.reason, 96, initial_indent="  ", subsequent_indent="  ")
+        text = self.checks + (f": {', '.join(self.failed)}" if self.failed else "")
+        lines += textwrap.wrap(text, 96, initial_indent="  ", subsequent_indent="    ")
         lines += [f"  rows: {counts}; {len(self.candidates)} candidates, {self.size} zoo", ""]
         lines.append(f"  {'measure':<20}{'value':>9}  {'95 % interval':<20}{'limit':<11}")
         for m in self.measures:

@@ -85,6 +85,15 @@ def test_a_linear_candidate_is_f_itself(clean):
     assert len(clean.null["region"]["twins"]) == 3
 
 
+def test_the_failed_checks_are_counted_and_named(clean):
+    assert clean.failed == tuple(m.name for m in clean.measures if m.passed is False)
+    judged = [m for m in clean.measures if m.passed is not None]
+    assert clean.checks == f"{len(clean.failed)} of {len(judged)} checks failed"
+    assert clean.checks in clean.text()
+    for name in clean.failed:
+        assert name in clean.text().split("rows:")[0]
+
+
 def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
     for name, means in clean.candidates.items():
         assert means["reducible"] is not None, name
