@@ -72,14 +72,16 @@ class Certificate:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Names of the measures with a limit that did not pass, as they stand."""
-        return tuple(m.name for m in self.measures if m.passed is False)
+        """Names of the measures that lie on the wrong side of their limit, as they stand."""
+        return tuple(m.name for m in self.measures if m.passed is False and m.value is not None)
 
     @property
     def checks(self) -> str:
-        """How many limits failed, in words: ``3 of 17 checks failed``."""
-        judged = sum(m.passed is not None for m in self.measures)
-        return f"{len(self.failed)} of {judged} checks failed"
+        """What became of all limits, in words: ``3 of 17 checks failed``."""
+        judged = [m for m in self.measures if m.passed is not None]
+        missing = sum(m.value is None for m in judged)
+        text = f"{len(self.failed)} of {len(judged)} checks failed"
+        return text + (f"; {missing} could not be measured" if missing else "")
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain mappings and lists."""
@@ -123,7 +125,9 @@ class Certificate:
         counts = ", ".join(f"{self.rows[part]} {part}" for part in known)
         lines = [f"{self.task} ({self.kind}): {self.verdict}"]
         lines += textwrap.wrap(self.reason, 96, initial_indent="  ", subsequent_indent="  ")
-        text = self.checks + (f": {', '.join(self.failed)}" if self.failed else "")
+        text = self.checks
+        if self.failed:
+            text = text.replace("failed", f"failed: {', '.join(self.failed)}", 1)
         lines += textwrap.wrap(text, 96, initial_indent="  ", subsequent_indent="    ")
         lines += [f"  rows: {counts}; {len(self.candidates)} candidates, {self.size} zoo", ""]
         lines.append(f"  {'measure':<20}{'value':>9}  {'95 % interval':<20}{'limit':<11}")

@@ -56,7 +56,7 @@ def promises(directory):
     certificates = read_certificates(suite)
     agree = {name: [] for name in (*CHECKS, "z2 and tau")}
     heads = [f"{name} {where}" for name in CHECKS for where in ("train", "test")]
-    print(f"{'task':<16}{'kappa by fold':<26}{'passed':<8}" + "".join(f"{h:<20}" for h in heads))
+    print(f"{'task':<16}{'kappa by fold':<34}{'passed':<8}" + "".join(f"{h:<20}" for h in heads))
     for task, entry in suite.tasks.items():
         summaries = [entry.folds[k]["summary"] for k in sorted(entry.folds)]
         calibrations = [s["calibration"] for s in summaries if "calibration" in s]
@@ -76,7 +76,7 @@ def promises(directory):
                     sides["test"].append(m.passed)
         if len(sides["train"]) == 2:
             agree["z2 and tau"].append(all(sides["train"]) == all(sides["test"]))
-        print(f"{task:<16}{kappas:<26}{passed:<8}" + "".join(f"{c:<20}" for c in cells))
+        print(f"{task:<16}{kappas:<34}{passed:<8}" + "".join(f"{c:<20}" for c in cells))
     for name, same in agree.items():
         print(f"{name}: the same on both sides in {sum(same)} of {len(same)} tasks")
 
