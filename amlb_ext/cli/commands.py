@@ -13,7 +13,8 @@ from typing import Any
 from amlb_ext.cli import show
 from amlb_ext.cli.flags import layer_from
 from amlb_ext.cli.study import study
-from amlb_ext.core.config import PRESETS, build_config, read_config
+from amlb_ext.core.config import build_config, read_config
+from amlb_ext.core.presets import PRESETS
 
 
 def _print_json(value: Any) -> None:

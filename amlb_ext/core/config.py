@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.presets import PRESETS
 
 Rule = Literal["auto", "absolute", "squared", "band", "wrong", "quantile", "reducible"]
 
@@ -85,6 +86,9 @@ class SearchConfig(Stage):
 
     engine: Literal["batched", "deap"] = Field("batched", description="who runs the search")
     copies: int = Field(5, ge=0, le=1000, description="augmented rows asked per bad row")
+    tries: int = Field(
+        5, ge=1, le=100, description="tries until each bad row has its copies, of those kept"
+    )
     max_rows: int = Field(5000, ge=1, description="most augmented rows asked in a fold")
     population: int = Field(20, ge=2, le=10000, description="individuals per augmented row")
     generations: int = Field(10, ge=0, le=10000, description="steps of the search")
@@ -120,7 +124,10 @@ class SearchConfig(Stage):
 class AgreementConfig(Stage):
     """The agreement filter: a cross-fitted oracle against the label a row inherited."""
 
-    filter: bool = Field(True, description="drop rows whose label the oracle contradicts")
+    filter: bool = Field(
+        True,
+        description="drop rows whose label the oracle contradicts, more than where they came from",
+    )
     tolerance: float = Field(
         1.5, gt=0, description="regression: largest |oracle - label|, in oracle RMSEs"
     )
@@ -171,40 +178,6 @@ class GenerateConfig(Stage):
     search: SearchConfig = Field(default_factory=SearchConfig)
     agreement: AgreementConfig = Field(default_factory=AgreementConfig)
     synthesizer: SynthesizerConfig = Field(default_factory=SynthesizerConfig)
-
-
-#: What a preset changes; ``faithful`` is the defaults above, ``literal`` the paper's Table 2.
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "faithful": {},
-    "stress": {
-        "search": {
-            "fitness": "reducible",
-            "kappa": 0.1,
-            "population": 50,
-            "generations": 20,
-            "sigma2": 0.0005,
-            "strength": 0.1,
-            "categoricals": "free",
-            "jitter": 0.025,
-        },
-        "hardness": {"rule": "reducible"},
-    },
-    "literal": {
-        "search": {
-            "kappa": 0.5,
-            "population": 50,
-            "generations": 20,
-            "sigma2": 0.02,
-            "flip": 0.1,
-            "start": "unique",
-            "categoricals": "free",
-            "strength": 0.1,
-            "jitter": 0.0,
-        },
-        "agreement": {"filter": False},
-        "synthesizer": {"name": "vae_paper", "latent": 256, "decoder": 512, "epochs": 100},
-    },
-}
 
 
 def build_config(*layers: dict[str, Any]) -> GenerateConfig:

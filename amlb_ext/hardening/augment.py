@@ -8,8 +8,8 @@ import numpy as np
 
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.hardening.encode import TargetEncoder
-from amlb_ext.hardening.genetic import make_domain, search
-from amlb_ext.hardening.made import FoldModels, MadeRows, judge, kept, repeats
+from amlb_ext.hardening.genetic import Domain, make_domain, search
+from amlb_ext.hardening.made import Failures, FoldModels, MadeRows, judge, kept, repeats
 from amlb_ext.hardening.synthesis import synthesize
 
 
@@ -24,30 +24,25 @@ class Side:
 
 
 def make_side(
-    models: FoldModels,
-    bad: np.ndarray,
-    y_bad: np.ndarray,
-    pool: np.ndarray,
-    y_pool: np.ndarray,
-    side: str,
+    models: FoldModels, failures: Failures, pool: np.ndarray, y_pool: np.ndarray, side: str
 ) -> Side:
     """Augment the bad rows, learn their distribution, sample from it.
 
     Parameters
     ----------
     models : FoldModels
-    bad, y_bad : ndarray of shape (n, d), (n,)
-        Bad rows, encoded, at least one.
+    failures : Failures
+        At least one.
     pool, y_pool : ndarray of shape (m, d), (m,)
         All rows of this side: they bound columns and targets.
     side : str
         ``test`` or ``train``; part of the key of the random streams.
     """
     notes: list[str] = []
-    augmented, asked = _augment(models, bad, y_bad, pool, y_pool, side, notes)
-    synthetic, wanted = synthesize(models, bad, y_bad, augmented, side, notes)
+    augmented, asked = _augment(models, failures, pool, y_pool, side, notes)
+    synthetic, wanted = synthesize(models, failures, augmented, side, notes)
     counts = {
-        "bad": len(bad),
+        "bad": len(failures),
         "augmented_asked": asked,
         "augmented": len(augmented),
         "synthetic_asked": wanted,
@@ -56,8 +51,8 @@ def make_side(
     for kind in ("augmented", "synthetic"):
         if counts[kind] < counts[f"{kind}_asked"]:
             notes.append(
-                f"{side}: {counts[kind]} of {counts[f'{kind}_asked']} {kind} rows were kept; on "
-                "the others F turned out good, or they repeated a row, or their label was refuted"
+                f"{side}: {counts[kind]} of {counts[f'{kind}_asked']} {kind} rows were had; the "
+                "others were good for F, or repeated a row, or their label was refuted"
             )
     return Side(augmented, synthetic, counts, notes)
 
@@ -87,43 +82,72 @@ def perturb_targets(
 
 def _augment(
     models: FoldModels,
-    bad: np.ndarray,
-    y_bad: np.ndarray,
+    failures: Failures,
     pool: np.ndarray,
     y_pool: np.ndarray,
     side: str,
     notes: list[str],
 ) -> tuple[MadeRows, int]:
-    config = models.config.search
-    nothing = np.zeros(0, dtype=int)
+    """Make as many copies of each bad row as asked, in several tries: one row, one voice."""
+    config, bad = models.config.search, failures.Z
+    nothing = judge(models, bad[:0], failures.y[:0], np.zeros(0, dtype=int))
     if not models.baseline.can_search:
         notes.append(f"{side}: no search, since F is a file of predictions and cannot be asked")
-        return judge(models, bad[nothing], y_bad[nothing], nothing), 0
+        return nothing, 0
     copies = min(config.copies, max(1, config.max_rows // len(bad)))
     rng = stream(models.config.seed, *models.key, side, "augment")
     chosen = np.arange(len(bad))
     if len(bad) > config.max_rows:
         chosen = np.sort(rng.choice(len(bad), config.max_rows, replace=False))
         notes.append(f"{side}: {len(chosen)} of {len(bad)} bad rows were searched (max_rows)")
-    parent = np.repeat(chosen, copies)
-    if len(parent) == 0:
-        return judge(models, bad[nothing], y_bad[nothing], nothing), 0
-    target = models.target
-    y = perturb_targets(y_bad[parent], y_pool, target, config.sigma2, config.flip, rng)
-    m = models.encoder.n_categorical_
+    target, m = models.target, models.encoder.n_categorical_
     domain = make_domain(pool, models.Z, models.y, target.n_classes, m)
-    best = bad[parent]
-    if config.pressure > 0:  # at 0 only the distance counts: the bad point itself is the optimum
-        engine = search
-        if config.engine == "deap":
-            from amlb_ext.hardening.deap_engine import search_deap
+    parts, have = [nothing], np.zeros(len(bad), dtype=int)
+    for attempt in range(config.tries):
+        parent = np.repeat(chosen[have[chosen] < copies], copies)
+        if not len(parent):
+            break
+        y = perturb_targets(failures.y[parent], y_pool, target, config.sigma2, config.flip, rng)
+        best = _searched(models, bad[parent], y, domain, side, attempt)
+        noise = rng.normal(0.0, config.jitter, size=best[:, m:].shape) if config.jitter else 0.0
+        best[:, m:] = np.clip(best[:, m:] + noise, domain.low[m:], domain.high[m:])
+        made = judge(models, best, y, parent)
+        before = MadeRows.merge(parts)
+        known = np.vstack([bad, before.Z]), np.concatenate([failures.y, before.y])
+        rows = np.flatnonzero(kept(models, made, failures) & ~repeats(made.Z, made.y, *known))
+        if not len(rows):
+            break
+        rows = rows[_order_within(parent[rows]) < (copies - have)[parent[rows]]]
+        have += np.bincount(parent[rows], minlength=len(bad))
+        parts.append(made.take(rows))
+    return MadeRows.merge(parts), len(chosen) * copies
 
-            engine = search_deap
-        seed = derive_seed(models.config.seed, *models.key, side, "search")
-        oracle = models.oracle.predict if config.fitness == "reducible" else None
-        best, _ = engine(models.baseline.predict, best, y, domain, config, seed, oracle)
-    noise = rng.normal(0.0, config.jitter, size=best[:, m:].shape) if config.jitter else 0.0
-    best[:, m:] = np.clip(best[:, m:] + noise, domain.low[m:], domain.high[m:])
-    made = judge(models, best, y, parent)
-    keep = kept(models, made) & ~repeats(made.Z, made.y, bad, y_bad)
-    return made.take(np.flatnonzero(keep)), len(parent)
+
+def _searched(
+    models: FoldModels, bad: np.ndarray, y: np.ndarray, domain: Domain, side: str, attempt: int
+) -> np.ndarray:
+    """Search a harder neighbour of each point."""
+    config = models.config.search
+    if config.pressure == 0:  # only the distance counts: the bad point itself is the optimum
+        return bad
+    engine = search
+    if config.engine == "deap":
+        from amlb_ext.hardening.deap_engine import search_deap
+
+        engine = search_deap
+    again = (attempt,) if attempt else ()
+    seed = derive_seed(models.config.seed, *models.key, side, "search", *again)
+    oracle = models.oracle.predict if config.fitness == "reducible" else None
+    return engine(models.baseline.predict, bad, y, domain, config, seed, oracle)[0]
+
+
+def _order_within(groups: np.ndarray) -> np.ndarray:
+    """Return each entry's position among the equal ones, which stand together.
+
+    Examples
+    --------
+    >>> _order_within(np.array([3, 3, 5, 8, 8, 8])).tolist()
+    [0, 1, 0, 0, 1, 2]
+    """
+    first = np.searchsorted(groups, groups)
+    return np.arange(len(groups)) - first

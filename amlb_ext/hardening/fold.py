@@ -21,6 +21,7 @@ from amlb_ext.hardening.made import FoldModels
 from amlb_ext.hardening.parts import (
     RealRows,
     blocks_by_origin,
+    failures,
     real_rows,
     stack,
     training_rows,
@@ -116,7 +117,7 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
         summary["notes"].append(no_failures(rule, test.hardness))
         return HardFold(training_rows(task, train_rows), parts, summary)
 
-    side = make_side(models, test.Z[test.bad], test.y[test.bad], test.Z, test.y, "test")
+    side = make_side(models, failures(test), test.Z, test.y, "test")
     parts |= _hard_parts(task, models, test, side, config)
     _count(summary, side, test)
     if config.train_hard:
@@ -164,7 +165,7 @@ def _hard_training_rows(
     if not train.bad.any():
         summary["notes"].append("no _hard: no training row failed out of fold")
         return None
-    side = make_side(models, train.Z[train.bad], train.y[train.bad], train.Z, train.y, "train")
+    side = make_side(models, failures(train), train.Z, train.y, "train")
     rows = stack(list(blocks_by_origin(task, models, train, side).values()))
     summary["hard_train"] = dict(side.counts)
     summary["notes"] += side.notes

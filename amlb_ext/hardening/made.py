@@ -16,6 +16,10 @@ from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, raw_hardness
 from amlb_ext.hardening.oracle import Oracle, check_labels
 
+#: A label may be less plausible by this much than at the row it came from: a probability, and
+#: the oracle's RMSEs.
+CLASS_SLACK, REGRESSION_SLACK = 0.02, 0.1
+
 
 @dataclass(frozen=True)
 class FoldModels:
@@ -66,6 +70,40 @@ class MadeRows:
         """Return some of the rows."""
         return MadeRows(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
+    @classmethod
+    def merge(cls, parts: list[MadeRows]) -> MadeRows:
+        """Return the rows of all parts, in order; at least one part."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Bad rows that rows are made from.
+
+    Attributes
+    ----------
+    Z, y : ndarray of shape (n, d), (n,)
+        Encoded.
+    support : ndarray of shape (n,)
+        How strongly the oracle supports each label, by fits that did not see the row.
+    """
+
+    Z: np.ndarray
+    y: np.ndarray
+    support: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @classmethod
+    def of(cls, models: FoldModels, Z: np.ndarray, y: np.ndarray) -> Failures:
+        """Ask the fold's oracle, which has not seen these rows, for the support."""
+        support, _ = check_labels(
+            models.oracle, models.oracle.predict(Z), y, models.config.agreement
+        )
+        return cls(Z, y, support)
+
 
 def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) -> MadeRows:
     """Snap made rows and let F, K and the oracle judge them."""
@@ -83,13 +121,23 @@ def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) 
     return MadeRows(Z, y, parent, f, hardness, reducible, support, agrees)
 
 
-def kept(models: FoldModels, made: MadeRows, labels: bool = True) -> np.ndarray:
-    """Return which made rows K still calls bad and whose labels the oracle lets pass."""
+def kept(models: FoldModels, made: MadeRows, failures: Failures, labels: bool = True) -> np.ndarray:
+    """Return which made rows K still calls bad and whose labels the oracle lets pass.
+
+    Many real failures carry labels that the oracle contradicts: that is why they are failures.
+    Made rows without such labels would stand for other rows than those they came from, so a
+    label passes where it is supported, or (nearly) as plausible as at the row it came from.
+    """
     keep = np.ones(len(made), dtype=bool)
     if models.config.search.reapply and models.baseline.can_search:
         keep &= models.rule.select(made.hardness)
     if labels and models.config.agreement.filter:
-        keep &= made.agrees
+        classes = bool(models.target.n_classes)
+        slack = CLASS_SLACK if classes else REGRESSION_SLACK
+        as_true = made.support >= failures.support[made.parent] - slack
+        if classes:
+            as_true &= made.y == failures.y[made.parent]
+        keep &= made.agrees | as_true
     return keep
 
 

@@ -12,7 +12,7 @@ from amlb_ext.core import losses
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.augment import Side
 from amlb_ext.hardening.encode import TargetEncoder
-from amlb_ext.hardening.made import FoldModels, MadeRows
+from amlb_ext.hardening.made import Failures, FoldModels, MadeRows
 from amlb_ext.suite import Rows
 
 
@@ -30,6 +30,11 @@ class RealRows:
     agrees: np.ndarray
     weight: np.ndarray
     bad: np.ndarray
+
+
+def failures(side: RealRows) -> Failures:
+    """Return the bad rows of a side, with the oracle's opinion of their labels."""
+    return Failures(side.Z[side.bad], side.y[side.bad], side.support[side.bad])
 
 
 def training_rows(task: Task, rows: np.ndarray) -> Rows:

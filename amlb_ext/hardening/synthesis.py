@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.core.rng import stream
 from amlb_ext.hardening.baseline import fill_missing
-from amlb_ext.hardening.made import FoldModels, MadeRows, judge, kept, repeats
+from amlb_ext.hardening.made import Failures, FoldModels, MadeRows, judge, kept, repeats
 from amlb_ext.hardening.population import Teacher, expected_failures
 from amlb_ext.synthesizers import make_synthesizer
 
@@ -25,25 +25,20 @@ SAMPLING_ROUNDS = 4
 
 
 def synthesize(
-    models: FoldModels,
-    bad: np.ndarray,
-    y_bad: np.ndarray,
-    augmented: MadeRows,
-    side: str,
-    notes: list[str],
+    models: FoldModels, failures: Failures, augmented: MadeRows, side: str, notes: list[str]
 ) -> tuple[MadeRows, int]:
     """Learn the distribution of hard rows and sample from it; return rows, and how many were asked.
 
     Parameters
     ----------
     models : FoldModels
-    bad, y_bad : ndarray of shape (n, d), (n,)
+    failures : Failures
     augmented : MadeRows
     side : str
     notes : list of str
         Remarks are added to it.
     """
-    config = models.config.synthesizer
+    config, bad, y_bad = models.config.synthesizer, failures.Z, failures.y
     wanted = min(config.max_rows, round(config.times * max(len(augmented), len(bad))))
     if wanted == 0:
         nothing = np.zeros(0, dtype=int)
@@ -66,7 +61,7 @@ def synthesize(
             labels = (labels - models.target.low) / models.target.span
         closest = nearest.kneighbors(fill_missing(new), return_distance=False)[:, 0]
         made = judge(models, new, labels, parent[closest])
-        keep = kept(models, made, labels=not whole) & ~repeats(made.Z, made.y, bad, y_bad)
+        keep = kept(models, made, failures, labels=not whole) & ~repeats(made.Z, made.y, bad, y_bad)
         parts.append(made.take(np.flatnonzero(keep)))
         have += len(parts[-1])
         if have >= wanted:
@@ -74,10 +69,7 @@ def synthesize(
     if not parts:
         nothing = np.zeros(0, dtype=int)
         return judge(models, bad[nothing], y_bad[nothing], nothing), wanted
-    merged = MadeRows(
-        *(np.concatenate([getattr(p, n) for p in parts]) for n in MadeRows.__dataclass_fields__)
-    )
-    return merged, wanted
+    return MadeRows.merge(parts), wanted
 
 
 def from_population(models: FoldModels) -> bool:

@@ -32,7 +32,7 @@ from amlb_ext.hardening.baseline import Baseline, EstimatorBaseline, cross_folds
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.given import PREDICTION_FILES, is_file, make_baseline
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.made import FoldModels
+from amlb_ext.hardening.made import Failures, FoldModels
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.validity.fidelity import fidelity
 from amlb_ext.validity.label_checks import labels, opinion
@@ -268,7 +268,8 @@ def try_rung(
         search = config.search.model_copy(update={"kappa": kappa})
         models = replace(part.models, config=config.model_copy(update={"search": search}))
         Z, y = part.Z[part.bad], part.y[part.bad]
-        made = make_side(models, Z, y, part.Z, part.y, "calibrate").augmented
+        failures = Failures.of(models, Z, y)
+        made = make_side(models, failures, part.Z, part.y, "calibrate").augmented
         if len(made):
             judged.append(part.judge(made.Z, made.y, made.f, part.rows[part.bad][made.parent]))
     if not judged:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core.config import PRESETS, build_config
+from amlb_ext.core.config import build_config
+from amlb_ext.core.presets import PRESETS
 from amlb_ext.hardening.augment import Side, make_side
-from amlb_ext.hardening.made import MadeRows
+from amlb_ext.hardening.made import Failures, MadeRows
 from amlb_ext.validity.calibrate import calibrate
 from amlb_ext.validity.study.draw import Answer, from_rows
 from amlb_ext.validity.study.sample import Method, Sample
@@ -32,7 +33,8 @@ def make(s: Sample, name: str, layer: Mapping[str, Any]) -> Side:
         config = build_config(s.draw.config.model_dump(exclude={"preset"}), dict(layer))
         models = dataclasses.replace(models, config=config)
         Z, y = s.points.Z, s.y
-        s.shared[name] = make_side(models, Z[s.bad], y[s.bad], Z, y, f"{s.key} {name}")
+        failures = Failures.of(models, Z[s.bad], y[s.bad])
+        s.shared[name] = make_side(models, failures, Z, y, f"{s.key} {name}")
     return s.shared[name]
 
 
