@@ -17,6 +17,7 @@ from amlb_ext.validity.certificate import Certificate, decide, nothing_to_mend
 from amlb_ext.validity.evaluate import Evaluation, Scored, evaluate
 from amlb_ext.validity.label_checks import labels
 from amlb_ext.validity.measures import Losses, Measure
+from amlb_ext.validity.null import REFITS
 from amlb_ext.validity.task_rows import TaskRows, read_task
 from amlb_ext.validity.unlabelled import read_unlabelled
 from amlb_ext.validity.unlabelled_gain import powered
@@ -28,7 +29,7 @@ def certify(
     workers: int = 1,
     *,
     size: Size = "quick",
-    refits: int = 3,
+    refits: int = REFITS,
     seed: int | None = None,
     candidates: Sequence[str] = (),
     unlabelled: Mapping[str, Path] | None = None,
@@ -86,7 +87,7 @@ def certify_task(
     task: str,
     *,
     size: Size = "quick",
-    refits: int = 3,
+    refits: int = REFITS,
     seed: int | None = None,
     candidates: Sequence[str] = (),
     unlabelled: Path | None = None,
@@ -102,7 +103,7 @@ def certify_rows(
     rows: TaskRows,
     *,
     size: Size = "quick",
-    refits: int = 3,
+    refits: int = REFITS,
     seed: int | None = None,
     candidates: Sequence[str] = (),
     unlabelled: Path | None = None,

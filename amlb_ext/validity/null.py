@@ -25,6 +25,8 @@ from amlb_ext.hardening.baseline import EstimatorBaseline
 from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.models import ModelSpec, resolve_model
 
+#: Twins of F for the null control: with fewer their luck is taken for a difference too often.
+REFITS = 5
 #: Part of the training rows that each re-fit sees. A bootstrap of the old size makes linear
 #: re-fits worse than F by about 1 % and the check nearly blind (tests/benchmarks/null_control.py).
 NULL_SHARE = 0.8

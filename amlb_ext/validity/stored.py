@@ -20,10 +20,8 @@ from amlb_ext.suite import Suite
 from amlb_ext.suite.records import json_text
 from amlb_ext.validity.certificate import Certificate
 from amlb_ext.validity.certify import certify_job
+from amlb_ext.validity.null import REFITS
 from amlb_ext.validity.zoo import Size
-
-#: Twins of F for the null control: with fewer their luck is taken for a difference too often.
-REFITS = 5
 
 
 def certify_suite(

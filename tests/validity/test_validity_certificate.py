@@ -12,6 +12,7 @@ from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.suite import Rows, Suite
 from amlb_ext.validity import Certificate, certify, certify_rows, decide, read_task
 from amlb_ext.validity.measures import measure
+from amlb_ext.validity.null import REFITS
 
 COMMON = {
     "baseline": {"model": "ridge"},
@@ -82,7 +83,7 @@ def test_a_linear_candidate_is_f_itself(clean):
     assert clean.candidates["linear"]["region"] == pytest.approx(
         clean.null["region"]["F"], rel=0.01
     )
-    assert len(clean.null["region"]["twins"]) == 3
+    assert len(clean.null["region"]["twins"]) == REFITS
 
 
 def test_the_failed_checks_are_counted_and_named():
@@ -105,7 +106,7 @@ def test_the_failed_checks_are_counted_and_named():
 def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
     for name, means in clean.candidates.items():
         assert means["reducible"] is not None, name
-    assert len(clean.null["reducible"]["twins"]) == 3
+    assert len(clean.null["reducible"]["twins"]) == REFITS
     # v lies where F departs from the oracle, so the forest gains most there
     gain = {w: clean.candidates["forest"][w] - clean.null[w]["F"] for w in ("full", "reducible")}
     assert gain["reducible"] < gain["full"] < 0
