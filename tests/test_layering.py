@@ -30,7 +30,10 @@ HEAVY = {
     "openml": {"sources/openml", "publish"},
     "deap": {"hardening/deap_engine"},
     "skops": {"hardening/given"},
-    "matplotlib": {"validity/study/plot"},
+    "matplotlib": {"validity/study/plot", "report/still"},
+    "plotly": {"report/interactive"},
+    "jinja2": {"report/page"},
+    "scikit_posthocs": {"report/ranks", "report/still"},
     "xgboost": set(),
     "amlb": set(),
 }

@@ -58,6 +58,7 @@ def real_rows(task: Task, target: TargetEncoder, side: RealRows, chosen: Any) ->
             "label_support": side.support[chosen],
             "label_agrees": side.agrees[chosen],
             "weight": side.weight[chosen],
+            **_predicted(target, side.f[chosen]),
         }
     )
     return Rows(_reset(task.features.iloc[rows]), _reset(task.target.iloc[rows]), provenance)
@@ -78,6 +79,7 @@ def made_rows(
             "label_support": made.support,
             "label_agrees": made.agrees,
             "weight": np.full(len(made), np.nan),
+            **_predicted(models.target, made.f),
         }
     )
     target = models.target.inverse(made.y, task.target_name)
@@ -101,6 +103,13 @@ def blocks_by_origin(task: Task, models: FoldModels, real: RealRows, side: Side)
     if len(side.synthetic):
         blocks["synthetic"] = made_rows(task, models, side.synthetic, "synthetic", parents)
     return blocks
+
+
+def _predicted(target: TargetEncoder, f: np.ndarray) -> dict[str, np.ndarray]:
+    """F's predictions as columns: ``f`` in the target's own unit, or ``f_0``, ... per label."""
+    if f.ndim == 1:
+        return {"f": f * target.span + target.low}
+    return {f"f_{code}": f[:, code] for code in range(f.shape[1])}
 
 
 def _reset(values: Any) -> Any:

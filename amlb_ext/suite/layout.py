@@ -186,6 +186,20 @@ class Layout:
         """What the task may be used for."""
         return self.own / task / "certificate.json"
 
+    def task_null(self, task: str) -> Path:
+        """Losses of F's re-fits on the rows of the untouched test folds."""
+        return self.own / task / "null.parquet"
+
+    @property
+    def report(self) -> Path:
+        """The page that tells what candidates are worth."""
+        return self.own / "report.html"
+
+    @property
+    def report_files(self) -> Path:
+        """What the page shows, as CSV and JSON."""
+        return self.own / "report"
+
     def certificate(self, task: str, fold: int) -> Path:
         """What the fold may be used for."""
         return self.fold(task, fold) / "certificate.json"
@@ -197,8 +211,8 @@ _OWN = re.compile(
 )
 _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
 _BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.*\.pyc")
-_CERTIFICATE = re.compile(r"hardsynth/[^/]+/certificate\.json")
-_REPORT = re.compile(r"hardsynth/report\.(?:html|json)")
+_CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
+_REPORT = re.compile(r"hardsynth/report(?:\.html|/[a-z_]+\.(?:csv|json))")
 
 
 def is_fold_file(relative: str) -> bool:

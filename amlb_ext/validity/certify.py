@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from amlb_ext.core.parallel import available_cores, run_jobs
-from amlb_ext.core.rng import stream
 from amlb_ext.suite import Suite
-from amlb_ext.validity import fidelity, measures, realism
+from amlb_ext.validity import measures
+from amlb_ext.validity.assemble import assemble, usable
 from amlb_ext.validity.certificate import Certificate, decide, nothing_to_mend
 from amlb_ext.validity.evaluate import Evaluation, Scored, evaluate
-from amlb_ext.validity.label_checks import labels
-from amlb_ext.validity.measures import Losses, Measure
 from amlb_ext.validity.null import REFITS
 from amlb_ext.validity.task_rows import TaskRows, read_task
 from amlb_ext.validity.unlabelled import read_unlabelled
 from amlb_ext.validity.unlabelled_gain import powered
-from amlb_ext.validity.zoo import MIN_CANDIDATES, Size, named
+from amlb_ext.validity.zoo import Size, named
 
 
 def certify(
@@ -63,7 +62,23 @@ def certify(
     jobs = [(str(directory), task, *same, files.get(task)) for task in tasks]
     workers = min(workers or available_cores(), len(jobs))
     done = dict(run_jobs(certify_job, jobs, workers))
-    return [done[index] for index in sorted(done)]
+    return [done[index].certificate for index in sorted(done)]
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A certificate, and what it was measured with that later results are set against.
+
+    Attributes
+    ----------
+    certificate : Certificate
+    null : DataFrame of shape (n, 3 + R)
+        The rows of the untouched test folds: ``fold`` (the source's number), ``row`` (position
+        in the file), ``loss`` of F, and the loss of each re-fit, ``refit_0``, ...
+    """
+
+    certificate: Certificate
+    null: pd.DataFrame
 
 
 def certify_job(
@@ -74,12 +89,10 @@ def certify_job(
     seed: int | None,
     words: tuple[str, ...],
     unlabelled: Path | None = None,
-) -> Certificate:
+) -> Certified:
     """Certify one task in a process of its own; see :func:`certify`."""
-    suite = Suite.load(directory)
-    return certify_task(
-        suite, task, size=size, refits=refits, seed=seed, candidates=words, unlabelled=unlabelled
-    )
+    rows = read_task(Suite.load(directory), task)
+    return certified(rows, size, refits, seed, words, unlabelled)
 
 
 def certify_task(
@@ -109,11 +122,23 @@ def certify_rows(
     unlabelled: Path | None = None,
 ) -> Certificate:
     """Certify a task in memory; a pure function of its arguments and the unlabelled file."""
+    return certified(rows, size, refits, seed, tuple(candidates), unlabelled).certificate
+
+
+def certified(
+    rows: TaskRows,
+    size: Size,
+    refits: int,
+    seed: int | None,
+    candidates: tuple[str, ...],
+    unlabelled: Path | None,
+) -> Certified:
+    """Certify a task in memory and keep the losses of F's re-fits."""
     seed = rows.seed if seed is None else seed
     specs = named(candidates, rows.kind) if candidates else None
     far = None if unlabelled is None else read_unlabelled(unlabelled, rows, seed)
     found = evaluate(rows, size, refits, seed, specs, far)
-    taken = _measures(rows, found, seed)
+    taken = assemble(rows, found, seed)
     table: dict[str, dict[str, float | None]] = {}
     if far is not None:
         found.notes += far.notes
@@ -123,7 +148,7 @@ def certify_rows(
     unbeaten = nothing_to_mend(taken)
     if unbeaten and unbeaten != reason:
         found.notes.append(unbeaten)
-    return Certificate(
+    certificate = Certificate(
         task=rows.name,
         kind=rows.kind.value,
         verdict=verdict,
@@ -139,117 +164,16 @@ def certify_rows(
         seed=seed,
         powered=table,
     )
+    return Certified(certificate, _null_rows(found.parts["full"]))
 
 
-def _measures(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
-    parts, everything = found.parts, found.parts["full"]
-    w, c = everything.weight, everything.losses.c
-    bad = parts.get("bad")
-    out = [
-        measures.region(w, everything.bad, c),
-        measures.solvability(everything.losses, w, found.names, stream(seed, rows.name, "halves")),
-    ]
-    if bad is not None:
-        rng = stream(seed, rows.name, "rankings")
-        if len(found.names) >= MIN_CANDIDATES:
-            out.append(fidelity.target_check(bad.losses, everything.losses, w, rng))
-            for part in ("synthetic", "ga"):
-                some = parts.get(part)
-                side = _known(bad.losses if some is None else some.losses, some is not None)
-                out += fidelity.fidelity(side, bad.losses, rng, part)
-        else:
-            found.notes.append(f"{len(found.names)} candidates, {MIN_CANDIDATES} make a ranking")
-    out += _nulls(found)
-    out.append(measures.effective_size(w, c))
-    out += _other_weight(everything)
-    out += _kept(rows)
-    made = parts.get("synthetic") or parts.get("ga")
-    if bad is not None and made is not None:
-        if np.isnan(made.losses.F).any():
-            found.notes.append(
-                "F is a file of predictions: its loss on made rows is unknown, so their fidelity "
-                "and hardness could not be measured"
-            )
-        out += [fidelity.widening(_known(made.losses)), *_made(rows, found, made, bad, seed)]
-    return out
-
-
-def _other_weight(everything: Scored) -> list[Measure]:
-    """Information on the second weight v, reducible hardness; no limit, so no verdict."""
-    v, side = everything.reducible, everything.losses
-    name, source = "effective size, v", "weights v = (T - F)^2; information only"
-    if not _usable(v):
-        out = [measures.lacking(name, "no row has a reducible hardness", source, None, "")]
-        views = [("on all rows", None), ("weighted by w", everything.weight)]
-    else:
-        size = measures.effective_size(v, side.c)
-        text = size.text.replace("weighted test rows", "test rows weighted by v")
-        out = [replace(size, name=name, threshold=None, passed=None, sense="", source=source,
-                       text=text)]  # fmt: skip
-        views = [("on all rows", None), ("weighted by w", everything.weight), ("weighted by v", v)]
-    gaps = side.G - side.F[:, None]
-    ahead = [int((np.average(gaps, axis=0, weights=w) < 0).sum()) for _, w in views]
-    m = gaps.shape[1]
-    said = ", ".join(
-        f"{count} of {m} {where}" for count, (where, _) in zip(ahead, views, strict=True)
-    )
-    text = f"{said}; the value is the share weighted by w"
-    return [
-        *out,
-        measures.measure(
-            "candidates ahead of F", ahead[1] / max(m, 1), text, "ours; information only"
-        ),
-    ]
-
-
-def _usable(v: np.ndarray) -> bool:
-    return bool(np.isfinite(v).all() and v.sum() > 0)
-
-
-def _known(losses: Losses, any_rows: bool = True) -> Losses:
-    """Return the losses, or none where F's loss on these rows is not known."""
-    if any_rows and not np.isnan(losses.F).any():
-        return losses
-    return losses.take(np.zeros(0, dtype=int))
-
-
-def _nulls(found: Evaluation) -> list[Measure]:
-    out = []
-    for where, part in (("region", "full"), ("bad rows", "bad")):
-        scored = found.parts.get(part)
-        if scored is None or not scored.twins.shape[1] or np.isnan(scored.twins).any():
-            continue
-        w = scored.weight if part == "full" else np.ones(len(scored))
-        side = scored.losses
-        out.append(fidelity.null_check(scored.twins, side.F, side.c, scored.fold, w, where))
-    return out
-
-
-def _made(rows: TaskRows, found: Evaluation, made: Scored, bad: Scored, seed: int) -> list[Measure]:
-    """Labels, hardness, realism and memorisation of the synthetic rows (else of ga rows)."""
-    everything = found.parts["full"].agrees
-    few = (bad.support, bad.agrees, bad.losses.c)
-    own = (made.support, made.agrees, made.losses.c)
-    out = labels(own, few, everything, float(made.recorded.mean()), len(rows.labels))
-    out.append(measures.hardness(_known(made.losses), bad.losses))
-    rng = stream(seed, rows.name, "realism")
-    table = realism.thinned(made.table, rng)
-    once = np.unique(bad.table.c, return_index=True)[1]  # a row may be bad in several folds
-    real = bad.table.take(once)
-    return out + realism.realism(table, real, rng) + realism.memorisation(table, real, rng)
-
-
-def _kept(rows: TaskRows) -> list[Measure]:
-    """Share of made rows that K, the oracle and the search for doublets let pass."""
-    out = []
-    for made, word in (("augmented", "ga"), ("synthetic", "synthetic")):
-        asked = sum(s.get(f"{made}_asked", 0) for s in rows.summaries)
-        if asked:
-            kept = sum(s.get(made, 0) for s in rows.summaries)
-            text = f"{word} rows on which F still fails and whose label stands, of {asked} asked"
-            out.append(
-                measures.measure(f"{word} rows kept", kept / asked, text, "docs/validity.md, 4")
-            )
+def _null_rows(full: Scored) -> pd.DataFrame:
+    """Rows of all folds in order; a re-fit that failed in any fold is left out."""
+    row = pd.Series(full.fold).groupby(full.fold).cumcount()
+    out = pd.DataFrame({"fold": full.fold, "row": row, "loss": full.losses.F})
+    for number, loss in enumerate(full.twins.T):
+        if not np.isnan(loss).any():
+            out[f"refit_{number}"] = loss
     return out
 
 
@@ -260,7 +184,7 @@ def _candidates(found: Evaluation) -> dict[str, dict[str, float | None]]:
         everything = found.parts["full"]
         means["region"] = np.average(everything.losses.G[:, index], weights=everything.weight)
         v = everything.reducible
-        if _usable(v):
+        if usable(v):
             means["reducible"] = np.average(everything.losses.G[:, index], weights=v)
         out[name] = {part: measures.number(value) for part, value in means.items()}
     return out
@@ -271,7 +195,7 @@ def _null(found: Evaluation) -> dict[str, dict[str, Any]]:
     full = found.parts["full"]
     views = {part: (scored, np.ones(len(scored))) for part, scored in found.parts.items()}
     views["region"] = (full, full.weight)
-    if _usable(full.reducible):
+    if usable(full.reducible):
         views["reducible"] = (full, full.reducible)
     for name, (scored, w) in views.items():
         out[name] = {

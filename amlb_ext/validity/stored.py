@@ -10,11 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+import pandas as pd
 from tqdm import tqdm
 
-from amlb_ext.core.atomic import sha256_file, write_text
+from amlb_ext.core.atomic import sha256_file, write_file, write_text
+from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.suite import Suite
 from amlb_ext.suite.records import json_text
@@ -75,10 +78,11 @@ def certify_suite(
     jobs = [(str(directory), task, *same, files.get(task)) for task in missing]
     workers = min(workers or available_cores(), max(1, len(jobs)))
     with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
-        for index, certificate in run_jobs(certify_job, jobs, workers):
-            task = missing[index]
-            found[task] = certificate
-            content = {"key": keys[task], "certificate": certificate.to_json()}
+        for index, done in run_jobs(certify_job, jobs, workers):
+            task, null = missing[index], done.null
+            found[task] = done.certificate
+            content = {"key": keys[task], "certificate": done.certificate.to_json()}
+            write_file(suite.layout.task_null(task), partial(null.to_parquet, index=False))
             write_text(suite.layout.task_certificate(task), json_text(content))
             bar.update()
     return [certificate for task in suite.tasks if (certificate := found[task]) is not None]
@@ -101,6 +105,21 @@ def read_certificates(suite: Suite) -> dict[str, Certificate]:
     return found
 
 
+def read_null(suite: Suite, task: str) -> pd.DataFrame | None:
+    """Return the losses of F's re-fits that :func:`certify_suite` kept; None without any.
+
+    Returns
+    -------
+    DataFrame of shape (n, 3 + R) or None
+        See :class:`amlb_ext.validity.certify.Certified`.
+    """
+    path = suite.layout.task_null(task)
+    try:
+        return pd.read_parquet(path) if path.is_file() else None
+    except (OSError, ValueError):  # pyarrow's errors derive from these
+        raise SuiteError(f"{path} is damaged", "hardsynth certify DIR writes it again") from None
+
+
 def _key(suite: Suite, task: str, how: Sequence[object]) -> str:
     folds = {k: fold["key"] for k, fold in suite.tasks[task].folds.items()}
     text = json.dumps([suite.manifest.version, task, sorted(folds.items()), how])
@@ -111,6 +130,7 @@ def _stored(suite: Suite, task: str, key: str) -> Certificate | None:
     try:
         path = suite.layout.task_certificate(task)
         entry = json.loads(path.read_text(encoding="utf-8"))
-        return Certificate.from_json(entry["certificate"]) if entry["key"] == key else None
+        holds = entry["key"] == key and suite.layout.task_null(task).is_file()
+        return Certificate.from_json(entry["certificate"]) if holds else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

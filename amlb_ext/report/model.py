@@ -1,0 +1,238 @@
+"""What a report is made of: charts, one part per task, and the whole.
+
+All tables are tidy: one observation per row, named columns, plain text and numbers. Text may
+come from the user's data and is never trusted: whoever shows it escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.validity import Certificate
+
+#: Named colours; the page maps each to a light and a dark one. ``c0`` ... ``c7`` are frameworks.
+Role = Literal[
+    "ink", "good", "bad", "ga", "synthetic", "f", "null",
+    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7",
+]  # fmt: skip
+#: Lines that help to read a chart: ``zero`` is vertical at x = 0.
+Guide = Literal["zero", "diagonal"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One set of marks.
+
+    Attributes
+    ----------
+    name : str
+        For the legend; plain text.
+    kind : {'points', 'line', 'bars', 'intervals'}
+        ``bars``: ``x`` are the m + 1 edges of bins, or, on a chart with ``x_categories``, the m
+        positions 0, 1, ...; ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high``
+        along x, NaN where there is none.
+    x, y : ndarray
+    role : str
+        See :data:`Role`.
+    low, high : ndarray, optional
+    text : sequence of str
+        One line per mark for the pointer; empty for none.
+    symbol : int
+        Shape of points, 0 to 5 (circle, square, diamond, triangle up, cross, triangle down).
+    """
+
+    name: str
+    kind: Literal["points", "line", "bars", "intervals"]
+    x: np.ndarray
+    y: np.ndarray
+    role: Role = "ink"
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    text: Sequence[str] = ()
+    symbol: int = 0
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One picture, drawn twice: still (for print and without scripts) and interactive.
+
+    Attributes
+    ----------
+    key : str
+        Unique in the page; letters, digits, ``-`` and ``_``.
+    title : str
+        Plain text.
+    about : str
+        What is to be seen, in words, for those who cannot see it; plain text.
+    x_label, y_label : str
+    series : tuple of Series
+    x_categories, y_categories : tuple of str
+        Names of the positions 0, 1, ... of an axis that has no numbers. Position 0 of
+        ``y_categories`` is at the top.
+    guides : tuple of {'zero', 'diagonal'}
+    square : bool
+        One unit is equally long on both axes.
+    bare : bool
+        Axes without numbers, as on a map.
+    """
+
+    key: str
+    title: str
+    about: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    x_categories: tuple[str, ...] = ()
+    y_categories: tuple[str, ...] = ()
+    guides: tuple[Guide, ...] = ()
+    square: bool = False
+    bare: bool = False
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Frameworks ranked over tasks; rank 1 is the smallest loss in the failure region.
+
+    Attributes
+    ----------
+    mean : Series
+        Mean rank by entrant, best first; empty when no two entrants share a task.
+    tasks : tuple of str
+        Tasks on which every entrant is scored.
+    left_out : dict of str to str
+        Tasks that are not, and why.
+    friedman_p : float
+        Of Friedman's test; NaN when it cannot be made.
+    p : DataFrame
+        Nemenyi's p-values between entrants; empty when they cannot be had.
+    about : str
+        What was tested, or why nothing could be; one or two sentences.
+    """
+
+    mean: pd.Series
+    tasks: tuple[str, ...]
+    left_out: dict[str, str]
+    friedman_p: float
+    p: pd.DataFrame
+    about: str
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """What is known of one task and of the frameworks on it.
+
+    Attributes
+    ----------
+    name, title : str
+        The suite's name, and the source's, which may be any text.
+    kind, target : str
+    labels : tuple of str
+        Class labels of the source; empty for regression.
+    rows : dict of str to int
+        Rows by part (``full``, ``bad``, ``ga``, ``synthetic``), all folds together.
+    folds : int
+    certificate : Certificate or None
+    loss : str
+        What contrasts are measured in: ``Brier loss`` or ``squared error of the scaled target``.
+    weighting : str
+        How real rows are weighted for the contrasts, and why.
+    no_claim : str
+        Why no claim about candidates may be made on this task; empty when it may.
+    warnings : tuple of str
+        What is wrong with results on this task, each one sentence.
+    contrasts : DataFrame
+        One row per framework and ``where`` (``region``, ``all rows``): ``task``, ``framework``,
+        ``where``, ``folds``, ``rows``, ``loss``, ``loss_f``, ``difference`` (framework minus F),
+        ``low``, ``high``, ``relative`` (difference / loss_f), ``p``, ``p_holm``,
+        ``effective_size``, ``null_difference``, ``null_se``, ``p_null``, ``verdict``
+        (``better``, ``worse``, ``undecided``, ``incomplete``, ``no claim``), ``reason``.
+    pairs : DataFrame
+        One row per unordered pair, on the region: ``task``, ``framework``, ``other``, ``folds``,
+        ``difference`` (framework minus other), ``low``, ``high``, ``p``, ``p_holm``, ``p_null``,
+        ``verdict``, ``reason``.
+    scores : DataFrame
+        ``task``, ``framework``, ``part``, ``metric``, ``value``, ``rows``, ``folds``,
+        ``direction`` (``lower`` or ``higher`` is better).
+    slices : DataFrame
+        Where F fails, see :mod:`amlb_ext.report.slices`.
+    clusters : DataFrame
+        Groups of failures, see :mod:`amlb_ext.report.clusters`.
+    charts : tuple of Chart
+    notes : tuple of str
+    """
+
+    name: str
+    title: str
+    kind: str
+    target: str
+    labels: tuple[str, ...]
+    rows: dict[str, int]
+    folds: int
+    certificate: Certificate | None
+    loss: str
+    weighting: str
+    no_claim: str
+    warnings: tuple[str, ...]
+    contrasts: pd.DataFrame
+    pairs: pd.DataFrame
+    scores: pd.DataFrame
+    slices: pd.DataFrame
+    clusters: pd.DataFrame
+    charts: tuple[Chart, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """The answer to: which framework really improves where F fails?
+
+    Attributes
+    ----------
+    name : str
+        Of the suite.
+    about : dict of str to str
+        Suite overview: what it was made with, by label.
+    verdict : tuple of str
+        The answer, a few sentences, the most important first.
+    warnings : tuple of str
+        What must be known before anything is believed: refused, failed and missing jobs.
+    tasks : tuple of TaskReport
+    overall : DataFrame
+        One row per framework: ``framework``, ``tasks``, ``better``, ``worse``, ``undecided``,
+        ``withheld`` (incomplete or no claim), ``better_family`` (better with p-values adjusted
+        over all tasks and frameworks), ``relative`` (mean over tasks of the contrast relative to
+        F's loss), ``low``, ``high`` (interval over tasks; NaN below three), ``mean_rank``.
+    ranks : Ranks
+    frameworks : DataFrame
+        ``framework``, ``name``, ``constraint``, ``version``, ``runs``, ``scored``, ``failed``,
+        ``missing``, ``refused``, ``not_run``, ``minutes``.
+    jobs : DataFrame
+        Jobs without a usable score: ``framework``, ``amlb_task``, ``fold``, ``status``
+        (``failed``, ``missing``, ``refused``, ``not run``), ``reason``.
+    commands : tuple of str
+        What re-runs just those.
+    charts : tuple of Chart
+        Over all tasks.
+    level : float
+        Nominal coverage of intervals.
+    notes : tuple of str
+    """
+
+    name: str
+    about: dict[str, str]
+    verdict: tuple[str, ...]
+    warnings: tuple[str, ...]
+    tasks: tuple[TaskReport, ...]
+    overall: pd.DataFrame
+    ranks: Ranks
+    frameworks: pd.DataFrame
+    jobs: pd.DataFrame
+    commands: tuple[str, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    level: float = 0.95
+    notes: tuple[str, ...] = field(default=())
