@@ -4,7 +4,8 @@ The wings, by phase; an arrow may only point down (``tests/test_layering.py`` ho
 
 =========  =====================================================================
 floor 7    ``cli``
-floor 5    ``pipeline``: the only wing that knows the order of the stages
+floor 5    ``pipeline``: the only wing that knows the order of the stages;
+           ``report``: from AMLB's results to an answer
 floor 4    ``validity``: what a task may be used for, by measurement
 floor 3    ``hardening``: from one fold of a task to its hard rows;
            ``runner``: AMLB itself, and what it wrote
@@ -16,3 +17,12 @@ floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
 """
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """Give ``amlb_ext.Suite``, the notebook's door, without importing it for the command line."""
+    if name == "Suite":
+        from amlb_ext.report.notebook import Suite
+
+        return Suite
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

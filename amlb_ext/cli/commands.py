@@ -104,7 +104,8 @@ def score(arguments: argparse.Namespace) -> int:
     from amlb_ext.runner import score_suite, summarise
 
     quiet = arguments.quiet or arguments.json
-    scores = score_suite(Path(arguments.suite), arguments.jobs, quiet, arguments.hard)
+    results = Path(arguments.results) if arguments.results else None
+    scores = score_suite(Path(arguments.suite), arguments.jobs, quiet, arguments.hard, results)
     if arguments.out:
         write_file(Path(arguments.out), lambda part: scores.to_csv(part, index=False))
     table = summarise(scores)
@@ -115,6 +116,34 @@ def score(arguments: argparse.Namespace) -> int:
         print()
         print(show.READING)
     return 0
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write a report; see :mod:`amlb_ext.report`."""
+    from amlb_ext.report import as_json, build_report, report_text, write_report
+    from amlb_ext.suite import Suite
+
+    suite = Suite.load(arguments.suite)
+    shows = not (arguments.text or arguments.json)
+    built = build_report(
+        arguments.suite,
+        arguments.results,
+        workers=arguments.jobs,
+        level=arguments.level,
+        charts=shows,
+        quiet=arguments.quiet or arguments.json,
+    )
+    if arguments.json:
+        _print_json(as_json(built.report))
+    elif arguments.text:
+        print(report_text(built.report), end="")
+    else:
+        out = Path(arguments.out) if arguments.out else suite.layout.own
+        path = write_report(built, out, interactive=not arguments.still)
+        if not arguments.quiet:
+            print(show.answer(built.report, path))
+    broken = built.report.jobs["status"].isin(["failed", "missing", "refused"])
+    return 1 if broken.any() else 0
 
 
 def verify(arguments: argparse.Namespace) -> int:
@@ -171,6 +200,7 @@ COMMANDS = {
     "generate": generate,
     "run": run,
     "certify": certify,
+    "report": report,
     "score": score,
     "verify": verify,
     "study": study,

@@ -129,6 +129,35 @@ def parser() -> Parser:
     _jobs_flag(certify)
     _output_flags(certify)
 
+    report = commands.add_parser(
+        "report",
+        help="say which framework really improves where F fails",
+        description="Join AMLB's predictions to the suite row by row, compare every framework with "
+        "F and with each other on the failure region, and write one page, "
+        "hardsynth/report.html in the suite, with all its tables beside it. Exit status 1: a job "
+        "failed, left no result, or does not belong to the suite.",
+    )
+    report.add_argument("suite", metavar="DIR")
+    report.add_argument(
+        "-r",
+        "--results",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="OUT",
+        help="AMLB's output folders (-o); without any the report tells of the suite alone",
+    )
+    report.add_argument("--text", action="store_true", help="print it all, write nothing")
+    report.add_argument("--out", metavar="FOLDER", help="where to write (default: in the suite)")
+    report.add_argument(
+        "--level", type=float, default=0.95, metavar="X", help="of the intervals (default: 0.95)"
+    )
+    report.add_argument(
+        "--still", action="store_true", help="pictures without interaction: a page 5 MB smaller"
+    )
+    _jobs_flag(report)
+    _output_flags(report)
+
     score = commands.add_parser(
         "score",
         help="score F, its null and a candidate, without AMLB",
@@ -137,6 +166,9 @@ def parser() -> Parser:
     )
     score.add_argument("suite", metavar="DIR")
     score.add_argument("--out", metavar="FILE", help="also write the losses per fold as CSV")
+    score.add_argument(
+        "-r", "--results", metavar="DIR", help="also write predictions as AMLB does, for report"
+    )
     score.add_argument("--hard", action="store_true", help="the _hard tasks too, which take longer")
     _jobs_flag(score)
     _output_flags(score)

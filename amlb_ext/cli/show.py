@@ -113,3 +113,12 @@ def generation(report: Any) -> str:
         lines.append(f"  judge it:  hardsynth certify {report.out}")
         lines.append(f"  run it:    hardsynth run FRAMEWORK -u {report.out}")
     return "\n".join(lines).strip("\n")
+
+
+def answer(report: Any, path: Any) -> str:
+    """Return what ``hardsynth report`` prints when it has written its page."""
+    lines = list(report.verdict)
+    lines += [f"warning: {warning}" for warning in report.warnings]
+    if report.commands:
+        lines += ["to run those again:", *(f"  {command}" for command in report.commands)]
+    return "\n".join([*lines, "", f"report: {path}", f"  its tables: {path.parent / 'report'}"])

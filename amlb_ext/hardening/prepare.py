@@ -1,7 +1,9 @@
 """One fold before anything is made: models fitted, every real row judged.
 
-F is fitted on the training rows and judges the test rows; the training rows are judged by
-out-of-fold fits of F and of the oracle T, so both sides are seen as a model sees new rows.
+F is fitted on the training rows and judges the test rows as AMLB will be given them, categories
+that no training row has replaced (``suite.fit_to_train``), for a candidate sees no others. The
+training rows are judged by out-of-fold fits of F and of the oracle T, so both sides are seen as a
+model sees new rows.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from amlb_ext.hardening.made import FoldModels
 from amlb_ext.hardening.oracle import Oracle, check_labels
 from amlb_ext.hardening.parts import RealRows
 from amlb_ext.hardening.weights import Region
+from amlb_ext.suite import fit_to_train
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,10 @@ def prepare(task: Task, fold: int, config: GenerateConfig) -> Prepared:
     train_rows, test_rows = task.folds[fold].train, task.folds[fold].test
     encoder = Encoder(task.columns).fit(task.features.iloc[train_rows])
     target = TargetEncoder(task.kind, task.labels, task.target.iloc[train_rows])
-    Z, y = _encoded(task, encoder, target, train_rows)
-    Z_test, y_test = _encoded(task, encoder, target, test_rows)
+    known, asked = task.features.iloc[train_rows], task.features.iloc[test_rows]
+    Z, y = encoder.transform(known), target.transform(task.target.iloc[train_rows])
+    Z_test = encoder.transform(fit_to_train(known, asked, task.columns)[0])
+    y_test = target.transform(task.target.iloc[test_rows])
 
     baseline = make_baseline(config.baseline, task, encoder, target).fit(Z, y, seed)
     oracle = Oracle(target.n_classes, derive_seed(config.seed, *key, "oracle") % 2**31).fit(Z, y)
@@ -116,13 +121,6 @@ def prepare(task: Task, fold: int, config: GenerateConfig) -> Prepared:
     )
     models = FoldModels(encoder, target, baseline, rule, oracle, Z, y, config, key)
     return Prepared(models, region, test, train)
-
-
-def _encoded(
-    task: Task, encoder: Encoder, target: TargetEncoder, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    Z = encoder.transform(task.features.iloc[rows])
-    return Z, target.transform(task.target.iloc[rows])
 
 
 def _worst_share(rule: BadRule, hardness: np.ndarray, share: float) -> tuple[BadRule, np.ndarray]:

@@ -1,4 +1,31 @@
 """The report wing: from AMLB's results to an answer.
 
-``model`` what a report is made of.
+``model`` what a report is made of · ``rows`` predictions joined to the rows of the suite ·
+``metrics`` and ``parts`` scores on each part · ``compare`` frameworks against F and each other ·
+``slices`` (with ``conditions``), ``clusters`` (with ``space``) and ``failures`` what failures look
+like · ``draw`` the charts · ``task`` one task of it · ``ranks`` and ``summary`` all tasks at once ·
+``build`` from a suite and results to a ``Report`` · ``still`` (with ``inline``) and ``interactive``
+a chart drawn · ``page``, ``text``, ``export`` and ``files`` the report shown and written ·
+``notebook`` the same as data frames (``Suite``).
 """
+
+from amlb_ext.report.build import Built, build_report
+from amlb_ext.report.files import as_json, tables, write_report
+from amlb_ext.report.model import Chart, Ranks, Report, Series, TaskReport
+from amlb_ext.report.notebook import Suite
+from amlb_ext.report.text import report_text
+
+__all__ = [
+    "Built",
+    "Chart",
+    "Ranks",
+    "Report",
+    "Series",
+    "Suite",
+    "TaskReport",
+    "as_json",
+    "build_report",
+    "report_text",
+    "tables",
+    "write_report",
+]

@@ -5,11 +5,14 @@ environment that AMLB runs in · ``definition`` which jobs a benchmark definitio
 (``Job``) · ``run`` one run of AMLB (``run_benchmark``) · ``outcome`` whether it did all that
 was asked (``RunOutcome``, ``Problem``) · ``results`` scores and predictions, joined to
 provenance (``read_results``, ``read_predictions``, ``find_predictions``, ``join``) ·
+``jobs`` which jobs of a suite have been run, and what came of each (``read_jobs``, ``rerun``) ·
 ``commands`` commands with errors of one line, and a lock between processes · ``score`` the
-suite's own integrations scored without AMLB (``score_suite``).
+suite's own integrations scored without AMLB (``score_suite``) · ``written`` results of ours in
+AMLB's form.
 """
 
 from amlb_ext.runner.checkout import Checkout, ensure
+from amlb_ext.runner.jobs import read_jobs, rerun
 from amlb_ext.runner.outcome import Problem, RunOutcome
 from amlb_ext.runner.results import find_predictions, join, read_predictions, read_results
 from amlb_ext.runner.run import run_benchmark
@@ -22,8 +25,10 @@ __all__ = [
     "ensure",
     "find_predictions",
     "join",
+    "read_jobs",
     "read_predictions",
     "read_results",
+    "rerun",
     "run_benchmark",
     "score_suite",
     "summarise",

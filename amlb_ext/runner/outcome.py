@@ -115,7 +115,7 @@ def check(
     >>> str(missing[0]), str(failed[0])
     ('a, fold 1: no such file', 'a, fold 0: too slow')
     """
-    told, general = _reasons(log, amlb_exit)
+    reasons, general = _reasons(log, amlb_exit)
     scored: dict[Job, str | None] = {}
     for row in rows.to_dict("records"):
         job = Job(str(row["task"]), int(row["fold"]))
@@ -123,10 +123,10 @@ def check(
             scored[job] = None
         elif job not in scored:
             info = str(row.get("info") or "")
-            scored[job] = info or told.get(job) or "AMLB gives no reason"
-    wanted = list(expected) or [*scored, *(job for job in told if job not in scored)]
+            scored[job] = info or reasons.get(job) or "AMLB gives no reason"
+    wanted = list(expected) or [*scored, *(job for job in reasons if job not in scored)]
     missing = [
-        Problem(job.task, job.fold, told.get(job) or general or "AMLB gives no reason")
+        Problem(job.task, job.fold, reasons.get(job) or general or "AMLB gives no reason")
         for job in wanted
         if job not in scored
     ]
@@ -134,18 +134,36 @@ def check(
     return tuple(missing), tuple(failed)
 
 
+_STARTED = re.compile(r"Starting job [^\s`]*\.([\w-]+)\.(\d+)\.[^.\s]+\.$", re.M)
 _FAILED = re.compile(r"Job `[^`]*\.([\w-]+)\.(\d+)\.[^.`]+` failed with error: ?([^\n]*)")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def started(log: str) -> set[Job]:
+    """Return the jobs that AMLB's log says were begun.
+
+    Examples
+    --------
+    >>> started("Starting job local.hardsynth.quick.iris_full.1.flaml.")
+    {Job(task='iris_full', fold=1)}
+    """
+    return {Job(task, int(fold)) for task, fold in _STARTED.findall(_COLOUR.sub("", log))}
+
+
+def told(log: str) -> dict[Job, str]:
+    """Return AMLB's reason per failed job, as its log has it."""
+    log = _COLOUR.sub("", log)
+    return {Job(task, int(fold)): why.strip() for task, fold, why in _FAILED.findall(log)}
+
+
 def _reasons(log: str, amlb_exit: int) -> tuple[dict[Job, str], str]:
     """Return AMLB's reason per job, and the one that ended the whole run."""
+    reasons = told(log)
     log = _COLOUR.sub("", log)
-    told = {Job(task, int(fold)): why.strip() for task, fold, why in _FAILED.findall(log)}
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     after = [b for a, b in itertools.pairwise(lines) if a == "ERROR:"]
     general = after[-1] if after else ""
     if amlb_exit and not general:
         ended = f"AMLB ended with status {amlb_exit}"
         general = f"{ended}: {lines[-1]}" if lines else ended
-    return told, general
+    return reasons, general

@@ -19,6 +19,7 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner import definition as definitions
 from amlb_ext.runner.checkout import Checkout, ensure
 from amlb_ext.runner.definition import Job, sanitized
+from amlb_ext.runner.jobs import write_asked
 from amlb_ext.runner.outcome import RunOutcome, check
 from amlb_ext.runner.results import read_results
 from amlb_ext.suite.layout import Layout
@@ -93,6 +94,7 @@ def run_benchmark(
     remove_stale(user)
     mode = _mode(extra)
     run_dir = _new_run_dir(out, framework, name, constraint, mode)
+    write_asked(run_dir, framework, name, constraint, expected)
     command = [str(found.python), str(found.root / "runbenchmark.py")]
     command += [framework, word, constraint, "-u", str(user), "-o", str(out)]
     command += ["--session", run_dir.name, "-Xsetup.live_output=False"]

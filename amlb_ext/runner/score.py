@@ -24,13 +24,19 @@ from amlb_ext.core.assets import asset
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.task import Kind
+from amlb_ext.runner.written import Written
 from amlb_ext.suite import AmlbTask, Suite
+from amlb_ext.suite.coding import Coding
 
 MODULE = "extensions.HardsynthSklearn"
 
 
 def score_suite(
-    directory: Path, workers: int = 0, quiet: bool = True, with_hard: bool = False
+    directory: Path,
+    workers: int = 0,
+    quiet: bool = True,
+    with_hard: bool = False,
+    results: Path | None = None,
 ) -> pd.DataFrame:
     """Score every integration of a suite on each of its AMLB tasks.
 
@@ -43,6 +49,9 @@ def score_suite(
         No progress bar.
     with_hard : bool
         Also fit on the training files of ``_hard``, which are large and take most of the time.
+    results : Path, optional
+        An output folder to write predictions and scores to, as AMLB would, one run for each
+        integration; what reads AMLB's results reads these.
 
     Returns
     -------
@@ -59,17 +68,25 @@ def score_suite(
         A model that cannot be built.
     """
     tasks = list(Suite.load(directory).tasks)
-    jobs = [(str(directory), task, with_hard) for task in tasks]
+    jobs = [(str(directory), task, with_hard, results is not None) for task in tasks]
     done: dict[int, list[dict[str, Any]]] = {}
+    run = None if results is None else Written(Path(results), Suite.load(directory).manifest.name)
     workers = min(workers or available_cores(), len(jobs))
     with tqdm(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
         for index, rows in run_jobs(_score_task, jobs, workers):
+            for row in rows:
+                predictions = row.pop("predictions")
+                if run is not None:
+                    run.add(row, predictions)
             done[index] = rows
             bar.update()
-    return pd.DataFrame([row for index in sorted(done) for row in done[index]])
+    if run is not None:
+        run.finish()
+    names = ["task", "part", "fold", "framework", "metric", "loss", "rows"]
+    return pd.DataFrame([row for index in sorted(done) for row in done[index]])[names]
 
 
-def _score_task(directory: str, task: str, with_hard: bool) -> list[dict[str, Any]]:
+def _score_task(directory: str, task: str, with_hard: bool, keep: bool) -> list[dict[str, Any]]:
     suite = Suite.load(directory)
     text = suite.layout.frameworks.read_text(encoding="utf-8")
     frameworks = {
@@ -82,7 +99,8 @@ def _score_task(directory: str, task: str, with_hard: bool) -> list[dict[str, An
         for part in suite.amlb_tasks.values()
         if part.task == task and (with_hard or part.suffix != "hard")
     ]
-    return list(_rows(suite, parts, frameworks, _pipeline()))
+    rows = list(_rows(suite, parts, frameworks, _pipeline()))
+    return rows if keep else [row | {"predictions": None} for row in rows]
 
 
 def _pipeline() -> ModuleType:
@@ -113,8 +131,13 @@ def _rows(
                     fitted[key] = _fit(pipeline, params, suite, task, train)
                 if fitted[key] is None:  # the model does not serve this kind of task
                     continue
-                metric, loss = _loss(fitted[key], features, target)
+                predicted = fitted[key].predict(features)
+                metric, loss = _loss(fitted[key], predicted, target)
                 yield {
+                    "amlb_task": task.name,
+                    "amlb_fold": index,
+                    "type": task.type.value,
+                    "predictions": _table(coding, fitted[key], predicted, target),
                     "task": task.task,
                     "part": task.suffix,
                     "fold": fold,
@@ -142,8 +165,21 @@ def _fit(
         raise RunError(f"{params[kind]} cannot be fitted on {task.name}: {error}") from error
 
 
-def _loss(model: Any, features: pd.DataFrame, target: pd.Series) -> tuple[str, float]:
-    predictions, probabilities = model.predict(features)
+def _table(coding: Coding, model: Any, predicted: Any, target: pd.Series) -> pd.DataFrame:
+    """Return predictions as AMLB writes them: probabilities by label, predictions, truth."""
+    predictions, probabilities = predicted
+    if probabilities is None:
+        return pd.DataFrame({"predictions": predictions, "truth": target.to_numpy(dtype=float)})
+    written = dict(zip(coding.labels, coding.written_labels, strict=True))
+    labels = [written[str(label)] for label in model.labels_]
+    out = pd.DataFrame(probabilities, columns=labels)[sorted(labels)]
+    out["predictions"] = [written[str(label)] for label in predictions]
+    out["truth"] = [written[str(label)] for label in target]
+    return out
+
+
+def _loss(model: Any, predicted: Any, target: pd.Series) -> tuple[str, float]:
+    predictions, probabilities = predicted
     if probabilities is None:
         error = predictions - target.to_numpy(dtype=float)
         return "rmse", float(np.sqrt(np.mean(error**2)))

@@ -32,6 +32,7 @@ def contrasts(
     clusters: np.ndarray | None = None,
     null: pd.DataFrame | None = None,
     level: float = 0.95,
+    scored: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     r"""Compare many candidates with F, with the null control beside each.
 
@@ -59,14 +60,17 @@ def contrasts(
     null : DataFrame of shape (n, R), optional
         Losses of R re-fits of F on the same rows.
     level : float
+    scored : DataFrame of shape (n, candidates), bool, optional
+        The rows that each candidate is compared on, all when omitted. Losses elsewhere are not
+        looked at.
 
     Returns
     -------
     DataFrame
-        One row per candidate, in the given order: ``candidate``, ``difference``, ``low``,
-        ``high``, ``p``, ``p_holm``, ``effective_size`` (of the cluster weights),
-        ``null_difference``, ``null_se``, ``p_null`` (Holm-adjusted, against the re-fits),
-        ``verdict``, ``reason``. NaN in the null columns without ``null``.
+        One row per candidate, in the given order: ``candidate``, ``rows``, ``loss`` and
+        ``loss_f`` (weighted means), ``difference``, ``low``, ``high``, ``p``, ``p_holm``,
+        ``effective_size`` (of the cluster weights), ``null_se``, ``p_null`` (Holm-adjusted,
+        against the re-fits), ``verdict``, ``reason``. NaN in the null columns without ``null``.
 
     Raises
     ------
@@ -84,43 +88,70 @@ def contrasts(
     """
     f = np.asarray(loss_f, dtype=float)
     null = None if null is None or null.shape[1] == 0 else null
-    control = None if null is None else null_control(null, f, weights, clusters, level)
-    mean_null = None if null is None else null.to_numpy(dtype=float).mean(axis=1)
-    spread = refit_spread(null, f, weights, clusters)
-    size = cluster_effective_size(f, weights, clusters)
-    rows, against = [], []
+    rows, tests = [], []
     for name in losses.columns:
-        g = losses[name].to_numpy(dtype=float)
+        keep = np.ones(len(f), bool) if scored is None else scored[name].to_numpy(dtype=bool)
+        g = losses[name].to_numpy(dtype=float)[keep]
         try:
-            estimate = contrast(g, f, weights, clusters, level)
+            row, test = _against_f(g, f, keep, weights, clusters, null, level)
         except DataError as error:
             raise DataError(f"candidate {name!r}: {error.message}", error.remedy) from None
-        rows.append(estimate)
-        if mean_null is not None:
-            against.append(beyond_refits(contrast(g, mean_null, weights, clusters, level), *spread))
-    p = np.array([p_value(e) for e in rows])
-    p_holm = holm(p)
-    gaps = np.array([gap for gap, _ in against]) if against else np.full(len(rows), np.nan)
-    p_null = holm(np.array([q for _, q in against])) if against else np.full(len(rows), np.nan)
+        rows.append({"candidate": str(name), **row})
+        tests.append(test)
+    out = pd.DataFrame(rows, columns=["candidate", *_COLUMNS])
+    out["p_holm"] = holm(out["p"].to_numpy(dtype=float))
+    out["p_null"] = holm(out["p_null"].to_numpy(dtype=float))
     words = [
-        _verdict(e, p_holm[i], gaps[i], p_null[i], control, 1 - level) for i, e in enumerate(rows)
+        _verdict(estimate, out["p_holm"].iloc[i], gap, out["p_null"].iloc[i], control, 1 - level)
+        for i, (estimate, gap, control) in enumerate(tests)
     ]
-    return pd.DataFrame(
-        {
-            "candidate": [str(name) for name in losses.columns],
-            "difference": [e.point for e in rows],
-            "low": [e.low for e in rows],
-            "high": [e.high for e in rows],
-            "p": p,
-            "p_holm": p_holm,
-            "effective_size": size,
-            "null_difference": float("nan") if control is None else control.difference,
-            "null_se": float("nan") if control is None else control.se,
-            "p_null": p_null,
-            "verdict": [word for word, _ in words],
-            "reason": [reason for _, reason in words],
-        }
-    )
+    out["verdict"] = [word for word, _ in words]
+    out["reason"] = [reason for _, reason in words]
+    return out
+
+
+_COLUMNS = (
+    *("rows", "loss", "loss_f", "difference", "low", "high", "p", "p_holm", "effective_size"),
+    *("null_difference", "null_se", "p_null", "verdict", "reason"),
+)
+
+
+def _against_f(
+    g: np.ndarray,
+    loss_f: np.ndarray,
+    keep: np.ndarray,
+    weights: np.ndarray | None,
+    clusters: np.ndarray | None,
+    null: pd.DataFrame | None,
+    level: float,
+) -> tuple[dict[str, float], tuple[Estimate, float, NullControl | None]]:
+    """Compare one candidate with F and its re-fits on the rows in ``keep``."""
+    f = loss_f[keep]
+    w = None if weights is None else np.asarray(weights)[keep]
+    c = None if clusters is None else np.asarray(clusters)[keep]
+    estimate = contrast(g, f, w, c, level)
+    control, gap, p_null = None, float("nan"), float("nan")
+    if null is not None:
+        again = null.loc[keep]
+        control = null_control(again, f, w, c, level)
+        mean = again.to_numpy(dtype=float).mean(axis=1)
+        spread = refit_spread(again, f, w, c)
+        gap, p_null = beyond_refits(contrast(g, mean, w, c, level), *spread)
+    total = len(f) if w is None else float(w.sum())
+    row = {
+        "rows": len(f),
+        "loss": float(np.average(g, weights=w)) if total else float("nan"),
+        "loss_f": float(np.average(f, weights=w)) if total else float("nan"),
+        "difference": estimate.point,
+        "low": estimate.low,
+        "high": estimate.high,
+        "p": p_value(estimate),
+        "effective_size": cluster_effective_size(f, w, c),
+        "null_difference": float("nan") if control is None else control.difference,
+        "null_se": float("nan") if control is None else control.se,
+        "p_null": p_null,
+    }
+    return row, (estimate, gap, control)
 
 
 def _verdict(

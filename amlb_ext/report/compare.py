@@ -1,0 +1,196 @@
+"""Frameworks against F and against each other on one task, on real rows only.
+
+What is compared are losses on the untouched test folds: weighted by P(F fails | x), the *region*,
+and unweighted. Made rows and rows chosen by F's errors get no interval and no verdict, because
+being chosen by F's errors flatters every other model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.report.rows import Predicted
+from amlb_ext.validity import Certificate
+from amlb_ext.validity.contrast import SMALLEST_EFFECTIVE_SIZE, cluster_effective_size
+from amlb_ext.validity.estimation import contrasts
+from amlb_ext.validity.pairs import pairwise
+
+#: Integrations that are F itself: they stand beside the candidates, not among them.
+CONTROLS = ("HardsynthBaseline", "HardsynthNull")
+WHERE = ("region", "all rows")
+_STRESS = "stress-test only"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One task's comparisons; the frames are those of :class:`~amlb_ext.report.model.TaskReport`.
+
+    Attributes
+    ----------
+    contrasts, pairs : DataFrame
+    weights : ndarray of shape (n,)
+        What the region's comparisons are weighted with.
+    weighting, no_claim : str
+    warnings : tuple of str
+    """
+
+    contrasts: pd.DataFrame
+    pairs: pd.DataFrame
+    weights: np.ndarray
+    weighting: str
+    no_claim: str
+    warnings: tuple[str, ...]
+
+
+def is_control(framework: str) -> bool:
+    """Whether a framework is F or a re-fit of it.
+
+    Examples
+    --------
+    >>> is_control("HardsynthNull (hardsynth_quick)"), is_control("flaml")
+    (True, False)
+    """
+    return framework.split(" ")[0] in CONTROLS
+
+
+def compare(
+    task: str,
+    full: Predicted,
+    certificate: Certificate | None,
+    null: pd.DataFrame | None,
+    incomplete: Mapping[str, str],
+    folds: int,
+    level: float = 0.95,
+) -> Compared:
+    """Compare every framework with F and with every other one.
+
+    Parameters
+    ----------
+    task : str
+    full : Predicted
+        The untouched test folds.
+    certificate : Certificate or None
+    null : DataFrame or None
+        See :func:`amlb_ext.validity.stored.read_null`.
+    incomplete : mapping of str to str
+        Why a framework's results on this task are not whole, by framework: folds that failed,
+        vanished or were refused. Such a framework gets no verdict, for the folds that are left
+        may be the easy ones.
+    folds : int
+        Of the task.
+    level : float
+
+    Returns
+    -------
+    Compared
+    """
+    loss_f = full.rows["loss"].to_numpy(dtype=float)
+    clusters = full.rows["source_row"].to_numpy()
+    twins, warnings = _aligned(null, full)
+    weights, weighting = region_weights(full)
+    no_claim, no_gain = claims(task, certificate)
+    names = sorted(full.f)
+    losses = pd.DataFrame({name: full.loss(name) for name in names}, index=full.rows.index)
+    scored = losses.notna()
+    found = []
+    for where, w in zip(WHERE, (weights, None), strict=True):
+        # F's own controls are no candidates: they do not count in the candidates' adjustment
+        for group in ([n for n in names if not is_control(n)], [n for n in names if is_control(n)]):
+            if group:
+                table = contrasts(losses[group], loss_f, w, clusters, twins, level, scored[group])
+                table.insert(0, "task", task)
+                found.append(table.rename(columns={"candidate": "framework"}).assign(where=where))
+    table = pd.concat(found, ignore_index=True) if found else contrasts(losses, loss_f)
+    table["relative"] = table["difference"] / table["loss_f"]
+    counts = {name: full.rows.loc[scored[name], "fold"].nunique() for name in names}
+    if found:
+        table["folds"] = [f"{counts[name]}/{folds}" for name in table["framework"]]
+        _withhold(table, no_claim or no_gain, incomplete)
+    pairs = pairwise(losses, loss_f, weights, clusters, twins, level, scored)
+    pairs.insert(0, "task", task)
+    both = zip(pairs["framework"], pairs["other"], strict=True)
+    pairs["folds"] = [f"{_shared(full, scored, *pair)}/{folds}" for pair in both]
+    for column in ("framework", "other"):
+        _withhold(pairs, no_claim, incomplete, column)
+    return Compared(table, pairs, weights, weighting, no_claim or no_gain, tuple(warnings))
+
+
+def region_weights(full: Predicted) -> tuple[np.ndarray, str]:
+    """Return the weights that the region's comparisons use, and why those.
+
+    With an effective size below 50 weighting costs more than it gains (docs/validity.md): then
+    all rows count alike.
+    """
+    w = full.rows["weight"].to_numpy(dtype=float)
+    if not np.isfinite(w).all() or w.sum() <= 0:
+        return np.ones(len(w)), "no region weights are known: all rows count alike"
+    size = cluster_effective_size(np.zeros(len(w)), w, full.rows["source_row"].to_numpy())
+    if size < SMALLEST_EFFECTIVE_SIZE:
+        return np.ones(len(w)), (
+            f"the region weights are worth only {size:.0f} rows, below "
+            f"{SMALLEST_EFFECTIVE_SIZE:.0f}: all rows count alike"
+        )
+    return w, f"real rows weighted by P(F fails | x), worth {size:.0f} equal rows"
+
+
+def claims(task: str, certificate: Certificate | None) -> tuple[str, str]:
+    """Return why no claim may be made at all, and why none about a gain over F; empty if it may.
+
+    Examples
+    --------
+    >>> claims("iris", None)[0]
+    'iris has no certificate; hardsynth certify writes it, and F is fitted again for the null'
+    """
+    if certificate is None:
+        word = "hardsynth certify writes it, and F is fitted again for the null"
+        return f"{task} has no certificate; {word}", ""
+    if certificate.verdict == _STRESS:
+        return f"certified as {_STRESS}: {certificate.reason}", ""
+    failed = {m.name for m in certificate.measures if m.passed is False and m.value is not None}
+    if "null on region" in failed:
+        return "", (
+            "F's own re-fits seem to beat it on the region, so a gain over F proves nothing here; "
+            "compare candidates with each other only"
+        )
+    return "", ""
+
+
+def _aligned(null: pd.DataFrame | None, full: Predicted) -> tuple[pd.DataFrame | None, list[str]]:
+    """Return the re-fits' losses row for row with ``full``, or None and why."""
+    if null is None:
+        return None, ["No re-fit of F is kept beside the certificate: the null control is missing."]
+    twins = [name for name in null.columns if name.startswith("refit_")]
+    if not twins:
+        return None, ["F could not be fitted again: the null control is missing."]
+    key = ["fold", "row"]
+    both = full.rows[[*key, "loss"]].merge(null, on=key, how="left", suffixes=("", "_then"))
+    same = np.isclose(both["loss"], both["loss_then"], rtol=1e-6, atol=1e-9).all()
+    if len(null) != len(full) or not same:
+        return None, [
+            "The kept re-fits of F belong to other rows: certify the suite again; until then the "
+            "null control is missing."
+        ]
+    return both[twins], []
+
+
+def _withhold(
+    table: pd.DataFrame,
+    no_claim: str,
+    incomplete: Mapping[str, str],
+    column: str = "framework",
+) -> None:
+    """Take back verdicts that the certificate or failed jobs forbid."""
+    for name, why in incomplete.items():
+        at = table[column] == name
+        table.loc[at, "verdict"] = "incomplete"
+        table.loc[at, "reason"] = f"{name}: {why}"
+    if no_claim:
+        table["verdict"], table["reason"] = "no claim", no_claim
+
+
+def _shared(full: Predicted, scored: pd.DataFrame, one: str, two: str) -> int:
+    return int(full.rows.loc[scored[one] & scored[two], "fold"].nunique())

@@ -1,0 +1,184 @@
+"""A report on disk: the page, and beside it all that it shows as CSV and JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.atomic import write_file, write_text
+from amlb_ext.report.build import Built
+from amlb_ext.report.export import amlb_rows, write_amlb_csv
+from amlb_ext.report.model import Chart, Report
+from amlb_ext.report.page import page
+
+#: What each file holds, by name; the page lists them.
+TABLES = {
+    "overall": "frameworks over all tasks",
+    "contrasts": "each framework against F, per task",
+    "pairs": "frameworks against each other, per task",
+    "scores": "every metric on every part",
+    "ranks": "mean ranks and the p-values between them",
+    "slices": "where F fails",
+    "clusters": "groups of failures",
+    "measures": "the certificates",
+    "jobs": "jobs without a score",
+    "frameworks": "what was run",
+    "charts": "the points of every chart",
+}
+
+
+def write_report(built: Built, directory: Path, interactive: bool = True) -> Path:
+    """Write ``report.html`` and the folder ``report`` beside it.
+
+    Every file is replaced as a whole; the page is written last.
+
+    Parameters
+    ----------
+    built : Built
+    directory : Path
+        Where to; ``hardsynth`` in the suite is the usual place.
+    interactive : bool
+        Embed the charting library (about 5 MB).
+
+    Returns
+    -------
+    Path
+        Of the page.
+
+    Raises
+    ------
+    SuiteError
+        The folder cannot be written.
+    """
+    folder, links = directory / "report", {}
+    for name, frame in tables(built.report).items():
+        path = folder / f"{name}.csv"
+        _write_csv(frame, path)
+        links[f"{name}.csv: {TABLES[name]}"] = f"report/{path.name}"
+    write_text(folder / "report.json", json.dumps(as_json(built.report), indent=1) + "\n")
+    links["report.json: everything but the charts' points"] = "report/report.json"
+    if len(built.results):
+        write_amlb_csv(amlb_rows(built.results, built.added), folder / "results.csv")
+        links["results.csv: AMLB's rows, ours behind them, for AMLB's own reporting"] = (
+            "report/results.csv"
+        )
+    path = directory / "report.html"
+    write_text(path, page(built.report, links, interactive))
+    return path
+
+
+def tables(report: Report) -> dict[str, pd.DataFrame]:
+    """Return all tables of a report by name, tasks stacked; see :data:`TABLES`."""
+    stacked = {}
+    for name in ("contrasts", "pairs", "scores", "slices", "clusters"):
+        frames = [getattr(task, name) for task in report.tasks]
+        some = [frame for frame in frames if len(frame)]
+        stacked[name] = pd.concat(some, ignore_index=True) if some else pd.concat(frames[:1])
+    return {
+        "overall": report.overall,
+        **stacked,
+        "ranks": _ranks(report),
+        "measures": _measures(report),
+        "jobs": report.jobs,
+        "frameworks": report.frameworks,
+        "charts": _points(report),
+    }
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Return the report as plain mappings and lists, ``None`` for what is no number."""
+    out: dict[str, Any] = _plain(report)
+    return out
+
+
+def _ranks(report: Report) -> pd.DataFrame:
+    ranks = report.ranks
+    table = pd.DataFrame({"entrant": list(ranks.mean.index), "mean_rank": ranks.mean.to_numpy()})
+    for name in ranks.p.columns:
+        table[f"p: {name}"] = ranks.p[name].reindex(ranks.mean.index).to_numpy()
+    return table
+
+
+def _measures(report: Report) -> pd.DataFrame:
+    rows = [
+        {"task": task.name, "verdict": task.certificate.verdict, **measure.to_json()}
+        for task in report.tasks
+        if task.certificate is not None
+        for measure in task.certificate.measures
+    ]
+    return pd.DataFrame(rows)
+
+
+def _points(report: Report) -> pd.DataFrame:
+    frames = []
+    charts = [(task.name, chart) for task in report.tasks for chart in task.charts]
+    for task, chart in [("", chart) for chart in report.charts] + charts:
+        frames += list(_of_chart(task, chart))
+    columns = ["task", "chart", "series", "kind", "x", "y", "low", "high", "text"]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+
+
+def _of_chart(task: str, chart: Chart) -> list[pd.DataFrame]:
+    out = []
+    for series in chart.series:
+        n = len(series.y)
+        x = np.asarray(series.x, dtype=float)
+        frame = pd.DataFrame(
+            {
+                "task": task,
+                "chart": chart.title,
+                "series": series.name,
+                "kind": series.kind,
+                "x": x[:n],  # of bins the left edges
+                "y": np.asarray(series.y, dtype=float),
+                "low": series.low if series.low is not None else np.nan,
+                "high": series.high if series.high is not None else np.nan,
+                "text": list(series.text) if len(series.text) == n else "",
+            },
+        )
+        if len(x) == n + 1:
+            frame["low"], frame["high"] = x[:-1], x[1:]
+        out.append(frame)
+    return out
+
+
+def _write_csv(frame: pd.DataFrame, path: Path) -> None:
+    safe = frame.copy()
+    for name in safe.columns:
+        if safe[name].dtype == object or isinstance(safe[name].dtype, pd.StringDtype):
+            safe[name] = safe[name].map(_no_formula)
+    write_file(
+        path,
+        lambda part: safe.to_csv(part, index=False, encoding="utf-8", lineterminator="\n"),
+    )
+
+
+def _no_formula(value: Any) -> Any:
+    """Put an apostrophe before text that a spreadsheet would run as a formula."""
+    risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
+    return f"'{value}" if risky else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pd.DataFrame):
+        return [_plain(row) for row in value.to_dict("records")]
+    if isinstance(value, pd.Series):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Report) or dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.name != "charts"]
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

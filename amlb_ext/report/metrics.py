@@ -1,0 +1,234 @@
+r"""Every metric of one model on some rows, pooled, under the names that AMLB gives them.
+
+Where AMLB has the metric, the number is AMLB's (``amlb/results.py``, v2.1.7, scikit-learn
+1.2.2) to the digits that it writes. ``brier``, and ``smape`` of a regression, are not AMLB's;
+``f1`` of three classes or more is the macro mean here, and AMLB's support-weighted mean is
+``f1_weighted``.
+
+Notation
+--------
+y : (n,) true targets: the target's own unit for regression, class codes 0..C-1 otherwise
+f : (n,) predictions, or (n, C) class probabilities in label order
+w : (n,) weights, sample_weight of scikit-learn
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from sklearn import metrics as sk
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.core.losses import brier
+
+#: Which way each metric is better.
+DIRECTION: dict[str, Literal["lower", "higher"]] = {
+    "mse": "lower",
+    "rmse": "lower",
+    "mae": "lower",
+    "r2": "higher",
+    "smape": "lower",
+    "rmsle": "lower",
+    "acc": "higher",
+    "balacc": "higher",
+    "logloss": "lower",
+    "auc": "higher",
+    "auc_ovo": "higher",
+    "auc_ovr": "higher",
+    "f1": "higher",
+    "f1_weighted": "higher",
+    "brier": "lower",
+}
+#: AMLB's first metric by kind of task, the one its ``result`` is made of.
+MAIN: dict[str, str] = {"regression": "rmse", "binary": "auc", "multiclass": "logloss"}
+
+_Weights = np.ndarray | None
+
+
+def score_rows(
+    y: np.ndarray,
+    f: np.ndarray,
+    weights: np.ndarray | None = None,
+    n_classes: int = 0,
+    predicted: np.ndarray | None = None,
+) -> dict[str, float]:
+    r"""Return every metric of one model on some rows.
+
+    Regression: ``mse``, ``rmse``, ``mae``, ``r2``, ``smape``, ``rmsle``. Binary: ``acc``,
+    ``balacc``, ``logloss`` (nats), ``auc`` and ``f1`` of the last label, ``brier``. Multiclass:
+    the same with ``auc_ovo`` and ``auc_ovr`` (both weighted by prevalence, as AMLB does)
+    for ``auc``, ``f1`` as the macro mean over the classes that occur in truth or predictions,
+    and ``f1_weighted``, which is what AMLB calls ``f1``.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Targets in their own unit, or codes 0..C-1.
+    f : ndarray of shape (n,) or (n, C)
+        Predictions in the target's unit, or class probabilities in label order.
+    weights : ndarray of shape (n,), optional
+        Not negative; rows of weight 0 do not count. Their scale is of no matter.
+    n_classes : int
+        C, as a check on ``f``; 0 takes it from ``f``.
+    predicted : ndarray of shape (n,), optional
+        Codes of the labels that the model named, where they may differ from the most
+        probable ones; for ``acc``, ``balacc`` and the F scores. Any other code is an error
+        of the model. Defaults to the first class of largest probability.
+
+    Returns
+    -------
+    dict of str to float
+        NaN where a metric is undefined: no rows; predictions that are not finite (for what
+        is made of them); one class only (AUC); a constant target or a single row (``r2``); a
+        negative target or prediction (``rmsle``); no positive row and none predicted
+        (``f1``); weights with ``auc_ovo``, which scikit-learn does not offer.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not agree, codes outside 0..C-1, or weights that are negative or NaN.
+
+    Notes
+    -----
+    ``smape`` is the paper's, from 0 to 2 (AMLB's of time series likewise):
+
+    .. math:: \mathrm{SMAPE} = \frac{2}{N} \sum_i \frac{|f_i - y_i|}{|f_i| + |y_i|}
+
+    (Zakharov & Boukhanovsky, section 5.2). NOTE[DIFF]: a row with f = y = 0, where the paper
+    divides 0 by 0, counts 0. It depends on where the unit has its zero, so its value here and
+    that of a scaled target differ.
+
+    ``logloss`` clips probabilities to [e, 1 - e], e = 2.2e-16, then makes each row sum to 1, as
+    the scikit-learn of AMLB does.
+
+    NOTE[DIFF]: ``r2`` of a constant target is NaN; scikit-learn, and so AMLB, say 0 or 1.
+
+    References
+    ----------
+    Zakharov & Boukhanovsky, Model-Aware Automatic Benchmark Generation with Self-Error
+    Instructions for Data-Driven Models, 2025, section 5.2 "Evaluation Scores".
+
+    Examples
+    --------
+    >>> scores = score_rows(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
+    >>> scores["mse"], scores["mae"], scores["smape"]  # smape: 2/2 (0/2 + 2/4)
+    (2.0, 1.0, 0.5)
+    >>> scores = score_rows(np.array([0, 1]), np.array([[0.75, 0.25], [0.5, 0.5]]))
+    >>> scores["acc"], scores["auc"], scores["brier"]  # brier: (2/16 + 2/4) / 2
+    (0.5, 1.0, 0.3125)
+    """
+    y, f = np.asarray(y), np.asarray(f, dtype=float)
+    if predicted is None and f.ndim == 2 and f.shape[1]:
+        predicted = f.argmax(axis=1)
+    _check(y, f, weights, n_classes, predicted)
+    if weights is not None:
+        weights = np.asarray(weights, dtype=float)
+        counts = weights > 0
+        y, f, weights = y[counts], f[counts], weights[counts]
+        predicted = predicted if predicted is None else np.asarray(predicted)[counts]
+    if f.ndim == 1:
+        return _evaluate(_regression(y.astype(float), f, weights), len(y))
+    named = np.asarray(predicted).astype(int)
+    return _evaluate(_classes(y.astype(int), f, weights, named), len(y))
+
+
+def _check(
+    y: np.ndarray, f: np.ndarray, weights: _Weights, n_classes: int, predicted: _Weights
+) -> None:
+    columns = f.shape[1] if f.ndim == 2 else 0
+    if f.ndim not in (1, 2) or columns == 1 or (n_classes and columns != n_classes):
+        wanted = f"(n, {n_classes})" if n_classes else "(n,) or (n, C)"
+        raise DataError(
+            f"predictions have the shape {f.shape}, wanted {wanted}",
+            "hand in one column of probabilities per label",
+        )
+    for name, values in (("y", y), ("weights", weights), ("predicted", predicted)):
+        if values is not None and np.shape(values) != (len(f),):
+            raise DataError(f"{name} has the shape {np.shape(values)}, wanted ({len(f)},)")
+    if columns and len(y) and not (np.isin(y, np.arange(columns))).all():
+        raise DataError(f"a class code is not among 0..{columns - 1}", "encode the labels first")
+    if weights is not None and not (np.asarray(weights) >= 0).all():
+        raise DataError("a weight is negative or missing", "hand in one weight >= 0 per row")
+
+
+def _evaluate(metrics: dict[str, Callable[[], Any]], rows: int) -> dict[str, float]:
+    """Return the values, NaN for what scikit-learn refuses."""
+    values = dict.fromkeys(metrics, float("nan"))
+    if rows:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for name, metric in metrics.items():
+                try:
+                    values[name] = float(metric())
+                except (ValueError, ZeroDivisionError):
+                    continue
+    return values
+
+
+def _regression(y: np.ndarray, f: np.ndarray, w: _Weights) -> dict[str, Callable[[], Any]]:
+    def r2() -> float:
+        constant = len(y) < 2 or y.min() == y.max()
+        return float("nan") if constant else sk.r2_score(y, f, sample_weight=w)
+
+    def rmsle() -> float:
+        if min(y.min(), f.min()) < 0:  # recent scikit-learn starts at -1, AMLB's at 0
+            return float("nan")
+        return float(np.sqrt(sk.mean_squared_log_error(y, f, sample_weight=w)))
+
+    return {
+        "mse": partial(sk.mean_squared_error, y, f, sample_weight=w),
+        "rmse": lambda: np.sqrt(sk.mean_squared_error(y, f, sample_weight=w)),
+        "mae": partial(sk.mean_absolute_error, y, f, sample_weight=w),
+        "r2": r2,
+        "smape": lambda: np.average(_smape(y, f), weights=w),
+        "rmsle": rmsle,
+    }
+
+
+def _smape(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    error, size = np.abs(f - y), np.abs(f) + np.abs(y)
+    out: np.ndarray = 2.0 * np.divide(error, size, out=np.zeros_like(size), where=size != 0)
+    return out
+
+
+def _classes(
+    y: np.ndarray, p: np.ndarray, w: _Weights, named: np.ndarray
+) -> dict[str, Callable[[], Any]]:
+    labels = np.arange(p.shape[1])
+    finite = bool(np.isfinite(p).all())
+    f1 = partial(sk.f1_score, y, named, sample_weight=w, zero_division=np.nan)
+
+    def logloss() -> float:
+        tiny = np.finfo(float).eps
+        clipped = np.clip(p, tiny, 1 - tiny)
+        clipped /= clipped.sum(axis=1, keepdims=True)
+        return float(sk.log_loss(y, clipped, labels=labels, sample_weight=w))
+
+    def auc() -> float:
+        return float(sk.roc_auc_score(y, p[:, 1], sample_weight=w))
+
+    def auc_multi(way: str) -> float:
+        return float(
+            sk.roc_auc_score(
+                y, p, labels=labels, multi_class=way, average="weighted", sample_weight=w
+            )
+        )
+
+    metrics: dict[str, Callable[[], Any]] = {
+        "acc": partial(sk.accuracy_score, y, named, sample_weight=w),
+        "balacc": partial(sk.balanced_accuracy_score, y, named, sample_weight=w),
+        "logloss": logloss,
+        "brier": lambda: np.average(brier(y, p), weights=w) if finite else np.nan,
+    }
+    if len(labels) == 2:
+        return metrics | {"auc": auc, "f1": partial(f1, labels=[1], average="macro")}
+    return metrics | {
+        "auc_ovo": partial(auc_multi, "ovo"),
+        "auc_ovr": partial(auc_multi, "ovr"),
+        "f1": partial(f1, labels=labels, average="macro"),
+        "f1_weighted": partial(f1, labels=labels, average="weighted"),
+    }

@@ -1,0 +1,163 @@
+"""The suite as a notebook wants it: everything a tidy data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from amlb_ext import suite as suites
+from amlb_ext.report.build import Built, build_report
+from amlb_ext.report.files import tables
+from amlb_ext.suite.layout import amlb_name
+from amlb_ext.validity import Certificate, read_certificates
+
+Results = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A finished suite and what became of it; open one with :meth:`load`.
+
+    Attributes
+    ----------
+    suite : amlb_ext.suite.Suite
+        The files themselves: ``pair``, ``provenance``, ``manifest``.
+
+    Examples
+    --------
+    >>> from amlb_ext import Suite
+    >>> suite = Suite.load("hard")                                  # doctest: +SKIP
+    >>> suite.certificate[["task", "verdict"]]                      # doctest: +SKIP
+    >>> suite.contrasts("results").query("verdict == 'better'")     # doctest: +SKIP
+    """
+
+    suite: suites.Suite
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Suite:
+        """Open the suite in ``directory``.
+
+        Raises
+        ------
+        SuiteError
+            There is no suite, it is unfinished, or its manifest is damaged.
+        """
+        return cls(suites.Suite.load(directory))
+
+    @property
+    def directory(self) -> Path:
+        """Where the suite stands."""
+        return self.suite.layout.root
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """One row per task: ``task``, ``source``, ``kind``, ``target``, ``classes``, ``columns``,
+        ``folds``, and test rows by part: ``full``, ``bad``, ``ga``, ``synthetic``."""
+        rows = []
+        for name, entry in self.suite.tasks.items():
+            row = {
+                "task": name,
+                "source": entry.source_name,
+                "kind": entry.kind.value,
+                "target": entry.target,
+                "classes": len(entry.coding.labels),
+                "columns": len(entry.coding.columns),
+                "folds": len(entry.folds),
+            }
+            for part in ("full", "bad", "ga", "synthetic"):
+                task = self.suite.amlb_tasks.get(amlb_name(name, part))
+                row[part] = 0 if task is None else sum(task.test_rows)
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    @property
+    def certificates(self) -> dict[str, Certificate]:
+        """The certificates by task."""
+        return read_certificates(self.suite)
+
+    @property
+    def certificate(self) -> pd.DataFrame:
+        """One row per task and measure: ``task``, ``verdict``, ``measure``, ``value``, ``low``,
+        ``high``, ``sense``, ``threshold``, ``passed``, ``text``."""
+        columns = ["value", "low", "high", "sense", "threshold", "passed", "text"]
+        rows = [
+            {"task": task, "verdict": found.verdict, "measure": m.name}
+            | {name: getattr(m, name) for name in columns}
+            for task, found in self.certificates.items()
+            for m in found.measures
+        ]
+        return pd.DataFrame(rows, columns=["task", "verdict", "measure", *columns])
+
+    def provenance(self, task: str, fold: int) -> pd.DataFrame:
+        """Return where each row of a test file comes from; see ``amlb_ext.suite.Suite``."""
+        return self.suite.provenance(task, fold)
+
+    def contrasts(self, results: Results) -> pd.DataFrame:
+        """Return each framework against F, per task, on the region and on all real rows.
+
+        Parameters
+        ----------
+        results : path or sequence of path
+            AMLB's output folders.
+
+        Returns
+        -------
+        DataFrame
+            See ``contrasts`` of :class:`amlb_ext.report.model.TaskReport`.
+
+        Raises
+        ------
+        RunError
+            No results there, or none of this suite.
+        """
+        return self.table("contrasts", results)
+
+    def pairs(self, results: Results) -> pd.DataFrame:
+        """Return frameworks against each other, per task."""
+        return self.table("pairs", results)
+
+    def scores(self, results: Results) -> pd.DataFrame:
+        """Return every metric of every framework, and of F, on every part."""
+        return self.table("scores", results)
+
+    def overall(self, results: Results) -> pd.DataFrame:
+        """Return each framework over all tasks."""
+        return self.table("overall", results)
+
+    def jobs(self, results: Results) -> pd.DataFrame:
+        """Return the jobs without a usable score, and why."""
+        return self.table("jobs", results)
+
+    def table(self, name: str, results: Results = ()) -> pd.DataFrame:
+        """Return any table of the report by its name, see :data:`amlb_ext.report.files.TABLES`.
+
+        The report is made once and kept until the results change.
+
+        Raises
+        ------
+        KeyError
+            No such table.
+        RunError
+            No results there, or none of this suite.
+        """
+        paths = (results,) if isinstance(results, (str, Path)) else tuple(results)
+        found = [self.directory, *map(Path, paths)]
+        return tables(_built(*found, stamp=_stamp(found)).report)[name].copy()
+
+
+@lru_cache(maxsize=4)
+def _built(directory: Path, *results: Path, stamp: int) -> Built:
+    """Build a report once for as long as its files (``stamp``) stay as they are."""
+    return build_report(directory, results, charts=False)
+
+
+def _stamp(folders: Sequence[Path]) -> int:
+    """Return when the newest results or certificate below some folders were written."""
+    patterns = ("scores/results.csv", "*/scores/results.csv", "results.csv",
+                "hardsynth/*.json", "hardsynth/*/certificate.json")  # fmt: skip
+    found = [path for folder in folders for pattern in patterns for path in folder.glob(pattern)]
+    return max((path.stat().st_mtime_ns for path in found), default=0)

@@ -1,0 +1,164 @@
+"""Over all tasks: which framework improves on F where it fails, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.report.compare import is_control
+from amlb_ext.report.model import Ranks, TaskReport
+from amlb_ext.validity.intervals import holm, weighted_mean_interval
+
+COLUMNS = (
+    *("framework", "tasks", "better", "worse", "undecided", "withheld", "better_family"),
+    *("relative", "low", "high", "mean_rank"),
+)
+_WITHHELD = ("incomplete", "no claim")
+
+
+def overall(tasks: Sequence[TaskReport], ranks: Ranks, level: float = 0.95) -> pd.DataFrame:
+    """Return one row per framework, the largest saving first; see ``Report.overall``.
+
+    The mean of the relative contrasts and its t interval take tasks as the sample, each counting
+    once; tasks without a verdict are not in it. ``better_family`` counts tasks on which a
+    framework is ``better`` even when p-values are Holm-adjusted over all tasks and candidates.
+    """
+    some = [t.contrasts[t.contrasts["where"] == "region"] for t in tasks if len(t.contrasts)]
+    if not some:
+        return pd.DataFrame(columns=list(COLUMNS))
+    table = pd.concat(some, ignore_index=True)
+    family = _family(table, 1 - level)
+    rows = []
+    for name, own in table.groupby("framework", sort=False):
+        told = own[~own["verdict"].isin(_WITHHELD)]
+        values = told["relative"].to_numpy(dtype=float)
+        mean = weighted_mean_interval(values[np.isfinite(values)], level=level)
+        words = own["verdict"].value_counts()
+        rows.append(
+            {
+                "framework": name,
+                "tasks": len(own),
+                **{word: int(words.get(word, 0)) for word in ("better", "worse", "undecided")},
+                "withheld": int(own["verdict"].isin(_WITHHELD).sum()),
+                "better_family": int(family[own.index].sum()),
+                "relative": mean.point,
+                "low": mean.low,
+                "high": mean.high,
+                "mean_rank": float(ranks.mean.get(name, np.nan)),
+            }
+        )
+    out = pd.DataFrame(rows, columns=list(COLUMNS))
+    order = out["framework"].map(is_control).to_numpy(), out["relative"].to_numpy(dtype=float)
+    return out.iloc[np.lexsort((order[1], order[0]))].reset_index(drop=True)
+
+
+def _family(table: pd.DataFrame, alpha: float) -> np.ndarray:
+    """Return which contrasts stay better when p-values are adjusted over the whole report.
+
+    Both claims behind ``better`` (unlike F, unlike its re-fits) must hold, so the larger of the
+    two p-values is adjusted (intersection-union).
+    """
+    counts = ~table["framework"].map(is_control) & ~table["verdict"].isin(_WITHHELD)
+    p = table[["p", "p_null"]].max(axis=1).to_numpy(dtype=float)
+    p = np.where(counts.to_numpy(), p, np.nan)
+    adjusted = holm(p)
+    return (table["verdict"] == "better").to_numpy() & (adjusted < alpha)
+
+
+def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> tuple[str, ...]:
+    """Return the answer in sentences, the most important first."""
+    if not len(table):
+        return (
+            "No framework has been compared with F: there are no predictions for the untouched "
+            "test folds of any task.",
+        )
+    candidates = table[~table["framework"].map(is_control)]
+    if not len(candidates):
+        return ("Only F itself has been run, no candidate.",)
+    out = [_winners(candidates, len(tasks)), *_losers(candidates), _ranking(ranks)]
+    withheld = [t for t in tasks if t.no_claim]
+    if withheld:
+        names = _few([t.title or t.name for t in withheld])
+        out.append(
+            f"No claim about gains over F is made on {len(withheld)} of {len(tasks)} tasks "
+            f"({names}); each says why."
+        )
+    out += _control(table)
+    return tuple(sentence for sentence in out if sentence)
+
+
+def _winners(candidates: pd.DataFrame, total: int) -> str:
+    winners = candidates[candidates["better"] > 0]
+    if not len(winners):
+        told = int((candidates[["better", "worse", "undecided"]].sum(axis=1) > 0).sum())
+        tail = "" if told else " No comparison could be judged at all."
+        return (
+            "No framework is shown to improve on F on the rows where F fails: none of its "
+            f"contrasts is significantly better on any of {total} tasks.{tail}"
+        )
+    parts = []
+    for row in winners.sort_values(["better", "relative"], ascending=[False, True]).to_dict(
+        "records"
+    ):
+        judged = row["better"] + row["worse"] + row["undecided"]
+        text = f"{row['framework']} on {row['better']} of {judged} tasks judged"
+        if row["better_family"] < row["better"]:
+            text += f" ({row['better_family']} when adjusted over the whole report)"
+        if np.isfinite(row["relative"]):
+            text += f", on average {_change(row)}"
+        parts.append(text)
+    return f"On the rows where F fails, these really improve on F: {'; '.join(parts)}."
+
+
+def _change(row: dict[str, float]) -> str:
+    text = f"{row['relative']:+.0%} of F's loss there"
+    if np.isfinite(row["low"]):
+        text += f" ({row['low']:+.0%} to {row['high']:+.0%} over tasks)"
+    return text
+
+
+def _losers(candidates: pd.DataFrame) -> list[str]:
+    worse = candidates[candidates["worse"] > 0]
+    if not len(worse):
+        return []
+    told = "; ".join(f"{row['framework']} on {row['worse']}" for row in worse.to_dict("records"))
+    return [f"Significantly worse than F there: {told}."]
+
+
+def _ranking(ranks: Ranks) -> str:
+    if not len(ranks.mean):
+        return ""
+    first = ranks.mean.index[0]
+    text = (
+        f"Over {len(ranks.tasks)} tasks the smallest mean rank is {first}'s "
+        f"({ranks.mean.iloc[0]:.2g} of {len(ranks.mean)} entrants)"
+    )
+    if not len(ranks.p):
+        return f"{text}; too few tasks to test that."
+    beaten = [str(n) for n in ranks.p.columns if n != first and ranks.p.loc[first, n] < 0.05]
+    told = f"significantly ahead of {_few(beaten)}" if beaten else "not significantly ahead of any"
+    return f"{text}, {told}."
+
+
+def _control(table: pd.DataFrame) -> list[str]:
+    out = []
+    for row in table[table["framework"].map(is_control)].to_dict("records"):
+        judged = row["better"] + row["worse"] + row["undecided"]
+        if row["better"]:
+            out.append(
+                f"Beware: {row['framework']}, which is F itself, is called better than F on "
+                f"{row['better']} of {judged} tasks."
+            )
+        elif judged:
+            out.append(
+                f"The control {row['framework']}, which is F itself, is called better on none of "
+                f"{judged} tasks, as it should be."
+            )
+    return out
+
+
+def _few(names: Sequence[str], most: int = 4) -> str:
+    cut = [name if len(name) <= 40 else name[:39] + "…" for name in names[:most]]
+    return ", ".join(cut) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,196 @@
+"""One task of a report, from its files and its results; made in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.report import draw
+from amlb_ext.report.compare import compare, is_control, region_weights
+from amlb_ext.report.failures import Failures, find_failures
+from amlb_ext.report.model import Chart, Role, TaskReport
+from amlb_ext.report.parts import fold_scores, part_views, score_parts
+from amlb_ext.report.ranks import mean_losses
+from amlb_ext.report.rows import Predicted, read_predicted
+from amlb_ext.suite import Suite, amlb_name
+from amlb_ext.validity import Certificate
+from amlb_ext.validity.stored import read_null
+
+#: AMLB tasks that a report reads, by suffix.
+READ = ("full", "", "ga", "synthetic", "hard")
+
+
+@dataclass(frozen=True)
+class TaskDone:
+    """A task's part of the report, and what goes into the whole.
+
+    Attributes
+    ----------
+    report : TaskReport
+    refused : dict of int to str
+        Predictions that could not be used, by index in the table of jobs.
+    added : list of dict
+        Scores per fold for AMLB's ``results.csv``.
+    losses : Series
+        Mean loss on the region of F and of every framework, on the rows that all have.
+    """
+
+    report: TaskReport
+    refused: dict[int, str]
+    added: list[dict[str, Any]]
+    losses: pd.Series
+
+
+def report_task(
+    directory: str,
+    task: str,
+    jobs: pd.DataFrame,
+    certificate: Certificate | None,
+    colours: Mapping[str, Role],
+    level: float,
+    points: int,
+) -> TaskDone:
+    """Report on one task.
+
+    Parameters
+    ----------
+    directory : str
+    task : str
+    jobs : DataFrame
+        The rows of :func:`amlb_ext.runner.read_jobs` that belong to it.
+    certificate : Certificate or None
+    colours : mapping of str to Role
+        Of the frameworks.
+    level : float
+    points : int
+        That a chart may have; 0 for no charts and no map.
+    """
+    suite = Suite.load(directory)
+    entry = suite.tasks[task]
+    views: dict[str, Predicted] = {}
+    refused: dict[int, str] = {}
+    for suffix in READ:
+        name = amlb_name(task, suffix)
+        if name in suite.amlb_tasks and (
+            suffix in ("full", "") or (jobs["amlb_task"] == name).any()
+        ):
+            views[suffix], problems = read_predicted(suite, name, jobs)
+            refused |= problems
+    full = views["full"]
+    folds = len(suite.amlb_task(amlb_name(task, "full")).folds)
+    incomplete = _incomplete(jobs[jobs["amlb_task"] == full.name], refused)
+    null = read_null(suite, task)
+    found = compare(task, full, certificate, null, incomplete, folds, level)
+    failures = find_failures(suite, task, full, points)
+    parts = part_views(views, failures.groups)
+    order = _order(found.contrasts)
+    names = {str(j["framework"]): (str(j["name"]), str(j["constraint"]))
+             for j in jobs.to_dict("records")}  # fmt: skip
+    candidates = [name for name in full.f if not is_control(name)]
+    losses = pd.DataFrame({name: full.loss(name) for name in candidates}, index=full.rows.index)
+    report = TaskReport(
+        name=task,
+        title=entry.source_name or task,
+        kind=entry.kind.value,
+        target=entry.target,
+        labels=entry.coding.labels,
+        rows=_rows(suite, task),
+        folds=folds,
+        certificate=certificate,
+        loss="Brier loss" if full.labels else "squared error of the scaled target",
+        weighting=found.weighting,
+        no_claim=found.no_claim,
+        warnings=(*found.warnings, *(f"{name}: {why}." for name, why in incomplete.items())),
+        contrasts=found.contrasts,
+        pairs=found.pairs,
+        scores=score_parts(task, parts),
+        slices=failures.slices,
+        clusters=failures.clusters,
+        charts=_charts(task, views, failures, found.contrasts, order, colours, points),
+        notes=tuple(entry.notes),
+    )
+    return TaskDone(
+        report,
+        refused,
+        list(fold_scores(task, parts, names)),
+        mean_losses(losses, full.rows["loss"].to_numpy(dtype=float), found.weights, losses.notna()),
+    )
+
+
+def _incomplete(jobs: pd.DataFrame, refused: Mapping[int, str]) -> dict[str, str]:
+    """Return why a framework's results on real rows are not whole; folds not asked for are."""
+    out: dict[str, str] = {}
+    for name, some in jobs.groupby("framework", sort=True):
+        gone: dict[str, list[int]] = {}
+        for index, job in zip(some.index, some.to_dict("records"), strict=True):
+            reason = refused.get(int(index), str(job["reason"]))
+            word = "refused" if int(index) in refused else str(job["status"])
+            if word in ("failed", "missing", "refused"):
+                gone.setdefault(f"{word} ({reason})", []).append(int(job["fold"]))
+        if gone:
+            out[str(name)] = "; ".join(
+                f"fold{'s' if len(which) > 1 else ''} {', '.join(map(str, which))} {word}"
+                for word, which in gone.items()
+            )
+    return out
+
+
+def _order(contrasts: pd.DataFrame) -> list[str]:
+    """Return candidates by their contrast on the region, the best first."""
+    table = contrasts[contrasts["where"] == "region"] if len(contrasts) else contrasts
+    table = table.sort_values("difference", kind="stable") if len(table) else table
+    return [str(name) for name in table.get("framework", ()) if not is_control(str(name))]
+
+
+def _rows(suite: Suite, task: str) -> dict[str, int]:
+    out = {}
+    for suffix in ("full", "bad", "ga", "synthetic"):
+        entry = suite.amlb_tasks.get(amlb_name(task, suffix))
+        out[suffix] = sum(entry.test_rows) if entry is not None else 0
+    return out
+
+
+def _charts(
+    task: str,
+    views: Mapping[str, Predicted],
+    failures: Failures,
+    contrasts: pd.DataFrame,
+    order: Sequence[str],
+    colours: Mapping[str, Role],
+    points: int,
+) -> tuple[Chart, ...]:
+    if points <= 0:
+        return ()
+    full, main = views["full"], views.get("")
+    everything = np.ones(len(full), dtype=bool)
+    each = max(40, points // 4)
+    out = [
+        draw.contrast_chart(f"{task}-contrasts", contrasts, colours),
+        failures.chart,
+        draw.target_chart(f"{task}-target", views),
+    ]
+    if full.labels:
+        out.append(
+            draw.roc_chart(f"{task}-roc-region", "ROC on the failure region (real rows, weighted)",
+                           full, everything, region_weights(full)[0], order, colours)
+        )  # fmt: skip
+    else:
+        out.append(
+            draw.truth_chart(f"{task}-truth", "Prediction against truth, real rows", full,
+                             everything, order, colours, each)
+        )  # fmt: skip
+    if main is not None:
+        made = np.ones(len(main), dtype=bool)
+        title = "bad and synthetic rows (chosen by F's errors)"
+        if full.labels:
+            out.append(draw.roc_chart(f"{task}-roc-evaluation", f"ROC on {title}", main, made, None,
+                                      order, colours))  # fmt: skip
+        else:
+            out.append(draw.truth_chart(f"{task}-truth-evaluation",
+                                        f"Prediction against truth, {title}", main, made, order,
+                                        colours, each))  # fmt: skip
+    return tuple(chart for chart in out if chart is not None)

@@ -1,0 +1,312 @@
+"""Which jobs of a suite have been run, and what came of each.
+
+A job is one framework, under one constraint, on one fold of one AMLB task. AMLB's rows are held
+against the suite's own definitions, so that what is *not* there is seen too: AMLB writes no row
+for a job whose data it could not load, or that was killed with it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from amlb_ext.core.errors import RunError
+from amlb_ext.runner.definition import Job
+from amlb_ext.runner.outcome import started, told
+from amlb_ext.runner.results import read_results
+from amlb_ext.suite import Suite
+from amlb_ext.suite.layout import MAIN_SUFFIXES
+
+#: What a run of ours was asked for, in the run's folder.
+ASKED = "asked.json"
+#: Status of a job, the best first.
+STATUS = ("scored", "failed", "missing", "not run")
+_LARGEST_LOG = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run's folder."""
+
+    path: Path
+    name: str
+    benchmark: str
+    constraint: str
+    stamp: str
+    asked: tuple[Job, ...]
+    log: str
+
+
+def write_asked(
+    run_dir: Path, framework: str, benchmark: str, constraint: str, jobs: Sequence[Job]
+) -> None:
+    """Keep beside a run what it was asked for, so that killing it hides nothing."""
+    entry = {
+        "framework": framework,
+        "benchmark": benchmark,
+        "constraint": constraint,
+        "jobs": [[job.task, job.fold] for job in jobs],
+    }
+    (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
+
+
+def read_jobs(suite: Suite, *outdirs: Path | str) -> tuple[pd.DataFrame, list[str]]:
+    """Return every job that the given results, or the definitions they ran, speak of.
+
+    Parameters
+    ----------
+    suite : Suite
+    *outdirs : path
+        AMLB's output folders (``-o``), or runs in them. Of several runs of a job the latest
+        that was scored counts, else the latest.
+
+    Returns
+    -------
+    jobs : DataFrame
+        One row per job: ``framework`` (a label that is unique per constraint and version),
+        ``name``, ``constraint``, ``version``, ``benchmark``, ``amlb_task``, ``fold`` (AMLB's),
+        ``status`` (``scored``; ``failed``: a row without a result; ``missing``: asked for or
+        begun, but without a row; ``not run``: neither), ``reason``, ``result``, ``metric``,
+        ``duration`` (seconds), ``run`` (folder).
+    notes : list of str
+        What was left out, each one sentence.
+
+    Raises
+    ------
+    RunError
+        No results at all, or none of this suite.
+    """
+    rows, runs = _all_rows(outdirs)
+    known = rows["task"].isin(list(suite.amlb_tasks))
+    notes = []
+    if not known.all():
+        others = sorted(set(rows.loc[~known, "task"]))
+        notes.append(
+            f"{int((~known).sum())} results of other benchmarks were left out "
+            f"(tasks {', '.join(others[:3])}{', ...' if len(others) > 3 else ''})."
+        )
+    found = list(_records(suite, rows[known], runs))
+    if not found:
+        raise RunError(
+            f"there are no results of the suite {suite.layout.root} in "
+            f"{', '.join(map(str, outdirs))}",
+            f"run one: hardsynth run FRAMEWORK -u {shlex.quote(str(suite.layout.root))}",
+        )
+    table = pd.DataFrame(found)
+    table["framework"] = _labels(table)
+    table["order"] = table["status"].map(STATUS.index)
+    key = ["framework", "amlb_task", "fold"]
+    table = table.sort_values(["order", "stamp"], ascending=[True, False], kind="stable")
+    table = table.drop_duplicates(key).drop(columns=["order", "stamp"])
+    position = {name: index for index, name in enumerate(suite.amlb_tasks)}
+    table = table.sort_values(
+        key, key=lambda column: column.map(position) if column.name == "amlb_task" else column
+    )
+    return table.reset_index(drop=True), notes
+
+
+def rerun(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:
+    """Return the commands that run again the jobs in ``jobs``, and no others.
+
+    AMLB runs every chosen fold of every chosen task, so tasks that lack the same folds share a
+    command.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        Rows of :func:`read_jobs`.
+    suite : Suite
+    results : path
+        For ``-r``.
+
+    Returns
+    -------
+    list of str
+        For a POSIX shell.
+    """
+    commands = []
+    columns = ["name", "constraint", "benchmark"]
+    for (name, constraint, benchmark), some in jobs.groupby(columns, sort=False):
+        tasks: dict[tuple[int, ...], list[str]] = {}
+        for task, folds in some.groupby("amlb_task", sort=False)["fold"]:
+            tasks.setdefault(tuple(sorted(folds)), []).append(str(task))
+        for which, names in tasks.items():
+            words = ["hardsynth", "run", str(name), *([str(constraint)] if constraint else [])]
+            words += ["-u", str(suite.layout.root), "-b", str(benchmark or suite.manifest.name)]
+            words += ["-r", str(results)]
+            words += [word for task in names for word in ("-t", task)]
+            if len(which) < min(len(suite.amlb_tasks[task].folds) for task in names):
+                words += [word for fold in which for word in ("-f", str(fold))]
+            commands.append(shlex.join(words))
+    return commands
+
+
+def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[_Run]]:
+    """Return the rows of all folders, with their run, and all runs, with or without rows."""
+    frames, runs, errors = [], {}, []
+    for outdir in map(Path, outdirs):
+        try:
+            frames.append(read_results(outdir))
+        except RunError as error:
+            errors.append(error)
+        for path in [outdir, *sorted(p for p in outdir.glob("*") if p.is_dir())]:
+            run = _run(path)
+            if run is not None:
+                runs[str(path)] = run
+    if errors and not (frames or runs):
+        raise errors[0]
+    empty = pd.DataFrame({"task": [], "fold": [], "framework": [], "result": [], "run": []})
+    rows = pd.concat(frames, ignore_index=True) if frames else empty
+    for path in rows["run"].unique():
+        if path not in runs:
+            runs[path] = _Run(Path(path), "", "", "", "", (), "")
+    return rows.drop_duplicates(), list(runs.values())
+
+
+def _run(path: Path) -> _Run | None:
+    """Return what a folder's name and files tell of a run; None when it is none."""
+    words = path.name.split(".")
+    asked = _read_asked(path / ASKED)
+    named = len(words) >= 5 and re.fullmatch(r"\d{8}T\d{6}", words[-1]) is not None
+    if not named and not asked and not (path / "scores").is_dir():
+        return None
+    name, benchmark, constraint = words[:3] if named else ("", "", "")
+    return _Run(
+        path,
+        str(asked.get("framework", name)),
+        str(asked.get("benchmark", benchmark)),
+        str(asked.get("constraint", constraint)),
+        words[-1] if named else "",
+        tuple(Job(str(task), int(fold)) for task, fold in asked.get("jobs", ())),
+        "\n".join(_logs(path)),
+    )
+
+
+def _read_asked(path: Path) -> dict[str, Any]:
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        return entry if isinstance(entry, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _logs(path: Path) -> Iterator[str]:
+    """Yield what AMLB said, from our own log, from its logs, or from their archive."""
+    files = [path / "run.log", *sorted((path / "logs").glob("*.log"))]
+    for file in files:
+        if file.is_file() and file.stat().st_size <= _LARGEST_LOG:
+            yield file.read_text(encoding="utf-8", errors="replace")
+    archive = path / "logs.zip"
+    if not any(file.is_file() for file in files) and archive.is_file():
+        try:
+            with zipfile.ZipFile(archive) as opened:
+                for member in opened.infolist():
+                    if member.filename.endswith(".log") and member.file_size <= _LARGEST_LOG:
+                        yield opened.read(member).decode("utf-8", "replace")
+        except (OSError, zipfile.BadZipFile):
+            return
+
+
+def _records(suite: Suite, rows: pd.DataFrame, runs: list[_Run]) -> Iterator[dict[str, Any]]:
+    for run in runs:
+        own = rows[rows["run"] == str(run.path)]
+        reasons, begun = told(run.log), started(run.log)
+        seen: set[tuple[str, str, Job]] = set()
+        whose = {(run.name, run.constraint)} if run.name else set()
+        if len(own):
+            named = own[["framework", *(["constraint"] if "constraint" in own else [])]]
+            whose = {(str(p[0]), str(p[1]) if len(p) > 1 else "") for p in named.values}
+        for row in own.to_dict("records"):
+            job = Job(str(row["task"]), int(row["fold"]))
+            scored = pd.notna(row["result"])
+            name, constraint = str(row["framework"]), str(row.get("constraint") or "")
+            seen.add((name, constraint, job))
+            reason = str(row.get("info") or "") or reasons.get(job) or "AMLB gives no reason"
+            yield {
+                "name": name,
+                "constraint": constraint,
+                "version": str(row.get("version") or ""),
+                "benchmark": run.benchmark,
+                "amlb_task": job.task,
+                "fold": job.fold,
+                "status": "scored" if scored else "failed",
+                "reason": "" if scored else reason,
+                "result": row["result"],
+                "metric": str(row.get("metric") or ""),
+                "duration": row.get("duration"),
+                "run": str(run.path),
+                "stamp": run.stamp or str(row.get("utc") or ""),
+            }
+        for name, constraint in sorted(whose):
+            for job in _defined(suite, run.benchmark, own):
+                if (name, constraint, job) in seen or job.task not in suite.amlb_tasks:
+                    continue
+                asked = job in run.asked or job in begun or job in reasons
+                reason = reasons.get(job, "")
+                if not reason:
+                    reason = _why(run, job, asked)
+                yield {
+                    "name": name,
+                    "constraint": constraint,
+                    "version": "",
+                    "benchmark": run.benchmark,
+                    "amlb_task": job.task,
+                    "fold": job.fold,
+                    "status": "missing" if asked else "not run",
+                    "reason": reason,
+                    "result": float("nan"),
+                    "metric": "",
+                    "duration": float("nan"),
+                    "run": str(run.path),
+                    "stamp": run.stamp,
+                }
+
+
+def _why(run: _Run, job: Job, asked: bool) -> str:
+    if not asked:
+        return "not asked for" if run.asked else "neither a result nor a sign that it was begun"
+    if job in started(run.log):
+        return "begun, but it left no result: killed, or AMLB ended during it"
+    return "asked for, but AMLB ended before it"
+
+
+def _defined(suite: Suite, benchmark: str, own: pd.DataFrame) -> Iterator[Job]:
+    """Yield the jobs of the definition that a run was made with, as far as it is known."""
+    everything = benchmark.lower() == f"{suite.manifest.name}_all".lower()
+    main = benchmark.lower() == suite.manifest.name.lower()
+    tried = set(own["task"]) if len(own) else set()
+    for task in suite.amlb_tasks.values():
+        if everything or (main and task.suffix in MAIN_SUFFIXES) or task.name in tried:
+            yield from (Job(task.name, fold) for fold in range(len(task.folds)))
+
+
+def _labels(table: pd.DataFrame) -> pd.Series:
+    """Return the framework's name, with constraint and version where they tell rows apart.
+
+    A row without a version (a job that left none) goes with the version of its framework's
+    other rows.
+    """
+    out = table["name"].copy()
+    # AMLB lower-cases the names of folders: take the spelling of the rows where there is one
+    spelled = {name.lower(): name for name in table.loc[table["result"].notna(), "name"]}
+    out = table["name"] = out.map(lambda name: spelled.get(name.lower(), name))
+    lowered = {c.lower(): c for c in table.loc[table["result"].notna(), "constraint"]}
+    table["constraint"] = table["constraint"].map(lambda c: lowered.get(c.lower(), c))
+    for name, some in table.groupby("name"):
+        at = table["name"] == name
+        if some["constraint"].nunique() > 1:
+            out = out.where(~at, out + " (" + table["constraint"] + ")")
+        for constraint, version in some.groupby("constraint")["version"]:
+            versions = [v for v in version.unique() if v]
+            if len(versions) > 1:
+                here = at & (table["constraint"] == constraint) & (table["version"] != "")
+                out = out.where(~here, out + " " + table["version"])
+    return out

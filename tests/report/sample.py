@@ -1,0 +1,300 @@
+"""Reports made up of random numbers, complete to the last column: for tests of what shows them."""
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.report.model import Chart, Ranks, Report, Series, TaskReport
+from amlb_ext.validity import Certificate
+from amlb_ext.validity.measures import lacking, measure
+
+FRAMEWORKS = ("AutoGluon", "FLAML", "H2OAutoML", "LightAutoML", "RandomForest")
+PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation", "group 1")
+KINDS = ("binary", "multiclass", "regression")
+REASONS = {
+    "rank": "Synthetic rows order models as real failures do, labels hold and F's twins gain "
+    "nothing: candidates may be ranked on them.",
+    "describe": "Synthetic rows order models differently from real bad rows (tau 0.31, below 0.8): "
+    "use the weighted real rows to rank.",
+    "stress-test only": "No region of failure was found: features do not foresee where F fails "
+    "better than chance (AUC 0.52), so its bad rows may be noise.",
+}
+
+
+def sample_report(
+    n_tasks=3, seed=0, results=True, names=None, points=200, frameworks=FRAMEWORKS, jobs=4
+):
+    """Return a report on ``n_tasks`` tasks.
+
+    ``results``: whether any framework has run; ``names`` replaces the names of the first tasks,
+    which then appear as title, target, label and reason too; ``points`` per chart; ``jobs``
+    without a score.
+    """
+    rng = np.random.default_rng(seed)
+    given = list(names or ())
+    tasks = tuple(
+        sample_task(
+            rng, given[i] if i < len(given) else f"bank-{i + 1}", i, results, points, frameworks
+        )
+        for i in range(n_tasks)
+    )
+    suite = given[0] if given else "bank-suite"
+    about = {
+        "Suite": suite,
+        "Made with": "hardsynth 0.3.0, seed 0",
+        "Baseline F": "RandomForest(max_depth=8), 5 folds",
+        "Bad rows": "the 6 % with the largest loss",
+        "Tasks": f"{n_tasks}",
+    }
+    if not results:
+        return Report(
+            suite, about, (), ("No job has run yet.",), tasks, pd.DataFrame(),
+            Ranks(pd.Series(dtype=float), (), {}, np.nan, pd.DataFrame(), "No task has results."),
+            pd.DataFrame(), pd.DataFrame(), (f"hardsynth run {suite}",),
+        )  # fmt: skip
+    best = frameworks[0]
+    return Report(
+        name=suite,
+        about=about,
+        verdict=(
+            f"{best} really improves where F fails: better on {n_tasks} of {n_tasks} tasks.",
+            "On average it saves 18 % of F's loss in the failure region.",
+            "RandomForest cannot be told apart from a re-fit of F.",
+        ),
+        warnings=("2 of 60 jobs failed and 1 was refused: their frameworks stand incomplete.",),
+        tasks=tasks,
+        overall=_overall(rng, n_tasks, frameworks),
+        ranks=_ranks(rng, [task.name for task in tasks], frameworks),
+        frameworks=_frameworks(rng, frameworks, 3 * n_tasks),
+        jobs=_jobs(rng, frameworks, [task.name for task in tasks], jobs),
+        commands=(
+            f"hardsynth run {suite} --framework FLAML --task bank-1",
+            f"hardsynth run {suite} --framework H2OAutoML --task bank-2 --fold 1",
+        ),
+        charts=(_forest("overall", "Loss relative to F, over all tasks", rng, frameworks),),
+        notes=("p-values over the suite are adjusted for all tasks and frameworks.",),
+    )
+
+
+def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAMEWORKS):
+    """Return one task; position 1, 2, ... differ in kind, certificate and what is missing."""
+    kind = KINDS[position % 3]
+    verdict = ("rank", "describe", "stress-test only")[position % 3]
+    labels = (
+        () if kind == "regression" else tuple(f"{name[:24]} {k}" for k in range(2 + position % 3))
+    )
+    empty = pd.DataFrame()
+    charts = _charts(rng, f"t{position}", points, frameworks)
+    return TaskReport(
+        name=name,
+        title=f"{name} (the source's own title)",
+        kind=kind,
+        target=name,
+        labels=labels,
+        rows={"full": 4521, "bad": 271, "ga": 1355, "synthetic": 2000},
+        folds=3,
+        certificate=None if position == 4 else _certificate(rng, name, kind, verdict),
+        loss="squared error of the scaled target" if kind == "regression" else "Brier loss",
+        weighting="Real rows are weighted by P(F fails | x): their effective size is 612 rows.",
+        no_claim="Its certificate allows stress tests only." if position % 3 == 2 else "",
+        warnings=("H2OAutoML lacks predictions for fold 2.",) if position % 3 == 0 else (),
+        contrasts=_contrasts(rng, name, frameworks, position % 3 == 2) if results else empty,
+        pairs=_pairs(rng, name, frameworks) if results else empty,
+        scores=_scores(rng, name, kind, frameworks) if results else empty,
+        slices=_slices(rng, name) if position % 2 == 0 else empty,
+        clusters=_clusters(rng, name) if position % 2 == 0 else empty,
+        charts=charts if results else charts[:2],
+        notes=("Folds are those of AMLB.",),
+    )
+
+
+def _certificate(rng, name, kind, verdict):
+    auc, tau = rng.uniform(0.55, 0.9), rng.uniform(0.2, 1)
+    measures = (
+        measure("region", auc, "how well features alone foresee F's failures", "ours",
+                low=auc - 0.04, high=auc + 0.04, threshold=0.5, sense=">="),
+        measure("synthetic: tau", tau, "agreement of two rankings", "docs/validity.md",
+                low=tau - 0.2, high=min(tau + 0.2, 1), threshold=0.8, sense=">="),
+        measure("synthetic: z2", rng.uniform(0.2, 3), "gains on synthetic and on real rows",
+                "docs/validity.md", threshold=1.0, sense="<="),
+        measure("effective size", 612.4, "distinct real rows that the weights are worth",
+                "docs/validity.md", threshold=50.0, sense=">="),
+        lacking("solvability", "not enough rows: 7 distinct real rows", "ours", 0.0, ">="),
+        measure("clustered width", 2.31, "information only", "docs/validity.md"),
+    )  # fmt: skip
+    return Certificate(
+        name, kind, verdict, REASONS[verdict], measures, {"full": 4521, "bad": 271},
+        notes=("One candidate could not be fitted.",),
+    )  # fmt: skip
+
+
+def _contrasts(rng, name, frameworks, no_claim):
+    rows = []
+    for where in ("region", "all rows"):
+        for k, framework in enumerate(frameworks):
+            loss_f = rng.uniform(0.15, 0.3)
+            difference = rng.normal(-0.02, 0.02)
+            half = np.nan if k == 2 else rng.uniform(0.005, 0.03)
+            verdict, reason = "undecided", "The interval holds zero."
+            if no_claim:
+                verdict, reason = "no claim", "Its certificate allows stress tests only."
+            elif k == 2:
+                verdict, reason = "incomplete", "No interval: fold 2 has no predictions."
+            elif abs(difference) > half:
+                verdict, reason = ("better" if difference < 0 else "worse"), "p (Holm) below 0.05."
+            rows.append({
+                "task": name, "framework": framework, "where": where, "folds": 2 if k == 2 else 3,
+                "rows": 4521, "loss": loss_f + difference, "loss_f": loss_f,
+                "difference": difference, "low": difference - half, "high": difference + half,
+                "relative": difference / loss_f, "p": rng.uniform(0, 0.2) ** 2,
+                "p_holm": np.nan if k == 2 else 0.01 if abs(difference) > half else 0.4,
+                "effective_size": 612.4,
+                "null_difference": rng.normal(0, 0.002), "null_se": 0.0021,
+                "p_null": rng.uniform(), "verdict": verdict, "reason": reason,
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _pairs(rng, name, frameworks):
+    rows = []
+    for i, framework in enumerate(frameworks):
+        for other in frameworks[i + 1 :]:
+            d, half = rng.normal(0, 0.02), rng.uniform(0.005, 0.03)
+            rows.append({
+                "task": name, "framework": framework, "other": other, "folds": 3,
+                "difference": d, "low": d - half, "high": d + half, "p": 0.2, "p_holm": 0.4,
+                "p_null": 0.5, "verdict": "undecided", "reason": "The interval holds zero.",
+            })  # fmt: skip
+    columns = ["task", "framework", "other", "folds", "difference", "low", "high", "p", "p_holm",
+               "p_null", "verdict", "reason"]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _scores(rng, name, kind, frameworks):
+    metrics = {"rmse": "lower", "r2": "higher"} if kind == "regression" else {
+        "auc": "higher", "logloss": "lower", "balacc": "higher"}  # fmt: skip
+    rows = [
+        {
+            "task": name, "framework": framework, "part": part, "metric": metric,
+            "value": np.nan if (k, part) == (1, "ga") else rng.uniform(0.5, 0.95),
+            "rows": 4521 if part in ("full", "region") else 271,
+            "folds": 2 if k == 2 else 3, "direction": direction,
+        }
+        for metric, direction in metrics.items()
+        for k, framework in enumerate(("F", *frameworks))
+        for part in PARTS
+        if (k, part) != (2, "evaluation")
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _slices(rng, name):
+    rows = [
+        {
+            "task": name, "slice": text, "rows": 240, "bad": 61, "share": 0.254, "low": 0.203,
+            "high": 0.313, "base": 0.06, "lift": 4.2, "p": 1e-9, "p_holm": 3e-9, "n_features": 2,
+        }
+        for text in ("age > 60 and balance <= 0", f"{name} is one of (a, b, “c, d”)")
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _clusters(rng, name):
+    return pd.DataFrame({
+        "task": name, "group": [1, 2], "about": [f"{name} high, duration low", "campaign high"],
+        "bad": [120, 83], "share": [0.59, 0.41], "ga": [600, 415], "synthetic": [1180, 820],
+        "loss_f": [0.61, np.nan],
+    })  # fmt: skip
+
+
+def _forest(key, title, rng, frameworks):
+    d, half = rng.normal(-0.1, 0.1, len(frameworks)), rng.uniform(0.02, 0.1, len(frameworks))
+    half[2:3] = np.nan
+    rows = tuple(
+        Series(framework, "intervals", d[k : k + 1], np.array([float(k)]), f"c{k % 8}",
+               (d - half)[k : k + 1], (d + half)[k : k + 1], (f"{framework}: {d[k]:.3f}",))
+        for k, framework in enumerate(frameworks)
+    )  # fmt: skip
+    return Chart(
+        key, title, "Left of the line is less loss than F.", "difference to F", "", rows,
+        y_categories=tuple(frameworks), guides=("zero",),
+    )  # fmt: skip
+
+
+def _charts(rng, key, n, frameworks):
+    roles = ("good", "bad", "ga", "synthetic")
+    cloud = tuple(
+        Series(role, "points", rng.normal(k, 1, max(n // 4, 1)), rng.normal(0, 1, max(n // 4, 1)),
+               role, text=[f"row {i}, loss {i / 997:.3f}" for i in range(max(n // 4, 1))], symbol=k)
+        for k, role in enumerate(roles)
+    )  # fmt: skip
+    edges = np.linspace(0, 1, 21)
+    bars = tuple(
+        Series(role, "bars", edges, rng.dirichlet(np.ones(20)), role) for role in ("good", "bad")
+    )
+    grid = np.linspace(0, 1, 50)
+    lines = tuple(
+        Series(framework, "line", grid, np.sort(rng.uniform(size=50)), f"c{k % 8}")
+        for k, framework in enumerate(frameworks)
+    )
+    scatter = Series("rows", "points", rng.uniform(size=n), rng.uniform(size=n), "f")
+    return (
+        Chart(f"{key}-map", "Map of the rows", "Bad rows lie to the right.", "", "", cloud,
+              bare=True, square=True),
+        Chart(f"{key}-loss", "Loss of F", "Bad rows lose more.", "loss", "share", bars),
+        _forest(f"{key}-forest", "Contrasts with F in the region", rng, frameworks),
+        Chart(f"{key}-curve", "Calibration", "Curves near the diagonal are calibrated.",
+              "predicted", "observed", lines, guides=("diagonal",)),
+        Chart(f"{key}-rows", "Loss of F and of the best framework", "Below the line F loses more.",
+              "loss of F", "loss of the best", (scatter,), guides=("diagonal",), square=True),
+        Chart(f"{key}-parts", "Score by part", "All fall on bad rows.", "part", "auc",
+              tuple(Series(f, "bars", np.arange(4.0), rng.uniform(0.5, 1, 4), f"c{k % 8}")
+                    for k, f in enumerate(frameworks)),
+              x_categories=("full", "bad", "ga", "synthetic")),
+    )  # fmt: skip
+
+
+def _overall(rng, n_tasks, frameworks):
+    count = len(frameworks)
+    relative = np.sort(rng.normal(-0.1, 0.1, count))
+    half = np.full(count, np.nan if n_tasks < 3 else 0.12)
+    better = rng.integers(0, n_tasks + 1, count)
+    return pd.DataFrame({
+        "framework": frameworks, "tasks": n_tasks, "better": better, "worse": 0,
+        "undecided": n_tasks - better, "withheld": 0, "better_family": better // 2,
+        "relative": relative, "low": relative - half, "high": relative + half,
+        "mean_rank": 1.0 + np.arange(count),
+    })  # fmt: skip
+
+
+def _ranks(rng, tasks, frameworks):
+    names = [*frameworks, "F"]
+    if len(tasks) < 3:
+        return Ranks(
+            pd.Series(1.0 + np.arange(len(names)), index=names), tuple(tasks), {}, np.nan,
+            pd.DataFrame(), "Fewer than 3 tasks are shared, so ranks were not tested.",
+        )  # fmt: skip
+    p = pd.DataFrame(0.2, index=names, columns=names)
+    p.loc[names[0], names[-1]] = p.loc[names[-1], names[0]] = 0.004
+    mean = pd.Series(1.3 + 0.8 * np.arange(len(names)), index=names)
+    left_out = {tasks[-1]: "H2OAutoML has no score on it."}
+    return Ranks(mean, tuple(tasks[:-1]), left_out, 0.012, p, "Friedman's test, then Nemenyi's.")
+
+
+def _frameworks(rng, frameworks, runs):
+    return pd.DataFrame({
+        "framework": frameworks, "name": frameworks, "constraint": "1h8c", "version": "stable",
+        "runs": runs, "scored": runs - 1, "failed": 1, "missing": 0, "refused": 0, "not_run": 0,
+        "minutes": rng.uniform(10, 2000, len(frameworks)),
+    })  # fmt: skip
+
+
+def _jobs(rng, frameworks, tasks, count):
+    status = ("failed", "missing", "refused", "not run")
+    return pd.DataFrame({
+        "framework": [frameworks[i % len(frameworks)] for i in range(count)],
+        "amlb_task": [f"{tasks[i % len(tasks)]}_full" if tasks else "none" for i in range(count)],
+        "fold": [i % 3 for i in range(count)],
+        "status": [status[i % 4] for i in range(count)],
+        "reason": [f"TimeoutError: {tasks[i % len(tasks)] if tasks else ''} took too long"
+                   for i in range(count)],
+    })  # fmt: skip

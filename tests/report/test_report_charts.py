@@ -1,0 +1,361 @@
+"""Charts, still and interactive: safe with any text, alone in the page, the same each time."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html import unescape
+from xml.etree import ElementTree as ET
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from amlb_ext.report.inline import COLOUR, plain
+from amlb_ext.report.interactive import _embeddable, figure, library
+from amlb_ext.report.model import Chart, Ranks, Series
+from amlb_ext.report.still import rank_diagram, svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><!--",
+    "$x^2$ \\frac{1}{2}",
+    "a $ b",
+    "]]>",
+    "x" * 200,
+    "\"quotes\" & 'ticks' &amp;",
+    "日本語 😀👩‍👩‍👧",
+    "مرحبا \u202e بالعالم",
+    "bell\x07 \x00 \ud800 \uffff two\nlines",
+    "_hidden",
+    "%{meta.role} %{x}",
+    "<b>bold</b><extra></extra>",
+    "url(#p1) #fe0d00",
+    "",
+]
+
+
+def points(n=50, name="p", **more):
+    rng = np.random.default_rng(n)
+    return Series(name, "points", rng.normal(size=n), rng.normal(size=n), **more)
+
+
+def all_kinds(text="name", key="k"):
+    """One chart per kind of marks, with the same text wherever a user's may stand."""
+    edges = np.linspace(0, 1, 6)
+    spots = np.arange(3.0)
+    gap = np.array([0.1, np.nan, 0.3])
+    intervals = Series(text, "intervals", gap, spots, "good", low=gap - 1, high=gap + 1)
+    hollow = replace(intervals, x=spots, low=np.full(3, np.nan), name=text + "2", role="bad")
+    given = {"title": text, "about": text, "x_label": text, "y_label": text}
+    names = (text + " a", text + " b", "c")
+    return {
+        "map": Chart(f"{key}-map", **given, bare=True, square=True, series=tuple(
+            points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20) for i in range(6))),
+        "line": Chart(f"{key}-line", **given, guides=("diagonal",), square=True, series=tuple(
+            Series(f"{text}{i}", "line", spots, spots**i, role=f"c{i}") for i in range(3))),
+        "bins": Chart(f"{key}-bins", **given, series=tuple(
+            Series(f"{text}{i}", "bars", edges, edges[1:] + i, role="f") for i in range(2))),
+        "shares": Chart(f"{key}-shares", **given, x_categories=names, series=tuple(
+            Series(f"{text}{i}", "bars", spots, gap, role="ga") for i in range(3))),
+        "forest": Chart(f"{key}-forest", **given, y_categories=names, guides=("zero",),
+                        series=(intervals, hollow)),
+    }  # fmt: skip
+
+
+KINDS = list(all_kinds())
+
+
+def ranks(names, mean=(1.2, 1.9, 2.8, 4.1, 4.6)):
+    p = pd.DataFrame(1.0, names, names)
+    for a, b in [(0, 2), (0, 3), (0, 4), (1, 4), (1, 3), (2, 4)]:
+        p.iloc[a, b] = p.iloc[b, a] = 0.01
+    return Ranks(pd.Series(mean, names), ("t",), {}, 0.001, p, "Nemenyi's test, 5 entrants.")
+
+
+def words(text):
+    """Everything a reader may come upon."""
+    return [node.text for node in ET.fromstring(text).iter() if node.text]
+
+
+def tags(text):
+    return {node.tag.removeprefix(SVG) for node in ET.fromstring(text).iter()}
+
+
+def ids(text):
+    return [node.get("id") for node in ET.fromstring(text).iter() if node.get("id")]
+
+
+def references(text):
+    return set(re.findall(r'(?:url\(|href=")#([^)"]+)', text))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_still_is_an_element_for_a_page(kind):
+    text = svg(all_kinds()[kind])
+    root = ET.fromstring(text)
+    assert text.startswith("<svg ")
+    assert root.get("role") == "img"
+    assert set(root.get("aria-labelledby").split()) <= set(ids(text))
+    assert root.get("viewBox")
+    assert "width" not in root.attrib  # responsive
+    assert not {"metadata", "style", "script", "image"} & tags(text)
+    outside = text.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert "http" not in outside
+    assert "DejaVu" not in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_still_has_the_colours_of_the_page(kind):
+    chart = all_kinds()[kind]
+    text = svg(chart)
+    for series in chart.series:
+        assert f"var(--c-{series.role})" in text
+    assert "var(--c-ink)" in text
+    assert "var(--c-grid)" in text
+    left = set(re.findall("#[0-9a-fA-F]{6}", text))
+    assert left == set()  # no colour of matplotlib's, and no stand-in
+    assert 'fill="' not in text  # a variable is understood in style alone
+
+
+def test_roles_have_different_colours():
+    assert len(set(COLOUR.values())) == len(COLOUR)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_still_shows_any_text_as_it_is(text):
+    for chart in all_kinds(text).values():
+        drawn = svg(chart)
+        assert not {"script", "b"} & tags(drawn)
+        assert plain(text, 2000) in ["", *words(drawn)]  # the title
+        if text:
+            assert plain(chart.series[-1].name) in words(drawn)
+        assert max(map(len, words(drawn))) <= 200
+
+
+def test_plain_text():
+    assert plain("a\n\tb\x00\x1b\u202ec\ud800") == "a bc"
+    assert plain("x" * 32) == "x" * 32
+    assert plain("x" * 33) == "x" * 31 + "…"
+
+
+def test_ids_are_unique_in_a_page():
+    drawn = [svg(chart) for key in "ab" for chart in all_kinds(key=key).values()]
+    drawn.append(rank_diagram(ranks(list("abcde")), "ranks"))
+    found = [name for text in drawn for name in ids(text)]
+    assert len(found) == len(set(found))
+    for text in drawn:
+        assert references(text) <= set(ids(text))  # everything referred to is there
+
+
+def test_same_chart_same_bytes_whatever_the_users_settings():
+    chart = all_kinds("日本 $x$")["map"]
+    before = svg(chart)
+    with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.grid": True}):
+        assert svg(chart) == before
+        assert matplotlib.rcParams["font.size"] == 30
+    assert svg(chart) == before
+
+
+def test_still_is_small():
+    many = Chart("a-key-as-long-as-keys-of-charts-may-be-map", "t", "a", "x", "y", tuple(
+        points(200, f"n{i}", role=f"c{i}", symbol=i) for i in range(4)))  # fmt: skip
+    text = svg(many)
+    assert len(text.encode()) < 60_000
+    assert text.count("<use") >= 800
+    for chart in all_kinds().values():
+        assert len(svg(chart).encode()) < 20_000
+
+
+def test_long_names_do_not_blow_up_the_picture():
+    short, long = (all_kinds(text)["forest"] for text in ("short", "long " * 40))
+    sizes = [ET.fromstring(svg(chart)).get("viewBox").split()[2:] for chart in (short, long)]
+    assert sizes[0][0] == sizes[1][0]
+    assert float(sizes[1][1]) < float(sizes[0][1]) + 50  # a legend of more lines
+
+
+def test_legend_only_when_there_is_something_to_tell_apart():
+    one, two = points(5, "first"), points(6, "second")
+    chart = Chart("k", "t", "a", "x", "y", (one,))
+    assert "first" not in words(svg(chart))
+    assert {"first", "second"} <= set(words(svg(replace(chart, series=(one, two)))))
+    assert [trace["showlegend"] for trace in figure(chart)["data"]] == [False]
+
+
+def test_no_legend_for_what_the_axis_names():
+    spot = np.zeros(1)
+    rows = tuple(Series(name, "intervals", spot, spot + i) for i, name in enumerate("ab"))
+    chart = Chart("k", "t", "about", "x", "", rows, y_categories=("a", "b"))
+    assert sorted(words(svg(chart))).count("a") == 1
+    assert not figure(chart)["layout"]["showlegend"]
+    assert words(svg(replace(chart, y_categories=("c", "d")))).count("a") == 1
+
+
+@pytest.mark.parametrize("kind", ["points", "line", "bars", "intervals"])
+@pytest.mark.parametrize("categories", [(), ("a", "b", "c")])
+def test_nothing_to_show(kind, categories):
+    edge = kind == "bars" and not categories
+    none = Series("none", kind, np.zeros(0), np.zeros(0))
+    unknown = Series("unknown", kind, np.full(3 + edge, np.nan), np.full(3, np.nan))
+    chart = Chart("k", "t", "a", "x", "y", (none, unknown), x_categories=categories)
+    assert "nothing to show" in words(svg(chart))
+    json.dumps(figure(chart), allow_nan=False)
+    assert figure(chart)["layout"]["annotations"]
+    svg(replace(chart, series=(), square=True, guides=("zero", "diagonal")))
+    svg(replace(chart, series=(none,), x_categories=(), y_categories=("a",), bare=True))
+
+
+def test_gaps_and_infinities_are_not_drawn():
+    x = np.array([0.0, 1, np.nan, 3, np.inf, -1e308, 1e308])
+    dots = Series("", "points", x, np.array([0, np.nan, 1, 1, 1, 1, 1]))
+    text = svg(Chart("k", "t", "a", "x", "y", (dots,), bare=True))
+    assert text.count("<use") == 2  # (0, 0) and (3, 1); a bare chart has no ticks
+    assert "nan" not in text
+
+
+def test_intervals_without_ends_are_hollow():
+    y = np.arange(2.0)
+    chart = Chart("k", "t", "a", "x", "", (
+        Series("s", "intervals", y, y, "good", low=y - [1, np.nan], high=y + 1),
+    ), y_categories=("a", "b"), bare=True)  # fmt: skip
+    assert "fill:none;stroke:var(--c-good)" in svg(chart)
+    trace = figure(chart)["data"][0]
+    assert trace["marker"]["symbol"] == ["circle", "circle-open"]
+    assert trace["error_x"]["array"] == [1.0, None]
+
+
+def test_first_category_is_at_the_top():
+    y = np.arange(3.0)
+    chart = Chart("k", "t", "a", "x", "", (Series("", "points", y, y),), y_categories=tuple("abc"))
+    found = {n.text: float(n.get("y")) for n in ET.fromstring(svg(chart)).iter(f"{SVG}text")}
+    assert found["a"] < found["b"] < found["c"]
+    assert figure(chart)["layout"]["yaxis"]["range"] == [2.6, -0.6]
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    bars = Series("s", "bars", np.arange(3.0), np.arange(3.0))
+    with pytest.raises(ValueError, match="one x more than y"):
+        svg(Chart("k", "t", "a", "x", "y", (bars,)))
+    line = Series("s", "line", np.arange(3.0), np.arange(4.0))
+    with pytest.raises(ValueError, match="as many of each"):
+        svg(Chart("k", "t", "a", "x", "y", (line,)))
+
+
+# ---- ranks
+
+
+def test_rank_diagram():
+    names = ["autogluon", "<script>x</script>", "$x^2$", "日本語 😀", "y" * 200]
+    text = rank_diagram(ranks(names), "ranks")
+    found = words(text)
+    for name, mean in zip(names, (1.2, 1.9, 2.8, 4.1, 4.6), strict=True):
+        assert f"{plain(name, 24)} ({mean:.2f})" in found
+    assert any(word.startswith("autogluon has the best mean rank, 1.20.") for word in found)
+    # Pairs with p = 1: 01, 12, 23, 34; no three are all alike, so four bars.
+    assert text.count("stroke:var(--c-c0)") == 4
+    assert re.findall("#[0-9a-f]{6}", text) == []
+    assert plt.get_fignums() == []
+    assert len(text) < 20_000
+
+
+def test_rank_diagram_without_ranks():
+    five = ranks(list("abcde"))
+    assert rank_diagram(replace(five, p=pd.DataFrame()), "r") == ""
+    assert rank_diagram(replace(five, mean=five.mean[:1]), "r") == ""
+    assert rank_diagram(replace(five, mean=pd.Series(dtype=float)), "r") == ""
+
+
+def test_rank_diagram_with_equal_ranks():
+    assert rank_diagram(ranks(list("abcde"), (3.0,) * 5), "r").startswith("<svg")
+    two = replace(ranks(list("abcde")), mean=pd.Series({"a": 1.5, "b": 1.5}))
+    assert "a (1.50)" in words(rank_diagram(two, "r"))
+
+
+def test_rank_diagram_is_the_same_in_another_process():
+    code = (
+        "import sys, pandas as pd; from amlb_ext.report.model import Ranks;"
+        "from amlb_ext.report.still import rank_diagram; n = list('abcde');"
+        "r = Ranks(pd.Series([1., 2, 3, 4, 5], n), (), {}, .1, pd.DataFrame(1., n, n), 'x');"
+        "sys.stdout.buffer.write(rank_diagram(r, 'r').encode())"
+    )
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    made = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, env=environment
+    )
+    n = list("abcde")
+    here = Ranks(pd.Series([1.0, 2, 3, 4, 5], n), (), {}, 0.1, pd.DataFrame(1.0, n, n), "x")
+    assert made.stdout.decode() == rank_diagram(here, "r")
+
+
+# ---- interactive
+
+
+def strings(value):
+    if isinstance(value, dict):
+        value = value.values()
+    if isinstance(value, str):
+        yield value
+    elif not isinstance(value, (int, float, type(None))):
+        for inner in value:
+            yield from strings(inner)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plotly_knows_the_figure(kind):
+    chart = all_kinds()[kind]
+    found = figure(chart)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    go.Figure(found)  # refuses what plotly does not know
+    assert [trace["meta"]["role"] for trace in found["data"]] == [s.role for s in chart.series]
+    assert found["layout"]["showlegend"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_plotly_shows_any_text_as_it_is(text):
+    for chart in all_kinds(text).values():
+        found = figure(chart)
+        for shown in strings(found):
+            bare = shown.replace("<br>", "")
+            assert "<" not in bare
+            assert ">" not in bare
+            assert "%{" not in shown
+            assert "$" not in shown
+            assert len(unescape(shown)) <= 310
+        assert unescape(found["data"][0]["name"]) == plain(chart.series[0].name)
+        assert "hovertemplate" not in found["data"][0]
+
+
+def test_plotly_numbers_have_four_digits():
+    line = Series("s", "line", np.array([1 / 3, np.nan, np.inf]), np.array([123456.0, 0, 1e-9]))
+    trace = figure(Chart("k", "t", "a", "x", "y", (line,)))["data"][0]
+    assert trace["x"] == [0.3333, None, None]
+    assert trace["y"] == [123500.0, 0.0, 1e-9]
+
+
+def test_plotly_bins_are_steps():
+    bins = Series("s", "bars", np.array([0.0, 1, 3]), np.array([2.0, 5]))
+    trace = figure(Chart("k", "t", "a", "x", "y", (bins,)))["data"][0]
+    assert trace["x"] == [0, 0, 1, 1, 3, 3]
+    assert trace["y"] == [0, 2, 2, 5, 5, 0]
+    assert trace["text"] == ["", *["0 to 1: 2"] * 2, *["1 to 3: 5"] * 2, ""]
+
+
+def test_series_differ_in_more_than_colour():
+    for kind, of in (("map", "marker"), ("line", "line"), ("bins", "line"), ("shares", "marker")):
+        looks = [str(trace[of]) for trace in figure(all_kinds()[kind])["data"]]
+        assert len(set(looks)) == len(looks)
+
+
+def test_library_can_stand_in_a_page():
+    text = library()
+    assert "Plotly" in text
+    assert "</script" not in text.lower()
+    assert "<!--" not in text
+    assert _embeddable("a='</SCRIPT>'; b='<!--'") == r"a='\x3c/SCRIPT>'; b='\x3c!--'"
