@@ -15,18 +15,16 @@ from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.report.compare import is_control
 from amlb_ext.report.draw import overall_chart, roles
 from amlb_ext.report.model import Ranks, Report, TaskReport
-from amlb_ext.report.ranks import rank_tasks
+from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import overall, verdict
 from amlb_ext.report.task import TaskDone, report_task
-from amlb_ext.runner import read_jobs, read_results, rerun
+from amlb_ext.runner.jobs import COLUMNS, Jobs, read_jobs, rerun
 from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
 
 #: Points of a task's largest chart, and what all tasks together may have (the page's size).
 MOST_POINTS, ALL_POINTS = 800, 30_000
-_NO_JOBS = ["framework", "name", "constraint", "version", "benchmark", "amlb_task", "fold",
-            "status", "reason", "result", "metric", "duration", "run"]  # fmt: skip
 _BROKEN = ("failed", "missing", "refused")
 
 
@@ -91,7 +89,9 @@ def build_report(
     if not 0 < level < 1:
         raise ConfigError(f"an interval of level {level:g}", "give a level between 0 and 1, as .95")
     suite = Suite.load(directory)
-    jobs, notes = read_jobs(suite, *results) if results else (pd.DataFrame(columns=_NO_JOBS), [])
+    nothing = Jobs(pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame())
+    found = read_jobs(suite, *results) if results else nothing
+    jobs = found.table
     certificates = read_certificates(suite)
     names = sorted(jobs["framework"].unique(), key=lambda name: (is_control(name), name.lower()))
     points = min(MOST_POINTS, ALL_POINTS // max(1, len(suite.tasks))) if charts else 0
@@ -109,7 +109,7 @@ def build_report(
             bar.update()
     parts = [done[index] for index in sorted(done)]
     jobs = _refuse(jobs, parts)
-    report = _whole(suite, [part.report for part in parts], parts, jobs, names, level, notes)
+    report = _whole(suite, [part.report for part in parts], parts, jobs, names, level, found.notes)
     if results:
         first = Path(results[0])
         broken = jobs[jobs["status"].isin(_BROKEN)]
@@ -118,10 +118,7 @@ def build_report(
         chart = overall_chart(report.overall, roles(names))
         report = replace(report, charts=(chart,) if chart is not None else ())
     added = pd.DataFrame([row for part in parts for row in part.added])
-    rows = read_results(*results) if results else pd.DataFrame()
-    if len(rows):
-        rows = rows[rows["task"].isin(list(suite.amlb_tasks))]
-    return Built(report, rows, added)
+    return Built(report, found.rows, added)
 
 
 def _refuse(jobs: pd.DataFrame, parts: Sequence[TaskDone]) -> pd.DataFrame:
@@ -167,22 +164,48 @@ def _whole(
 
 
 def _ranks(tasks: Sequence[TaskReport], parts: Sequence[TaskDone], names: Sequence[str]) -> Ranks:
-    """Rank F and the candidates on the tasks where claims may be made."""
-    candidates = [name for name in names if not is_control(name)]
+    """Rank F and the candidates on the tasks where claims may be made.
+
+    A candidate without whole results on at least half of those is left out, lest it take the
+    tasks away from all others.
+    """
     left_out = {task.name: task.no_claim for task in tasks if task.no_claim}
-    for task in tasks:
-        at = task.contrasts["verdict"] == "incomplete"
-        broken = sorted(set(task.contrasts.loc[at, "framework"]) & set(candidates))
-        if broken:
-            left_out[task.name] = f"results of {', '.join(broken)} are incomplete"
     kept = {
-        task.name: part.losses.reindex(["F", *candidates])
+        task.name: (task, part)
         for task, part in zip(tasks, parts, strict=True)
         if task.name not in left_out
     }
-    if not candidates or not kept:
-        return rank_tasks(pd.DataFrame(), left_out)
-    return rank_tasks(pd.DataFrame(kept).T, left_out)
+    candidates = [name for name in names if not is_control(name)]
+    whole = {
+        name: [t for t, pair in kept.items() if _whole_on(pair[0], name)] for name in candidates
+    }
+    ranked = [name for name in candidates if 2 * len(whole[name]) >= max(1, len(kept))]
+    for name in kept:
+        gone = [who for who in ranked if name not in whole[who]]
+        if gone:
+            left_out[name] = f"no whole results of {', '.join(gone)}"
+    table = pd.DataFrame(
+        {name: _mean(part, ranked) for name, (_, part) in kept.items() if name not in left_out}
+    ).T
+    ranks = rank_tasks(table if ranked else pd.DataFrame(), left_out)
+    absent = [f"{name} ({len(whole[name])} of {len(kept)} tasks)" for name in candidates
+              if name not in ranked]  # fmt: skip
+    if not absent:
+        return ranks
+    about = f"{ranks.about} Not ranked, for want of whole results: {', '.join(absent)}."
+    return replace(ranks, about=about)
+
+
+def _whole_on(task: TaskReport, framework: str) -> bool:
+    """Whether a framework's results on a task are there, and none of them failed."""
+    own = task.contrasts[task.contrasts["framework"] == framework]
+    return len(own) > 0 and not (own["verdict"] == "incomplete").any()
+
+
+def _mean(part: TaskDone, frameworks: Sequence[str]) -> pd.Series:
+    """Return mean losses of F and some frameworks on the rows that all of them have."""
+    losses = part.losses[list(frameworks)]
+    return mean_losses(losses, part.loss_f, part.weights, losses.notna())
 
 
 def _about(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:

@@ -19,6 +19,8 @@ from amlb_ext.report.rows import Predicted
 
 #: Frameworks that a crowded chart shows, the best ones.
 MOST_LINES = 5
+#: A mean change of F's loss beyond this is told, not drawn.
+OFF_THE_SCALE = 1.0
 _POINTS_ON_A_CURVE = 60
 ORIGINS: dict[str, Role] = {"good": "good", "bad": "bad", "ga": "ga", "synthetic": "synthetic"}
 WORDS = {"good": "good rows", "bad": "bad rows", "ga": "augmented rows",
@@ -250,6 +252,11 @@ def _curve(
 def overall_chart(overall: pd.DataFrame, colours: Mapping[str, Role]) -> Chart | None:
     """Return the mean saving over tasks per framework, with its interval over tasks."""
     table = overall[np.isfinite(overall["relative"].to_numpy(dtype=float))]
+    far = table[table["relative"].abs() > OFF_THE_SCALE]
+    if len(far) < len(table):  # one constant predictor would hide all others
+        table = table.drop(far.index)
+    else:
+        far = far.head(0)
     if not len(table):
         return None
     series = [
@@ -265,7 +272,9 @@ def overall_chart(overall: pd.DataFrame, colours: Mapping[str, Role]) -> Chart |
         )
         for position, row in enumerate(table.to_dict("records"))
     ]
-    said = ", ".join(f"{r['framework']} {r['relative']:+.0%}" for r in table.to_dict("records"))
+    said = _changes(table)
+    if len(far):
+        said += f". Off the scale, not drawn: {_changes(far)}"
     return Chart(
         "overall",
         "Mean change of F's loss in its failure region, over tasks",
@@ -276,3 +285,7 @@ def overall_chart(overall: pd.DataFrame, colours: Mapping[str, Role]) -> Chart |
         y_categories=tuple(map(str, table["framework"])),
         guides=("zero",),
     )
+
+
+def _changes(table: pd.DataFrame) -> str:
+    return ", ".join(f"{r['framework']} {r['relative']:+.0%}" for r in table.to_dict("records"))

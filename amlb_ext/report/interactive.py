@@ -103,7 +103,11 @@ def _marks(series: Series, order: int, grouped: bool) -> dict[str, Any]:
     if series.kind == "bars":
         # A pattern replaces the filling, so that light and dark pages need no second colour.
         shape = {"shape": _PATTERNS[order % len(_PATTERNS)], "size": 6, "solidity": 0.5}
-        return trace | {"type": "bar", "marker": {"pattern": shape, "line": {"width": 0}}}
+        return trace | {
+            "type": "bar",
+            "textposition": "none",
+            "marker": {"pattern": shape, "line": {"width": 0}},
+        }
     low, high = (np.full(len(x), np.nan) if side is None else numbers(side)
                  for side in (series.low, series.high))  # fmt: skip
     known = np.isfinite(low) & np.isfinite(high)

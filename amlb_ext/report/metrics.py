@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from sklearn import config_context
 from sklearn import metrics as sk
 
 from amlb_ext.core.errors import DataError
@@ -159,7 +160,8 @@ def _evaluate(metrics: dict[str, Callable[[], Any]], rows: int) -> dict[str, flo
     """Return the values, NaN for what scikit-learn refuses."""
     values = dict.fromkeys(metrics, float("nan"))
     if rows:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        fast = config_context(skip_parameter_validation=True)
+        with fast, warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             for name, metric in metrics.items():
                 try:

@@ -95,8 +95,8 @@ def _winners(candidates: pd.DataFrame, total: int) -> str:
         told = int((candidates[["better", "worse", "undecided"]].sum(axis=1) > 0).sum())
         tail = "" if told else " No comparison could be judged at all."
         return (
-            "No framework is shown to improve on F on the rows where F fails: none of its "
-            f"contrasts is significantly better on any of {total} tasks.{tail}"
+            "No framework is shown to improve on F on the rows where F fails: on none of "
+            f"{total} tasks is a contrast significantly better.{tail}"
         )
     parts = []
     for row in winners.sort_values(["better", "relative"], ascending=[False, True]).to_dict(

@@ -14,7 +14,6 @@ from amlb_ext.report.compare import compare, is_control, region_weights
 from amlb_ext.report.failures import Failures, find_failures
 from amlb_ext.report.model import Chart, Role, TaskReport
 from amlb_ext.report.parts import fold_scores, part_views, score_parts
-from amlb_ext.report.ranks import mean_losses
 from amlb_ext.report.rows import Predicted, read_predicted
 from amlb_ext.suite import Suite, amlb_name
 from amlb_ext.validity import Certificate
@@ -35,14 +34,18 @@ class TaskDone:
         Predictions that could not be used, by index in the table of jobs.
     added : list of dict
         Scores per fold for AMLB's ``results.csv``.
-    losses : Series
-        Mean loss on the region of F and of every framework, on the rows that all have.
+    losses : DataFrame of shape (n, frameworks)
+        Losses of the candidates on the untouched test folds, NaN where they have none.
+    loss_f, weights : ndarray of shape (n,)
+        F's losses, and what the region's comparisons are weighted with.
     """
 
     report: TaskReport
     refused: dict[int, str]
     added: list[dict[str, Any]]
-    losses: pd.Series
+    losses: pd.DataFrame
+    loss_f: np.ndarray
+    weights: np.ndarray
 
 
 def report_task(
@@ -117,7 +120,9 @@ def report_task(
         report,
         refused,
         list(fold_scores(task, parts, names)),
-        mean_losses(losses, full.rows["loss"].to_numpy(dtype=float), found.weights, losses.notna()),
+        losses,
+        full.rows["loss"].to_numpy(dtype=float),
+        found.weights,
     )
 
 

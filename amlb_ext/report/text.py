@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from amlb_ext.report.inline import plain
 from amlb_ext.report.model import Report, TaskReport
+from amlb_ext.report.parts import UNSELECTED
+from amlb_ext.report.views import PARTS, job_groups, pivots
+from amlb_ext.report.words import estimate, known, number, p_value, percent
 
 WIDTH = 100
-#: Jobs without a score that are listed one by one.
-_MOST_JOBS = 20
+#: Reasons for jobs without a score that are listed, and jobs of each.
+_MOST_GROUPS, _MOST_JOBS = 20, 4
 
 
 def report_text(report: Report) -> str:
@@ -48,8 +50,8 @@ def _overall(table: pd.DataFrame) -> list[list[str]]:
     for row in table.to_dict("records"):
         counts = [str(row[name]) for name in counted]
         rows.append(
-            [plain(row["framework"]), *counts, _percent(row["relative"]), _between(row, _percent),
-             _number(row["mean_rank"])]
+            [plain(row["framework"]), *counts, percent(row["relative"]), _between(row),
+             number(row["mean_rank"])]
         )  # fmt: skip
     return rows
 
@@ -70,46 +72,65 @@ def _task(task: TaskReport, level: float) -> Iterator[str]:
         2,
     )
     if len(task.contrasts):
-        yield f"  {task.loss} minus F's, {level:.0%} interval, p by Holm; null: F fitted again"
-        rows = [["framework", "folds", "minus F", "interval", "p", "null +- se", "verdict"]]
+        yield f"  {task.loss} minus F's ({level:.0%} interval), p by Holm; null: F fitted again"
+        rows = [["framework", "folds", "minus F", "p", "null ± s.e.", "verdict"]]
         for row in task.contrasts[task.contrasts["where"] == "region"].to_dict("records"):
-            null = "-"
-            if math.isfinite(row["null_difference"]):
-                null = f"{_number(row['null_difference'])} +- {_number(row['null_se'])}"
+            null = f"{number(row['null_difference'])} ± {number(row['null_se'])}"
             rows.append(
-                [plain(row["framework"]), row["folds"], _number(row["difference"]),
-                 _between(row, _number), _p(row["p_holm"]), null, row["verdict"]]
+                [plain(row["framework"]), row["folds"], estimate(row), p_value(row["p_holm"]), null,
+                 row["verdict"]]
             )  # fmt: skip
         yield from _table(rows, 2)
     for row in task.pairs.to_dict("records"):
         if row["verdict"] in ("better", "worse"):
             yield from _wrap(
                 f"{plain(row['framework'])} is {row['verdict']} than {plain(row['other'])} "
-                f"({_number(row['difference'])}, {_between(row, _number)})",
+                f"({estimate(row)})",
                 2,
             )
     for row in task.slices.to_dict("records"):
         yield from _wrap(
             f"F fails where {plain(row['slice'], 300)}: {row['share']:.0%} of {row['rows']} rows "
-            f"({_between(row, _percent_plain)}), {row['base']:.0%} of all rows",
+            f"({_between(row)}), {row['base']:.0%} of all rows",
             2,
         )
     if not len(task.slices):
-        yield "  No few features separate the rows on which F fails from the others."
+        yield "  No slice of few features was found in which F fails more often than elsewhere."
+    yield from _scores(task)
+
+
+def _scores(task: TaskReport) -> Iterator[str]:
+    """Yield the main metric, frameworks by parts."""
+    pivot = next(pivots(task), None)
+    if pivot is None:
+        return
+    shown = [part for part in pivot["parts"] if part in PARTS]
+    made = [part for part in shown if part not in UNSELECTED]
+    yield f"  {pivot['metric']}, {'lower' if pivot['lower'] else 'higher'} is better"
+    rows = [["framework", *shown]]
+    for name, cells in pivot["rows"]:
+        values = [number(cells[part]["value"]) if part in cells else "" for part in shown]
+        rows.append([plain(name), *values])
+    yield from _table(rows, 2)
+    if made:
+        yield f"  chosen by F's errors, so do not rank on them: {', '.join(made)}"
 
 
 def _jobs(report: Report) -> Iterator[str]:
     if len(report.jobs):
         yield ""
         yield f"Jobs without a score: {len(report.jobs)}"
-        for row in report.jobs.head(_MOST_JOBS).to_dict("records"):
+        groups = job_groups(report.jobs)
+        for group in groups[:_MOST_GROUPS]:
+            jobs = group["jobs"]
+            more = f" and {len(jobs) - _MOST_JOBS} more" if len(jobs) > _MOST_JOBS else ""
             yield from _wrap(
-                f"{plain(row['framework'])}, {row['amlb_task']}, fold {row['fold']}: "
-                f"{row['status']} ({plain(row['reason'], 300)})",
+                f"{plain(group['framework'])}, {group['status']}: {plain(group['reason'], 300)}: "
+                f"{', '.join(jobs[:_MOST_JOBS])}{more}",
                 2,
             )
-        if len(report.jobs) > _MOST_JOBS:
-            yield f"  and {len(report.jobs) - _MOST_JOBS} more"
+        if len(groups) > _MOST_GROUPS:
+            yield f"  and {len(groups) - _MOST_GROUPS} more reasons"
     if report.commands:
         yield "To run the failed, missing and refused jobs again:"
         yield from (f"  {command}" for command in report.commands)
@@ -132,25 +153,7 @@ def _table(rows: Sequence[Sequence[str]], indent: int = 0) -> list[str]:
     ]
 
 
-def _number(value: Any) -> str:
-    return f"{value:.3g}" if value is not None and math.isfinite(value) else "-"
-
-
-def _percent(value: Any) -> str:
-    return f"{value:+.0%}" if value is not None and math.isfinite(value) else "-"
-
-
-def _percent_plain(value: Any) -> str:
-    return f"{value:.0%}" if value is not None and math.isfinite(value) else "-"
-
-
-def _p(value: Any) -> str:
-    if value is None or not math.isfinite(value):
-        return "-"
-    return "<.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _between(row: dict[str, Any], show: Any) -> str:
-    if not (math.isfinite(row["low"]) and math.isfinite(row["high"])):
+def _between(row: Mapping[str, Any]) -> str:
+    if not (known(row["low"]) and known(row["high"])):
         return "no interval"
-    return f"{show(row['low'])} to {show(row['high'])}"
+    return f"{percent(row['low'])} to {percent(row['high'])}"

@@ -20,7 +20,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.definition import Job
-from amlb_ext.runner.outcome import started, told
+from amlb_ext.runner.outcome import last_error, started, told
 from amlb_ext.runner.results import read_results
 from amlb_ext.suite import Suite
 from amlb_ext.suite.layout import MAIN_SUFFIXES
@@ -58,7 +58,37 @@ def write_asked(
     (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
 
 
-def read_jobs(suite: Suite, *outdirs: Path | str) -> tuple[pd.DataFrame, list[str]]:
+@dataclass(frozen=True)
+class Jobs:
+    """What is known of all jobs.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per job: ``framework`` (a label that is unique per constraint and version),
+        ``name``, ``constraint``, ``version``, ``benchmark``, ``amlb_task``, ``fold`` (AMLB's),
+        ``status`` (``scored``; ``failed``: a row without a result; ``missing``: asked for or
+        begun, but without a row; ``not run``: neither), ``reason``, ``result``, ``metric``,
+        ``duration`` (seconds), ``run`` (folder).
+    rows : DataFrame
+        AMLB's own rows of this suite, as :func:`amlb_ext.runner.read_results` gives them.
+    notes : tuple of str
+        What was left out, each one sentence.
+    """
+
+    table: pd.DataFrame
+    rows: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+#: Columns of ``Jobs.table``.
+COLUMNS = (
+    *("framework", "name", "constraint", "version", "benchmark", "amlb_task", "fold", "status"),
+    *("reason", "result", "metric", "duration", "run"),
+)
+
+
+def read_jobs(suite: Suite, *outdirs: Path | str) -> Jobs:
     """Return every job that the given results, or the definitions they ran, speak of.
 
     Parameters
@@ -70,14 +100,7 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> tuple[pd.DataFrame, list[st
 
     Returns
     -------
-    jobs : DataFrame
-        One row per job: ``framework`` (a label that is unique per constraint and version),
-        ``name``, ``constraint``, ``version``, ``benchmark``, ``amlb_task``, ``fold`` (AMLB's),
-        ``status`` (``scored``; ``failed``: a row without a result; ``missing``: asked for or
-        begun, but without a row; ``not run``: neither), ``reason``, ``result``, ``metric``,
-        ``duration`` (seconds), ``run`` (folder).
-    notes : list of str
-        What was left out, each one sentence.
+    Jobs
 
     Raises
     ------
@@ -105,12 +128,12 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> tuple[pd.DataFrame, list[st
     table["order"] = table["status"].map(STATUS.index)
     key = ["framework", "amlb_task", "fold"]
     table = table.sort_values(["order", "stamp"], ascending=[True, False], kind="stable")
-    table = table.drop_duplicates(key).drop(columns=["order", "stamp"])
+    table = table.drop_duplicates(key)[list(COLUMNS)]
     position = {name: index for index, name in enumerate(suite.amlb_tasks)}
     table = table.sort_values(
         key, key=lambda column: column.map(position) if column.name == "amlb_task" else column
     )
-    return table.reset_index(drop=True), notes
+    return Jobs(table.reset_index(drop=True), rows[known].reset_index(drop=True), tuple(notes))
 
 
 def rerun(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:
@@ -275,7 +298,8 @@ def _why(run: _Run, job: Job, asked: bool) -> str:
         return "not asked for" if run.asked else "neither a result nor a sign that it was begun"
     if job in started(run.log):
         return "begun, but it left no result: killed, or AMLB ended during it"
-    return "asked for, but AMLB ended before it"
+    last = last_error(run.log)
+    return f"asked for, but AMLB ended before it{f' ({last})' if last else ''}"
 
 
 def _defined(suite: Suite, benchmark: str, own: pd.DataFrame) -> Iterator[Job]:

@@ -150,6 +150,19 @@ def started(log: str) -> set[Job]:
     return {Job(task, int(fold)) for task, fold in _STARTED.findall(_COLOUR.sub("", log))}
 
 
+def last_error(log: str) -> str:
+    """Return the last line of a log when it is an error's, else nothing.
+
+    Examples
+    --------
+    >>> last_error("...\\nsubprocess.CalledProcessError: setup.sh failed\\n")
+    'subprocess.CalledProcessError: setup.sh failed'
+    """
+    lines = [line.strip() for line in _COLOUR.sub("", log).splitlines() if line.strip()]
+    named = lines and re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", lines[-1])
+    return lines[-1][:300] if named else ""
+
+
 def told(log: str) -> dict[Job, str]:
     """Return AMLB's reason per failed job, as its log has it."""
     log = _COLOUR.sub("", log)

@@ -8,7 +8,9 @@ import pytest
 from sample import sample_report
 
 from amlb_ext.report.interactive import figure
-from amlb_ext.report.page import anchors, cell, embedded, estimate, page, pivots
+from amlb_ext.report.page import anchors, embedded, page
+from amlb_ext.report.views import pivots
+from amlb_ext.report.words import cell, estimate
 
 HOSTILE = (
     "<script>alert(1)</script>",
