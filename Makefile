@@ -19,13 +19,14 @@ $(READY): pyproject.toml resources/pip-constraints.txt
 demo: $(READY)  ## a hard suite from bundled data, scored, and run by AMLB where it can be had
 	$(BIN)/hardsynth generate bundled -o $(DEMO)/suite --folds 2
 	$(BIN)/hardsynth verify $(DEMO)/suite
-	$(BIN)/hardsynth score $(DEMO)/suite --out $(DEMO)/scores.csv
+	$(BIN)/hardsynth score $(DEMO)/suite --out $(DEMO)/scores.csv -r $(DEMO)/results
 	@echo "runbenchmark.py constantpredictor hardsynth (log: $(DEMO)/amlb.log) ..."
 	@$(BIN)/hardsynth run constantpredictor hardsynth_quick -u $(DEMO)/suite -r $(DEMO)/results \
 	  > $(DEMO)/amlb.log 2>&1; status=$$?; tail -n 1 $(DEMO)/amlb.log; \
 	if [ $$status -eq 2 ]; then \
 	  echo "left out: the AutoML Benchmark cannot be had here, for the reason above"; \
-	else exit $$status; fi
+	elif [ $$status -ne 0 ]; then exit $$status; fi
+	$(BIN)/hardsynth report $(DEMO)/suite --results $(DEMO)/results
 
 test: $(READY)  ## all tests; those that need AMLB or other data skip with their reason
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile

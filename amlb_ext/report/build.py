@@ -257,7 +257,7 @@ def _frameworks(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 def _warnings(jobs: pd.DataFrame, tasks: Sequence[TaskReport]) -> list[str]:
     out = []
     said = {
-        "refused": "predictions do not belong to the rows of this suite and were not used",
+        "refused": "files of predictions do not fit the suite and were not used",
         "failed": "jobs failed",
         "missing": "jobs left no result",
     }

@@ -127,14 +127,14 @@ def region_weights(full: Predicted) -> tuple[np.ndarray, str]:
     """
     w = full.rows["weight"].to_numpy(dtype=float)
     if not np.isfinite(w).all() or w.sum() <= 0:
-        return np.ones(len(w)), "no region weights are known: all rows count alike"
+        return np.ones(len(w)), "No region weights are known: all rows count alike."
     size = cluster_effective_size(np.zeros(len(w)), w, full.rows["source_row"].to_numpy())
     if size < SMALLEST_EFFECTIVE_SIZE:
         return np.ones(len(w)), (
-            f"the region weights are worth only {size:.0f} rows, below "
-            f"{SMALLEST_EFFECTIVE_SIZE:.0f}: all rows count alike"
+            f"The region weights are worth only {size:.0f} rows, below "
+            f"{SMALLEST_EFFECTIVE_SIZE:.0f}: all rows count alike."
         )
-    return w, f"real rows weighted by P(F fails | x), worth {size:.0f} equal rows"
+    return w, f"Real rows are weighted by P(F fails | x), worth {size:.0f} equal rows."
 
 
 def claims(task: str, certificate: Certificate | None) -> tuple[str, str]:

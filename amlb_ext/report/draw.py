@@ -279,7 +279,7 @@ def overall_chart(overall: pd.DataFrame, colours: Mapping[str, Role]) -> Chart |
         "overall",
         "Mean change of F's loss in its failure region, over tasks",
         f"Negative saves loss. {said}. Bars are 95 % intervals with tasks as the sample.",
-        "change of F's loss, in % (negative is better)",
+        "change of F's loss, in %",
         "",
         tuple(series),
         y_categories=tuple(map(str, table["framework"])),

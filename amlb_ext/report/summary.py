@@ -82,7 +82,7 @@ def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> t
     if withheld:
         names = _few([t.title or t.name for t in withheld])
         out.append(
-            f"No claim about gains over F is made on {len(withheld)} of {len(tasks)} tasks "
+            f"No claim about gains over F is made on {len(withheld)} of {_tasks(len(tasks))} "
             f"({names}); each says why."
         )
     out += _control(table)
@@ -96,14 +96,14 @@ def _winners(candidates: pd.DataFrame, total: int) -> str:
         tail = "" if told else " No comparison could be judged at all."
         return (
             "No framework is shown to improve on F on the rows where F fails: on none of "
-            f"{total} tasks is a contrast significantly better.{tail}"
+            f"{_tasks(total)} is a contrast significantly better.{tail}"
         )
     parts = []
     for row in winners.sort_values(["better", "relative"], ascending=[False, True]).to_dict(
         "records"
     ):
         judged = row["better"] + row["worse"] + row["undecided"]
-        text = f"{row['framework']} on {row['better']} of {judged} tasks judged"
+        text = f"{row['framework']} on {row['better']} of {_tasks(judged)} judged"
         if row["better_family"] < row["better"]:
             text += f" ({row['better_family']} when adjusted over the whole report)"
         if np.isfinite(row["relative"]):
@@ -132,7 +132,7 @@ def _ranking(ranks: Ranks) -> str:
         return ""
     first = ranks.mean.index[0]
     text = (
-        f"Over {len(ranks.tasks)} tasks the smallest mean rank is {first}'s "
+        f"Over {_tasks(len(ranks.tasks))} the smallest mean rank is {first}'s "
         f"({ranks.mean.iloc[0]:.2g} of {len(ranks.mean)} entrants)"
     )
     if not len(ranks.p):
@@ -149,12 +149,12 @@ def _control(table: pd.DataFrame) -> list[str]:
         if row["better"]:
             out.append(
                 f"Beware: {row['framework']}, which is F itself, is called better than F on "
-                f"{row['better']} of {judged} tasks."
+                f"{row['better']} of {_tasks(judged)}."
             )
         elif judged:
             out.append(
                 f"The control {row['framework']}, which is F itself, is called better on none of "
-                f"{judged} tasks, as it should be."
+                f"{_tasks(judged)}, as it should be."
             )
     return out
 
@@ -162,3 +162,7 @@ def _control(table: pd.DataFrame) -> list[str]:
 def _few(names: Sequence[str], most: int = 4) -> str:
     cut = [name if len(name) <= 40 else name[:39] + "…" for name in names[:most]]
     return ", ".join(cut) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task{'' if count == 1 else 's'}"

@@ -68,7 +68,7 @@ def _task(task: TaskReport, level: float) -> Iterator[str]:
     counts = task.rows
     yield from _wrap(
         f"{counts.get('full', 0)} test rows, {counts.get('bad', 0)} bad, {counts.get('ga', 0)} "
-        f"augmented, {counts.get('synthetic', 0)} synthetic, {task.folds} folds; {task.weighting}",
+        f"augmented, {counts.get('synthetic', 0)} synthetic, {task.folds} folds. {task.weighting}",
         2,
     )
     if len(task.contrasts):

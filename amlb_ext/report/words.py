@@ -46,6 +46,8 @@ def percent(value: Any, unit: str = " %") -> str:
     """
     if not known(value):
         return "–"
+    if abs(value) < 0.0005:  # neither -0.0 nor 0.0
+        value = 0.0
     digits = 0 if abs(value) >= 0.0995 or value == 0 else 1
     return f"{100 * value:.{digits}f}{unit}".replace("-", "−")
 

@@ -11,7 +11,7 @@ import json
 import re
 import shlex
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ class Jobs:
         One row per job: ``framework`` (a label that is unique per constraint and version),
         ``name``, ``constraint``, ``version``, ``benchmark``, ``amlb_task``, ``fold`` (AMLB's),
         ``status`` (``scored``; ``failed``: a row without a result; ``missing``: asked for or
-        begun, but without a row; ``not run``: neither), ``reason``, ``result``, ``metric``,
+        begun, but without a row or without predictions; ``not run``: neither), ``reason``, ``result``, ``metric``,
         ``duration`` (seconds), ``run`` (folder).
     rows : DataFrame
         AMLB's own rows of this suite, as :func:`amlb_ext.runner.read_results` gives them.
@@ -249,10 +249,9 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[_Run]) -> Iterator[dic
             whose = {(str(p[0]), str(p[1]) if len(p) > 1 else "") for p in named.values}
         for row in own.to_dict("records"):
             job = Job(str(row["task"]), int(row["fold"]))
-            scored = pd.notna(row["result"])
             name, constraint = str(row["framework"]), str(row.get("constraint") or "")
             seen.add((name, constraint, job))
-            reason = str(row.get("info") or "") or reasons.get(job) or "AMLB gives no reason"
+            status, reason = _status(run, row, job, reasons)
             yield {
                 "name": name,
                 "constraint": constraint,
@@ -260,8 +259,8 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[_Run]) -> Iterator[dic
                 "benchmark": run.benchmark,
                 "amlb_task": job.task,
                 "fold": job.fold,
-                "status": "scored" if scored else "failed",
-                "reason": "" if scored else reason,
+                "status": status,
+                "reason": reason,
                 "result": row["result"],
                 "metric": str(row.get("metric") or ""),
                 "duration": row.get("duration"),
@@ -291,6 +290,19 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[_Run]) -> Iterator[dic
                     "run": str(run.path),
                     "stamp": run.stamp,
                 }
+
+
+def _status(
+    run: _Run, row: Mapping[str, Any], job: Job, reasons: Mapping[Job, str]
+) -> tuple[str, str]:
+    """Return what became of a job that has a row, and why."""
+    if pd.isna(row["result"]):
+        said = str(row.get("info") or "") or reasons.get(job)
+        return "failed", said or "AMLB gives no reason"
+    path = run.path / "predictions" / job.task / str(job.fold) / "predictions.csv"
+    if not path.is_file():
+        return "missing", "scored by AMLB, but its predictions are not beside the scores"
+    return "scored", ""
 
 
 def _why(run: _Run, job: Job, asked: bool) -> str:

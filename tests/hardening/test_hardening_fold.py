@@ -6,6 +6,7 @@ import pytest
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.tables import make_task
+from amlb_ext.core.task import Fold
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.split import split_task
 from amlb_ext.hardening.weights import draw_region, effective_size
@@ -188,3 +189,31 @@ def test_region_is_drawn_in_proportion_to_the_weights():
     assert replaced
     assert len(rows) == 30
     assert effective_size(np.ones(7)) == 7
+
+
+def test_test_rows_are_judged_as_amlb_gives_them():
+    """A category that no training row has is replaced in the file: F must judge what is there."""
+    rng = np.random.default_rng(5)
+    x = rng.random(200)
+    y = np.where(rng.random(200) < 0.5, "yes", "no")
+    # the code of a name gives the class away, so F looks at it
+    names = sorted(f"a{i}" for i in range(200)), sorted(f"z{i}" for i in range(200))
+    name = [names[int(label == "yes")][i] for i, label in enumerate(y)]
+    table = pd.DataFrame({"x": x, "name": name, "y": y})
+    table.loc[:1, "x"], table.loc[:1, "y"] = 0.4, "yes"  # two rows that differ in name alone,
+    table.loc[:1, "name"] = ["a999", "z999"]  # and no training row has either name
+    task = make_task(table, "y", name="names")
+    cheap = {"synthesizer": {"name": "local"}, "search": {"kappa": 0.0, "generations": 1}}
+    config = build_config(QUICK, {"baseline": {"model": "random_forest"}, **cheap})
+    task = split_task(task, config.split, config.seed)
+    rest = np.arange(2, 200)
+    task = task.with_folds((Fold(rest[:140], np.r_[0, 1, rest[140:]]),))
+    rows = harden_fold(task, 0, config).parts["full"].test.provenance
+    twins = rows[rows["source_row"].isin([0, 1])]
+    assert len(twins) == 2
+    for column in ("f_0", "f_1", "weight", "reducible"):
+        assert twins[column].nunique() == 1, column
+    # the columns f_... are F's probabilities, in the order of the labels: Brier over both
+    hit = (table["y"] == "yes").to_numpy()[rows["source_row"]]
+    brier = (rows["f_0"] - ~hit) ** 2 + (rows["f_1"] - hit) ** 2
+    assert brier.to_numpy() == pytest.approx(rows["loss"].to_numpy(), abs=1e-12)

@@ -1,0 +1,82 @@
+"""A small suite with results, made once for all tests of the report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+
+from amlb_ext.cli import main
+from amlb_ext.runner import score_suite
+
+#: One task of each kind; everything chosen to be quick.
+SOURCES = ("bundled/toy", "bundled/wine", "bundled/titanic")
+FAST = ("--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--kappa", ".005")
+
+
+class Scored(NamedTuple):
+    """A suite, and results as AMLB writes them."""
+
+    suite: Path
+    results: Path
+
+    def run_dir(self, framework: str) -> Path:
+        """Return the folder of a framework's run."""
+        (found,) = self.results.glob(f"{framework.lower()}.*")
+        return found
+
+    def predictions(self, framework: str, task: str, fold: int) -> Path:
+        """Return where a job's predictions stand."""
+        return self.run_dir(framework) / "predictions" / task / str(fold) / "predictions.csv"
+
+    def edit(self, framework: str, task: str, fold: int, change) -> pd.DataFrame:
+        """Write predictions anew as ``change`` makes them, all text; return what was written."""
+        path = self.predictions(framework, task, fold)
+        table = change(pd.read_csv(path, dtype=str, keep_default_na=False))
+        table.to_csv(path, index=False)
+        return table
+
+
+@pytest.fixture(scope="session")
+def scored(tmp_path_factory) -> Scored:
+    """A suite of a regression, a binary and a multiclass task, scored by its integrations."""
+    return _made(tmp_path_factory.mktemp("scored"), SOURCES, "quick")
+
+
+@pytest.fixture
+def made_of(tmp_path):
+    """A function: a source to a suite of it, without certificate, and results."""
+    return lambda source: _made(tmp_path, (str(source),), "none")
+
+
+def _made(root: Path, sources: tuple[str, ...], certificate: str) -> Scored:
+    flags = ["-o", str(root / "hard"), *FAST, "--certificate", certificate, "-j", "1", "-q"]
+    assert main(["generate", *sources, *flags]) == 0
+    score_suite(root / "hard", 1, results=root / "results")
+    return Scored(root / "hard", root / "results")
+
+
+@pytest.fixture
+def copied(scored, tmp_path) -> Scored:
+    """A copy of the suite and its results that a test may break."""
+    out = Scored(tmp_path / "hard", tmp_path / "results")
+    for source, target in zip(scored, out, strict=True):
+        shutil.copytree(source, target)
+    return out
+
+
+@pytest.fixture
+def small(copied) -> Scored:
+    """The copy, its manifest cut down to ``toy``: a report of it takes a third of the time."""
+    path = copied.suite / "hardsynth" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["tasks"] = {"toy": manifest["tasks"]["toy"]}
+    manifest["amlb_tasks"] = {
+        name: task for name, task in manifest["amlb_tasks"].items() if task["task"] == "toy"
+    }
+    path.write_text(json.dumps(manifest))
+    return copied
