@@ -6,6 +6,7 @@ environment that AMLB runs in · ``definition`` which jobs a benchmark definitio
 was asked (``RunOutcome``, ``Problem``) · ``results`` scores and predictions, joined to
 provenance (``read_results``, ``read_predictions``, ``find_predictions``, ``join``) ·
 ``jobs`` which jobs of a suite have been run, and what came of each (``read_jobs``, ``rerun``) ·
+``runs`` what one run's folder tells ·
 ``commands`` commands with errors of one line, and a lock between processes · ``score`` the
 suite's own integrations scored without AMLB (``score_suite``) · ``written`` results of ours in
 AMLB's form.

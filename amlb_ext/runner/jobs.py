@@ -7,11 +7,8 @@ for a job whose data it could not load, or that was killed with it.
 
 from __future__ import annotations
 
-import json
-import re
 import shlex
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,40 +19,12 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner.definition import Job
 from amlb_ext.runner.outcome import last_error, started, told
 from amlb_ext.runner.results import read_results
+from amlb_ext.runner.runs import Run, read_run
 from amlb_ext.suite import Suite
 from amlb_ext.suite.layout import MAIN_SUFFIXES
 
-#: What a run of ours was asked for, in the run's folder.
-ASKED = "asked.json"
 #: Status of a job, the best first.
 STATUS = ("scored", "failed", "missing", "not run")
-_LARGEST_LOG = 64 * 2**20
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One run's folder."""
-
-    path: Path
-    name: str
-    benchmark: str
-    constraint: str
-    stamp: str
-    asked: tuple[Job, ...]
-    log: str
-
-
-def write_asked(
-    run_dir: Path, framework: str, benchmark: str, constraint: str, jobs: Sequence[Job]
-) -> None:
-    """Keep beside a run what it was asked for, so that killing it hides nothing."""
-    entry = {
-        "framework": framework,
-        "benchmark": benchmark,
-        "constraint": constraint,
-        "jobs": [[job.task, job.fold] for job in jobs],
-    }
-    (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -68,8 +37,8 @@ class Jobs:
         One row per job: ``framework`` (a label that is unique per constraint and version),
         ``name``, ``constraint``, ``version``, ``benchmark``, ``amlb_task``, ``fold`` (AMLB's),
         ``status`` (``scored``; ``failed``: a row without a result; ``missing``: asked for or
-        begun, but without a row or without predictions; ``not run``: neither), ``reason``, ``result``, ``metric``,
-        ``duration`` (seconds), ``run`` (folder).
+        begun, but without a row or without predictions; ``not run``: neither), ``reason``,
+        ``result``, ``metric``, ``duration`` (seconds), ``run`` (folder).
     rows : DataFrame
         AMLB's own rows of this suite, as :func:`amlb_ext.runner.read_results` gives them.
     notes : tuple of str
@@ -172,7 +141,7 @@ def rerun(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:
     return commands
 
 
-def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[_Run]]:
+def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[Run]]:
     """Return the rows of all folders, with their run, and all runs, with or without rows."""
     frames, runs, errors = [], {}, []
     for outdir in map(Path, outdirs):
@@ -181,7 +150,7 @@ def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[_Run]]:
         except RunError as error:
             errors.append(error)
         for path in [outdir, *sorted(p for p in outdir.glob("*") if p.is_dir())]:
-            run = _run(path)
+            run = read_run(path)
             if run is not None:
                 runs[str(path)] = run
     if errors and not (frames or runs):
@@ -190,55 +159,11 @@ def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[_Run]]:
     rows = pd.concat(frames, ignore_index=True) if frames else empty
     for path in rows["run"].unique():
         if path not in runs:
-            runs[path] = _Run(Path(path), "", "", "", "", (), "")
+            runs[path] = Run(Path(path), "", "", "", "", (), "")
     return rows.drop_duplicates(), list(runs.values())
 
 
-def _run(path: Path) -> _Run | None:
-    """Return what a folder's name and files tell of a run; None when it is none."""
-    words = path.name.split(".")
-    asked = _read_asked(path / ASKED)
-    named = len(words) >= 5 and re.fullmatch(r"\d{8}T\d{6}", words[-1]) is not None
-    if not named and not asked and not (path / "scores").is_dir():
-        return None
-    name, benchmark, constraint = words[:3] if named else ("", "", "")
-    return _Run(
-        path,
-        str(asked.get("framework", name)),
-        str(asked.get("benchmark", benchmark)),
-        str(asked.get("constraint", constraint)),
-        words[-1] if named else "",
-        tuple(Job(str(task), int(fold)) for task, fold in asked.get("jobs", ())),
-        "\n".join(_logs(path)),
-    )
-
-
-def _read_asked(path: Path) -> dict[str, Any]:
-    try:
-        entry = json.loads(path.read_text(encoding="utf-8"))
-        return entry if isinstance(entry, dict) else {}
-    except (OSError, ValueError):
-        return {}
-
-
-def _logs(path: Path) -> Iterator[str]:
-    """Yield what AMLB said, from our own log, from its logs, or from their archive."""
-    files = [path / "run.log", *sorted((path / "logs").glob("*.log"))]
-    for file in files:
-        if file.is_file() and file.stat().st_size <= _LARGEST_LOG:
-            yield file.read_text(encoding="utf-8", errors="replace")
-    archive = path / "logs.zip"
-    if not any(file.is_file() for file in files) and archive.is_file():
-        try:
-            with zipfile.ZipFile(archive) as opened:
-                for member in opened.infolist():
-                    if member.filename.endswith(".log") and member.file_size <= _LARGEST_LOG:
-                        yield opened.read(member).decode("utf-8", "replace")
-        except (OSError, zipfile.BadZipFile):
-            return
-
-
-def _records(suite: Suite, rows: pd.DataFrame, runs: list[_Run]) -> Iterator[dict[str, Any]]:
+def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict[str, Any]]:
     for run in runs:
         own = rows[rows["run"] == str(run.path)]
         reasons, begun = told(run.log), started(run.log)
@@ -293,7 +218,7 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[_Run]) -> Iterator[dic
 
 
 def _status(
-    run: _Run, row: Mapping[str, Any], job: Job, reasons: Mapping[Job, str]
+    run: Run, row: Mapping[str, Any], job: Job, reasons: Mapping[Job, str]
 ) -> tuple[str, str]:
     """Return what became of a job that has a row, and why."""
     if pd.isna(row["result"]):
@@ -305,7 +230,7 @@ def _status(
     return "scored", ""
 
 
-def _why(run: _Run, job: Job, asked: bool) -> str:
+def _why(run: Run, job: Job, asked: bool) -> str:
     if not asked:
         return "not asked for" if run.asked else "neither a result nor a sign that it was begun"
     if job in started(run.log):

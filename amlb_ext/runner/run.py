@@ -19,9 +19,9 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner import definition as definitions
 from amlb_ext.runner.checkout import Checkout, ensure
 from amlb_ext.runner.definition import Job, sanitized
-from amlb_ext.runner.jobs import write_asked
 from amlb_ext.runner.outcome import RunOutcome, check
 from amlb_ext.runner.results import read_results
+from amlb_ext.runner.runs import write_asked
 from amlb_ext.suite.layout import Layout
 
 #: AMLB's own default, two folds of ten minutes on four cores.

@@ -1,6 +1,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -224,9 +225,28 @@ def test_only_real_rows_have_a_best_framework():
             assert len(best) == (part in ("full", "region"))
         scores = task.scores[
             (task.scores["metric"] == table["metric"]) & (task.scores["part"] == "full")
-        ].set_index("framework")["value"]
+        ].set_index("framework")
+        assert scores["folds"].eq(task.folds).sum() == len(scores) - 1
+        scores = scores.loc[scores["folds"] == task.folds, "value"]
         expected = scores.idxmin() if table["metric"] == "logloss" else scores.idxmax()
         assert cells[expected]["full"]["best"]
+
+
+def test_controls_and_frameworks_without_all_folds_are_never_the_best():
+    task = sample_report(1, points=8).tasks[0]
+    scores = task.scores.copy()
+    perfect = {"lower": 0.0, "higher": 1.0}
+    for name, folds in (("FLAML", 2), ("H2OAutoML", 3)):
+        at = scores["framework"] == name
+        scores.loc[at, "value"] = scores.loc[at, "direction"].map(perfect)
+        scores.loc[at, "folds"] = folds
+    scores["framework"] = scores["framework"].replace("H2OAutoML", "HardsynthNull")
+    for table in pivots(replace(task, scores=scores)):
+        rows = dict(table["rows"])
+        for name in ("FLAML", "HardsynthNull"):
+            assert not any(cell["best"] for cell in rows[name].values())
+        for part in ("full", "region"):
+            assert sum(row[part]["best"] for row in rows.values()) == 1
 
 
 def test_the_same_report_gives_the_same_page(reports, texts):

@@ -7,7 +7,8 @@ from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 
-#: Demsar (2006), JMLR 7, table 6: AUC of four variants of C4.5 on 14 data sets.
+#: Demsar (2006), JMLR 7, table 6: AUC of four variants of C4.5 on 14 data sets. He ranks the two
+#: .975 of voting 2 and 3, from more digits than he prints: here they have a fourth.
 DEMSAR = pd.DataFrame(
     [
         (0.763, 0.768, 0.771, 0.798),
@@ -22,7 +23,7 @@ DEMSAR = pd.DataFrame(
         (1.000, 1.000, 1.000, 1.000),
         (0.940, 0.962, 0.965, 0.962),
         (0.619, 0.666, 0.614, 0.669),
-        (0.972, 0.981, 0.975, 0.975),
+        (0.972, 0.981, 0.9751, 0.9749),
         (0.957, 0.978, 0.946, 0.970),
     ],
     columns=["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"],
