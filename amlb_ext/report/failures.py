@@ -114,10 +114,12 @@ def _read(suite: Suite, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     for index in range(len(suite.amlb_task(name).folds)):
         test = suite.pair(name, index)[1]
         some, origin = coding.decode(coding.read_csv(test))[0], suite.provenance(name, index)
-        replaced = origin["substituted"].str.split(",")
+        replaced = origin["substituted"]
+        replaced = replaced[replaced.to_numpy() != ""].str.split(",").explode()
         for column in coding.columns:
-            at = replaced.map(lambda names, written=column.written: written in names)
-            some.loc[at.to_numpy(dtype=bool), column.name] = np.nan
+            at = replaced.index[(replaced == column.written).to_numpy(dtype=bool)]
+            if len(at):
+                some.loc[at, column.name] = np.nan
         features.append(some)
         about.append(origin)
     return pd.concat(features, ignore_index=True), pd.concat(about, ignore_index=True)

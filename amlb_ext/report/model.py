@@ -153,8 +153,8 @@ class TaskReport:
         (``better``, ``worse``, ``undecided``, ``incomplete``, ``no claim``), ``reason``.
     pairs : DataFrame
         One row per unordered pair, on the region: ``task``, ``framework``, ``other``, ``folds``,
-        ``difference`` (framework minus other), ``low``, ``high``, ``p``, ``p_holm``, ``p_null``,
-        ``verdict``, ``reason``.
+        ``difference`` (framework minus other), ``low``, ``high``, ``p``, ``p_holm``,
+        ``null_spread`` (how far two fits of F differ), ``p_null``, ``verdict``, ``reason``.
     scores : DataFrame
         ``task``, ``framework``, ``part``, ``metric``, ``value``, ``rows``, ``folds``,
         ``direction`` (``lower`` or ``higher`` is better).

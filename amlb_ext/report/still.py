@@ -18,6 +18,7 @@ import matplotlib
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -25,6 +26,8 @@ from matplotlib.patches import Patch
 from amlb_ext.report.inline import COLOUR, inline, legend, numbers, plain
 from amlb_ext.report.model import Chart, Ranks, Series
 
+#: Units of the drawing per inch.
+_DPI = 72
 _INK, _GRID = COLOUR["ink"], COLOUR["grid"]
 _MARKS = ("o", "s", "D", "^", "X", "v")
 #: Size and opacity of points, up to how many.
@@ -75,7 +78,7 @@ def svg(chart: Chart, width: float = 6.4, height: float | None = None) -> str:
     """
     columns, lines = _legend_shape(chart, width)
     with _canvas(chart.key):
-        figure = Figure((width, height or _height(chart, width) + 0.2 * lines))
+        figure = Figure((width, height or _height(chart, width) + 0.2 * lines), dpi=_DPI)
         figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         axes = figure.subplots()
         _frame(axes, chart, width)
@@ -130,7 +133,7 @@ def rank_diagram(ranks: Ranks, key: str, alpha: float = 0.05) -> str:
     width = float(np.clip(3.6 + 0.15 * (max(map(len, names)) + 7), 6.4, 9.0))
     unit = 0.015 * (len(mean) - 1)  # of ranks
     with _canvas(key):
-        figure = Figure((width, 3.0))
+        figure = Figure((width, 3.0), dpi=_DPI)
         figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         axes = figure.subplots()
         found = critical_difference_diagram(
@@ -294,6 +297,12 @@ def _square(axes: Axes, chart: Chart) -> None:
 
 
 def _written(figure: Figure, key: str, title: str, about: str) -> str:
+    # Laid out here: else savefig draws everything once more, only to have it laid out.
+    FigureCanvasSVG(figure)
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
     return inline(drawn.getvalue(), key, title, about)

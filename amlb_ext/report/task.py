@@ -21,6 +21,8 @@ from amlb_ext.validity.stored import read_null
 
 #: AMLB tasks that a report reads, by suffix.
 READ = ("full", "", "ga", "synthetic", "hard")
+#: Those that are read even where nothing was run on them, for what F does there.
+SHOWN = ("full", "", "ga")
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,7 @@ def report_task(
     refused: dict[int, str] = {}
     for suffix in READ:
         name = amlb_name(task, suffix)
-        if name in suite.amlb_tasks and (
-            suffix in ("full", "") or (jobs["amlb_task"] == name).any()
-        ):
+        if name in suite.amlb_tasks and (suffix in SHOWN or (jobs["amlb_task"] == name).any()):
             views[suffix], problems = read_predicted(suite, name, jobs)
             refused |= problems
     full = views["full"]

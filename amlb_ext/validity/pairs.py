@@ -18,8 +18,8 @@ from amlb_ext.validity.contrast import contrast, refit_spread
 from amlb_ext.validity.intervals import Estimate, holm, p_value
 
 COLUMNS = (
-    *("framework", "other", "rows", "difference", "low", "high", "p", "p_holm", "p_null"),
-    *("verdict", "reason"),
+    *("framework", "other", "rows", "difference", "low", "high", "p", "p_holm", "null_spread"),
+    *("p_null", "verdict", "reason"),
 )
 
 
@@ -57,7 +57,8 @@ def pairwise(
     DataFrame
         One row per unordered pair, in the order of the columns: ``framework``, ``other``,
         ``rows``, ``difference`` (framework minus other, negative where it is better), ``low``,
-        ``high``, ``p``, ``p_holm``, ``p_null`` (Holm-adjusted), ``verdict``, ``reason``.
+        ``high``, ``p``, ``p_holm``, ``null_spread`` (S sqrt 2: how far two fits of F
+        differ), ``p_null`` (Holm-adjusted), ``verdict``, ``reason``.
 
     Raises
     ------
@@ -92,6 +93,7 @@ def pairwise(
                 "low": estimate.low,
                 "high": estimate.high,
                 "p": p_value(estimate),
+                "null_spread": float(np.sqrt(2) * spread[0]) if spread[1] > 1 else float("nan"),
                 "p_null": _beyond_two_fits(estimate, *spread),
             }
         )

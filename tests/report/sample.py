@@ -162,10 +162,11 @@ def _pairs(rng, name, frameworks):
             rows.append({
                 "task": name, "framework": framework, "other": other, "folds": 3,
                 "difference": d, "low": d - half, "high": d + half, "p": 0.2, "p_holm": 0.4,
-                "p_null": 0.5, "verdict": "undecided", "reason": "The interval holds zero.",
+                "null_spread": 0.004, "p_null": 0.5, "verdict": "undecided",
+                "reason": "The interval holds zero.",
             })  # fmt: skip
     columns = ["task", "framework", "other", "folds", "difference", "low", "high", "p", "p_holm",
-               "p_null", "verdict", "reason"]  # fmt: skip
+               "null_spread", "p_null", "verdict", "reason"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -14,11 +14,11 @@ from sklearn import metrics as sk
 from amlb_ext import Suite
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, RunError
-from amlb_ext.report import build_report, report_text, tables
+from amlb_ext.report import build_report, report_text, tables, write_report
 from amlb_ext.report.files import TABLES
 from amlb_ext.runner import read_predictions
 from amlb_ext.runner.definition import Job
-from amlb_ext.runner.jobs import write_asked
+from amlb_ext.runner.runs import write_asked
 from amlb_ext.suite import Suite as Files
 from amlb_ext.suite import verify
 
@@ -269,7 +269,7 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path, capsys):
     jobs = pd.read_csv(folder / "jobs.csv").set_index(["framework", "amlb_task"])
     expected = {
         (CANDIDATE, "wine_full"): (1, "refused", "of the predictions is not row"),
-        (CANDIDATE, "titanic_full"): (0, "refused", "holds no predictions of fold 0"),
+        (CANDIDATE, "titanic_full"): (0, "missing", "its predictions are not beside the scores"),
         (NULL, "toy_full"): (1, "missing", "begun, but it left no result"),
     }
     bad = jobs[jobs["status"] != "not run"]
@@ -334,18 +334,43 @@ def test_json_is_json(small, capsys):
     assert files(small.suite) == before
 
 
-def test_a_report_in_the_suite_leaves_it_whole(copied):
-    words = ["report", str(copied.suite), "--results", str(copied.results), "-j", "1", "-q"]
+def test_a_report_in_the_suite_leaves_it_whole(copied, built):
     before = files(copied.suite)
-    assert main([*words, "--still"]) == 0
+    write_report(built, Files.load(copied.suite).layout.own, interactive=False)
     after = files(copied.suite)
-    assert (copied.suite / "hardsynth" / "report.html").is_file()
     assert {path: after[path] for path in before} == before
     new = {path.relative_to(copied.suite).as_posix() for path in set(after) - set(before)}
     assert all(name.startswith("hardsynth/report") for name in new)
+    assert {"hardsynth/report.html", "hardsynth/report/results.csv"} <= new
     assert verify(copied.suite) == []
     for path in (copied.suite / "hardsynth" / "report").glob("*.json"):
         json.loads(path.read_text(), parse_constant=pytest.fail)
+
+
+def test_the_suite_is_where_a_report_goes(small):
+    words = ["report", str(small.suite), "--results", str(small.results), "-j", "1", "-q"]
+    assert main([*words, "--still"]) == 0
+    assert (small.suite / "hardsynth" / "report.html").is_file()
+
+
+@pytest.fixture
+def some(copied):
+    """One framework, on one of the three tasks only."""
+    for name in (BASELINE, NULL):
+        shutil.rmtree(copied.run_dir(name))
+    path = copied.run_dir(CANDIDATE) / "scores" / "results.csv"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows[rows["task"] == "toy_full"].to_csv(path, index=False)
+    return copied
+
+
+def test_a_framework_may_be_run_on_some_tasks_only(some):
+    report = build_report(some.suite, [some.results], charts=False).report
+    contrasts = tables(report)["contrasts"]
+    assert set(contrasts["task"]) == {"toy"}
+    assert set(contrasts["verdict"]) == {"better"}
+    assert set(report.jobs["status"]) == {"not run"}
+    assert report_text(report)
 
 
 def test_the_notebook(small):

@@ -164,10 +164,14 @@ def test_a_fold_that_the_suite_lacks_is_refused(scored):
     assert "the suite has 2 folds of toy_full, this is fold 2" in refused.values()
 
 
-def test_predictions_that_are_not_there_are_refused(copied):
+def test_predictions_that_vanish_are_refused(copied):
+    """Between the list of jobs and the reading of them."""
+    suite = Suite.load(copied.suite)
+    jobs = read_jobs(suite, copied.results).table
     copied.predictions(CANDIDATE, "toy_full", 0).unlink()
-    _, refused = read(copied, "toy_full")
-    assert "holds no predictions of fold 0 of toy_full" in refused[CANDIDATE, 0]
+    _, refused = read_predicted(suite, "toy_full", jobs)
+    (reason,) = refused.values()
+    assert "holds no predictions of fold 0 of toy_full" in reason
 
 
 def test_probabilities_are_normalised(copied):

@@ -13,7 +13,8 @@ from amlb_ext.cli.main import parser
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
 from amlb_ext.runner.definition import Job, expected_jobs, find_definition
-from amlb_ext.runner.jobs import COLUMNS, read_jobs, rerun, write_asked
+from amlb_ext.runner.jobs import COLUMNS, read_jobs, rerun
+from amlb_ext.runner.runs import write_asked
 from amlb_ext.suite import Suite
 from amlb_ext.suite.definition import benchmark, configuration, yaml_text
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, amlb_name
@@ -73,6 +74,10 @@ def write_run(out, rows, framework="flaml", constraint="1h", definition="hard",
     if rows:
         (folder / "scores").mkdir()
         pd.DataFrame(rows).to_csv(folder / "scores" / "results.csv", index=False)
+    for job in (Job(r["task"], r["fold"]) for r in rows if r["result"] is not None):
+        path = folder / "predictions" / job.task / str(job.fold) / "predictions.csv"
+        path.parent.mkdir(parents=True)
+        path.write_text("predictions,truth\n")
     if asked:
         write_asked(folder, framework, definition, constraint, asked)
     if log:
@@ -164,6 +169,25 @@ def test_a_run_that_ended_before_its_first_job(suite, out):
     assert not len(found.rows)
 
 
+def test_a_killed_run_of_a_definition_of_ones_own(suite, out):
+    """What was asked for is known, so no job that is gone is passed over in silence."""
+    asked = [Job("iris", 0), Job("car", 0), Job("car", 1)]
+    write_run(out, [row("iris", 0)], definition="mine", asked=asked, log=starting("car", 0))
+    found = status(read_jobs(suite, out))
+    assert found[Job("iris", 0)][0] == "scored"
+    assert found[Job("car", 0)][0] == found[Job("car", 1)][0] == "missing"
+
+
+def test_jobs_that_left_nothing_belong_to_the_version_of_their_run(suite, out):
+    """Lest the other folds of that version pass for whole results."""
+    asked = [Job("iris", 0), Job("iris", 1)]
+    write_run(out, [row("iris", 0), row("iris", 1)], asked=asked)
+    write_run(out, [row("iris", 0, version="3")], asked=asked, stamp="20250302T100000")
+    table = read_jobs(suite, out).table
+    (gone,) = table[table["status"] == "missing"].to_dict("records")
+    assert gone["framework"] == "flaml 3"
+
+
 def test_without_a_word_of_what_was_asked_absent_jobs_are_not_run(suite, out):
     write_run(out, [row("iris", 0)])
     reason = "neither a result nor a sign that it was begun"
@@ -194,18 +218,31 @@ def test_a_broken_archive_or_note_hides_nothing(suite, out):
 
 
 def test_the_appended_results_alone(suite, out):
-    """Of a folder cleaned of its runs only tasks that stand in it are known to be tried."""
+    """Of a folder cleaned of its runs only tasks that stand in it are known to be tried.
+
+    Their scores are told, but without predictions nothing can be compared.
+    """
     rows = [row("iris_full", 0, 0.5), row("iris_full", 0, 0.7, utc="2025-03-02T10:00:00"),
             row("iris_full", 0, 0.6, utc="2025-03-01T12:00:00"),
-            row("iris_full", 1, framework="tpot")]  # fmt: skip
+            row("iris_full", 1, None, framework="tpot", info="no")]  # fmt: skip
     pd.DataFrame(rows).to_csv(out / "results.csv", index=False)
     table = read_jobs(suite, out).table
     found = {(r["framework"], r["fold"]): r for r in table.to_dict("records")}
     assert set(table["amlb_task"]) == {"iris_full"}
     assert found["flaml", 0]["result"] == 0.7
     assert found["flaml", 0]["run"] == str(out)
-    assert found["tpot", 1]["status"] == "scored"
+    assert found["flaml", 0]["status"] == "missing"
+    assert "its predictions are not beside the scores" in found["flaml", 0]["reason"]
+    assert (found["tpot", 1]["status"], found["tpot", 1]["reason"]) == ("failed", "no")
     assert found["flaml", 1]["status"] == found["tpot", 0]["status"] == "not run"
+
+
+def test_a_score_with_predictions_wins_over_a_later_one_without(suite, out):
+    first = write_run(out, [row("iris", 0, 0.5)])
+    later = write_run(out, [row("iris", 0, 0.7)], stamp="20250302T100000")
+    (later / "predictions" / "iris" / "0" / "predictions.csv").unlink()
+    table = read_jobs(suite, out).table.set_index(["amlb_task", "fold"])
+    assert table.loc[("iris", 0), ["status", "run"]].tolist() == ["scored", str(first)]
 
 
 def test_a_single_run_may_be_given(suite, out):
@@ -291,6 +328,13 @@ def test_no_results(suite, out):
     with pytest.raises(RunError, match="there are no results of the suite") as caught:
         read_jobs(suite, out)
     assert "hardsynth run FRAMEWORK -u" in str(caught.value)
+
+
+def test_a_folder_without_results_among_others_is_no_small_matter(suite, out, tmp_path):
+    """A misspelt folder would make a framework vanish from the report."""
+    write_run(out, [row("iris", 0)])
+    with pytest.raises(RunError, match="there is no folder"):
+        read_jobs(suite, out, tmp_path / "misspelt")
 
 
 def asked_by(command, suite):

@@ -1,0 +1,162 @@
+"""The example notebook and docs/report.md run; frames have the columns that the docs name.
+
+The notebook's cells are executed as they stand, without Jupyter, and warnings are errors.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from amlb_ext.cli import main
+from amlb_ext.cli.main import parser
+
+ROOT = Path(__file__).parents[2]
+PATH = ROOT / "benchmarks" / "notebooks" / "which_framework.ipynb"
+NOTEBOOK = json.loads(PATH.read_text(encoding="utf-8"))
+CODE = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+DOCS = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", DOCS, flags=re.M | re.S)
+#: ``| `overall.csv` | framework | `a`, `b` |`` of docs/report.md: columns by table.
+FILES = {
+    name: re.findall(r"`(\w+)`", columns)
+    for name, columns in re.findall(r"^\| `(\w+)\.csv` \|[^|]*\|([^|]*)\|$", DOCS, flags=re.M)
+}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """The names that the notebook leaves behind, run in order in one fresh namespace."""
+    folder = tmp_path_factory.mktemp("notebook")
+    names: dict = {"__name__": "notebook", "values": {}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(tempfile, "tempdir", str(folder))
+        for cell in CODE:
+            _execute("".join(cell["source"]), cell["id"], names)
+    left = [path.name for path in folder.iterdir()]
+    assert left == [names["folder"].name]  # everything stands in its own folder
+    return names
+
+
+def _execute(text: str, name: str, names: dict) -> None:
+    """Run a cell; keep under ``values`` what its last line shows."""
+    tree = ast.parse(text)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec"), names)
+    if last is not None:
+        names["values"][name] = eval(compile(ast.Expression(last.value), name, "eval"), names)
+
+
+def test_the_notebook_is_valid_and_cleared():
+    # required keys of nbformat 4.5, nbformat.v4.5.schema.json
+    assert set(NOTEBOOK) == {"cells", "metadata", "nbformat", "nbformat_minor"}
+    assert (NOTEBOOK["nbformat"], NOTEBOOK["nbformat_minor"]) == (4, 5)
+    assert set(NOTEBOOK["metadata"]["kernelspec"]) == {"display_name", "language", "name"}
+    cells = NOTEBOOK["cells"]
+    assert 10 <= len(cells) <= 15
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", cell["id"]) for cell in cells)
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    for cell in cells:
+        wanted = {"cell_type", "id", "metadata", "source"}
+        if cell["cell_type"] == "code":
+            wanted |= {"execution_count", "outputs"}
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+        else:
+            assert cell["cell_type"] == "markdown"
+        assert set(cell) == wanted
+        assert cell["metadata"] == {}
+        lines = cell["source"]
+        assert all(line.endswith("\n") for line in lines[:-1])
+        assert all("\n" not in line.rstrip("\n") for line in lines)
+        assert not lines[-1].endswith("\n")
+
+
+def test_the_notebook_names_no_machine():
+    text = PATH.read_text(encoding="utf-8")
+    assert not re.search(r"/home/|/Users/|/work/|/tmp|/root|[A-Z]:\\\\", text)
+
+
+def test_its_frames_have_the_documented_columns(ran):
+    assert list(ran["tasks"]) == [
+        *("task", "source", "kind", "target", "classes", "columns", "folds"),
+        *("full", "bad", "ga", "synthetic"),
+    ]
+    assert list(ran["certificate"]) == [
+        *("task", "verdict", "measure", "value", "low", "high", "sense", "threshold"),
+        *("passed", "text"),
+    ]
+    assert list(ran["losses"]) == ["task", "part", "fold", "framework", "metric", "loss", "rows"]
+    for name in ("contrasts", "pairs", "scores", "slices"):
+        assert list(ran[name]) == FILES[name], name
+    assert set(ran["tasks"]["task"]) == {"toy", "titanic"}
+    assert len(ran["contrasts"]) == 2 * 3 * 2  # tasks, frameworks, region and all rows
+    assert len(ran["pairs"]) == 2 * 3  # tasks, pairs of three frameworks
+
+
+def test_what_it_shows_is_what_its_text_says(ran):
+    shown = ran["values"]
+    # an empty cell is a check that passed or was not made: every failed one has its number
+    assert shown["certificate"].notna().sum().sum() == len(ran["failed"]) > 0
+    assert set(shown["contrasts"]["framework"]) == {
+        *("HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"),
+    }
+    # F is linear and toy is not: the candidate's gain is plain, and negative is better
+    toy = ran["contrasts"].query("task == 'toy' and framework == 'HardsynthCandidate'")
+    assert toy["verdict"].tolist() == ["better", "better"]
+    assert (toy["high"] < 0).all()
+    # ridge has no seed: F fitted again is F, so its predictions were joined to the right rows
+    twin = ran["contrasts"].query("framework == 'HardsynthBaseline'")
+    assert twin["difference"].abs().max() < 1e-9
+    assert (ran["slices"]["p_holm"] <= 0.05).all()
+    assert list(shown["pairs"].columns) == ["full", "region"]
+
+
+def test_the_page_stands_where_it_says_and_its_files_are_the_documented_ones(ran):
+    page = ran["page"]
+    assert page == ran["values"]["page"]
+    assert page.read_text(encoding="utf-8").lstrip().startswith("<!DOCTYPE html>")
+    beside = page.parent / "report"
+    assert {path.stem for path in beside.glob("*.csv")} == {*FILES, "results"} == {*FILES}
+    for name, columns in FILES.items():
+        if name == "results":
+            continue
+        head = list(pd.read_csv(beside / f"{name}.csv", nrows=0))
+        # two tasks are too few to test ranks, so there are no columns of p-values
+        assert head == (columns[:2] if name == "ranks" else columns), name
+    tasks = set(pd.read_csv(beside / "results.csv")["task"])
+    assert {"toy_weighted", "titanic_weighted", "toy_full", "toy_bad"} <= tasks
+
+
+def test_commands_in_notebook_and_docs_parse():
+    text = "".join("".join(c["source"]) for c in NOTEBOOK["cells"] if c["cell_type"] == "markdown")
+    blocks = [*BLOCKS, *re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.M | re.S)]
+    assert {kind for kind, _ in blocks} == {"bash", "python", "console"}
+    lines = [line for kind, block in blocks if kind == "console" for line in block.splitlines()]
+    assert len(lines) >= 8
+    for line in lines:
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        assert words[0] == "hardsynth"
+        parser().parse_args(words[1:])
+
+
+def test_blocks_of_the_docs_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for kind, text in BLOCKS:
+        if kind == "bash":
+            for line in filter(None, text.splitlines()):
+                words = shlex.split(line)
+                assert words[0] == "hardsynth"
+                assert main([*words[1:], "-j", "1", "-q"]) == 0, line
+        elif kind == "python":
+            _execute(text, "docs/report.md", {"__name__": "docs", "values": {}})
+    assert "HardsynthCandidate" in capsys.readouterr().out
+    assert (tmp_path / "hard" / "hardsynth" / "report.html").is_file()
