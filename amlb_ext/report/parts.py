@@ -107,10 +107,11 @@ def fold_scores(
     for part, (view, rows, weights) in parts.items():
         if part not in named:
             continue
+        folds = view.rows["amlb_fold"].to_numpy()
         for name, f in view.f.items():
             known = rows & view.scored(name)
-            for fold in np.unique(view.rows["amlb_fold"].to_numpy()[known]):
-                keep = known & (view.rows["amlb_fold"] == fold).to_numpy()
+            for fold in np.unique(folds[known]):
+                keep = known & (folds == fold)
                 for metric, value in _scores(view, name, f, keep, weights).items():
                     yield {
                         "amlb_task": task,

@@ -20,14 +20,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from amlb_ext.report.inline import COLOUR, inline, legend, numbers, plain
 from amlb_ext.report.model import Chart, Ranks, Series
 
-#: Units of the drawing per inch.
-_DPI = 72
 _INK, _GRID = COLOUR["ink"], COLOUR["grid"]
 _MARKS = ("o", "s", "D", "^", "X", "v")
 #: Size and opacity of points, up to how many.
@@ -78,8 +77,7 @@ def svg(chart: Chart, width: float = 6.4, height: float | None = None) -> str:
     """
     columns, lines = _legend_shape(chart, width)
     with _canvas(chart.key):
-        figure = Figure((width, height or _height(chart, width) + 0.2 * lines), dpi=_DPI)
-        figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+        figure = Figure((width, height or _height(chart, width) + 0.2 * lines), dpi=72)
         axes = figure.subplots()
         _frame(axes, chart, width)
         handles = _draw(axes, chart)
@@ -133,8 +131,7 @@ def rank_diagram(ranks: Ranks, key: str, alpha: float = 0.05) -> str:
     width = float(np.clip(3.6 + 0.15 * (max(map(len, names)) + 7), 6.4, 9.0))
     unit = 0.015 * (len(mean) - 1)  # of ranks
     with _canvas(key):
-        figure = Figure((width, 3.0), dpi=_DPI)
-        figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+        figure = Figure((width, 3.0), dpi=72)
         axes = figure.subplots()
         found = critical_difference_diagram(
             numbered, p, ax=axes, alpha=alpha, label_fmt_left="{label}", label_fmt_right="{label}",
@@ -202,12 +199,10 @@ def _frame(axes: Axes, chart: Chart, width: float) -> None:
         turned: Any = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"} if wide else {}
         axes.set_xticks(range(0, len(names), every), names[::every], **turned)
         axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.tick_params("x", length=0, pad=5)
     if chart.y_categories:
         axes.set_yticks(range(len(chart.y_categories)), map(plain, chart.y_categories))
         axes.set_ylim(len(chart.y_categories) - 0.4, -0.6)
-    if chart.x_categories:
-        axes.tick_params("x", length=0, pad=5)
-    if chart.y_categories:
         axes.tick_params("y", length=0, pad=7)
     if not chart.bare:
         axes.grid(axis="y" if chart.x_categories else "x" if chart.y_categories else "both")
@@ -297,12 +292,9 @@ def _square(axes: Axes, chart: Chart) -> None:
 
 
 def _written(figure: Figure, key: str, title: str, about: str) -> str:
-    # Laid out here: else savefig draws everything once more, only to have it laid out.
+    # an engine of the figure's own would draw everything once more
     FigureCanvasSVG(figure)
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
-        figure.set_layout_engine("none")
+    ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06).execute(figure)
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
     return inline(drawn.getvalue(), key, title, about)

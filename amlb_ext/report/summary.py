@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.report.compare import is_control
 from amlb_ext.report.model import Ranks, TaskReport
+from amlb_ext.report.words import percent
 from amlb_ext.validity.intervals import holm, weighted_mean_interval
 
 COLUMNS = (
@@ -77,7 +78,12 @@ def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> t
     candidates = table[~table["framework"].map(is_control)]
     if not len(candidates):
         return ("Only F itself has been run, no candidate.",)
-    out = [_winners(candidates, len(tasks)), *_losers(candidates), _ranking(ranks)]
+    where = {
+        name: [t.title or t.name for t in tasks if _better(t, name)]
+        for name in candidates["framework"]
+    }
+    out = [*_winners(candidates, len(tasks), where), *_savings(candidates), *_losers(candidates),
+           _ranking(ranks)]  # fmt: skip
     withheld = [t for t in tasks if t.no_claim]
     if withheld:
         names = _few([t.title or t.name for t in withheld])
@@ -89,34 +95,60 @@ def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> t
     return tuple(sentence for sentence in out if sentence)
 
 
-def _winners(candidates: pd.DataFrame, total: int) -> str:
-    winners = candidates[candidates["better"] > 0]
-    if not len(winners):
-        told = int((candidates[["better", "worse", "undecided"]].sum(axis=1) > 0).sum())
-        tail = "" if told else " No comparison could be judged at all."
-        return (
-            "No framework is shown to improve on F on the rows where F fails: on none of "
-            f"{_tasks(total)} is a contrast significantly better.{tail}"
+def _winners(candidates: pd.DataFrame, total: int, where: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return who improves on F, counting every comparison of the report; then task by task."""
+    sure = candidates[candidates["better_family"] > 0]
+    single = candidates[candidates["better"] > candidates["better_family"]]
+    out = []
+    if len(sure):
+        told = "; ".join(f"{row['framework']} on {row['better_family']} of {_tasks(_judged(row))}"
+                         for row in sure.sort_values("better_family", ascending=False)
+                         .to_dict("records"))  # fmt: skip
+        out.append(f"Shown to improve on F on the rows where F fails: {told}.")
+    else:
+        count = int(candidates.apply(_judged, axis=1).sum())
+        reason = f"{count} comparisons on {_tasks(total)} hold no significant gain"
+        if len(single):
+            reason += " once all of them are counted"
+        elif not count:
+            reason = "no comparison could be judged at all"
+        out.append(f"No framework is shown to improve on F on the rows where F fails: {reason}.")
+    if len(single):
+        told = "; ".join(
+            f"{row['framework']} on {_few(where[row['framework']])}"
+            for row in single.to_dict("records")
         )
-    parts = []
-    for row in winners.sort_values(["better", "relative"], ascending=[False, True]).to_dict(
-        "records"
-    ):
-        judged = row["better"] + row["worse"] + row["undecided"]
-        text = f"{row['framework']} on {row['better']} of {_tasks(judged)} judged"
-        if row["better_family"] < row["better"]:
-            text += f" ({row['better_family']} when adjusted over the whole report)"
-        if np.isfinite(row["relative"]):
-            text += f", on average {_change(row)}"
-        parts.append(text)
-    return f"On the rows where F fails, these really improve on F: {'; '.join(parts)}."
+        also = "also better than F" if len(sure) else "better than F"
+        out.append(f"Taken one task at a time, without counting the other tasks, {also}: {told}.")
+    return out
 
 
-def _change(row: dict[str, float]) -> str:
-    text = f"{row['relative']:+.0%} of F's loss there"
-    if np.isfinite(row["low"]):
-        text += f" ({row['low']:+.0%} to {row['high']:+.0%} over tasks)"
-    return text
+def _better(task: TaskReport, framework: str) -> bool:
+    table = task.contrasts
+    if not len(table):
+        return False
+    own = table[(table["where"] == "region") & (table["framework"] == framework)]
+    return bool((own["verdict"] == "better").any())
+
+
+def _judged(row: Mapping[str, int] | pd.Series) -> int:
+    return int(row["better"] + row["worse"] + row["undecided"])
+
+
+def _savings(candidates: pd.DataFrame) -> list[str]:
+    """Return who saves loss on average over tasks."""
+    known = candidates[np.isfinite(candidates["low"].to_numpy(dtype=float))]
+    if not len(known):
+        return []
+    saves = known[known["high"] < 0]
+    if not len(saves):
+        return ["Averaged over tasks, no framework is shown to save any of F's loss there."]
+    told = "; ".join(f"{row['framework']} {_change(row)}" for row in saves.to_dict("records"))
+    return [f"Averaged over tasks, these change F's loss there: {told}."]
+
+
+def _change(row: Mapping[str, float]) -> str:
+    return f"by {percent(row['relative'])} ({percent(row['low'])} to {percent(row['high'])})"
 
 
 def _losers(candidates: pd.DataFrame) -> list[str]:
