@@ -95,6 +95,9 @@ def compare(
     no_claim, no_gain = claims(task, certificate)
     names = sorted(full.f)
     losses = pd.DataFrame({name: full.loss(name) for name in names}, index=full.rows.index)
+    # F's own predictions, written to a file and read again, differ from F by rounding
+    same = np.isclose(losses, loss_f[:, None], rtol=1e-9, atol=1e-12)
+    losses = losses.mask(same, np.broadcast_to(loss_f[:, None], losses.shape))
     scored = losses.notna()
     found = []
     for where, w in zip(WHERE, (weights, None), strict=True):
@@ -110,7 +113,9 @@ def compare(
     if found:
         table["folds"] = [f"{counts[name]}/{folds}" for name in table["framework"]]
         _withhold(table, no_claim or no_gain, incomplete)
-    pairs = pairwise(losses, loss_f, weights, clusters, twins, level, scored)
+    table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
+    controls = [name for name in names if is_control(name)]
+    pairs = pairwise(losses, loss_f, weights, clusters, twins, level, scored, controls)
     pairs.insert(0, "task", task)
     both = zip(pairs["framework"], pairs["other"], strict=True)
     pairs["folds"] = [f"{_shared(full, scored, *pair)}/{folds}" for pair in both]
@@ -175,6 +180,30 @@ def _aligned(null: pd.DataFrame | None, full: Predicted) -> tuple[pd.DataFrame |
             "null control is missing."
         ]
     return both[twins], []
+
+
+def _with_absent(
+    table: pd.DataFrame, task: str, folds: int, incomplete: Mapping[str, str], no_claim: str
+) -> pd.DataFrame:
+    """Add frameworks of which nothing is left on this task, lest their losses be hidden."""
+    rows = [
+        {
+            "task": task,
+            "framework": name,
+            "where": where,
+            "folds": f"0/{folds}",
+            "rows": 0,
+            "verdict": "no claim" if no_claim else "incomplete",
+            "reason": no_claim or f"{name}: {why}",
+        }
+        for where in WHERE
+        for name, why in incomplete.items()
+        if not len(table) or name not in set(table["framework"])
+    ]
+    if not rows:
+        return table
+    extra = pd.DataFrame(rows).reindex(columns=[*table.columns, *({*rows[0]} - {*table.columns})])
+    return pd.concat([table, extra], ignore_index=True) if len(table) else extra
 
 
 def _withhold(

@@ -46,6 +46,7 @@ def roles(frameworks: Sequence[str]) -> dict[str, Role]:
 def contrast_chart(key: str, contrasts: pd.DataFrame, colours: Mapping[str, Role]) -> Chart | None:
     """Return the contrasts with F and their intervals, the null control at the bottom."""
     table = contrasts[contrasts["where"] == "region"] if len(contrasts) else contrasts
+    table = table.dropna(subset=["difference"]) if len(table) else table
     if not len(table):
         return None
     names = [*table["framework"], "re-fits of F (null)"]

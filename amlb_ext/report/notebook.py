@@ -145,7 +145,7 @@ class Suite:
             No results there, or none of this suite.
         """
         paths = (results,) if isinstance(results, (str, Path)) else tuple(results)
-        found = [self.directory, *map(Path, paths)]
+        found = [self.directory.resolve(), *(Path(path).resolve() for path in paths)]
         return tables(_built(*found, stamp=_stamp(found)).report)[name].copy()
 
 
@@ -156,8 +156,10 @@ def _built(directory: Path, *results: Path, stamp: int) -> Built:
 
 
 def _stamp(folders: Sequence[Path]) -> int:
-    """Return when the newest results or certificate below some folders were written."""
-    patterns = ("scores/results.csv", "*/scores/results.csv", "results.csv",
-                "hardsynth/*.json", "hardsynth/*/certificate.json")  # fmt: skip
-    found = [path for folder in folders for pattern in patterns for path in folder.glob(pattern)]
-    return max((path.stat().st_mtime_ns for path in found), default=0)
+    """Return a number that changes when results or certificates below some folders do."""
+    runs = ("scores/results.csv", "asked.json", "run.log", "predictions/*/*/predictions.csv")
+    patterns = [*runs, *(f"*/{name}" for name in runs), "results.csv", "hardsynth/*.json",
+                "hardsynth/*/certificate.json"]  # fmt: skip
+    found = sorted({path for folder in folders for name in patterns for path in folder.glob(name)})
+    about = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in found]
+    return hash(tuple(about))

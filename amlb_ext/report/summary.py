@@ -183,6 +183,12 @@ def _control(table: pd.DataFrame) -> list[str]:
                 f"Beware: {row['framework']}, which is F itself, is called better than F on "
                 f"{row['better']} of {_tasks(judged)}."
             )
+        elif row["worse"]:
+            out.append(
+                f"Beware: {row['framework']}, which is F itself, is called worse than F on "
+                f"{row['worse']} of {_tasks(judged)}: F's re-fits scatter less than they should "
+                "there (hardsynth certify --refits 20 tells better)."
+            )
         elif judged:
             out.append(
                 f"The control {row['framework']}, which is F itself, is called better on none of "

@@ -147,7 +147,8 @@ def _incomplete(jobs: pd.DataFrame, refused: Mapping[int, str]) -> dict[str, str
 def _order(contrasts: pd.DataFrame) -> list[str]:
     """Return candidates by their contrast on the region, the best first."""
     table = contrasts[contrasts["where"] == "region"] if len(contrasts) else contrasts
-    table = table.sort_values("difference", kind="stable") if len(table) else table
+    if len(table):
+        table = table.dropna(subset=["difference"]).sort_values("difference", kind="stable")
     return [str(name) for name in table.get("framework", ()) if not is_control(str(name))]
 
 

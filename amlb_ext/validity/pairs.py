@@ -8,6 +8,7 @@ S : standard deviation of the contrast with F over the R re-fits of F
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import combinations
 
 import numpy as np
@@ -31,6 +32,7 @@ def pairwise(
     null: pd.DataFrame | None = None,
     level: float = 0.95,
     scored: pd.DataFrame | None = None,
+    apart: Collection[str] = (),
 ) -> pd.DataFrame:
     r"""Compare every two candidates on the rows that both predicted.
 
@@ -51,6 +53,8 @@ def pairwise(
     level : float
     scored : DataFrame of shape (n, candidates), bool, optional
         The rows that each candidate predicted, all when omitted.
+    apart : collection of str
+        Names that are no candidates (F itself): pairs with them are adjusted among themselves.
 
     Returns
     -------
@@ -99,8 +103,12 @@ def pairwise(
         )
         found.append(estimate)
     out = pd.DataFrame(rows, columns=list(COLUMNS))
-    out["p_holm"] = holm(out["p"].to_numpy(dtype=float))
-    out["p_null"] = holm(out["p_null"].to_numpy(dtype=float))
+    mixed = (out["framework"].isin(apart) | out["other"].isin(apart)).to_numpy(dtype=bool)
+    for raw, adjusted in (("p", "p_holm"), ("p_null", "p_null")):
+        values, told = out[raw].to_numpy(dtype=float), np.full(len(out), np.nan)
+        for group in (mixed, ~mixed):
+            told[group] = holm(values[group])
+        out[adjusted] = told
     words = [
         _verdict(estimate, p, q, 1 - level)
         for estimate, p, q in zip(found, out["p_holm"], out["p_null"], strict=True)

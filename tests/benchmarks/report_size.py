@@ -252,11 +252,13 @@ def main():
         profile = cProfile.Profile()
         if arguments.profile:
             profile.enable()
+        used = time.process_time()
         build, write, path = report(root, outdir, arguments.workers)
+        used = time.process_time() - used
         profile.disable()
         own, child = peak()
-        print(f"built in {build:.1f} s, written in {write:.1f} s; report.html "
-              f"{path.stat().st_size / 1e6:.2f} MB; peak memory {own:.0f} MB"
+        print(f"built in {build:.1f} s, written in {write:.1f} s ({used:.1f} s of this process); "
+              f"report.html {path.stat().st_size / 1e6:.2f} MB; peak memory {own:.0f} MB"
               + (f", of a worker {child:.0f} MB" if arguments.workers != 1 else ""))  # fmt: skip
         if arguments.profile:
             pstats.Stats(profile).sort_stats("cumulative").print_stats(arguments.profile)
