@@ -107,12 +107,14 @@ def compare(
                 table = contrasts(losses[group], loss_f, w, clusters, twins, level, scored[group])
                 table.insert(0, "task", task)
                 found.append(table.rename(columns={"candidate": "framework"}).assign(where=where))
-    table = pd.concat(found, ignore_index=True) if found else contrasts(losses, loss_f)
+    if not found:  # nobody has run: no rows, but the columns of any other task
+        nobody = contrasts(losses, loss_f).rename(columns={"candidate": "framework"})
+        found = [nobody.assign(task=task, where="")]
+    table = pd.concat(found, ignore_index=True)
     table["relative"] = table["difference"] / table["loss_f"]
     counts = {name: full.rows.loc[scored[name], "fold"].nunique() for name in names}
-    if found:
-        table["folds"] = [f"{counts[name]}/{folds}" for name in table["framework"]]
-        _withhold(table, no_claim or no_gain, incomplete)
+    table["folds"] = [f"{counts[name]}/{folds}" for name in table["framework"]]
+    _withhold(table, no_claim or no_gain, incomplete)
     table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
     controls = [name for name in names if is_control(name)]
     pairs = pairwise(losses, loss_f, weights, clusters, twins, level, scored, controls)

@@ -7,8 +7,9 @@ for a job whose data it could not load, or that was killed with it.
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ import pandas as pd
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.definition import Job
 from amlb_ext.runner.outcome import last_error, started, told
-from amlb_ext.runner.results import read_results
+from amlb_ext.runner.results import TEXT, read_results
 from amlb_ext.runner.runs import Run, read_run
+from amlb_ext.runner.written import CONSTRAINT
 from amlb_ext.suite import Suite
 from amlb_ext.suite.layout import MAIN_SUFFIXES
 
@@ -126,19 +128,26 @@ def rerun(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:
     """
     commands = []
     columns = ["name", "constraint", "benchmark"]
+    root, main = str(suite.layout.root), suite.manifest.name
+    # AMLB lower-cases definitions in the names of folders
+    spelled = {name.lower(): name for name in (main, f"{main}_all")} | {"": main}
     for (name, constraint, benchmark), some in jobs.groupby(columns, sort=False):
+        if constraint == CONSTRAINT:  # no run of AMLB's: `hardsynth score` wrote it
+            commands.append(shlex.join(["hardsynth", "score", root, "-r", str(results)]))
+            continue
+        definition = spelled.get(str(benchmark).lower(), str(benchmark))
         tasks: dict[tuple[int, ...], list[str]] = {}
         for task, folds in some.groupby("amlb_task", sort=False)["fold"]:
             tasks.setdefault(tuple(sorted(folds)), []).append(str(task))
         for which, names in tasks.items():
             words = ["hardsynth", "run", str(name), *([str(constraint)] if constraint else [])]
-            words += ["-u", str(suite.layout.root), "-b", str(benchmark or suite.manifest.name)]
+            words += ["-u", root, "-b", definition]
             words += ["-r", str(results)]
             words += [word for task in names for word in ("-t", task)]
-            if len(which) < min(len(suite.amlb_tasks[task].folds) for task in names):
+            if len(which) < max(len(suite.amlb_tasks[task].folds) for task in names):
                 words += [word for fold in which for word in ("-f", str(fold))]
             commands.append(shlex.join(words))
-    return commands
+    return list(dict.fromkeys(commands))
 
 
 def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[Run]]:
@@ -149,14 +158,20 @@ def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[Run]]:
             frames.append(read_results(outdir))
         except RunError as error:
             errors.append(error)
+            found = False
+        else:
+            found = True
         for path in [outdir, *sorted(p for p in outdir.glob("*") if p.is_dir())]:
             run = read_run(path)
             if run is not None:
                 runs[str(path)] = run
-    if errors and not (frames or runs):
-        raise errors[0]
+                found = True
+        if not found:
+            raise errors[-1]
     empty = pd.DataFrame({"task": [], "fold": [], "framework": [], "result": [], "run": []})
     rows = pd.concat(frames, ignore_index=True) if frames else empty
+    for name in TEXT & set(rows.columns):  # files of other versions may lack a column
+        rows[name] = rows[name].fillna("")
     for path in rows["run"].unique():
         if path not in runs:
             runs[path] = Run(Path(path), "", "", "", "", (), "")
@@ -167,15 +182,18 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
     for run in runs:
         own = rows[rows["run"] == str(run.path)]
         reasons, begun = told(run.log), started(run.log)
+        known = {*run.asked, *begun, *reasons}
         seen: set[tuple[str, str, Job]] = set()
         whose = {(run.name, run.constraint)} if run.name else set()
         if len(own):
             named = own[["framework", *(["constraint"] if "constraint" in own else [])]]
             whose = {(str(p[0]), str(p[1]) if len(p) > 1 else "") for p in named.values}
+        versions: dict[tuple[str, str], str] = {}
         for row in own.to_dict("records"):
             job = Job(str(row["task"]), int(row["fold"]))
             name, constraint = str(row["framework"]), str(row.get("constraint") or "")
             seen.add((name, constraint, job))
+            versions[name, constraint] = str(row.get("version") or "")
             status, reason = _status(run, row, job, reasons)
             yield {
                 "name": name,
@@ -190,20 +208,21 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
                 "metric": str(row.get("metric") or ""),
                 "duration": row.get("duration"),
                 "run": str(run.path),
-                "stamp": run.stamp or str(row.get("utc") or ""),
+                "stamp": re.sub(r"\D", "", run.stamp or str(row.get("utc") or "")),
+                "told": True,
             }
         for name, constraint in sorted(whose):
-            for job in _defined(suite, run.benchmark, own):
+            for job in _defined(suite, run.benchmark, {*own["task"], *(j.task for j in known)}):
                 if (name, constraint, job) in seen or job.task not in suite.amlb_tasks:
                     continue
-                asked = job in run.asked or job in begun or job in reasons
+                asked = job in known
                 reason = reasons.get(job, "")
                 if not reason:
                     reason = _why(run, job, asked)
                 yield {
                     "name": name,
                     "constraint": constraint,
-                    "version": "",
+                    "version": versions.get((name, constraint), ""),
                     "benchmark": run.benchmark,
                     "amlb_task": job.task,
                     "fold": job.fold,
@@ -213,7 +232,8 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
                     "metric": "",
                     "duration": float("nan"),
                     "run": str(run.path),
-                    "stamp": run.stamp,
+                    "stamp": re.sub(r"\D", "", run.stamp),
+                    "told": False,
                 }
 
 
@@ -239,11 +259,10 @@ def _why(run: Run, job: Job, asked: bool) -> str:
     return f"asked for, but AMLB ended before it{f' ({last})' if last else ''}"
 
 
-def _defined(suite: Suite, benchmark: str, own: pd.DataFrame) -> Iterator[Job]:
+def _defined(suite: Suite, benchmark: str, tried: Collection[str]) -> Iterator[Job]:
     """Yield the jobs of the definition that a run was made with, as far as it is known."""
     everything = benchmark.lower() == f"{suite.manifest.name}_all".lower()
     main = benchmark.lower() == suite.manifest.name.lower()
-    tried = set(own["task"]) if len(own) else set()
     for task in suite.amlb_tasks.values():
         if everything or (main and task.suffix in MAIN_SUFFIXES) or task.name in tried:
             yield from (Job(task.name, fold) for fold in range(len(task.folds)))
@@ -257,9 +276,9 @@ def _labels(table: pd.DataFrame) -> pd.Series:
     """
     out = table["name"].copy()
     # AMLB lower-cases the names of folders: take the spelling of the rows where there is one
-    spelled = {name.lower(): name for name in table.loc[table["result"].notna(), "name"]}
+    spelled = {name.lower(): name for name in table.loc[table["told"], "name"]}
     out = table["name"] = out.map(lambda name: spelled.get(name.lower(), name))
-    lowered = {c.lower(): c for c in table.loc[table["result"].notna(), "constraint"]}
+    lowered = {c.lower(): c for c in table.loc[table["told"], "constraint"]}
     table["constraint"] = table["constraint"].map(lambda c: lowered.get(c.lower(), c))
     for name, some in table.groupby("name"):
         at = table["name"] == name

@@ -22,7 +22,8 @@ import pandas as pd
 
 from amlb_ext.core.errors import RunError
 
-_TEXT = {
+#: Columns of ``results.csv`` that are no numbers.
+TEXT = {
     *("id", "task", "framework", "constraint", "type", "metric", "mode", "version", "params"),
     *("app_version", "utc", "info", "run"),
 }
@@ -99,7 +100,7 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
     for name in frame.columns:
         if name == "fold":
             frame[name] = pd.to_numeric(frame[name]).astype("int64")
-        elif name not in _TEXT:
+        elif name not in TEXT:
             frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     frame["run"] = run
     return frame

@@ -14,8 +14,8 @@ from amlb_ext.validity.scores import expected_contrast, half_and_half_score
 
 DRAWS = 300
 COLUMNS = [
-    "candidate", "rows", "loss", "loss_f", "difference", "low", "high", "p", "p_holm", "effective_size",
-    "null_difference", "null_se", "p_null", "verdict", "reason",
+    "candidate", "rows", "loss", "loss_f", "difference", "low", "high", "p", "p_holm",
+    "effective_size", "null_difference", "null_se", "p_null", "verdict", "reason",
 ]  # fmt: skip
 
 
