@@ -6,10 +6,10 @@ READY  := $(VENV)/.ready
 DEMO   ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format bench bench-check clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
 
 $(READY): pyproject.toml resources/pip-constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,19 @@ lint: $(READY)  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+BENCH := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/benchmarks/bench_*.py \
+  --benchmark-json=$(VENV)/bench.json --benchmark-columns=median,rounds
+
+bench: $(READY)  ## what things cost, as ratios taken in one run
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c resources/pip-constraints.txt -e '.[bench]'
+	$(BENCH)
+	$(BIN)/python tests/benchmarks/ratios.py $(VENV)/bench.json --keep benchmarks/ratios.json
+
+bench-check: $(READY)  ## fail where a kept ratio became worse by more than 25 %
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c resources/pip-constraints.txt -e '.[bench]'
+	$(BENCH)
+	$(BIN)/python tests/benchmarks/ratios.py $(VENV)/bench.json --check benchmarks/ratios.json
 
 format: $(READY)  ## bring the code into shape
 	$(BIN)/ruff check --fix .

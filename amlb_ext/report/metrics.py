@@ -3,8 +3,7 @@ r"""Every metric of one model on some rows, pooled, under the names that AMLB gi
 Where AMLB has the metric, the number is AMLB's (``amlb/results.py``, v2.1.7, scikit-learn
 1.2.2) to the digits that it writes. ``brier``, and ``smape`` of a regression, are not AMLB's;
 ``f1`` of three classes or more is the macro mean here, and AMLB's support-weighted mean is
-``f1_weighted``. They are computed here, for a report asks for thousands of them, each on few rows,
-and what scikit-learn checks at every call takes a hundred times as long.
+``f1_weighted``.
 
 Notation
 --------
@@ -15,10 +14,14 @@ w : (n,) weights, sample_weight of scikit-learn
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import Literal
+import warnings
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
+from sklearn import config_context
+from sklearn import metrics as sk
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.losses import brier
@@ -45,7 +48,6 @@ DIRECTION: dict[str, Literal["lower", "higher"]] = {
 MAIN: dict[str, str] = {"regression": "rmse", "binary": "auc", "multiclass": "logloss"}
 
 _Weights = np.ndarray | None
-_NAN = float("nan")
 
 
 def score_rows(
@@ -54,6 +56,7 @@ def score_rows(
     weights: np.ndarray | None = None,
     n_classes: int = 0,
     predicted: np.ndarray | None = None,
+    leave_out: Collection[str] = (),
 ) -> dict[str, float]:
     r"""Return every metric of one model on some rows.
 
@@ -77,6 +80,8 @@ def score_rows(
         Codes of the labels that the model named, where they may differ from the most
         probable ones; for ``acc``, ``balacc`` and the F scores. Any other code is an error
         of the model. Defaults to the first class of largest probability.
+    leave_out : collection of str
+        Metrics not to compute; the areas of three classes or more take most of the time.
 
     Returns
     -------
@@ -84,8 +89,7 @@ def score_rows(
         NaN where a metric is undefined: no rows; predictions that are not finite (for what
         is made of them); one class only (AUC); a constant target or a single row (``r2``); a
         negative target or prediction (``rmsle``); no positive row and none predicted
-        (``f1``); weights with ``auc_ovo``, which scikit-learn does not offer; probabilities that
-        do not sum to 1 (AUC of three classes or more).
+        (``f1``); weights with ``auc_ovo``, which scikit-learn does not offer.
 
     Raises
     ------
@@ -131,9 +135,12 @@ def score_rows(
         y, f, weights = y[counts], f[counts], weights[counts]
         predicted = predicted if predicted is None else np.asarray(predicted)[counts]
     if f.ndim == 1:
-        return _regression(y.astype(float), f, weights)
-    named = f.argmax(axis=1) if predicted is None else np.asarray(predicted).astype(int)
-    return _classes(y.astype(int), f, weights, named)
+        metrics = _regression(y.astype(float), f, weights)
+    else:
+        named = np.asarray(predicted).astype(int)
+        metrics = _classes(y.astype(int), f, weights, named)
+    wanted = {name: metric for name, metric in metrics.items() if name not in leave_out}
+    return _evaluate(wanted, len(y))
 
 
 def _check(
@@ -155,22 +162,39 @@ def _check(
         raise DataError("a weight is negative or missing", "hand in one weight >= 0 per row")
 
 
-def _regression(y: np.ndarray, f: np.ndarray, w: _Weights) -> dict[str, float]:
-    nothing = dict.fromkeys(("mse", "rmse", "mae", "r2", "smape", "rmsle"), _NAN)
-    if not len(y):
-        return nothing
-    with np.errstate(all="ignore"):
-        known = {"smape": _mean(_smape(y, f), w)}
-        if not (np.isfinite(y).all() and np.isfinite(f).all()):
-            return nothing | known
-        mse = _mean((y - f) ** 2, w)
-        known |= {"mse": mse, "rmse": float(np.sqrt(mse)), "mae": _mean(np.abs(y - f), w)}
-        variance = _mean((y - _mean(y, w)) ** 2, w) if y.min() < y.max() else 0.0
-        if variance > 0:
-            known["r2"] = 1 - mse / variance
-        if min(y.min(), f.min()) >= 0:  # recent scikit-learn starts at -1, AMLB's at 0
-            known["rmsle"] = float(np.sqrt(_mean((np.log1p(y) - np.log1p(f)) ** 2, w)))
-    return nothing | known
+def _evaluate(metrics: dict[str, Callable[[], Any]], rows: int) -> dict[str, float]:
+    """Return the values, NaN for what scikit-learn refuses."""
+    values = dict.fromkeys(metrics, float("nan"))
+    if rows:
+        fast = config_context(skip_parameter_validation=True)
+        with fast, warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for name, metric in metrics.items():
+                try:
+                    values[name] = float(metric())
+                except (ValueError, ZeroDivisionError):
+                    continue
+    return values
+
+
+def _regression(y: np.ndarray, f: np.ndarray, w: _Weights) -> dict[str, Callable[[], Any]]:
+    def r2() -> float:
+        constant = len(y) < 2 or y.min() == y.max()
+        return float("nan") if constant else sk.r2_score(y, f, sample_weight=w)
+
+    def rmsle() -> float:
+        if min(y.min(), f.min()) < 0:  # recent scikit-learn starts at -1, AMLB's at 0
+            return float("nan")
+        return float(np.sqrt(sk.mean_squared_log_error(y, f, sample_weight=w)))
+
+    return {
+        "mse": partial(sk.mean_squared_error, y, f, sample_weight=w),
+        "rmse": lambda: np.sqrt(sk.mean_squared_error(y, f, sample_weight=w)),
+        "mae": partial(sk.mean_absolute_error, y, f, sample_weight=w),
+        "r2": r2,
+        "smape": lambda: np.average(_smape(y, f), weights=w),
+        "rmsle": rmsle,
+    }
 
 
 def _smape(y: np.ndarray, f: np.ndarray) -> np.ndarray:
@@ -179,71 +203,40 @@ def _smape(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return out
 
 
-def _classes(y: np.ndarray, p: np.ndarray, w: _Weights, named: np.ndarray) -> dict[str, float]:
-    two = p.shape[1] == 2
-    more = ("auc", "f1") if two else ("auc_ovo", "auc_ovr", "f1", "f1_weighted")
-    scores = dict.fromkeys(("acc", "balacc", "logloss", "brier", *more), _NAN)
-    if not len(y):
-        return scores
+def _classes(
+    y: np.ndarray, p: np.ndarray, w: _Weights, named: np.ndarray
+) -> dict[str, Callable[[], Any]]:
     labels = np.arange(p.shape[1])
-    hits = np.bincount(y[y == named], None if w is None else w[y == named], len(labels))
-    true = np.bincount(y, w, len(labels))
-    some = (named >= 0) & (named < len(labels))
-    called = np.bincount(named[some], None if w is None else w[some], len(labels))
-    scores["acc"] = _mean((y == named).astype(float), w)
-    scores["balacc"] = float((hits[true > 0] / true[true > 0]).mean())
-    sizes = true + called
-    f1 = np.divide(2 * hits, sizes, out=np.full(len(labels), _NAN), where=sizes > 0)
-    if two:
-        scores["f1"] = float(f1[1])
-    elif (sizes > 0).any():
-        scores["f1"] = _mean(f1[sizes > 0])
-        scores["f1_weighted"] = _mean(f1[sizes > 0], true[sizes > 0])
-    if not np.isfinite(p).all():
-        return scores
-    scores["logloss"], scores["brier"] = _log_loss(y, p, w), _mean(brier(y, p), w)
-    if two:
-        scores["auc"] = _auc(y == 1, p[:, 1], w)
-    elif np.allclose(1, p.sum(axis=1)):
-        present = np.flatnonzero(true > 0)
-        each = [_auc(y == label, p[:, label], w) for label in present]
-        scores["auc_ovr"] = _mean(np.array(each), true[present])
-        if w is None:
-            scores["auc_ovo"] = _one_versus_one(y, p, present)
-    return scores
+    finite = bool(np.isfinite(p).all())
+    f1 = partial(sk.f1_score, y, named, sample_weight=w, zero_division=np.nan)
 
+    def logloss() -> float:
+        tiny = np.finfo(float).eps
+        clipped = np.clip(p, tiny, 1 - tiny)
+        clipped /= clipped.sum(axis=1, keepdims=True)
+        return float(sk.log_loss(y, clipped, labels=labels, sample_weight=w))
 
-def _log_loss(y: np.ndarray, p: np.ndarray, w: _Weights) -> float:
-    tiny = np.finfo(float).eps
-    clipped = np.clip(p, tiny, 1 - tiny)
-    own = clipped[np.arange(len(y)), y] / clipped.sum(axis=1)
-    return _mean(-np.log(np.clip(own, tiny, 1 - tiny)), w)
+    def auc() -> float:
+        return float(sk.roc_auc_score(y, p[:, 1], sample_weight=w))
 
+    def auc_multi(way: str) -> float:
+        return float(
+            sk.roc_auc_score(
+                y, p, labels=labels, multi_class=way, average="weighted", sample_weight=w
+            )
+        )
 
-def _auc(hit: np.ndarray, score: np.ndarray, w: _Weights) -> float:
-    """Return the area under the ROC curve; NaN where all cases are of one kind."""
-    if hit.all() or not hit.any():
-        return _NAN
-    order = np.argsort(-score, kind="stable")
-    hit, score = hit[order], score[order]
-    weight = np.ones(len(hit)) if w is None else w[order]
-    ends = np.r_[np.flatnonzero(np.diff(score)), len(score) - 1]  # cases of one score are one step
-    right = np.r_[0.0, np.cumsum(weight * hit)[ends]]
-    wrong = np.r_[0.0, np.cumsum(weight * ~hit)[ends]]
-    area = (np.diff(wrong) * (right[1:] + right[:-1])).sum() / 2
-    return float(area / (right[-1] * wrong[-1]))
-
-
-def _one_versus_one(y: np.ndarray, p: np.ndarray, present: np.ndarray) -> float:
-    """Return the mean AUC over pairs of classes, weighted by prevalence (Hand & Till 2001)."""
-    values, counts = [], []
-    for one, two in combinations(present, 2):
-        both = (y == one) | (y == two)
-        pair = [_auc(y[both] == label, p[both, label], None) for label in (one, two)]
-        values.append(np.mean(pair))
-        counts.append(both.sum())
-    return _mean(np.array(values), np.array(counts)) if values else _NAN
-
-
-def _mean(values: np.ndarray, w: _Weights = None) -> float:
-    return float(np.average(values, weights=w))
+    metrics: dict[str, Callable[[], Any]] = {
+        "acc": partial(sk.accuracy_score, y, named, sample_weight=w),
+        "balacc": partial(sk.balanced_accuracy_score, y, named, sample_weight=w),
+        "logloss": logloss,
+        "brier": lambda: np.average(brier(y, p), weights=w) if finite else np.nan,
+    }
+    if len(labels) == 2:
+        return metrics | {"auc": auc, "f1": partial(f1, labels=[1], average="macro")}
+    return metrics | {
+        "auc_ovo": partial(auc_multi, "ovo"),
+        "auc_ovr": partial(auc_multi, "ovr"),
+        "f1": partial(f1, labels=labels, average="macro"),
+        "f1_weighted": partial(f1, labels=labels, average="weighted"),
+    }

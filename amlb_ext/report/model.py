@@ -79,6 +79,8 @@ class Chart:
         One unit is equally long on both axes.
     bare : bool
         Axes without numbers, as on a map.
+    drawn : str
+        The still picture as SVG, where it is drawn already.
     """
 
     key: str
@@ -92,6 +94,7 @@ class Chart:
     guides: tuple[Guide, ...] = ()
     square: bool = False
     bare: bool = False
+    drawn: str = ""
 
 
 @dataclass(frozen=True)

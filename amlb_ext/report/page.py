@@ -86,7 +86,7 @@ def _environment() -> Environment:
     environment.globals.update(
         PARTS=PARTS,
         MANY_JOBS=MANY_JOBS,
-        still=lambda chart: Markup(svg(chart)),
+        still=lambda chart: Markup(chart.drawn or svg(chart)),
         diagram=lambda ranks: Markup(rank_diagram(ranks, "ranks")),
         data=lambda chart: Markup(embedded(chart)),
         best=best,

@@ -8,7 +8,7 @@ rows; ``hard`` are models trained on hard rows, on their own test rows. All fold
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ F = "F"
 #: Parts chosen without looking at F's errors: all that models may be ranked on.
 UNSELECTED = ("full", "region")
 COLUMNS = ("task", "framework", "part", "metric", "value", "rows", "folds", "direction")
+#: AMLB does not report these by default, and they are slow.
+_NOT_PER_FOLD = ("auc_ovo", "auc_ovr", "rmsle")
 
 _View = tuple[Predicted, np.ndarray, np.ndarray | None]
 
@@ -112,7 +114,8 @@ def fold_scores(
             known = rows & view.scored(name)
             for fold in np.unique(folds[known]):
                 keep = known & (folds == fold)
-                for metric, value in _scores(view, name, f, keep, weights).items():
+                scores = _scores(view, name, f, keep, weights, _NOT_PER_FOLD)
+                for metric, value in scores.items():
                     yield {
                         "amlb_task": task,
                         "fold": int(fold),
@@ -132,7 +135,12 @@ def _entrants(view: Predicted, part: str) -> dict[str, np.ndarray]:
 
 
 def _scores(
-    view: Predicted, name: str, f: np.ndarray, keep: np.ndarray, weights: np.ndarray | None
+    view: Predicted,
+    name: str,
+    f: np.ndarray,
+    keep: np.ndarray,
+    weights: np.ndarray | None,
+    leave_out: Collection[str] = (),
 ) -> dict[str, float]:
     chosen = view.chosen.get(name)
     return score_rows(
@@ -141,4 +149,5 @@ def _scores(
         None if weights is None else weights[keep],
         len(view.labels),
         None if chosen is None else chosen[keep],
+        leave_out,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from amlb_ext.report.failures import Failures, find_failures
 from amlb_ext.report.model import Chart, Role, TaskReport
 from amlb_ext.report.parts import fold_scores, part_views, score_parts
 from amlb_ext.report.rows import Predicted, read_predicted
+from amlb_ext.report.still import svg
 from amlb_ext.suite import Suite, amlb_name
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.stored import read_null
@@ -199,4 +200,5 @@ def _charts(
             out.append(draw.truth_chart(f"{task}-truth-evaluation",
                                         f"Prediction against truth, {title}", main, made, order,
                                         colours, each))  # fmt: skip
-    return tuple(chart for chart in out if chart is not None)
+    # drawn here, in a process of the task's own
+    return tuple(replace(chart, drawn=svg(chart)) for chart in out if chart is not None)

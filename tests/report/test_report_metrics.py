@@ -1,8 +1,5 @@
-from functools import partial
-
 import numpy as np
 import pytest
-from sklearn import metrics as sk
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.task import Kind
@@ -75,47 +72,6 @@ def two(p):
 )
 def test_equal_to_amlb(scores, amlb):
     assert {name: float(f"{scores[name]:.6g}") for name in amlb} == amlb
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(20))
-def test_equal_to_scikit_learn(seed, weighted):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(4, 40))
-    w = rng.choice([0.3, 1.0, 2.5], n) if weighted else None
-    y, f = np.round(rng.exponential(size=n), 1), np.round(rng.exponential(size=n), 1)
-    found = score_rows(y, f, w)
-    assert {name: found[name] for name in ("mse", "mae", "r2", "rmsle")} == pytest.approx(
-        {
-            "mse": sk.mean_squared_error(y, f, sample_weight=w),
-            "mae": sk.mean_absolute_error(y, f, sample_weight=w),
-            "r2": sk.r2_score(y, f, sample_weight=w),
-            "rmsle": np.sqrt(sk.mean_squared_log_error(y, f, sample_weight=w)),
-        }
-    )
-    for classes in (2, 4):
-        y = rng.permutation(np.r_[np.arange(classes), rng.integers(0, classes, n - classes)])
-        p = np.round(rng.dirichlet(np.ones(classes), n) + 0.05, 1)  # with ties
-        p /= p.sum(axis=1, keepdims=True)
-        named = rng.integers(0, classes, n)
-        found = score_rows(y, p, w, predicted=named)
-        same = {"labels": range(classes), "sample_weight": w}
-        expected = {
-            "acc": sk.accuracy_score(y, named, sample_weight=w),
-            "balacc": sk.balanced_accuracy_score(y, named, sample_weight=w),
-            "logloss": sk.log_loss(y, np.clip(p, 1e-15, 1 - 1e-15), **same),
-        }
-        if classes == 2:
-            expected["auc"] = sk.roc_auc_score(y, p[:, 1], sample_weight=w)
-            expected["f1"] = sk.f1_score(y, named, sample_weight=w, zero_division=np.nan)
-        else:
-            area = partial(sk.roc_auc_score, y, p, labels=range(classes), average="weighted")
-            f1 = partial(sk.f1_score, y, named, zero_division=np.nan, **same)
-            expected["f1"], expected["f1_weighted"] = f1(average="macro"), f1(average="weighted")
-            expected["auc_ovr"] = area(multi_class="ovr", sample_weight=w)
-            if not weighted:
-                expected["auc_ovo"] = area(multi_class="ovo")
-        assert {name: found[name] for name in expected} == pytest.approx(expected, nan_ok=True)
 
 
 def test_names_directions_and_main():
