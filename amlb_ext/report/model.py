@@ -189,6 +189,11 @@ class TaskReport:
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def unweighted(self) -> bool:
+        """Whether the region's comparisons count all rows alike, for want of effective rows."""
+        return "all rows count alike" in self.weighting
+
 
 @dataclass(frozen=True)
 class Report:

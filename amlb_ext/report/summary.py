@@ -84,6 +84,13 @@ def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> t
     }
     out = [*_winners(candidates, len(tasks), where), *_savings(candidates), *_losers(candidates),
            _ranking(ranks)]  # fmt: skip
+    alike = [t for t in tasks if t.unweighted and not t.no_claim]
+    if alike:
+        names = _few([t.title or t.name for t in alike])
+        out.append(
+            f"On {len(alike)} of {_tasks(len(tasks))} ({names}) the region is worth too few "
+            "rows to weight by: there all test rows count alike, and the verdict is on them."
+        )
     withheld = [t for t in tasks if t.no_claim]
     if withheld:
         names = _few([t.title or t.name for t in withheld])
