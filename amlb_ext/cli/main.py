@@ -148,7 +148,9 @@ def parser() -> Parser:
         help="AMLB's output folders (-o); without any the report tells of the suite alone",
     )
     report.add_argument("--text", action="store_true", help="print it all, write nothing")
-    report.add_argument("--out", metavar="FOLDER", help="where to write (default: in the suite)")
+    report.add_argument(
+        "-o", "--out", metavar="FOLDER", help="where to write (default: in the suite)"
+    )
     report.add_argument(
         "--level", type=float, default=0.95, metavar="X", help="of the intervals (default: 0.95)"
     )

@@ -87,7 +87,8 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> Jobs:
             f"{int((~known).sum())} results of other benchmarks were left out "
             f"(tasks {', '.join(others[:3])}{', ...' if len(others) > 3 else ''})."
         )
-    found = list(_records(suite, rows[known], runs))
+    ours = [run for run in runs if _is_ours(suite, run, rows)]
+    found = list(_records(suite, rows[known], ours))
     if not found:
         raise RunError(
             f"there are no results of the suite {suite.layout.root} in "
@@ -176,6 +177,13 @@ def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[Run]]:
         if path not in runs:
             runs[path] = Run(Path(path), "", "", "", "", (), "")
     return rows.drop_duplicates(), list(runs.values())
+
+
+def _is_ours(suite: Suite, run: Run, rows: pd.DataFrame) -> bool:
+    """Whether a run was of this suite: other suites have definitions of the same name."""
+    tasks = set(rows.loc[rows["run"] == str(run.path), "task"])
+    tasks |= {job.task for job in (*run.asked, *started(run.log), *told(run.log))}
+    return not tasks or not tasks.isdisjoint(suite.amlb_tasks)
 
 
 def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict[str, Any]]:

@@ -424,3 +424,15 @@ def test_results_of_the_score_command_are_run_again_by_it(suite):
     arguments = parser().parse_args(shlex.split(command)[1:])
     assert arguments.command == "score"
     assert (arguments.suite, arguments.results) == (str(suite.layout.root), "out")
+
+
+def test_runs_of_another_suite_of_the_same_name_are_not_ours(suite, out):
+    write_run(out, [row("vehicle", 0), row("vehicle_full", 0)])
+    with pytest.raises(RunError, match="no results of the suite"):
+        read_jobs(suite, out)
+    write_run(out, [], asked=[Job("vehicle", 1)], framework="killed")
+    write_run(out, [row("iris_full", 0)], stamp="20250302T100000")
+    found = read_jobs(suite, out)
+    assert set(found.table["name"]) == {"flaml"}
+    assert set(found.rows["task"]) == {"iris_full"}
+    assert "2 results of other benchmarks" in found.notes[0]
