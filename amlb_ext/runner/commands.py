@@ -64,6 +64,21 @@ def without_secrets(text: str) -> str:
     return re.sub(r"(://)[^/@\s]+@", r"\1", text)
 
 
+def shareable(text: str) -> str:
+    """Remove credentials and the folders of this machine from a text that others may read.
+
+    Examples
+    --------
+    >>> shareable("Command '/home/me/amlb/frameworks/GAMA/setup.sh' failed")
+    "Command '.../setup.sh' failed"
+    >>> shareable("see https://host.org/a/b/c, or/and 1/2/3")
+    'see https://host.org/a/b/c, or/and 1/2/3'
+    """
+    return re.sub(
+        r"(?<![\w:/.])(?:/[^\s/'\",:;]+){2,}/(?=[^\s/'\",:;])", ".../", without_secrets(text)
+    )
+
+
 @contextlib.contextmanager
 def locked(path: Path, say: Say) -> Iterator[None]:
     """Hold a lock file against other processes; it is freed even when its holder is killed."""

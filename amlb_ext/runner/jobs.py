@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.errors import RunError
+from amlb_ext.runner.commands import shareable
 from amlb_ext.runner.definition import Job
 from amlb_ext.runner.outcome import last_error, started, told
 from amlb_ext.runner.results import TEXT, read_results
@@ -96,7 +97,7 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> Jobs:
             f"run one: hardsynth run FRAMEWORK -u {shlex.quote(str(suite.layout.root))}",
         )
     table = pd.DataFrame(found)
-    table["framework"] = _labels(table)
+    table["framework"], table["reason"] = _labels(table), table["reason"].map(shareable)
     table["order"] = table["status"].map(STATUS.index)
     key = ["framework", "amlb_task", "fold"]
     table = table.sort_values(["order", "stamp"], ascending=[True, False], kind="stable")
@@ -224,9 +225,7 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
                 if (name, constraint, job) in seen or job.task not in suite.amlb_tasks:
                     continue
                 asked = job in known
-                reason = reasons.get(job, "")
-                if not reason:
-                    reason = _why(run, job, asked)
+                reason = reasons.get(job, "") or _why(run, job, asked)
                 yield {
                     "name": name,
                     "constraint": constraint,
