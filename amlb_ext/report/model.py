@@ -159,8 +159,8 @@ class TaskReport:
         ``difference`` (framework minus other), ``low``, ``high``, ``p``, ``p_holm``,
         ``null_spread`` (how far two fits of F differ), ``p_null``, ``verdict``, ``reason``.
     scores : DataFrame
-        ``task``, ``framework``, ``part``, ``metric``, ``value``, ``rows``, ``folds``,
-        ``direction`` (``lower`` or ``higher`` is better).
+        ``task``, ``framework``, ``part``, ``metric``, ``value``, ``low``, ``high`` (NaN where no
+        interval holds), ``rows``, ``folds``, ``direction`` (``lower`` or ``higher`` is better).
     slices : DataFrame
         Where F fails, see :mod:`amlb_ext.report.slices`.
     clusters : DataFrame

@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.losses import brier
 from amlb_ext.report.metrics import DIRECTION, score_rows
 from amlb_ext.report.rows import Predicted
+from amlb_ext.validity.intervals import weighted_mean_interval
 
 #: What F is called among frameworks.
 F = "F"
 #: Parts chosen without looking at F's errors: all that models may be ranked on.
 UNSELECTED = ("full", "region")
-COLUMNS = ("task", "framework", "part", "metric", "value", "rows", "folds", "direction")
+COLUMNS = (
+    *("task", "framework", "part", "metric", "value", "low", "high", "rows", "folds", "direction"),
+)
 #: AMLB does not report these by default, and they are slow.
 _NOT_PER_FOLD = ("auc_ovo", "auc_ovr", "rmsle")
 
@@ -62,15 +66,16 @@ def part_views(views: Mapping[str, Predicted], groups: np.ndarray | None) -> dic
     return out
 
 
-def score_parts(task: str, parts: Mapping[str, _View]) -> pd.DataFrame:
+def score_parts(task: str, parts: Mapping[str, _View], level: float = 0.95) -> pd.DataFrame:
     """Return every metric of every framework on every part; NaN where it is undefined.
 
     Returns
     -------
     DataFrame
-        ``task``, ``framework``, ``part``, ``metric``, ``value``, ``rows``, ``folds``,
-        ``direction``. A framework is scored on the folds it has; ``rows`` and ``folds`` say how
-        many those are.
+        ``task``, ``framework``, ``part``, ``metric``, ``value``, ``low``, ``high``, ``rows``,
+        ``folds``, ``direction``. A framework is scored on the folds it has; ``rows`` and
+        ``folds`` say how many those are. There is an interval for metrics that are means over
+        rows, on the parts that were not chosen by F's errors; elsewhere it is NaN.
     """
     out = []
     for part, (view, rows, weights) in parts.items():
@@ -85,10 +90,43 @@ def score_parts(task: str, parts: Mapping[str, _View]) -> pd.DataFrame:
                 "rows": int(keep.sum()),
                 "folds": int(view.rows.loc[keep, "fold"].nunique()),
             }
+            known = {}
+            if part in UNSELECTED:
+                known = _intervals(view, name, f, keep, weights, level)
             for metric, value in _scores(view, name, f, keep, weights).items():
-                out.append(about | {"metric": metric, "value": value,
+                low, high = known.get(metric, (np.nan, np.nan))
+                out.append(about | {"metric": metric, "value": value, "low": low, "high": high,
                                     "direction": DIRECTION[metric]})  # fmt: skip
     return pd.DataFrame(out, columns=list(COLUMNS))
+
+
+def _intervals(
+    view: Predicted,
+    name: str,
+    f: np.ndarray,
+    keep: np.ndarray,
+    weights: np.ndarray | None,
+    level: float,
+) -> dict[str, tuple[float, float]]:
+    """Return intervals of the metrics that are means over rows, clustered by source row."""
+    y, f = view.y[keep], f[keep]
+    if view.labels:
+        chosen = view.chosen[name][keep] if name in view.chosen else f.argmax(axis=1)
+        tiny = np.finfo(float).eps
+        own = np.clip(f[np.arange(len(y)), y], tiny, 1 - tiny)
+        values = {"acc": (chosen == y).astype(float), "brier": brier(y, f), "logloss": -np.log(own)}
+    else:
+        values = {"mse": (f - y) ** 2, "mae": np.abs(f - y)}
+    w = None if weights is None else weights[keep]
+    clusters = view.rows["source_row"].to_numpy()[keep]
+    out = {}
+    for metric, each in values.items():
+        found = weighted_mean_interval(each, w, clusters, level)
+        out[metric] = (found.low, found.high)
+    if "mse" in out:  # a monotone function of the mean has its ends at those of the mean
+        low, high = out["mse"]
+        out["rmse"] = (float(np.sqrt(max(low, 0.0))), float(np.sqrt(high)))
+    return out
 
 
 def fold_scores(

@@ -111,7 +111,7 @@ def report_task(
         warnings=(*found.warnings, *(f"{name}: {why}." for name, why in incomplete.items())),
         contrasts=found.contrasts,
         pairs=found.pairs,
-        scores=score_parts(task, parts),
+        scores=score_parts(task, parts, level),
         slices=failures.slices,
         clusters=failures.clusters,
         charts=_charts(task, views, failures, found.contrasts, order, colours, points),

@@ -63,7 +63,8 @@ def pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
     """Yield a table per metric, the main one first: frameworks by parts, the best marked.
 
     Each table has ``metric``, ``lower``, ``parts`` and ``rows``: pairs of a framework and its
-    cells by part, each with ``value``, ``best`` and ``folds`` (0 when all folds are there).
+    cells by part, each with ``value``, ``low``, ``high``, ``best`` and ``folds`` (0 when all
+    folds are there).
     """
     rows = records(task.scores)
     metrics = dict.fromkeys(row["metric"] for row in rows)
@@ -79,6 +80,8 @@ def pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
             top = (min if lower else max)(values, default=None)
             table.setdefault(row["framework"], {})[row["part"]] = {
                 "value": row["value"],
+                "low": row["low"],
+                "high": row["high"],
                 "best": row["part"] in UNSELECTED
                 and row["value"] == top
                 and _rival(row, task.folds),

@@ -177,6 +177,7 @@ def _scores(rng, name, kind, frameworks):
         {
             "task": name, "framework": framework, "part": part, "metric": metric,
             "value": np.nan if (k, part) == (1, "ga") else rng.uniform(0.5, 0.95),
+            "low": 0.4 if part == "full" else np.nan, "high": 0.97 if part == "full" else np.nan,
             "rows": 4521 if part in ("full", "region") else 271,
             "folds": 2 if k == 2 else 3, "direction": direction,
         }

@@ -106,7 +106,14 @@ def test_every_job_is_counted(built):
 def test_intervals_are_of_real_rows_chosen_without_looking(found):
     """The honesty rule: rows that F's errors chose, or made, get scores and no interval."""
     assert set(found["contrasts"]["where"]) == {"region", "all rows"}
-    assert {"low", "high", "p"}.isdisjoint(found["scores"].columns)
+    scores = found["scores"]
+    chosen = ~scores["part"].isin(["full", "region"])
+    assert scores.loc[chosen, ["low", "high"]].isna().all(axis=None)
+    means = scores["metric"].isin(["brier", "logloss", "acc", "mse", "rmse", "mae"])
+    told = scores[~chosen & means].dropna(subset=["low"])
+    assert len(told) > 50
+    assert ((told["low"] <= told["value"] + 1e-12) & (told["value"] <= told["high"] + 1e-12)).all()
+    assert scores.loc[~means, "low"].isna().all()  # no interval for AUC, F1, R2
     made = {"bad", "ga", "synthetic", "evaluation"}
     assert made <= set(found["scores"]["part"])
     assert made.isdisjoint(found["contrasts"].columns)
@@ -114,6 +121,16 @@ def test_intervals_are_of_real_rows_chosen_without_looking(found):
     intervals = found["charts"].query("kind == 'intervals'")
     named = intervals["series"] + intervals["chart"]
     assert not named.str.contains("synthetic|augmented|evaluation").any()
+
+
+def test_a_score_and_the_contrast_tell_one_loss(found):
+    """The Brier score on the region is the loss that the contrast subtracts F's from."""
+    brier = found["scores"].query("part == 'region' and metric == 'brier'")
+    told = brier.set_index(["task", "framework"])["value"]
+    weighted = found["contrasts"].query("where == 'region' and task == 'titanic'")
+    for row in weighted.to_dict("records"):
+        assert row["loss"] == pytest.approx(told["titanic", row["framework"]], rel=1e-9)
+    assert weighted["loss_f"].iloc[0] == pytest.approx(told["titanic", "F"], rel=1e-9)
 
 
 def predictions(scored, task, framework):
