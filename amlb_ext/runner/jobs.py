@@ -190,7 +190,7 @@ def _is_ours(suite: Suite, run: Run, rows: pd.DataFrame) -> bool:
 def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict[str, Any]]:
     for run in runs:
         own = rows[rows["run"] == str(run.path)]
-        reasons, begun = told(run.log), started(run.log)
+        reasons, begun, last = told(run.log), started(run.log), last_error(run.log)
         known = {*run.asked, *begun, *reasons}
         seen: set[tuple[str, str, Job]] = set()
         whose = {(run.name, run.constraint)} if run.name else set()
@@ -225,7 +225,7 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
                 if (name, constraint, job) in seen or job.task not in suite.amlb_tasks:
                     continue
                 asked = job in known
-                reason = reasons.get(job, "") or _why(run, job, asked)
+                reason = reasons.get(job, "") or _why(run, asked, job in begun, last)
                 yield {
                     "name": name,
                     "constraint": constraint,
@@ -257,12 +257,11 @@ def _status(
     return "scored", ""
 
 
-def _why(run: Run, job: Job, asked: bool) -> str:
+def _why(run: Run, asked: bool, begun: bool, last: str) -> str:
     if not asked:
         return "not asked for" if run.asked else "neither a result nor a sign that it was begun"
-    if job in started(run.log):
+    if begun:
         return "begun, but it left no result: killed, or AMLB ended during it"
-    last = last_error(run.log)
     return f"asked for, but AMLB ended before it{f' ({last})' if last else ''}"
 
 
