@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,11 +22,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from amlb_ext.core.errors import HardsynthError, ModelError
+from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.models import ModelSpec, build
 
-#: Parts of the cross-fitting that gives F's out-of-fold predictions.
-OUT_OF_FOLD_PARTS = 5
+#: Positions to fit on and positions to predict, once per part.
+Parts = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Baseline(ABC):
@@ -55,8 +57,29 @@ class Baseline(ABC):
         return self.predict(Z)
 
     @abstractmethod
-    def out_of_fold(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
-        """Predict the training rows by fits that did not see them, where F can be refitted."""
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Predict the training rows by fits that did not see them, where F can be fitted again.
+
+        Parameters
+        ----------
+        Z, y : ndarray of shape (n, d), (n,)
+            Encoded training rows and their targets.
+        rows : ndarray of shape (n,), int
+            Their positions in the table.
+        parts : list of (ndarray, ndarray)
+            Positions to fit on and to predict, as :func:`cross_folds` gives them.
+        seed : int
+            Every fit has a seed of its own, derived from it.
+
+        Returns
+        -------
+        f : ndarray of shape (n,) or (n, C)
+        fits : list of Baseline
+            The fit of each part; empty where F came fitted, or where a part holds one class only,
+            which is then what is expected of its rows.
+        """
 
 
 class EstimatorBaseline(Baseline):
@@ -87,16 +110,21 @@ class EstimatorBaseline(Baseline):
         """Return f; see the module's notation."""
         return self._predict(self.model_, self.classes_, Z)
 
-    def out_of_fold(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
-        """Return cross-fitted predictions, five parts; a part of one class can only expect it."""
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Fit F once per part, each with its own seed; see :class:`Baseline`."""
         f = np.zeros((len(y), self.n_classes) if self.n_classes else len(y))
-        for train, held in cross_folds(y, self.n_classes, OUT_OF_FOLD_PARTS, seed):
+        fits: list[Baseline] = []
+        for number, (train, held) in enumerate(parts):
             if self.n_classes and np.ptp(y[train]) == 0:
                 f[held, int(y[train][0])] = 1.0
                 continue
-            model, classes = self._fit(Z[train], y[train], seed)
-            f[held] = self._predict(model, classes, Z[held])
-        return f
+            fit = EstimatorBaseline(self.spec, self.kind, self.n_classes, self.n_categorical)
+            fit.fit(Z[train], y[train], derive_seed(seed, number) % 2**31)
+            f[held] = fit.predict(Z[held])
+            fits.append(fit)
+        return f, fits if len(fits) == len(parts) else []
 
     def _fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> tuple[BaseEstimator, np.ndarray]:
         empty = np.isnan(Z).all(axis=0)

@@ -6,7 +6,7 @@ random stream per stage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.augment import Side, make_side
+from amlb_ext.hardening.crossfit import CrossFit
 from amlb_ext.hardening.hardness import BadRule
 from amlb_ext.hardening.made import FoldModels
 from amlb_ext.hardening.parts import (
@@ -54,7 +55,9 @@ class HardFold:
     summary: dict[str, Any] = field(default_factory=dict)
 
 
-def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
+def harden_fold(
+    task: Task, fold: int, config: GenerateConfig, cross: CrossFit | None = None
+) -> HardFold:
     """Find the rows of a fold on which F fails, augment them, sample new ones.
 
     Parameters
@@ -63,6 +66,8 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
         With folds.
     fold : int
     config : GenerateConfig
+    cross : CrossFit, optional
+        What :func:`amlb_ext.hardening.crossfit.cross_fit` gave for the same arguments.
 
     Returns
     -------
@@ -86,7 +91,7 @@ def harden_fold(task: Task, fold: int, config: GenerateConfig) -> HardFold:
     >>> sorted(hard.parts)
     ['', 'bad', 'full', 'ga', 'hard', 'region', 'synthetic']
     """
-    ready = prepare(task, fold, config)
+    ready = prepare(task, fold, config, cross)
     models, test, weights = ready.models, ready.test, ready.test.weight
     target, rule, key = models.target, models.rule, models.key
     train_rows = task.folds[fold].train
@@ -166,7 +171,9 @@ def _hard_training_rows(
         summary["notes"].append("no _hard: no training row failed out of fold")
         return None
     side = make_side(models, failures(train), train.Z, train.y, "train")
-    rows = stack(list(blocks_by_origin(task, models, train, side).values()))
+    # of training rows a re-fit is no judge: it was fitted on most of them
+    blocks = blocks_by_origin(task, replace(models, fits=()), train, side)
+    rows = stack(list(blocks.values()))
     summary["hard_train"] = dict(side.counts)
     summary["notes"] += side.notes
     if len(rows.target) < MIN_HARD_TRAIN or rows.target.nunique() < 2:

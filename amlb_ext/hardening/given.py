@@ -12,7 +12,7 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline import Baseline, EstimatorBaseline, first_line
+from amlb_ext.hardening.baseline import Baseline, EstimatorBaseline, Parts, first_line
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.models import BASELINES, resolve_model
 
@@ -104,9 +104,11 @@ class FittedBaseline(Baseline):
             f[:, codes[word]] = p[:, j]
         return f
 
-    def out_of_fold(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
-        """Predict the training rows with the model as it is; it cannot be refitted."""
-        return self.predict(Z)
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Predict the training rows with the model as it is; it cannot be fitted again."""
+        return self.predict(Z), []
 
 
 class PredictionsBaseline(Baseline):
@@ -135,9 +137,11 @@ class PredictionsBaseline(Baseline):
         f = self.table[rows]
         return f if self.target.n_classes else (f - self.target.low) / self.target.span
 
-    def out_of_fold(self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
         """Look the training rows up."""
-        return self.predict_rows(Z, rows)
+        return self.predict_rows(Z, rows), []
 
 
 def as_user_frame(encoder: Encoder, Z: np.ndarray) -> pd.DataFrame:

@@ -6,6 +6,7 @@ and encoded again, so that F and K judge the very row that is written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,8 @@ CLASS_SLACK, REGRESSION_SLACK = 0.02, 0.1
 class FoldModels:
     """What both sides of a fold share, fitted on its training rows.
 
-    ``Z, y`` are the encoded training rows and targets; ``key`` names the fold's streams.
+    ``Z, y`` are the encoded training rows and targets; ``key`` names the fold's streams;
+    ``fits`` are F without each part of the training rows, see :mod:`amlb_ext.hardening.crossfit`.
     """
 
     encoder: Encoder
@@ -37,6 +39,7 @@ class FoldModels:
     y: np.ndarray
     config: GenerateConfig
     key: tuple[str | int, ...]
+    fits: Sequence[Baseline] = ()
 
 
 @dataclass

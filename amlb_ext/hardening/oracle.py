@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 )
 
 from amlb_ext.core.config import AgreementConfig
-from amlb_ext.hardening.baseline import class_probabilities, cross_folds, fill_missing
+from amlb_ext.hardening.baseline import Parts, class_probabilities, cross_folds, fill_missing
 
 
 class Oracle(BaseEstimator):
@@ -32,6 +32,8 @@ class Oracle(BaseEstimator):
 
     Attributes
     ----------
+    members_ : list of (estimator, estimator)
+        Boosting and forest, fitted without each part in turn.
     out_of_fold_ : ndarray of shape (n,) or (n, C)
         Predictions of the training rows by models that did not see them.
     rmse_ : float
@@ -43,12 +45,15 @@ class Oracle(BaseEstimator):
         self.seed = seed
         self.folds = folds
 
-    def fit(self, Z: np.ndarray, y: np.ndarray) -> Oracle:
-        """Fit on encoded training rows ``Z (n, d)`` with targets ``y (n,)``."""
+    def fit(self, Z: np.ndarray, y: np.ndarray, parts: Parts | None = None) -> Oracle:
+        """Fit on encoded training rows ``Z (n, d)`` with targets ``y (n,)``.
+
+        ``parts``: positions to fit on and to predict, in place of ``folds`` random ones.
+        """
         shape = (len(y), self.n_classes) if self.n_classes else (len(y),)
         self.out_of_fold_ = np.zeros(shape)
         self.members_: list[tuple[BaseEstimator, BaseEstimator]] = []
-        for train, held in cross_folds(y, self.n_classes, self.folds, self.seed):
+        for train, held in parts or cross_folds(y, self.n_classes, self.folds, self.seed):
             pair = self._fit_pair(Z[train], y[train])
             self.members_.append(pair)
             self.out_of_fold_[held] = self._predict_pair(pair, Z[held])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 from amlb_ext.core import losses
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.augment import Side
+from amlb_ext.hardening.baseline import Baseline
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.made import Failures, FoldModels, MadeRows
 from amlb_ext.suite import Rows
@@ -18,7 +20,10 @@ from amlb_ext.suite import Rows
 
 @dataclass(frozen=True)
 class RealRows:
-    """The real rows of one side, with what is known of each."""
+    """The real rows of one side, with what is known of each.
+
+    ``null`` are the losses ``(n, R)`` of F's re-fits, none where the rows are training rows.
+    """
 
     rows: np.ndarray
     Z: np.ndarray
@@ -30,6 +35,15 @@ class RealRows:
     agrees: np.ndarray
     weight: np.ndarray
     bad: np.ndarray
+    null: np.ndarray
+
+
+def null_losses(fits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the losses ``(n, R)`` of F's fits without each part of the training rows."""
+    out = np.empty((len(y), len(fits)))
+    for k, fit in enumerate(fits if len(y) else ()):
+        out[:, k] = losses.row_loss(y, fit.predict(Z))
+    return out
 
 
 def failures(side: RealRows) -> Failures:
@@ -59,6 +73,7 @@ def real_rows(task: Task, target: TargetEncoder, side: RealRows, chosen: Any) ->
             "label_agrees": side.agrees[chosen],
             "weight": side.weight[chosen],
             **_predicted(target, side.f[chosen]),
+            **_null(side.null[chosen]),
         }
     )
     return Rows(_reset(task.features.iloc[rows]), _reset(task.target.iloc[rows]), provenance)
@@ -80,6 +95,7 @@ def made_rows(
             "label_agrees": made.agrees,
             "weight": np.full(len(made), np.nan),
             **_predicted(models.target, made.f),
+            **_null(null_losses(models.fits, made.Z, made.y)),
         }
     )
     target = models.target.inverse(made.y, task.target_name)
@@ -110,6 +126,11 @@ def _predicted(target: TargetEncoder, f: np.ndarray) -> dict[str, np.ndarray]:
     if f.ndim == 1:
         return {"f": f * target.span + target.low}
     return {f"f_{code}": f[:, code] for code in range(f.shape[1])}
+
+
+def _null(table: np.ndarray) -> dict[str, np.ndarray]:
+    """Losses of F's re-fits as columns ``null_0``, ..."""
+    return {f"null_{k}": table[:, k] for k in range(table.shape[1])}
 
 
 def _reset(values: Any) -> Any:

@@ -15,12 +15,12 @@ import numpy as np
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.crossfit import CrossFit, cross_fit
 from amlb_ext.hardening.given import make_baseline
 from amlb_ext.hardening.hardness import BadRule, raw_hardness, settle_rule
 from amlb_ext.hardening.made import FoldModels
-from amlb_ext.hardening.oracle import Oracle, check_labels
-from amlb_ext.hardening.parts import RealRows
+from amlb_ext.hardening.oracle import check_labels
+from amlb_ext.hardening.parts import RealRows, null_losses
 from amlb_ext.hardening.weights import Region
 from amlb_ext.suite import fit_to_train
 
@@ -45,7 +45,9 @@ class Prepared:
     train: RealRows
 
 
-def prepare(task: Task, fold: int, config: GenerateConfig) -> Prepared:
+def prepare(
+    task: Task, fold: int, config: GenerateConfig, cross: CrossFit | None = None
+) -> Prepared:
     """Fit F, T and the region of a fold, settle K, and judge every real row.
 
     Parameters
@@ -54,6 +56,9 @@ def prepare(task: Task, fold: int, config: GenerateConfig) -> Prepared:
         With folds.
     fold : int
     config : GenerateConfig
+    cross : CrossFit, optional
+        What :func:`amlb_ext.hardening.crossfit.cross_fit` gave for the same arguments; learnt
+        here when omitted.
 
     Raises
     ------
@@ -73,21 +78,18 @@ def prepare(task: Task, fold: int, config: GenerateConfig) -> Prepared:
     >>> len(ready.test.rows), len(ready.train.rows)
     (200, 800)
     """
-    key = (task.name, fold)
-    seed = derive_seed(config.seed, *key, "fit") % 2**31
-    train_rows, test_rows = task.folds[fold].train, task.folds[fold].test
-    encoder = Encoder(task.columns).fit(task.features.iloc[train_rows])
-    target = TargetEncoder(task.kind, task.labels, task.target.iloc[train_rows])
-    known, asked = task.features.iloc[train_rows], task.features.iloc[test_rows]
-    Z, y = encoder.transform(known), target.transform(task.target.iloc[train_rows])
-    Z_test = encoder.transform(fit_to_train(known, asked, task.columns)[0])
+    known = cross or cross_fit(task, fold, config)
+    key, encoder, target, oracle = known.key, known.encoder, known.target, known.oracle
+    Z, y, f_out, t_out = known.Z, known.y, known.f, oracle.out_of_fold_
+    test_rows = task.folds[fold].test
+    features = task.features
+    asked, _ = fit_to_train(features.iloc[known.rows], features.iloc[test_rows], task.columns)
+    Z_test = encoder.transform(asked)
     y_test = target.transform(task.target.iloc[test_rows])
 
+    seed = derive_seed(config.seed, *key, "fit") % 2**31
     baseline = make_baseline(config.baseline, task, encoder, target).fit(Z, y, seed)
-    oracle = Oracle(target.n_classes, derive_seed(config.seed, *key, "oracle") % 2**31).fit(Z, y)
-    f_out = baseline.out_of_fold(Z, y, train_rows, seed)
-    t_out, t_test = oracle.out_of_fold_, oracle.predict(Z_test)
-    f_test = baseline.predict_rows(Z_test, test_rows)
+    f_test, t_test = baseline.predict_rows(Z_test, test_rows), oracle.predict(Z_test)
     rule = settle_rule(config.hardness, task.kind, task.labels, f_out, y, t_out)
     h_train = rule.hardness(y, f_out, t_out)
     bad_train = rule.select(h_train)
@@ -107,9 +109,10 @@ def prepare(task: Task, fold: int, config: GenerateConfig) -> Prepared:
         *check_labels(oracle, t_test, y_test, config.agreement),
         region.weights(Z_test),
         bad_test,
+        null_losses(known.fits, Z_test, y_test),
     )
     train = RealRows(
-        train_rows,
+        known.rows,
         Z,
         y,
         f_out,
@@ -118,8 +121,9 @@ def prepare(task: Task, fold: int, config: GenerateConfig) -> Prepared:
         *check_labels(oracle, t_out, y, config.agreement),
         np.full(len(y), np.nan),
         bad_train,
+        np.empty((len(y), 0)),
     )
-    models = FoldModels(encoder, target, baseline, rule, oracle, Z, y, config, key)
+    models = FoldModels(encoder, target, baseline, rule, oracle, Z, y, config, key, known.fits)
     return Prepared(models, region, test, train)
 
 

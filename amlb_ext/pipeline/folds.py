@@ -17,6 +17,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError, ModelError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.task import Task
+from amlb_ext.hardening.crossfit import cross_fit
 from amlb_ext.hardening.fold import HardFold, harden_fold
 from amlb_ext.pipeline.request import Report, Request, result_settings, stored_settings
 from amlb_ext.suite import Coding, FoldRecord, Layout, begin, finished_fold, write_fold
@@ -112,11 +113,12 @@ def _fold_job(
 
 def _calibrated(task: Task, fold: int, config: GenerateConfig) -> HardFold:
     """Harden a fold, with a kappa settled on its training rows where the user named none."""
+    cross = cross_fit(task, fold, config)
     if not wants_calibration(config):
-        return harden_fold(task, fold, config)
-    found = calibrate(task, fold, config)
+        return harden_fold(task, fold, config, cross)
+    found = calibrate(task, fold, config, cross)
     search = config.search.model_copy(update={"kappa": found.kappa})
-    hard = harden_fold(task, fold, config.model_copy(update={"search": search}))
+    hard = harden_fold(task, fold, config.model_copy(update={"search": search}), cross)
     hard.summary["calibration"] = found.to_json()
     if hard.summary["bad"] and not found.passed:
         hard.summary["notes"].append(f"kappa 0, rows are jittered only: {found.reason}")

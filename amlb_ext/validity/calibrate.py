@@ -5,9 +5,10 @@ the hardest rung of :data:`LADDER` downwards, training rows on which a cross-fit
 augmented and put to the checks of the certificate; the first rung that passes is taken. The test
 fold plays no part: the certificate later asks the same of rows that had no say here.
 
-Every model is fitted once, without the failures it judges; a rung costs a search and predictions.
-Failures of all parts are pooled, as a certificate pools those of its folds, and as there the
-estimates decide: intervals would ask more of a fold than the certificate asks of the whole task.
+F and T are those of the fold's cross-fitting, each without the failures it judges; a rung costs a
+search and predictions. Failures of all parts are pooled, as a certificate pools those of its folds,
+and as there the estimates decide: intervals would ask more of a fold than the certificate asks of
+the whole task.
 
 T is the mean prediction of the judges, see :mod:`amlb_ext.validity.zoo`.
 """
@@ -28,23 +29,22 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.augment import make_side
-from amlb_ext.hardening.baseline import Baseline, EstimatorBaseline, cross_folds
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.given import PREDICTION_FILES, is_file, make_baseline
+from amlb_ext.hardening.baseline import EstimatorBaseline
+from amlb_ext.hardening.crossfit import CrossFit, cross_fit
+from amlb_ext.hardening.given import PREDICTION_FILES, is_file
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.made import Failures, FoldModels
-from amlb_ext.hardening.oracle import Oracle
-from amlb_ext.validity.fidelity import fidelity
+from amlb_ext.validity.fidelity import fidelity, z2
 from amlb_ext.validity.label_checks import labels, opinion
 from amlb_ext.validity.measures import MIN_ROWS, Losses, Measure, too_few
 from amlb_ext.validity.zoo import JUDGES, MIN_CANDIDATES, fit_zoo, zoo
 
 #: Weights of the error that are tried, hardest first; with the last no search takes place.
 LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
-#: Parts of the training rows, each left out once.
-PARTS = 3
 #: Augmented rows asked per failure, and of all parts together: enough to judge, few to search.
 COPIES, MOST_ROWS = 2, 1000
+#: A rung that is right has z² near 1 on any of its parts; ten times that ends it before the last.
+HOPELESS = 10.0
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,13 @@ def wants_calibration(config: GenerateConfig) -> bool:
     return searched and config.search.kappa is None and config.search.copies > 0
 
 
-def calibrate(task: Task, fold: int, config: GenerateConfig) -> Calibration:
+def calibrate(
+    task: Task, fold: int, config: GenerateConfig, cross: CrossFit | None = None
+) -> Calibration:
     """Return the largest kappa whose augmented rows pass on the training rows of a fold.
 
-    A pure function of its arguments; ``task`` needs folds, of which no test row is read.
+    A pure function of its arguments; ``task`` needs folds, of which no test row is read. ``cross``
+    is what :func:`amlb_ext.hardening.crossfit.cross_fit` gave for the same arguments.
 
     Raises
     ------
@@ -168,7 +171,7 @@ def calibrate(task: Task, fold: int, config: GenerateConfig) -> Calibration:
     if is_file(config.baseline):
         return _floor("F came fitted, so no failures can be had that it surely did not see", 0)
     try:
-        parts = _parts(task, fold, config)
+        parts = _parts(task, config, cross or cross_fit(task, fold, config))
         failures = int(sum(part.bad.sum() for part in parts))
         if failures < MIN_ROWS:
             return _floor(too_few(failures, "failures of the training rows"), failures)
@@ -194,41 +197,26 @@ def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
     return Calibration(0.0, False, failures, tuple(rungs), why)
 
 
-def _parts(task: Task, fold: int, config: GenerateConfig) -> list[_Part]:
-    """Fit F and the oracle without each part in turn; one rule K for all of them."""
-    rows = task.folds[fold].train
-    encoder = Encoder(task.columns).fit(task.features.iloc[rows])
-    target = TargetEncoder(task.kind, task.labels, task.target.iloc[rows])
-    Z, y = encoder.transform(task.features.iloc[rows]), target.transform(task.target.iloc[rows])
-    key = (task.name, fold, "calibrate")
-    seed = derive_seed(config.seed, *key) % 2**31
-    most = min(config.search.max_rows, MOST_ROWS // PARTS)
+def _parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[_Part]:
+    """Take F and T without each part in turn; one rule K for all of them."""
+    if not cross.fits:
+        raise ModelError("all but a few rows are of one class")
+    Z, y, f, t = cross.Z, cross.y, cross.f, cross.oracle.out_of_fold_
+    most = min(config.search.max_rows, MOST_ROWS // len(cross.parts))
     few = {"copies": min(config.search.copies, COPIES), "max_rows": most}
     search = config.search.model_copy(update=few)
     nothing = config.synthesizer.model_copy(update={"times": 0.0})
     light = config.model_copy(update={"search": search, "synthesizer": nothing})
-    folds = cross_folds(y, target.n_classes, PARTS, seed)
-    if target.n_classes and not all(np.ptp(y[fit]) for fit, _ in folds):
-        raise ModelError("all but a few rows are of one class")
-    oracle = Oracle(target.n_classes, seed, PARTS).fit(Z, y)  # on the very parts of ``folds``
-    f_out = np.zeros_like(oracle.out_of_fold_)
-    fits: list[tuple[Baseline, Oracle]] = []
-    for number, (fit, held) in enumerate(folds):
-        own = derive_seed(seed, number) % 2**31
-        baseline = make_baseline(config.baseline, task, encoder, target).fit(Z[fit], y[fit], own)
-        f_out[held] = baseline.predict(Z[held])
-        blind = copy(oracle)
-        blind.members_ = oracle.members_[number : number + 1]  # it never saw the rows held
-        fits.append((baseline, blind))
-    rule = settle_rule(config.hardness, task.kind, task.labels, f_out, y, oracle.out_of_fold_)
-    bad = rule.select(rule.hardness(y, f_out, oracle.out_of_fold_))
-    return [
-        _Part(
-            FoldModels(encoder, target, F, rule, T, Z[fit], y[fit], light, (*key, number)),
-            *(values[held] for values in (rows, Z, y, f_out, bad)),
-        )
-        for number, ((fit, held), (F, T)) in enumerate(zip(folds, fits, strict=True))
-    ]
+    rule = settle_rule(config.hardness, task.kind, task.labels, f, y, t)
+    bad = rule.select(rule.hardness(y, f, t))
+    parts = []
+    for number, ((fit, held), F) in enumerate(zip(cross.parts, cross.fits, strict=True)):
+        T = copy(cross.oracle)
+        T.members_ = cross.oracle.members_[number : number + 1]  # it never saw the rows held
+        key = (*cross.key, "calibrate", number)
+        models = FoldModels(cross.encoder, cross.target, F, rule, T, Z[fit], y[fit], light, key)
+        parts.append(_Part(models, cross.rows[held], Z[held], y[held], f[held], bad[held]))
+    return parts
 
 
 def _with_zoo(task: Task, parts: list[_Part]) -> list[_Part]:
@@ -258,10 +246,13 @@ def try_rung(
 ) -> Rung:
     """Augment each part's failures with this kappa and put the rows to the checks.
 
-    The searches of all rungs share their random streams: they differ by kappa alone.
+    The searches of all rungs share their random streams: they differ by kappa alone. A rung whose
+    first parts are as far off as :data:`HOPELESS` is given up: the others cannot make up for it.
     """
-    judged = []
-    for part in parts:
+    judged: list[_Judged] = []
+    seen = 0
+    for number, part in enumerate(parts):
+        seen += len(part.rows)
         if not part.bad.any():
             continue
         config = part.models.config
@@ -272,14 +263,20 @@ def try_rung(
         made = make_side(models, failures, part.Z, part.y, "calibrate").augmented
         if len(made):
             judged.append(part.judge(made.Z, made.y, made.f, part.rows[part.bad][made.parent]))
+        so_far = (
+            z2(_pool(judged).losses, real.losses.take(np.flatnonzero(bad[:seen]))) if judged else 0
+        )
+        if number + 1 < len(parts) and so_far > HOPELESS:
+            why = f"ga: z2 {so_far:.3g} on {number + 1} of {len(parts)} parts"
+            return Rung(kappa, sum(len(j.y) for j in judged), False, why, so_far)
     if not judged:
         return Rung(kappa, 0, False, "no augmented row was kept")
     pooled = _pool(judged)
     checks = _checks(parts[0].models, pooled, real, bad, rng)
     failed = [m.name + (f" {m.value:.3g}" if m.value is not None else f": {m.text}")
               for m in checks if m.passed is False]  # fmt: skip
-    z2, tau, agreement, support = (m.value for m in checks)
-    return Rung(kappa, len(pooled.y), not failed, ", ".join(failed), z2, tau, agreement, support)
+    value, tau, agreement, support = (m.value for m in checks)
+    return Rung(kappa, len(pooled.y), not failed, ", ".join(failed), value, tau, agreement, support)
 
 
 def _checks(

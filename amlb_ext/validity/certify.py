@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def certify(
     ----------
     directory : str or Path
     workers : int
-        Processes, one task each; 0 for every core. They change nothing but time.
+        Processes, one task or one fold each; 0 for every core. They change nothing but time.
     size : {'quick', 'full'}
     refits : int
         Twins of F for the null control.
@@ -60,8 +60,7 @@ def certify(
     tasks = list(Suite.load(directory).tasks)
     same, files = (size, refits, seed, tuple(candidates)), dict(unlabelled or {})
     jobs = [(str(directory), task, *same, files.get(task)) for task in tasks]
-    workers = min(workers or available_cores(), len(jobs))
-    done = dict(run_jobs(certify_job, jobs, workers))
+    done = dict(certify_jobs(jobs, workers))
     return [done[index].certificate for index in sorted(done)]
 
 
@@ -81,6 +80,21 @@ class Certified:
     null: pd.DataFrame
 
 
+def certify_jobs(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[tuple[int, Certified]]:
+    """Yield ``(index, certified)`` as tasks finish; 0 workers for every core.
+
+    Tasks are shared out to the processes, or, where there are fewer tasks than processes, the
+    folds of each.
+    """
+    workers = workers or available_cores()
+    if len(jobs) >= workers:
+        yield from run_jobs(certify_job, jobs, workers)
+        return
+    for index, job in enumerate(jobs):
+        directory, task, size, refits, seed, words, file = job
+        yield index, certify_job(directory, task, size, refits, seed, words, file, workers)
+
+
 def certify_job(
     directory: str,
     task: str,
@@ -89,10 +103,11 @@ def certify_job(
     seed: int | None,
     words: tuple[str, ...],
     unlabelled: Path | None = None,
+    workers: int = 1,
 ) -> Certified:
-    """Certify one task in a process of its own; see :func:`certify`."""
+    """Certify one task; see :func:`certify`."""
     rows = read_task(Suite.load(directory), task)
-    return certified(rows, size, refits, seed, words, unlabelled)
+    return certified(rows, size, refits, seed, words, unlabelled, workers)
 
 
 def certify_task(
@@ -132,12 +147,13 @@ def certified(
     seed: int | None,
     candidates: tuple[str, ...],
     unlabelled: Path | None,
+    workers: int = 1,
 ) -> Certified:
     """Certify a task in memory and keep the losses of F's re-fits."""
     seed = rows.seed if seed is None else seed
     specs = named(candidates, rows.kind) if candidates else None
     far = None if unlabelled is None else read_unlabelled(unlabelled, rows, seed)
-    found = evaluate(rows, size, refits, seed, specs, far)
+    found = evaluate(rows, size, refits, seed, specs, far, workers)
     taken = assemble(rows, found, seed)
     table: dict[str, dict[str, float | None]] = {}
     if far is not None:

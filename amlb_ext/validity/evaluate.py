@@ -1,6 +1,7 @@
 """Fits what a certificate needs on each fold's training file, and pools the losses over folds.
 
-What is read are the suite's own files, as AMLB would give them to a candidate.
+What is read are the suite's own files, as AMLB would give them to a candidate. The losses of F and
+of its re-fits stand in the files' provenance; where they do not, F is fitted again here.
 
 Notation
 --------
@@ -10,14 +11,16 @@ m candidates, R twins of F; all losses are Brier or squared error on the scaled 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core import losses
 from amlb_ext.core.config import AgreementConfig
+from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.hardening.baseline import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
@@ -25,7 +28,7 @@ from amlb_ext.hardening.models import ModelSpec
 from amlb_ext.suite import Rows
 from amlb_ext.validity.label_checks import opinion
 from amlb_ext.validity.measures import Losses
-from amlb_ext.validity.null import baseline_spec, refit
+from amlb_ext.validity.null import baseline_spec, refit, stored_refits
 from amlb_ext.validity.realism import Table
 from amlb_ext.validity.task_rows import PARTS, TaskRows
 from amlb_ext.validity.unlabelled import Unlabelled, View, view
@@ -82,6 +85,7 @@ def evaluate(
     seed: int,
     candidates: Mapping[str, ModelSpec] | None = None,
     far: Unlabelled | None = None,
+    workers: int = 1,
 ) -> Evaluation:
     """Fit candidates, F and its twins on every fold and score all parts.
 
@@ -95,10 +99,13 @@ def evaluate(
     candidates : mapping of str to ModelSpec, optional
         In place of the zoo.
     far : Unlabelled, optional
+    workers : int
+        Processes, a fold each; they change nothing but time.
     """
-    specs, spec = dict(candidates or zoo(rows.kind, size)), baseline_spec(rows.settings, rows.kind)
+    specs = dict(candidates or zoo(rows.kind, size))
+    ask = _Ask(specs, size, refits, seed, stored_refits(rows, refits), far)
     out = Evaluation(list(specs), {})
-    if spec is None:
+    if baseline_spec(rows.settings, rows.kind) is None:
         out.notes.append("F is a file and cannot be fitted again: there is no null control")
     real = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
     target = pd.concat([parts["full"].target for _, parts in rows.folds.values()])
@@ -106,16 +113,17 @@ def evaluate(
     codes = np.arange(len(look.names_) + 1) < look.n_categorical_
     codes[-1] = rows.kind.is_classification
     raw: dict[str, list[Entry]] = {part: [] for part in PARTS}
-    for fold, (train, parts) in sorted(rows.folds.items()):
-        scorer = _FoldScorer(rows, fold, train, specs, spec, size, refits, seed, out)
-        if far is not None and scorer.baseline is not None and not far.support.refused:
-            out.views.append(view(rows, fold, train, parts["full"], far, scorer))
-        for part, test in parts.items():
-            if len(test):
-                entry = scorer.score(test)
-                X = (look.transform(test.features), look_y.transform(test.target))
-                entry["X"], entry["codes"] = np.column_stack(X), codes
-                raw[part].append(entry)
+    jobs = [(replace(rows, folds={k: rows.folds[k]}), k, ask) for k in sorted(rows.folds)]
+    scored = dict(run_jobs(score_fold, jobs, min(workers, len(jobs))))
+    for number, (own, fold, _) in enumerate(jobs):
+        done: _FoldScores = scored[number]
+        out.dropped.update(done.dropped)
+        out.notes += done.notes
+        out.views += done.views
+        for part, entry in done.entries.items():
+            test = own.folds[fold][1][part]
+            X = (look.transform(test.features), look_y.transform(test.target))
+            raw[part].append({**entry, "X": np.column_stack(X), "codes": codes})
     out.names = [name for name in specs if name not in out.dropped]
     kept = [list(specs).index(name) for name in out.names]
     rmse = 0.0
@@ -129,42 +137,72 @@ def evaluate(
     return out
 
 
+@dataclass(frozen=True)
+class _Ask:
+    """What every fold is asked: ``stored`` when the losses of F's re-fits stand in the files."""
+
+    specs: Mapping[str, ModelSpec]
+    size: Size
+    refits: int
+    seed: int
+    stored: bool
+    far: Unlabelled | None
+
+
+@dataclass
+class _FoldScores:
+    """What one fold answers, by part of the task."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+
+
+def score_fold(rows: TaskRows, fold: int, ask: _Ask) -> _FoldScores:
+    """Fit the models of one fold and score its parts; a job of :func:`evaluate`."""
+    train, parts = rows.folds[fold]
+    scorer = _FoldScorer(rows, fold, train, ask)
+    out = _FoldScores(dropped=scorer.dropped, notes=scorer.notes)
+    if ask.far is not None and scorer.baseline is not None and not ask.far.support.refused:
+        out.views.append(view(rows, fold, train, parts["full"], ask.far, scorer))
+    out.entries = {part: scorer.score(test) for part, test in parts.items() if len(test)}
+    return out
+
+
 class _FoldScorer:
     """The models of one fold."""
 
-    def __init__(
-        self,
-        rows: TaskRows,
-        fold: int,
-        train: Rows,
-        specs: Mapping[str, ModelSpec],
-        spec: ModelSpec | None,
-        size: Size,
-        refits: int,
-        seed: int,
-        out: Evaluation,
-    ) -> None:
-        self.fold, self.names, self.refits = fold, list(specs), refits if spec else 0
+    def __init__(self, rows: TaskRows, fold: int, train: Rows, ask: _Ask) -> None:
+        spec = baseline_spec(rows.settings, rows.kind)
+        self.fold, self.names, self.refits = fold, list(ask.specs), ask.refits if spec else 0
+        self.stored = ask.stored and spec is not None
+        self.notes: list[str] = []
         self.encoder = Encoder(rows.columns).fit(train.features)
         self.target = TargetEncoder(rows.kind, rows.labels, train.target)
         Z, y = self.encoder.transform(train.features), self.target.transform(train.target)
         shape = (rows.kind, self.target.n_classes, self.encoder.n_categorical_)
-        strong = {n: s for n, s in zoo(rows.kind, size).items() if n in JUDGES}
-        key = derive_seed(seed, rows.name, fold, "zoo") % 2**31
-        most = QUICK_ROWS if size == "quick" else None
-        wanted = {f"judge:{n}": s for n, s in strong.items() if specs.get(n) != s} | dict(specs)
-        self.models, failed = fit_zoo(wanted, *shape, Z, y, key, most)
-        out.dropped.update(failed)
+        strong = {n: s for n, s in zoo(rows.kind, ask.size).items() if n in JUDGES}
+        key = derive_seed(ask.seed, rows.name, fold, "zoo") % 2**31
+        most = QUICK_ROWS if ask.size == "quick" else None
+        others = {f"judge:{n}": s for n, s in strong.items() if ask.specs.get(n) != s}
+        self.models, self.dropped = fit_zoo(others | dict(ask.specs), *shape, Z, y, key, most)
         found = [self.models.get(f"judge:{n}", self.models.get(n)) for n in strong]
         self.judges = [judge for judge in found if judge is not None]
-        self.baseline: EstimatorBaseline | None = None
         self.twins: list[EstimatorBaseline] = []
+        self._fit_baseline: Callable[[], EstimatorBaseline] | None = None
         if spec is not None:
             own = derive_seed(rows.seed, rows.name, fold, "fit") % 2**31
-            self.baseline = EstimatorBaseline(spec, *shape).fit(Z, y, own)
-            self.twins, reason = refit(self.baseline, Z, y, refits, seed, (rows.name, fold))
-            if reason:
-                out.notes.append(reason)
+            F = EstimatorBaseline(spec, *shape)
+            self._fit_baseline = partial(F.fit, Z, y, own)
+            if not self.stored:
+                self.twins, reason = refit(F, Z, y, ask.refits, ask.seed, (rows.name, fold))
+                self.notes += [reason] if reason else []
+
+    @cached_property
+    def baseline(self) -> EstimatorBaseline | None:
+        """F, fitted again at the first use; None where it is a file."""
+        return self._fit_baseline() if self._fit_baseline else None
 
     def score(self, test: Rows) -> Entry:
         """Return losses and provenance of one part, row for row."""
@@ -173,10 +211,13 @@ class _FoldScorer:
         nothing, about = np.full(len(y), np.nan), test.provenance
         G = [losses.row_loss(y, predicted[n]) if n in predicted else nothing for n in self.names]
         F = about["loss"].to_numpy(dtype=float)
-        if self.baseline is not None:
+        if not self.stored and self.baseline is not None:
             F = losses.row_loss(y, self.baseline.predict(Z))
-        twins = [losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
-        twins += [nothing] * (self.refits - len(twins))
+        if self.stored:
+            twins = [about[f"null_{k}"].to_numpy(dtype=float) for k in range(self.refits)]
+        else:
+            twins = [losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
+            twins += [nothing] * (self.refits - len(twins))
         fitted = {id(model): predicted[name] for name, model in self.models.items()}
         T = np.mean([fitted[id(judge)] for judge in self.judges], axis=0)
         return {

@@ -73,6 +73,16 @@ def target_check(
     return measure(name, value, text, source, low=low, high=high, threshold=threshold, sense=">=")
 
 
+def z2(made: Losses, bad: Losses) -> float:
+    """Return the mean squared gap of made from real bad rows, in standard errors of the real ones.
+
+    NaN where either holds too few rows to say.
+    """
+    if bad.rows < MIN_ROWS or made.rows < 3:
+        return math.nan
+    return mean_z2(contrasts(made)[0], *contrasts(bad))
+
+
 def fidelity(made: Losses, bad: Losses, rng: np.random.Generator, what: str) -> list[Measure]:
     """Return z² and tau of made rows against the real bad rows."""
     source = "docs/validity.md, 3"

@@ -2,7 +2,8 @@
 
 Rows chosen by F's realised errors flatter *any* second model, F's own twin included (regression
 to the mean). A twin has the same algorithm, another seed, and another random part of the training
-rows; what it seems to win over F is the size of that illusion.
+rows; what it seems to win over F is the size of that illusion. Up to five twins come with the
+suite, from the cross-fitting of its folds; more are fitted when asked for.
 
 Notation
 --------
@@ -24,6 +25,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import EstimatorBaseline
 from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.models import ModelSpec, resolve_model
+from amlb_ext.validity.task_rows import TaskRows
 
 #: Twins of F for the null control: with fewer their luck is taken for a difference too often.
 REFITS = 5
@@ -104,3 +106,18 @@ def refit(
         except ModelError as error:
             return twins, f"F could not be fitted again: {error}"
     return twins, ""
+
+
+def stored_refits(rows: TaskRows, refits: int) -> bool:
+    """Whether the files of a task hold the losses of so many re-fits for every row scored.
+
+    They are the fits of F without a fifth of the training rows each, see
+    :mod:`amlb_ext.hardening.crossfit`: fitted when the suite was made, for other ends too.
+    """
+    wanted = {f"null_{number}" for number in range(refits)}
+    return all(
+        wanted <= set(part.provenance.columns)
+        for _, parts in rows.folds.values()
+        for part in parts.values()
+        if len(part)
+    )

@@ -18,11 +18,10 @@ from tqdm import tqdm
 
 from amlb_ext.core.atomic import sha256_file, write_file, write_text
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.suite import Suite
 from amlb_ext.suite.records import json_text
 from amlb_ext.validity.certificate import Certificate
-from amlb_ext.validity.certify import certify_job
+from amlb_ext.validity.certify import certify_jobs
 from amlb_ext.validity.null import REFITS
 from amlb_ext.validity.zoo import Size
 
@@ -45,7 +44,7 @@ def certify_suite(
     ----------
     directory : Path
     workers : int
-        Processes, one task each; 0 for every core. They change nothing but time.
+        Processes, one task or one fold each; 0 for every core. They change nothing but time.
     size, refits, seed, candidates
         See :func:`amlb_ext.validity.certify`.
     reuse : bool
@@ -76,9 +75,8 @@ def certify_suite(
     missing = [task for task in suite.tasks if found.get(task) is None]
     same = (size, refits, seed, tuple(candidates))
     jobs = [(str(directory), task, *same, files.get(task)) for task in missing]
-    workers = min(workers or available_cores(), max(1, len(jobs)))
     with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
-        for index, done in run_jobs(certify_job, jobs, workers):
+        for index, done in certify_jobs(jobs, workers):
             task, null = missing[index], done.null
             found[task] = done.certificate
             content = {"key": keys[task], "certificate": done.certificate.to_json()}

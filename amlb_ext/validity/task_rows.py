@@ -45,9 +45,17 @@ class TaskRows:
     summaries: tuple[Mapping[str, Any], ...] = ()
 
     def tampered(self, part: str, change: Any) -> TaskRows:
-        """Return the task with ``change(rows)`` in place of a part: for planted cases."""
+        """Return the task with ``change(rows)`` in place of a part: for planted cases.
+
+        What the suite stored of F's re-fits is dropped, since it speaks of the rows as they were.
+        """
+
+        def bare(rows: Rows) -> Rows:
+            kept = [c for c in rows.provenance.columns if not str(c).startswith("null_")]
+            return replace(rows, provenance=rows.provenance[kept])
+
         folds = {
-            fold: (train, {n: change(r) if n == part else r for n, r in parts.items()})
+            fold: (train, {n: bare(change(r) if n == part else r) for n, r in parts.items()})
             for fold, (train, parts) in self.folds.items()
         }
         return replace(self, folds=folds)

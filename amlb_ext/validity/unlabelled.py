@@ -20,7 +20,8 @@ import pandas as pd
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import derive_seed, stream
-from amlb_ext.hardening.baseline import EstimatorBaseline
+from amlb_ext.hardening.baseline import EstimatorBaseline, cross_folds
+from amlb_ext.hardening.crossfit import PARTS
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
@@ -123,13 +124,14 @@ def fit_region(
 ) -> Region:
     """Fit ``P(bad | x)`` of a fold again as :mod:`amlb_ext.hardening.prepare` did."""
     key = (rows.name, fold)
-    own = derive_seed(rows.seed, *key, "fit") % 2**31
-    f_out = baseline.out_of_fold(Z, y, np.arange(len(y)), own)
+    own = derive_seed(rows.seed, *key, "cross") % 2**31
+    parts = cross_folds(y, baseline.n_classes, PARTS, own)
+    f_out, _ = baseline.cross_fit(Z, y, np.arange(len(y)), parts, own)
     config = HardnessConfig(**rows.settings["hardness"])
     t_out = None
     if config.rule == "reducible":
         oracle = Oracle(baseline.n_classes, derive_seed(rows.seed, *key, "oracle") % 2**31)
-        t_out = oracle.fit(Z, y).out_of_fold_
+        t_out = oracle.fit(Z, y, parts).out_of_fold_
     # settled on the training rows alone, so it comes out as it did when the suite was made
     rule = settle_rule(config, rows.kind, rows.labels, f_out, y, t_out)
     bad = rule.select(rule.hardness(y, f_out, t_out))
@@ -157,7 +159,10 @@ class Models(Protocol):
     target: TargetEncoder
     models: dict[str, EstimatorBaseline]
     judges: list[EstimatorBaseline]
-    baseline: EstimatorBaseline | None
+
+    @property
+    def baseline(self) -> EstimatorBaseline | None:
+        """F."""
 
 
 def view(

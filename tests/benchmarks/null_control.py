@@ -5,7 +5,9 @@
 Each draw simulates a binary and a regression problem (600 training rows, 300 test rows, 8
 columns, a non-linear truth, noise that is larger in one region), fits F of three families, settles
 the rule K on F's out-of-fold output, and learns the region weights P(bad | x), all with the
-project's own code. F is then fitted again in several *designs*: on which rows a re-fit is fitted.
+project's own code. F is then fitted again in *designs*: on which rows a re-fit is fitted. ``project``
+is without one of five parts each, as in a suite's own cross-fitting; ``random80`` on random 80 %,
+as re-fits beyond those are, and every candidate.
 Reported per design and number of re-fits R, over draws, with binomial standard errors:
 
 flag    ``null_check`` fails: the twins seem to beat F. A false alarm on ``all`` and ``region``; on
@@ -34,7 +36,8 @@ from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline import EstimatorBaseline
+from amlb_ext.hardening.baseline import EstimatorBaseline, cross_folds
+from amlb_ext.hardening.crossfit import PARTS
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.models import resolve_model
 from amlb_ext.hardening.weights import Region
@@ -70,6 +73,7 @@ def refilled(part):
 
 DESIGNS = {
     "project": None,
+    "random80": None,
     "share80": share(0.8),
     "share90": share(0.9),
     "bootstrap": lambda n, rng: rng.choice(n, n),
@@ -135,7 +139,7 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
     spec = resolve_model(BaselineConfig(model=name, params=params), kind)
     own = derive_seed(*key, k, "fit") % 2**31
     F = EstimatorBaseline(spec, kind, classes, 0).fit(Z, y, own)
-    out = F.out_of_fold(Z, y, np.arange(len(y)), own)
+    out, fits = F.cross_fit(Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own)
     f = F.predict(Z_test)
     table = {"row": np.flatnonzero(here), "fold": np.full(len(f), k),
              "F": losses.row_loss(y_test, f)}  # fmt: skip
@@ -148,6 +152,9 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
     for design in designs:
         for number in range(refits + 1):  # the last is the candidate
             rng = stream(*key, k, design, number)
+            if design == "project" and number < min(refits, PARTS):  # they come with the suite
+                table[f"{design} {number}"] = losses.row_loss(y_test, fits[number].predict(Z_test))
+                continue
             choose = DESIGNS[design]
             rows = refit_rows(y, classes, rng) if choose is None else choose(len(y), rng)
             twin = EstimatorBaseline(spec, kind, classes, 0)

@@ -16,6 +16,7 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.baseline import cross_folds
 from amlb_ext.hardening.given import load_model, make_baseline
 from amlb_ext.hardening.models import BASELINES, installed, resolve_model
 
@@ -55,7 +56,9 @@ def test_contract(name, task):
     rows = np.arange(len(task))
     model = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(Z, y, seed=1)
     f = model.predict(Z)
-    out = model.out_of_fold(Z, y, rows, seed=1)
+    parts = cross_folds(y, len(task.labels), 5, 1)
+    out, fits = model.cross_fit(Z, y, rows, parts, seed=1)
+    assert len(fits) == 5
     assert f.shape == out.shape == ((len(y), len(task.labels)) if task.labels else (len(y),))
     assert np.isfinite(f).all()
     if task.labels:

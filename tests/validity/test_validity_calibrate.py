@@ -10,6 +10,7 @@ import pytest
 from amlb_ext.core.config import SearchConfig, build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.tables import make_task
+from amlb_ext.hardening.crossfit import cross_fit
 from amlb_ext.hardening.deap_engine import search_deap
 from amlb_ext.hardening.genetic import make_domain, search
 from amlb_ext.hardening.split import split_task
@@ -22,7 +23,7 @@ LOOSE = {
     "search": {"strength": 0.2, "sigma2": 0.0},
     "agreement": {"filter": False},
     "split": {"folds": 1},
-    "seed": 3,
+    "seed": 5,
 }
 
 
@@ -39,6 +40,10 @@ def bent(n=500):
 def ready(task, *layers):
     config = build_config(LOOSE, *layers)
     return split_task(task, config.split, config.seed), 0, config
+
+
+def parts_of(task, fold, config):
+    return module._parts(task, config, cross_fit(task, fold, config))
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +76,7 @@ def test_test_rows_have_no_say(found):
 
 def test_models_never_see_the_failures_they_judge():
     task, fold, config = ready(bent())
-    parts = module._parts(task, fold, config)
+    parts = parts_of(task, fold, config)
     rows = np.concatenate([part.rows for part in parts])
     assert sorted(rows) == sorted(task.folds[0].train)  # each training row left out once
     for part in parts:
@@ -108,10 +113,21 @@ def test_where_labels_do_not_follow_a_large_kappa_fails(found):
     assert best.label_support > by_kappa[0.5].label_support
 
 
+def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
+    monkeypatch.setattr(module, "HOPELESS", 3.0)
+    early = calibrate(*ready(bent()))
+    assert early.kappa == found.kappa
+    first, whole = early.rungs[0], found.rungs[0]
+    assert not first.passed
+    assert first.rows < whole.rows
+    assert "of 5 parts" in first.why
+    assert early.rungs[-1] == found.rungs[-1]
+
+
 @pytest.mark.parametrize("engine", [search, search_deap])
 def test_without_pressure_a_search_returns_the_failure_itself(engine):
     # so the augmentation may skip it
-    part = module._parts(*ready(bent()))[0]
+    part = parts_of(*ready(bent()))[0]
     models, bad = part.models, part.Z[part.bad][:4]
     m = models.encoder.n_categorical_
     domain = make_domain(part.Z, models.Z, models.y, 0, m)

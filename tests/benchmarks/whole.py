@@ -1,0 +1,256 @@
+"""Where does the time of ``hardsynth generate`` go, and how does it grow?
+
+    python tests/benchmarks/whole.py --simulate 253000 16 --folds 1
+    python tests/benchmarks/whole.py --table adult.csv --target income --rows 4000 8000 16000
+    python tests/benchmarks/whole.py --simulate 5000 2000 --kind binary --folds 1 --workers 1 2
+
+One run per number of ``--rows``, ``--columns``, ``--folds``, ``--tasks`` and ``--workers`` that is
+given, each in a process of its own, one thread; a run prints one JSON line (``--raw FILE`` keeps
+them): wall seconds, seconds by stage, peak memory beyond the imports in MB and as a multiple of the
+table in memory. Then, where only one of them was varied, the exponent b of a fit of
+``log seconds = a + b log size`` for every stage: 1 is linear.
+
+A stage is what its functions take without the stages inside them; fits of F inside a null re-fit
+count as F, candidates' fits as ``zoo``. With two workers only the wall clock is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import itertools
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+#: Stages that are F's and the synthesizer's own: the floor.
+FLOOR = ("fit F", "train synthesizer")
+
+
+class Stages:
+    """Seconds by stage, each without those of the stages it calls."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._stack = [("other", False)]
+        self._since = time.perf_counter()
+
+    def _turn(self) -> None:
+        now = time.perf_counter()
+        self.seconds[self._stack[-1][0]] += now - self._since
+        self._since = now
+
+    def watch(self, owner: Any, name: str, stage: str, whole: bool = False) -> None:
+        """Count calls of ``owner.name`` as a stage; ``whole``: with everything they call."""
+        function = getattr(owner, name)
+
+        @functools.wraps(function)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if self._stack[-1][1]:
+                return function(*args, **kwargs)
+            self._turn()
+            self._stack.append((stage, whole))
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._turn()
+                self._stack.pop()
+
+        setattr(owner, name, timed)
+
+
+def watched() -> Stages:
+    """Watch the stages of the pipeline."""
+    from amlb_ext.hardening import augment, prepare, synthesis
+    from amlb_ext.hardening.baseline import EstimatorBaseline
+    from amlb_ext.hardening.encode import Encoder, TargetEncoder
+    from amlb_ext.hardening.oracle import Oracle
+    from amlb_ext.hardening.weights import Region
+    from amlb_ext.pipeline import folds, generate
+    from amlb_ext.synthesizers import base
+
+    # a package may hold a function of its module's name, so modules are asked for by path
+    calibrate, certify, evaluate = (
+        importlib.import_module(f"amlb_ext.validity.{name}")
+        for name in ("calibrate", "certify", "evaluate")
+    )
+
+    stages = Stages()
+    stages.watch(EstimatorBaseline, "_fit", "fit F")
+    stages.watch(EstimatorBaseline, "_predict", "predict F")
+    stages.watch(Oracle, "fit", "oracle", whole=True)
+    stages.watch(Oracle, "predict", "oracle", whole=True)
+    stages.watch(Region, "fit", "region", whole=True)
+    stages.watch(Region, "weights", "region", whole=True)
+    for module in (calibrate, evaluate):
+        stages.watch(module, "fit_zoo", "zoo", whole=True)
+    stages.watch(calibrate._Part, "judge", "zoo", whole=True)
+    stages.watch(calibrate, "_checks", "checks", whole=True)
+    stages.watch(augment, "search", "search")
+    stages.watch(Encoder, "fit", "encode")
+    stages.watch(Encoder, "transform", "encode")
+    stages.watch(Encoder, "inverse", "encode")
+    stages.watch(TargetEncoder, "transform", "encode")
+    stages.watch(prepare, "fit_to_train", "encode")
+    stages.watch(folds, "write_fold", "write", whole=True)
+    stages.watch(generate, "finish", "write", whole=True)
+    stages.watch(generate, "load_tasks", "read", whole=True)
+    stages.watch(certify, "read_task", "read", whole=True)
+    stages.watch(certify, "assemble", "certificate", whole=True)
+    stages.watch(evaluate._FoldScorer, "score", "zoo", whole=False)
+    stages.watch(synthesis, "synthesize", "sample")
+    stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
+    return stages
+
+
+def simulate(rows: int, columns: int, kind: str, seed: int) -> pd.DataFrame:
+    """Return a table with categories, missing numbers and a region of noise; target ``y``."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, columns))
+    f = X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3] + rng.normal(size=rows) * np.where(
+        X[:, 4] > 0.8, 1.5, 0.3)  # fmt: skip
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(columns)])
+    for j in range(5, columns, 5):
+        table[f"x{j}"] = np.array(list("abcdefgh"))[(np.abs(X[:, j]) * 3).astype(int) % 8]
+    table = table.assign(y=f if kind == "regression" else np.where(f > 0, "yes", "no"))
+    return table
+
+
+def one_run(given: dict[str, Any]) -> dict[str, Any]:
+    """Generate one suite and measure; in a process of its own."""
+    from amlb_ext.core.config import build_config
+    from amlb_ext.pipeline.generate import generate_suite
+    from amlb_ext.pipeline.request import Request
+
+    with tempfile.TemporaryDirectory() as folder:
+        sources = []
+        size = 0
+        for number in range(given["tasks"]):
+            if given["table"]:
+                table = pd.read_csv(given["table"], skipinitialspace=True)
+                if given["rows"]:
+                    table = table.sample(given["rows"], random_state=number)
+                target = given["target"]
+            else:
+                table = simulate(given["rows"], given["columns"], given["kind"], number)
+                target = "y"
+            path = Path(folder, f"table{number}.csv")
+            table.to_csv(path, index=False)
+            sources.append(str(path))
+            size += 8 * table.shape[0] * table.shape[1]
+        del table
+        layers = json.loads(given["config"])
+        layers.setdefault("split", {})["folds"] = given["folds"]
+        layers.setdefault("source", {})["target"] = target
+        config = build_config(layers)
+        stages = watched() if given["workers"] == 1 else None
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        profiler = _profiler(given["profile"])
+        start = time.perf_counter()
+        request = Request(sources=tuple(sources), out=Path(folder, "suite"), config=config,
+                          workers=given["workers"], certificate=given["certificate"],
+                          quiet=True)  # fmt: skip
+        report = generate_suite(request)
+        wall = time.perf_counter() - start
+        if profiler:
+            profiler.disable()
+            profiler.dump_stats(given["profile"])
+        if stages:
+            stages._turn()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    seconds = dict(stages.seconds) if stages else {}
+    floor = sum(seconds.get(name, 0.0) for name in FLOOR)
+    return {
+        **{k: given[k] for k in ("rows", "columns", "folds", "tasks", "workers", "kind")},
+        "table_mb": size / 2**20,
+        "wall": wall,
+        "beyond_floor": 1 - floor / wall if stages else None,
+        "peak_mb": peak,
+        "beyond_imports_mb": peak - before,
+        "worker_mb": child,
+        "multiple": (peak - before) / (size / 2**20),
+        "seconds": dict(sorted(seconds.items(), key=lambda item: -item[1])),
+        "failures": report.failures,
+        "tasks_made": len(report.tasks),
+    }
+
+
+def _profiler(path: str) -> Any:
+    if not path:
+        return None
+    import cProfile
+
+    profiler = cProfile.Profile()
+    profiler.enable()
+    return profiler
+
+
+def growth(runs: list[dict[str, Any]], axis: str) -> dict[str, float]:
+    """Return the exponent of every stage that takes at least 1 % of the longest run."""
+    sizes = np.log([run[axis] for run in runs])
+    most = runs[int(np.argmax(sizes))]
+    out = {"wall": float(np.polyfit(sizes, np.log([run["wall"] for run in runs]), 1)[0])}
+    for name, value in most["seconds"].items():
+        took = [run["seconds"].get(name, 0.0) for run in runs]
+        if value >= 0.01 * most["wall"] and min(took) > 0:
+            out[name] = float(np.polyfit(sizes, np.log(took), 1)[0])
+    memory = [max(run["beyond_imports_mb"], 1.0) for run in runs]
+    out["memory"] = float(np.polyfit(sizes, np.log(memory), 1)[0])
+    return out
+
+
+def main() -> None:
+    """Run what is asked, each run in a process of its own; print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--table", default="")
+    parser.add_argument("--target", default="")
+    parser.add_argument("--kind", default="regression", choices=("regression", "binary"))
+    for name, default in (("rows", 5000), ("columns", 16), ("folds", 2), ("tasks", 1),
+                          ("workers", 1)):  # fmt: skip
+        parser.add_argument(f"--{name}", type=int, nargs="+", default=[default])
+    parser.add_argument("--certificate", default="quick")
+    parser.add_argument("--config", default="{}", help="settings as JSON")
+    parser.add_argument("--profile", default="", help="write a cProfile file here")
+    parser.add_argument("--raw", type=Path, help="append the JSON lines to this file")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            print(json.dumps(one_run(json.loads(arguments.one))))
+        return
+    axes = ("rows", "columns", "folds", "tasks", "workers")
+    fixed = {k: v for k, v in vars(arguments).items() if k not in (*axes, "raw", "one")}
+    runs = []
+    for values in itertools.product(*(getattr(arguments, name) for name in axes)):
+        given = {**fixed, **dict(zip(axes, values, strict=True))}
+        done = subprocess.run([sys.executable, __file__, "--one", json.dumps(given)],
+                              env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True,
+                              stdout=subprocess.PIPE, text=True)  # fmt: skip
+        line = done.stdout.strip().splitlines()[-1]
+        print(line, flush=True)
+        runs.append(json.loads(line))
+        if arguments.raw:
+            with arguments.raw.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+    varied = [name for name in axes if len(getattr(arguments, name)) > 1]
+    if len(varied) == 1 and varied[0] != "workers" and len(runs) > 1:
+        for name, power in growth(runs, varied[0]).items():
+            print(f"{varied[0]} ** {power:.2f}  {name}")
+
+
+if __name__ == "__main__":
+    main()
