@@ -2,8 +2,10 @@
 
 A row's way: ``split`` (folds where a source has none) → ``encode`` (tables to matrices and
 back) → ``baseline`` (the model F) → ``oracle`` (a strong cross-fitted ensemble T) →
+``crossfit`` (F and T on parts of the training rows, fitted once for all that needs them) →
 ``hardness`` (K: which rows are bad) → ``weights`` (where failures are likely, by features
-alone) → ``operators`` and ``genetic`` (augmentation; ``deap_engine`` is the reference) →
+alone) → ``genetic`` (augmentation: ``draws``, ``operators``, ``block``; ``deap_engine`` is the
+reference) →
 ``augment`` (one side of a fold; ``synthesis`` and ``population`` are its second half, ``made``
 what they make) → ``parts`` (rows with provenance) → ``prepare`` (a fold before anything is made)
 → ``fold`` (all of it).

@@ -1,12 +1,13 @@
 """The genetic augmentation as one array computation (paper, section 4.3).
 
 All populations of all bad points are one array, and each generation is one call of F's
-``predict``: that call is the floor of the cost.
+``predict``: that call is the floor of the cost. What happens between two calls is done block by
+block, in the processor's cache.
 
 Notation
 --------
 bad : (n, d) bad points, encoded;  y : (n,) the targets their copies shall carry (y_ga)
-P : (n, p, d) populations;  L : (n, p) fitness, to be maximised
+P : (p, n, d) populations;  L : (p, n) fitness, to be maximised
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from amlb_ext.core.config import SearchConfig
-from amlb_ext.core.rng import derive_seed
-from amlb_ext.hardening.operators import cross, directions, distance, mutate, tournament
+from amlb_ext.hardening.block import Block, Plan
+from amlb_ext.hardening.draws import Draws, points_in_block
+from amlb_ext.hardening.operators import Genes, directions, distance, gain
 
 Predict = Callable[[np.ndarray], np.ndarray]
+#: Most genes of a chunk, however wide its rows: 128 MB, twice.
+CHUNK_GENES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def fitness(
     n_categorical: int,
     t: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return L, ``(n, p)`` (paper, sections 4.3.1 and 4.3.2).
+    """Return L, ``(p, n)`` (paper, sections 4.3.1 and 4.3.2).
 
     Regression: ``kappa (y_ga - F(X_ga))^2 - distance``. Classification:
     ``-kappa p_{y_ga}(X_ga) - distance``. Given an oracle's predictions t, both:
@@ -92,20 +96,13 @@ def fitness(
 
     Parameters
     ----------
-    f : ndarray of shape (n, p) or (n, p, C)
+    f : ndarray of shape (p, n) or (p, n, C)
     y : ndarray of shape (n,)
-    P : ndarray of shape (n, p, d)
+    P : ndarray of shape (p, n, d)
     bad : ndarray of shape (n, d)
     t : ndarray of the shape of f, optional
     """
-    if t is not None:
-        gain = ((t - f) ** 2).reshape(*P.shape[:2], -1).sum(axis=2)
-    elif f.ndim == 3:
-        own = np.take_along_axis(f, y.astype(int)[:, None, None], axis=2)[..., 0]
-        gain = -own
-    else:
-        gain = (y[:, None] - f) ** 2
-    return kappa * gain - distance(P, bad, n_categorical)
+    return kappa * gain(f, y, t) - distance(P, bad, n_categorical)
 
 
 def search(
@@ -119,8 +116,8 @@ def search(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search a harder neighbour of each bad point.
 
-    Each point draws from a stream of its own index, so neither ``chunk_rows`` nor the number
-    of points changes its result.
+    Each point draws from the stream of its block, as many numbers as if the block were full, so
+    neither ``chunk_rows`` nor the number of points changes its result.
 
     Parameters
     ----------
@@ -131,6 +128,7 @@ def search(
         Perturbed targets y_ga.
     domain : Domain
     config : SearchConfig
+        A chunk holds whole blocks, so one at least, whatever ``chunk_rows``.
     seed : int
     oracle : callable, optional
         As ``predict``, of the oracle T: the fitness is then reducible hardness.
@@ -141,115 +139,64 @@ def search(
     value : ndarray of shape (n,)
         Their fitness.
     """
-    step = max(1, config.chunk_rows // config.population)
+    bad = np.asarray(bad, dtype=float)
+    size = points_in_block(config.population, bad.shape[1])
+    plan = _plan(bad, domain, config, size)
+    rows = min(config.chunk_rows, CHUNK_GENES // max(1, bad.shape[1]))
+    step = size * max(1, rows // (size * config.population))
     best, value = np.empty_like(bad), np.empty(len(bad))
     for start in range(0, len(bad), step):
-        part = slice(start, min(start + step, len(bad)))
-        streams = [
-            np.random.default_rng(derive_seed(seed, "point", i))
-            for i in range(part.start, part.stop)
+        chunk = slice(start, start + step)
+        zeta, omega = target_direction(predict, bad[chunk], y[chunk], domain)
+        direction = directions(omega, zeta)
+        blocks = [
+            Block(
+                bad[chunk][i : i + size],
+                y[chunk][i : i + size],
+                direction[i : i + size],
+                plan,
+                Draws(seed, (start + i) // size),
+            )
+            for i in range(0, len(direction), size)
         ]
-        best[part], value[part] = _search_chunk(
-            predict, bad[part], y[part], domain, config, streams, oracle
-        )
+        _search_chunk(predict, blocks, config, oracle)
+        best[chunk] = np.concatenate([block.best for block in blocks])
+        value[chunk] = np.concatenate([block.value for block in blocks])
     return best, value
 
 
 def _search_chunk(
-    predict: Predict,
-    bad: np.ndarray,
-    y: np.ndarray,
-    domain: Domain,
-    config: SearchConfig,
-    streams: list[np.random.Generator],
-    oracle: Predict | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    n, d = bad.shape
-    p, m = config.population, domain.n_categorical
-    frozen = config.categoricals == "frozen"
-
-    def draw(*shape: int) -> np.ndarray:
-        return np.stack([rng.random(shape) for rng in streams])
-
-    def evaluate(P: np.ndarray) -> np.ndarray:
-        rows = P.reshape(-1, d)
-        f = predict(rows)
-        shape = (n, p, *f.shape[1:])
-        t = None if oracle is None else oracle(rows).reshape(shape)
-        return fitness(f.reshape(shape), y, P, bad, config.pressure, m, t)
-
-    zeta, omega = target_direction(predict, bad, y, domain)
-    direction = directions(omega, zeta)
-    P = initial_population(bad, draw(p, d), draw(p, d), direction, domain, config)
-    L = evaluate(P)
-    top = L.argmax(axis=1)
-    rows = np.arange(n)
-    best, value = P[rows, top].copy(), L[rows, top].copy()
-    pairs = p // 2
-    for _ in range(config.generations):
-        u = draw(p * (3 + 2 * d) + pairs * (1 + d))
-        cut = np.cumsum([p * 3, p * d, p * d, pairs])
-        u_select, u_mask, u_value, u_pair, u_gene = np.split(u, cut, axis=1)
-        winners = tournament(L, u_select.reshape(n, p, 3))
-        P = np.take_along_axis(P, winners[..., None], axis=1)
-        P = cross(P, u_pair, u_gene.reshape(n, pairs, d), config.crossover, m)
-        P = mutate(
-            P,
-            u_mask.reshape(n, p, d),
-            u_value.reshape(n, p, d),
-            direction,
-            domain.pools,
-            config.mutation,
-            config.strength,
-            m,
-            frozen,
-        )
-        P[..., m:] = np.clip(P[..., m:], domain.low[m:], domain.high[m:])
-        P[:, 0] = best  # the best so far always survives
-        L = evaluate(P)
-        top = L.argmax(axis=1)
-        better = L[rows, top] > value
-        best[better] = P[rows, top][better]
-        value[better] = L[rows, top][better]
-    return best, value
+    predict: Predict, blocks: list[Block], config: SearchConfig, oracle: Predict | None
+) -> None:
+    """Let all blocks evolve together, with one ``predict`` a generation."""
+    p, d = config.population, blocks[0].bad.shape[1]
+    ends = np.cumsum([p * len(block.bad) for block in blocks])
+    rows = [slice(end - p * len(block.bad), end) for end, block in zip(ends, blocks, strict=True)]
+    parents, children = np.empty((2, ends[-1], d))
+    scratch = np.empty((ends[0], d))
+    for generation in range(config.generations + 1):
+        for block, part in zip(blocks, rows, strict=True):
+            P = children[part].reshape(p, -1, d)
+            work = scratch[: part.stop - part.start].reshape(P.shape)
+            if generation:
+                block.breed(parents[part], P, work)
+            else:
+                block.start(P, work)
+        f = predict(children)
+        t = None if oracle is None else oracle(children)
+        for block, part in zip(blocks, rows, strict=True):
+            P = children[part].reshape(p, -1, d)
+            block.judge(P, f[part], None if t is None else t[part])
+        parents, children = children, parents
 
 
-def initial_population(
-    bad: np.ndarray,
-    u: np.ndarray,
-    u_step: np.ndarray,
-    direction: np.ndarray,
-    domain: Domain,
-    config: SearchConfig,
-) -> np.ndarray:
-    """Return the first populations, ``(n, p, d)``.
-
-    ``unique`` draws each gene from the column's unique values (paper, section 4.3.1); ``near``
-    mutates copies of the bad point. The bad point itself is always the first individual.
-    """
-    frozen = config.categoricals == "frozen"
+def _plan(bad: np.ndarray, domain: Domain, config: SearchConfig, points: int) -> Plan:
     m = domain.n_categorical
-    copies = np.repeat(bad[:, None, :], u.shape[1], axis=1)
-    if config.start == "unique":
-        P = copies.copy()
-        for j in range(m if frozen else 0, P.shape[2]):
-            pool = domain.pools[j]
-            P[..., j] = pool[np.minimum((u[..., j] * len(pool)).astype(np.intp), len(pool) - 1)]
-    else:
-        P = mutate(
-            copies,
-            u,
-            u_step,
-            direction,
-            domain.pools,
-            config.mutation,
-            config.strength,
-            m,
-            frozen,
-        )
-        P[..., m:] = np.clip(P[..., m:], domain.low[m:], domain.high[m:])
-    P[:, 0] = bad
-    return P
+    genes = Genes.of(domain.low, domain.high, domain.pools, m, points)
+    # mutated copies of a bad point miss what it misses
+    mixed = config.start == "unique"
+    missing = mixed and bool(np.isnan(bad).any() or np.isnan(genes.values).any())
+    return Plan(config, genes, points, m, missing)
 
 
 def target_direction(

@@ -18,6 +18,9 @@ from sklearn.ensemble import (
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.baseline import Parts, class_probabilities, cross_folds, fill_missing
 
+#: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees.
+MOST_PER_TREE = 20_000
+
 
 class Oracle(BaseEstimator):
     """Average of gradient boosting and a random forest, cross-fitted.
@@ -80,7 +83,12 @@ class Oracle(BaseEstimator):
             random_state=self.seed,
         )
         forest = forest_class(
-            50, min_samples_leaf=3, max_features=0.4, random_state=self.seed, n_jobs=1
+            50,
+            min_samples_leaf=3,
+            max_features=0.4,
+            max_samples=min(MOST_PER_TREE, len(y)),
+            random_state=self.seed,
+            n_jobs=1,
         )
         Z = fill_missing(Z)
         return boosting.fit(Z, y), forest.fit(Z, y)

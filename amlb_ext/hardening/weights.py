@@ -9,21 +9,24 @@ kind of weight, reducible hardness ``v(x) = (T(x) - F(x))^2``, is the rule ``red
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 
 from amlb_ext.hardening.baseline import fill_missing
 
 #: Keeps every row of the test fold in play.
 SMALLEST = 1e-4
+#: Rows that the region is learnt from at most.
+MOST_ROWS = 20_000
 
 
 class Region:
     """``P(bad | x)``, learnt from the training rows.
 
-    The forest's probabilities are calibrated by a sigmoid on its own out-of-fold output (Platt,
-    1999), which few bad rows suffice for.
+    The forest's probabilities are calibrated by a sigmoid on its own out-of-bag output (Platt,
+    1999), which few bad rows suffice for. A forest that is no better than chance out of bag knows
+    of no region: all weights are then equal. Beyond :data:`MOST_ROWS` rows a random part of them
+    is learnt from.
 
     Parameters
     ----------
@@ -42,17 +45,25 @@ class Region:
 
     def fit(self, Z: np.ndarray, bad: np.ndarray) -> Region:
         """Learn from encoded training rows ``(n, d)`` and their out-of-fold bad flags ``(n,)``."""
-        self.forest_: BaseEstimator | None = None
+        self.forest_: RandomForestClassifier | None = None
+        if len(Z) > MOST_ROWS:
+            some = np.random.default_rng(self.seed).choice(len(Z), MOST_ROWS, replace=False)
+            Z, bad = Z[some], bad[some]
         if bad.all() or not bad.any():
             return self
         leaf = max(2, min(15, int(bad.sum()) // 2))
         forest = RandomForestClassifier(
-            100, min_samples_leaf=leaf, max_features="sqrt", random_state=self.seed, n_jobs=1
+            100,
+            min_samples_leaf=leaf,
+            max_features="sqrt",
+            oob_score=True,
+            random_state=self.seed,
+            n_jobs=1,
         )
-        parts = min(3, int(bad.sum()), int((~bad).sum()))
-        if parts > 1:
-            forest = CalibratedClassifierCV(forest, method="sigmoid", cv=parts, ensemble=False)
-        self.forest_ = forest.fit(fill_missing(Z), bad)
+        forest.fit(fill_missing(Z), bad)
+        sigmoid = platt(forest.oob_decision_function_[:, 1], bad)
+        if sigmoid.coef_[0, 0] > 0:
+            self.forest_, self.sigmoid_ = forest, sigmoid
         return self
 
     def weights(self, Z: np.ndarray) -> np.ndarray:
@@ -62,7 +73,29 @@ class Region:
         """
         if self.forest_ is None:
             return np.ones(len(Z))
-        return self.forest_.predict_proba(fill_missing(Z))[:, 1] + SMALLEST
+        p = self.forest_.predict_proba(fill_missing(Z))[:, [1]]
+        return self.sigmoid_.predict_proba(p)[:, 1] + SMALLEST
+
+
+def platt(p: np.ndarray, bad: np.ndarray) -> LogisticRegression:
+    """Fit the sigmoid that turns scores ``(n,)`` into probabilities of ``bad`` ``(n,)``.
+
+    Targets are ``(n_1 + 1) / (n_1 + 2)`` and ``1 / (n_0 + 2)`` in place of 1 and 0, as weights of
+    both labels of every row. Source: Platt (1999), Probabilistic outputs for support vector
+    machines, equation 14.
+
+    Examples
+    --------
+    >>> scores = np.linspace(0, 1, 50)
+    >>> model = platt(scores, scores > 0.5)
+    >>> model.predict_proba([[0.1], [0.9]])[:, 1].round(1).tolist()
+    [0.0, 1.0]
+    """
+    n1, n0 = int(bad.sum()), int((~bad).sum())
+    target = np.where(bad, (n1 + 1) / (n1 + 2), 1 / (n0 + 2))
+    both, labels = np.concatenate([p, p])[:, None], np.repeat([True, False], len(p))
+    weight = np.concatenate([target, 1 - target])
+    return LogisticRegression(C=1e6).fit(both, labels, sample_weight=weight)
 
 
 def effective_size(weights: np.ndarray) -> float:

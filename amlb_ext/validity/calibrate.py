@@ -9,68 +9,32 @@ F and T are those of the fold's cross-fitting, each without the failures it judg
 search and predictions. Failures of all parts are pooled, as a certificate pools those of its folds,
 and as there the estimates decide: intervals would ask more of a fold than the certificate asks of
 the whole task.
-
-T is the mean prediction of the judges, see :mod:`amlb_ext.validity.zoo`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from amlb_ext.core import losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.augment import make_side
-from amlb_ext.hardening.baseline import EstimatorBaseline
 from amlb_ext.hardening.crossfit import CrossFit, cross_fit
 from amlb_ext.hardening.given import PREDICTION_FILES, is_file
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.made import Failures, FoldModels
-from amlb_ext.validity.fidelity import fidelity, z2
-from amlb_ext.validity.label_checks import labels, opinion
-from amlb_ext.validity.measures import MIN_ROWS, Losses, Measure, too_few
+from amlb_ext.hardening.made import FoldModels
+from amlb_ext.validity.measures import MIN_ROWS, too_few
+from amlb_ext.validity.rungs import HeldOut, Real, Rung, try_rung
 from amlb_ext.validity.zoo import JUDGES, MIN_CANDIDATES, fit_zoo, zoo
 
 #: Weights of the error that are tried, hardest first; with the last no search takes place.
 LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
 #: Augmented rows asked per failure, and of all parts together: enough to judge, few to search.
 COPIES, MOST_ROWS = 2, 1000
-#: A rung that is right has z² near 1 on any of its parts; ten times that ends it before the last.
-HOPELESS = 10.0
-
-
-@dataclass(frozen=True)
-class Rung:
-    """What the checks say of one kappa.
-
-    Attributes
-    ----------
-    kappa : float
-    rows : int
-        Augmented rows that were judged.
-    passed : bool
-    why : str
-        The checks that failed; empty when all passed.
-    z2, tau, label_agreement, label_support : float or None
-        As in the certificate.
-    """
-
-    kappa: float
-    rows: int
-    passed: bool
-    why: str = ""
-    z2: float | None = None
-    tau: float | None = None
-    label_agreement: float | None = None
-    label_support: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,35 +63,6 @@ class Calibration:
     def to_json(self) -> dict[str, Any]:
         """Return plain mappings and lists."""
         return {**vars(self), "rungs": [dict(vars(rung)) for rung in self.rungs]}
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Rows left out of the fits of ``models`` and ``zoo``."""
-
-    models: FoldModels
-    rows: np.ndarray
-    Z: np.ndarray
-    y: np.ndarray
-    f: np.ndarray
-    bad: np.ndarray
-    zoo: Mapping[str, EstimatorBaseline] = field(default_factory=dict)
-
-    def judge(self, Z: np.ndarray, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> _Judged:
-        """Ask candidates and judges about rows that descend from the rows c."""
-        predicted = {name: model.predict(Z) for name, model in self.zoo.items()}
-        G = np.column_stack([losses.row_loss(y, g) for g in predicted.values()])
-        T = np.mean([predicted[name] for name in JUDGES if name in predicted], axis=0)
-        return _Judged(Losses(G, losses.row_loss(y, f), c), T, y)
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """Losses of some rows, what the judges predict for them, and their targets."""
-
-    losses: Losses
-    T: np.ndarray
-    y: np.ndarray
 
 
 def wants_calibration(config: GenerateConfig) -> bool:
@@ -180,12 +115,11 @@ def calibrate(
         return _floor(f"on parts of the training rows: {error}", 0)
     if len(parts[0].zoo) < MIN_CANDIDATES or not set(JUDGES) & set(parts[0].zoo):
         return _floor(f"only {len(parts[0].zoo)} candidates could be fitted", failures)
-    real = _pool([part.judge(part.Z, part.y, part.f, part.rows) for part in parts])
-    bad = np.concatenate([part.bad for part in parts])
+    real = Real.of(parts)
     rungs: list[Rung] = []
     for kappa in LADDER:
         rng = stream(config.seed, task.name, fold, "calibrate", "checks")
-        rungs.append(try_rung(parts, kappa, real, bad, rng))
+        rungs.append(try_rung(parts, kappa, real, rng))
         if rungs[-1].passed:
             text = f"the largest that passes on {failures} failures of the training rows"
             return Calibration(kappa, True, failures, tuple(rungs), text)
@@ -197,7 +131,7 @@ def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
     return Calibration(0.0, False, failures, tuple(rungs), why)
 
 
-def _parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[_Part]:
+def _parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[HeldOut]:
     """Take F and T without each part in turn; one rule K for all of them."""
     if not cross.fits:
         raise ModelError("all but a few rows are of one class")
@@ -215,11 +149,11 @@ def _parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[_Part]:
         T.members_ = cross.oracle.members_[number : number + 1]  # it never saw the rows held
         key = (*cross.key, "calibrate", number)
         models = FoldModels(cross.encoder, cross.target, F, rule, T, Z[fit], y[fit], light, key)
-        parts.append(_Part(models, cross.rows[held], Z[held], y[held], f[held], bad[held]))
+        parts.append(HeldOut(models, cross.rows[held], Z[held], y[held], f[held], bad[held]))
     return parts
 
 
-def _with_zoo(task: Task, parts: list[_Part]) -> list[_Part]:
+def _with_zoo(task: Task, parts: list[HeldOut]) -> list[HeldOut]:
     """Fit the candidates beside each part's F; those that fail anywhere leave everywhere."""
     specs = zoo(task.kind)
     fits = []
@@ -233,64 +167,3 @@ def _with_zoo(task: Task, parts: list[_Part]) -> list[_Part]:
         replace(part, zoo={name: fit[name] for name in kept})
         for part, fit in zip(parts, fits, strict=True)
     ]
-
-
-def _pool(judged: Sequence[_Judged]) -> _Judged:
-    sides = [entry.losses for entry in judged]
-    pooled = Losses(*(np.concatenate([getattr(s, n) for s in sides]) for n in ("G", "F", "c")))
-    return _Judged(pooled, *(np.concatenate([getattr(e, n) for e in judged]) for n in "Ty"))
-
-
-def try_rung(
-    parts: Sequence[_Part], kappa: float, real: _Judged, bad: np.ndarray, rng: np.random.Generator
-) -> Rung:
-    """Augment each part's failures with this kappa and put the rows to the checks.
-
-    The searches of all rungs share their random streams: they differ by kappa alone. A rung whose
-    first parts are as far off as :data:`HOPELESS` is given up: the others cannot make up for it.
-    """
-    judged: list[_Judged] = []
-    seen = 0
-    for number, part in enumerate(parts):
-        seen += len(part.rows)
-        if not part.bad.any():
-            continue
-        config = part.models.config
-        search = config.search.model_copy(update={"kappa": kappa})
-        models = replace(part.models, config=config.model_copy(update={"search": search}))
-        Z, y = part.Z[part.bad], part.y[part.bad]
-        failures = Failures.of(models, Z, y)
-        made = make_side(models, failures, part.Z, part.y, "calibrate").augmented
-        if len(made):
-            judged.append(part.judge(made.Z, made.y, made.f, part.rows[part.bad][made.parent]))
-        so_far = (
-            z2(_pool(judged).losses, real.losses.take(np.flatnonzero(bad[:seen]))) if judged else 0
-        )
-        if number + 1 < len(parts) and so_far > HOPELESS:
-            why = f"ga: z2 {so_far:.3g} on {number + 1} of {len(parts)} parts"
-            return Rung(kappa, sum(len(j.y) for j in judged), False, why, so_far)
-    if not judged:
-        return Rung(kappa, 0, False, "no augmented row was kept")
-    pooled = _pool(judged)
-    checks = _checks(parts[0].models, pooled, real, bad, rng)
-    failed = [m.name + (f" {m.value:.3g}" if m.value is not None else f": {m.text}")
-              for m in checks if m.passed is False]  # fmt: skip
-    value, tau, agreement, support = (m.value for m in checks)
-    return Rung(kappa, len(pooled.y), not failed, ", ".join(failed), value, tau, agreement, support)
-
-
-def _checks(
-    models: FoldModels, made: _Judged, real: _Judged, bad: np.ndarray, rng: np.random.Generator
-) -> list[Measure]:
-    """Fidelity and labels, as a certificate measures them."""
-    few = _Judged(real.losses.take(bad), real.T[bad], real.y[bad])
-    C = models.target.n_classes
-    rmse = 0.0 if C else float(np.sqrt(((real.T - real.y) ** 2).mean()))
-
-    def of(rows: _Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return *opinion(rows.T, rows.y, rmse, models.config.agreement, C), rows.losses.c
-
-    own = of(made)
-    fidelities = fidelity(made.losses, few.losses, rng, "ga")
-    said = labels(own, of(few), of(real)[1], float(own[1].mean()), C)
-    return [*fidelities, *said]

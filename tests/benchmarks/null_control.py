@@ -5,9 +5,9 @@
 Each draw simulates a binary and a regression problem (600 training rows, 300 test rows, 8
 columns, a non-linear truth, noise that is larger in one region), fits F of three families, settles
 the rule K on F's out-of-fold output, and learns the region weights P(bad | x), all with the
-project's own code. F is then fitted again in *designs*: on which rows a re-fit is fitted. ``project``
-is without one of five parts each, as in a suite's own cross-fitting; ``random80`` on random 80 %,
-as re-fits beyond those are, and every candidate.
+project's own code. F is then fitted again in several *designs*: on which rows a re-fit is fitted.
+``project`` is without one of five parts each, as in a suite's own cross-fitting; ``random80`` on
+random 80 %, as re-fits beyond those are, and every candidate.
 Reported per design and number of re-fits R, over draws, with binomial standard errors:
 
 flag    ``null_check`` fails: the twins seem to beat F. A false alarm on ``all`` and ``region``; on

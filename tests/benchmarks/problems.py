@@ -11,15 +11,16 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import stream
-from amlb_ext.hardening.genetic import Domain, make_domain
+from amlb_ext.hardening.genetic import Domain, make_domain, search
 
 #: The paper's forest and boosting (Table 2), and what else a user would deploy.
 MODELS: dict[str, Any] = {
     "ridge": Ridge(),
+    "logistic regression": LogisticRegression(max_iter=1000),
     "gradient boosting 100x3": GradientBoostingRegressor(random_state=0),
     "histogram boosting 100": HistGradientBoostingRegressor(random_state=0),
     "random forest 200x3": RandomForestRegressor(200, max_depth=3, random_state=0, n_jobs=1),
@@ -44,8 +45,20 @@ class Search:
         return len(self.bad) * self.config.population * (self.config.generations + 1)
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
-        """Return F's predictions."""
-        return np.asarray(self.model.predict(Z), dtype=float)
+        """Return F's predictions, of a classifier its probabilities."""
+        proba = getattr(self.model, "predict_proba", None)
+        return np.asarray((proba or self.model.predict)(Z), dtype=float)
+
+    def asked(self) -> list[np.ndarray]:
+        """Return the rows of each call of ``predict`` that one search makes."""
+        calls = []
+
+        def recording(Z: np.ndarray) -> np.ndarray:
+            calls.append(Z.copy())
+            return self.predict(Z)
+
+        search(recording, self.bad, self.y, self.domain, self.config, 1)
+        return calls
 
 
 def search_problem(name: str, points: int, population: int = 50, generations: int = 20) -> Search:
@@ -55,8 +68,12 @@ def search_problem(name: str, points: int, population: int = 50, generations: in
     Z[:, :CATEGORIES] = rng.integers(0, 5, (2000, CATEGORIES))
     y = Z[:, 4] + Z[:, 5] * Z[:, 6] + 0.2 * (Z[:, 0] == 1) + 0.05 * rng.standard_normal(2000)
     y = (y - y.min()) / np.ptp(y)
-    model = MODELS[name].fit(Z, y)
     bad = Z[rng.integers(0, len(Z), points)]
+    targets = rng.random(points)
+    n_classes = 2 * hasattr(MODELS[name], "predict_proba")
+    if n_classes:
+        y, targets = (y > np.median(y)).astype(int), (targets > 0.5).astype(int)
+    model = MODELS[name].fit(Z, y)
     config = SearchConfig(
         population=population,
         generations=generations,
@@ -66,5 +83,5 @@ def search_problem(name: str, points: int, population: int = 50, generations: in
         strength=0.1,
         categoricals="free",
     )
-    domain = make_domain(Z, Z, y, 0, CATEGORIES)
-    return Search(model, bad, rng.random(points), domain, config)
+    domain = make_domain(Z, Z, y, n_classes, CATEGORIES)
+    return Search(model, bad, targets, domain, config)

@@ -1,17 +1,19 @@
 """Where does the time of ``hardsynth generate`` go, and how does it grow?
 
-    python tests/benchmarks/whole.py --simulate 253000 16 --folds 1
-    python tests/benchmarks/whole.py --table adult.csv --target income --rows 4000 8000 16000
-    python tests/benchmarks/whole.py --simulate 5000 2000 --kind binary --folds 1 --workers 1 2
+    python tests/benchmarks/whole.py --rows 4000 8000 16000 --folds 1
+    python tests/benchmarks/whole.py --table adult.csv --target income --rows 0 --workers 1 2
+    python tests/benchmarks/whole.py --rows 5000 --columns 500 1000 2000 --kind binary
 
-One run per number of ``--rows``, ``--columns``, ``--folds``, ``--tasks`` and ``--workers`` that is
-given, each in a process of its own, one thread; a run prints one JSON line (``--raw FILE`` keeps
-them): wall seconds, seconds by stage, peak memory beyond the imports in MB and as a multiple of the
-table in memory. Then, where only one of them was varied, the exponent b of a fit of
-``log seconds = a + b log size`` for every stage: 1 is linear.
+Tables are simulated unless one is given (``--rows 0``: all of it). One run per number of rows,
+columns, folds, tasks and workers, each in a process of its own, one thread; a run prints one JSON
+line (``--raw FILE`` keeps them): wall and processor seconds, the latter also by stage, and peak
+memory beyond the imports in MB and as a multiple of the table in memory (8 bytes a cell). Then,
+where one of them was varied, the exponent b of a fit of ``log seconds = a + b log size`` for every
+stage: 1 is linear.
 
 A stage is what its functions take without the stages inside them; fits of F inside a null re-fit
-count as F, candidates' fits as ``zoo``. With two workers only the wall clock is taken.
+count as F, candidates as ``zoo``. With two workers only the wall clock is taken. ``--profile FILE``
+writes a cProfile of the run, to be read by ``python -m pstats`` or drawn by any of its viewers.
 """
 
 from __future__ import annotations
@@ -39,15 +41,15 @@ FLOOR = ("fit F", "train synthesizer")
 
 
 class Stages:
-    """Seconds by stage, each without those of the stages it calls."""
+    """Processor seconds by stage, each without those of the stages it calls."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
         self._stack = [("other", False)]
-        self._since = time.perf_counter()
+        self._since = time.process_time()
 
     def _turn(self) -> None:
-        now = time.perf_counter()
+        now = time.process_time()
         self.seconds[self._stack[-1][0]] += now - self._since
         self._since = now
 
@@ -81,9 +83,9 @@ def watched() -> Stages:
     from amlb_ext.synthesizers import base
 
     # a package may hold a function of its module's name, so modules are asked for by path
-    calibrate, certify, evaluate = (
+    calibrate, certify, evaluate, rungs = (
         importlib.import_module(f"amlb_ext.validity.{name}")
-        for name in ("calibrate", "certify", "evaluate")
+        for name in ("calibrate", "certify", "evaluate", "rungs")
     )
 
     stages = Stages()
@@ -95,8 +97,9 @@ def watched() -> Stages:
     stages.watch(Region, "weights", "region", whole=True)
     for module in (calibrate, evaluate):
         stages.watch(module, "fit_zoo", "zoo", whole=True)
-    stages.watch(calibrate._Part, "judge", "zoo", whole=True)
-    stages.watch(calibrate, "_checks", "checks", whole=True)
+    for name in ("judge", "teach"):
+        stages.watch(rungs.HeldOut, name, "zoo", whole=True)
+    stages.watch(rungs, "_checks", "checks", whole=True)
     stages.watch(augment, "search", "search")
     stages.watch(Encoder, "fit", "encode")
     stages.watch(Encoder, "transform", "encode")
@@ -157,12 +160,12 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         stages = watched() if given["workers"] == 1 else None
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         profiler = _profiler(given["profile"])
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         request = Request(sources=tuple(sources), out=Path(folder, "suite"), config=config,
                           workers=given["workers"], certificate=given["certificate"],
                           quiet=True)  # fmt: skip
         report = generate_suite(request)
-        wall = time.perf_counter() - start
+        wall, used = time.perf_counter() - start, time.process_time() - used
         if profiler:
             profiler.disable()
             profiler.dump_stats(given["profile"])
@@ -176,7 +179,8 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         **{k: given[k] for k in ("rows", "columns", "folds", "tasks", "workers", "kind")},
         "table_mb": size / 2**20,
         "wall": wall,
-        "beyond_floor": 1 - floor / wall if stages else None,
+        "cpu": used,
+        "beyond_floor": 1 - floor / used if stages else None,
         "peak_mb": peak,
         "beyond_imports_mb": peak - before,
         "worker_mb": child,
@@ -201,28 +205,38 @@ def growth(runs: list[dict[str, Any]], axis: str) -> dict[str, float]:
     """Return the exponent of every stage that takes at least 1 % of the longest run."""
     sizes = np.log([run[axis] for run in runs])
     most = runs[int(np.argmax(sizes))]
-    out = {"wall": float(np.polyfit(sizes, np.log([run["wall"] for run in runs]), 1)[0])}
+    out = {"all": float(np.polyfit(sizes, np.log([run["cpu"] for run in runs]), 1)[0])}
     for name, value in most["seconds"].items():
         took = [run["seconds"].get(name, 0.0) for run in runs]
-        if value >= 0.01 * most["wall"] and min(took) > 0:
+        if value >= 0.01 * most["cpu"] and min(took) > 0:
             out[name] = float(np.polyfit(sizes, np.log(took), 1)[0])
     memory = [max(run["beyond_imports_mb"], 1.0) for run in runs]
     out["memory"] = float(np.polyfit(sizes, np.log(memory), 1)[0])
     return out
 
 
+DEFAULTS = {"table": "", "target": "", "kind": "regression", "certificate": "quick",
+            "config": "{}", "profile": ""}  # fmt: skip
+AXES = {"rows": 5000, "columns": 16, "folds": 2, "tasks": 1, "workers": 1}
+
+
+def run(given: dict[str, Any]) -> dict[str, Any]:
+    """Return :func:`one_run` of a process of its own; what is not given is as by default."""
+    asked = json.dumps({**DEFAULTS, **AXES, **given})
+    done = subprocess.run([sys.executable, __file__, "--one", asked],
+                          env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True,
+                          stdout=subprocess.PIPE, text=True)  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
 def main() -> None:
     """Run what is asked, each run in a process of its own; print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--table", default="")
-    parser.add_argument("--target", default="")
-    parser.add_argument("--kind", default="regression", choices=("regression", "binary"))
-    for name, default in (("rows", 5000), ("columns", 16), ("folds", 2), ("tasks", 1),
-                          ("workers", 1)):  # fmt: skip
-        parser.add_argument(f"--{name}", type=int, nargs="+", default=[default])
-    parser.add_argument("--certificate", default="quick")
-    parser.add_argument("--config", default="{}", help="settings as JSON")
-    parser.add_argument("--profile", default="", help="write a cProfile file here")
+    for name, words in DEFAULTS.items():
+        parser.add_argument(f"--{name}", default=words)
+    for name, number in AXES.items():
+        parser.add_argument(f"--{name}", type=int, nargs="+", default=[number])
     parser.add_argument("--raw", type=Path, help="append the JSON lines to this file")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -232,22 +246,17 @@ def main() -> None:
         with threadpool_limits(1):
             print(json.dumps(one_run(json.loads(arguments.one))))
         return
-    axes = ("rows", "columns", "folds", "tasks", "workers")
-    fixed = {k: v for k, v in vars(arguments).items() if k not in (*axes, "raw", "one")}
+    fixed = {name: getattr(arguments, name) for name in DEFAULTS}
     runs = []
-    for values in itertools.product(*(getattr(arguments, name) for name in axes)):
-        given = {**fixed, **dict(zip(axes, values, strict=True))}
-        done = subprocess.run([sys.executable, __file__, "--one", json.dumps(given)],
-                              env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True,
-                              stdout=subprocess.PIPE, text=True)  # fmt: skip
-        line = done.stdout.strip().splitlines()[-1]
+    for values in itertools.product(*(getattr(arguments, name) for name in AXES)):
+        runs.append(run({**fixed, **dict(zip(AXES, values, strict=True))}))
+        line = json.dumps(runs[-1])
         print(line, flush=True)
-        runs.append(json.loads(line))
         if arguments.raw:
             with arguments.raw.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
-    varied = [name for name in axes if len(getattr(arguments, name)) > 1]
-    if len(varied) == 1 and varied[0] != "workers" and len(runs) > 1:
+    varied = [name for name in AXES if len(getattr(arguments, name)) > 1]
+    if len(varied) == 1 and varied[0] != "workers":
         for name, power in growth(runs, varied[0]).items():
             print(f"{varied[0]} ** {power:.2f}  {name}")
 

@@ -15,8 +15,8 @@ from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.baseline import cross_folds
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.given import load_model, make_baseline
 from amlb_ext.hardening.models import BASELINES, installed, resolve_model
 

@@ -15,7 +15,9 @@ from amlb_ext.hardening.deap_engine import search_deap
 from amlb_ext.hardening.genetic import make_domain, search
 from amlb_ext.hardening.split import split_task
 from amlb_ext.validity import calibrate as module
-from amlb_ext.validity.calibrate import LADDER, Rung, calibrate, wants_calibration
+from amlb_ext.validity import rungs
+from amlb_ext.validity.calibrate import LADDER, calibrate, wants_calibration
+from amlb_ext.validity.rungs import Rung
 
 #: No filter and long steps: a row leaves its label behind, the farther the larger kappa is.
 LOOSE = {
@@ -114,7 +116,7 @@ def test_where_labels_do_not_follow_a_large_kappa_fails(found):
 
 
 def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
-    monkeypatch.setattr(module, "HOPELESS", 3.0)
+    monkeypatch.setattr(rungs, "HOPELESS", 3.0)
     early = calibrate(*ready(bent()))
     assert early.kappa == found.kappa
     first, whole = early.rungs[0], found.rungs[0]

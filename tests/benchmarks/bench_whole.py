@@ -1,0 +1,40 @@
+"""``hardsynth generate`` beside its own fits: of F and the synthesizer, and of all models.
+
+Two thirds of what is not F's or the synthesizer's is spent in the models that judge labels, rank
+candidates and weigh the region, and in F's predictions for the search; ``models`` holds these too,
+so that what is left over it is the project's own code.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from whole import FLOOR, run
+
+MODELS = (*FLOOR, "predict F", "oracle", "region", "zoo")
+GIVEN = {"rows": 4000, "columns": 16, "folds": 4, "kind": "binary"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_generate(benchmark, workers):
+    found = {}
+
+    def once():
+        found.update(run({**GIVEN, "workers": workers}))
+
+    benchmark.group = "generate"
+    benchmark.pedantic(once, rounds=1)
+    assert found["tasks_made"] == 1, json.dumps(found["failures"])
+    if workers > 1:
+        benchmark.extra_info.update(role="two workers")
+        return
+    seconds = found["seconds"]
+    benchmark.extra_info.update(
+        role="ours",
+        floor=sum(seconds[name] for name in FLOOR),
+        cpu=found["cpu"],
+        models=sum(seconds.get(name, 0.0) for name in MODELS),
+        table_mb=found["table_mb"],
+        beyond_imports_mb=found["beyond_imports_mb"],
+    )
