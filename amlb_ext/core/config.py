@@ -149,11 +149,16 @@ class SynthesizerConfig(Stage):
     max_rows: int = Field(10_000, ge=0, description="most synthetic rows asked in a fold")
     epochs: int = Field(150, ge=1, le=100_000, description="passes over the augmented rows")
     latent: int = Field(32, ge=1, le=4096, description="latent dimension")
-    hidden: int = Field(16, ge=1, le=1024, description="convolution channels")
-    decoder: int = Field(128, ge=1, le=8192, description="width of the decoder's projection")
+    hidden: int = Field(16, ge=1, le=1024, description="convolution channels of vae_paper")
+    decoder: int = Field(
+        128, ge=1, le=8192, description="width of vae's dense layers, of vae_paper's projection"
+    )
     batch: int = Field(0, ge=0, description="batch size; 0 chooses 16 to 256 by the rows")
     min_rows: int = Field(
         11, ge=2, description="with fewer rows the local synthesizer is used instead"
+    )
+    device: Literal["auto", "cpu"] = Field(
+        "auto", description="auto learns on a GPU where there is one: nearly, not exactly, the same"
     )
 
 

@@ -1,9 +1,9 @@
 """Generative models of rows, conditional on the target.
 
 ``base`` (the contract) → ``prep`` (tables as a model likes them, and back) → the models:
-``vae`` (the default; on ``network``, in torch, and ``latent``, its density of latent means),
-``vae_paper`` (the paper's, as printed), ``copula`` (ranks and correlations), ``local`` (for a
-handful of rows).
+``vae`` (the default; in torch on ``dense`` and ``training``, with ``latent``, its density of latent
+means, and ``margins``, the corrections of what it decodes), ``vae_paper`` (the paper's, as printed,
+on ``network``), ``copula`` (ranks and correlations), ``local`` (for a handful of rows).
 
 Public names: :data:`SYNTHESIZERS`, :func:`make_synthesizer`, :func:`describe`,
 :class:`~amlb_ext.synthesizers.base.Synthesizer`. A new synthesizer is one file and one line in

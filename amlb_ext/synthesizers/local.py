@@ -82,6 +82,7 @@ class LocalResampler(Synthesizer):
             self.low_ = np.maximum(self.low_ - reach, np.minimum(self.low_, 0.0))
             self.high_ = np.minimum(self.high_ + reach, np.maximum(self.high_, 1.0))
         self.order_ = np.argsort(y, kind="stable")  # rows by target
+        self.by_target_ = y[self.order_]
         self.filled_ = np.where(self.seen_, self.numbers_, 0.0)
 
     def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -100,7 +101,7 @@ class LocalResampler(Synthesizer):
 
     def _pair(self, target: float, rng: np.random.Generator) -> tuple[int, int]:
         """Return the positions of parent and mate; both the same if there is only one row."""
-        by_target = self.targets_[self.order_]
+        by_target = self.by_target_
         n = len(by_target)
         first = int(np.searchsorted(by_target, target))
         last = int(np.searchsorted(by_target, target, "right"))

@@ -7,8 +7,8 @@ x : embeddings of k joined to v, a signal of length ℓ = 4 m + q
 mu, log_s2 : (b, latent) of q(z | x, y)
 v_hat, log_p : the decoder's numbers, and log probabilities of all codes, column after column
 
-torch is imported here and in the modules built on this one (``vae``, ``vae_paper``), and these
-only when a synthesizer of theirs is made.
+torch is imported here and in the modules built on this one (``dense``, ``training``, ``vae``,
+``vae_paper``), and these only when a synthesizer of theirs is made.
 """
 
 from __future__ import annotations
@@ -72,7 +72,41 @@ class FiLM(nn.Module):
         return h * (1 + self.scale(t)) + self.shift(t)
 
 
-class Network(nn.Module):
+class RowNetwork(nn.Module):
+    """What training and sampling ask of a network.
+
+    Parameters
+    ----------
+    cards : tuple of int
+        Codes per category.
+
+    Attributes
+    ----------
+    offset : Tensor of shape (m,)
+        Where each column's codes begin: all embedding tables (all heads) are one matrix.
+    owner : Tensor of shape (sum of cards,)
+        The column of each code.
+    """
+
+    offset: Tensor
+    owner: Tensor
+
+    def __init__(self, cards: tuple[int, ...]) -> None:
+        super().__init__()
+        m = len(cards)
+        self.register_buffer("offset", torch.tensor(np.cumsum([0, *cards])[:m], dtype=torch.long))
+        self.register_buffer("owner", torch.tensor(np.repeat(np.arange(m), cards)).long())
+
+    def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mu and log_s2."""
+        raise NotImplementedError
+
+    def decode(self, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return v_hat and log_p."""
+        raise NotImplementedError
+
+
+class Network(RowNetwork):
     """Encoder and decoder of section 4.4.
 
     Parameters
@@ -81,9 +115,6 @@ class Network(nn.Module):
         Codes per category.
     n_numbers, n_classes, latent, hidden, decoder : int
     """
-
-    offset: Tensor
-    owner: Tensor
 
     def __init__(
         self,
@@ -94,11 +125,8 @@ class Network(nn.Module):
         hidden: int,
         decoder: int,
     ) -> None:
-        super().__init__()
+        super().__init__(cards)
         m, total = len(cards), sum(cards)
-        # all embedding tables (all heads) are one matrix, cut at these offsets
-        self.register_buffer("offset", torch.tensor(np.cumsum([0, *cards])[:m], dtype=torch.long))
-        self.register_buffer("owner", torch.tensor(np.repeat(np.arange(m), cards)).long())
         # NOTE[DIFF]: wide tables get narrower embeddings, fewer channels and low-rank heads, else
         # 2,000 columns would need 10^8 parameters.
         embedding = max(1, min(EMBEDDING, MAX_SIGNAL // max(1, m)))
@@ -137,13 +165,19 @@ class Network(nn.Module):
         h = self.narrow(self.film_out(h, y))
         nothing = h[:, :0]
         v_hat = nothing if self.numbers is None else self.numbers(h)
-        return v_hat, nothing if self.heads is None else self._log_softmax(self.heads(h))
+        if self.heads is None:
+            return v_hat, nothing
+        return v_hat, log_softmax(self.heads(h), self.owner, len(self.offset))
 
-    def _log_softmax(self, logits: Tensor) -> Tensor:
-        logits = logits - logits.detach().amax(dim=1, keepdim=True)
-        sums = logits.new_zeros(len(logits), len(self.offset))
-        sums = sums.index_add(1, self.owner, logits.clamp(min=-60).exp())
-        return logits - sums.log()[:, self.owner]
+
+def log_softmax(logits: Tensor, owner: Tensor, m: int) -> Tensor:
+    """Return log probabilities within each of m columns; ``owner`` is the column of a logit."""
+    if not m:
+        return logits
+    logits = logits - logits.detach().amax(dim=1, keepdim=True)
+    sums = logits.new_zeros(len(logits), m)
+    sums = sums.index_add(1, owner, logits.clamp(min=-60).exp())
+    return logits - sums.log()[:, owner]
 
 
 @contextmanager

@@ -8,12 +8,12 @@ from amlb_ext.core.errors import ConfigError
 from amlb_ext.synthesizers.copula import GaussianCopula, order_codes
 from amlb_ext.synthesizers.latent import LatentMixture
 from amlb_ext.synthesizers.local import LocalResampler
-from amlb_ext.synthesizers.network import MAX_HEADS, Network
+from amlb_ext.synthesizers.network import MAX_HEADS, Network, log_softmax
 from amlb_ext.synthesizers.prep import Prepared
-from amlb_ext.synthesizers.vae import VAE, _beta
+from amlb_ext.synthesizers.vae import VAE, beta
 from amlb_ext.synthesizers.vae_paper import PaperVAE
 
-TINY = {"latent": 4, "hidden": 4, "decoder": 16}
+TINY = {"latent": 4, "decoder": 16}
 
 
 def rng(seed=0):
@@ -142,11 +142,11 @@ def test_mixture_of_nothing():
 def test_kl_schedule():
     # section 5.6: 0 → 5e-4 over the first half, → 1e-2 over the rest; a quarter in: half of 5e-4,
     # three quarters in: half way from 5e-4 to 1e-2
-    assert _beta(0) == 0
-    assert _beta(0.25) == pytest.approx(2.5e-4)
-    assert _beta(0.5) == pytest.approx(5e-4)
-    assert _beta(0.75) == pytest.approx(5.25e-3)
-    assert _beta(1) == pytest.approx(1e-2)
+    assert beta(0) == 0
+    assert beta(0.25) == pytest.approx(2.5e-4)
+    assert beta(0.5) == pytest.approx(5e-4)
+    assert beta(0.75) == pytest.approx(5.25e-3)
+    assert beta(1) == pytest.approx(1e-2)
 
 
 def test_network_is_the_paper_s_at_table_2():
@@ -164,10 +164,10 @@ def test_network_is_the_paper_s_at_table_2():
 
 
 def test_log_probabilities_are_those_of_each_column():
-    network = Network((2, 5, 3), 1, 3, **TINY)
+    network = Network((2, 5, 3), 1, 3, hidden=4, **TINY)
     logits = torch.randn(4, 10)
     parts = [part.log_softmax(dim=1) for part in logits.split([2, 5, 3], dim=1)]
-    torch.testing.assert_close(network._log_softmax(logits), torch.cat(parts, dim=1))
+    torch.testing.assert_close(log_softmax(logits, network.owner, 3), torch.cat(parts, dim=1))
 
 
 @pytest.mark.parametrize(("m", "q", "card"), [(0, 2000, 0), (2000, 0, 3), (1000, 1000, 100)])
@@ -211,7 +211,7 @@ def test_vae_margins_are_calibrated():
 def test_vae_does_not_copy_rows():
     x = rng().random((150, 4))
     X = np.column_stack([x, x @ rng(1).random((4, 2)) / 3])
-    model = VAE(latent=8, hidden=8, decoder=32, epochs=60)
+    model = VAE(latent=8, decoder=32, epochs=60)
     new, _ = model.fit(X, X[:, 4], cards=(), n_classes=0, rng=rng()).sample(300, rng())
     # as far from the fitted rows as these are from one another, or farther
     assert np.median(nearest(new, X)) > 0.8 * np.median(nearest(X, X, skip=1))
@@ -221,7 +221,7 @@ def test_the_papers_is_the_papers():
     model = PaperVAE()
     assert (model.latent, model.decoder, model.max_steps) == (256, 512, 0)
     X = np.column_stack([rng().choice(2, 200, p=[0.9, 0.1]), rng(1).random(200)])
-    model = PaperVAE(**TINY, epochs=3).fit(
+    model = PaperVAE(**TINY, hidden=4, epochs=3).fit(
         X, rng(2).random(200), cards=(2,), n_classes=0, rng=rng()
     )
     new, _ = model.sample(500, rng())

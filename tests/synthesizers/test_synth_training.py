@@ -1,0 +1,187 @@
+"""Optimizer, early stopping, and what the default does from a handful of rows to many."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from amlb_ext.core.config import SynthesizerConfig
+from amlb_ext.synthesizers import make_synthesizer
+from amlb_ext.synthesizers.dense import DenseNetwork
+from amlb_ext.synthesizers.network import Network
+from amlb_ext.synthesizers.training import CHECKS, CLIP, PATIENCE, FlatAdamW, train
+from amlb_ext.synthesizers.vae import BETAS, VAE
+from amlb_ext.synthesizers.vae_paper import PaperVAE
+
+TINY = {"latent": 4, "decoder": 16}
+
+
+def table(n, seed=0):
+    """Two categories and three numbers that hang together, and their class."""
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal(n)
+    numbers = factor[:, None] + 0.5 * rng.standard_normal((n, 3))
+    numbers = (numbers - numbers.min(axis=0)) / np.ptp(numbers, axis=0).clip(1e-9)
+    codes = np.column_stack([factor > 0, rng.integers(0, 4, n)])
+    return np.column_stack([codes, numbers]), (factor > 0.5).astype(int)
+
+
+def fitted(n, kind=VAE, **settings):
+    X, y = table(n)
+    model = kind(**{**TINY, **settings})
+    return model.fit(X, y, cards=(2, 4), n_classes=2, rng=np.random.default_rng(1)), X
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_flat_adamw_is_torch_s(scale):
+    # the same gradients, small ones and ones that are clipped, for ten steps of two optimizers
+    torch.manual_seed(0)
+    ours = nn.Sequential(nn.Linear(3, 5), nn.SiLU(), nn.Linear(5, 2))
+    theirs = nn.Sequential(nn.Linear(3, 5), nn.SiLU(), nn.Linear(5, 2))
+    theirs.load_state_dict(ours.state_dict())
+    flat, adamw = FlatAdamW(ours), torch.optim.AdamW(theirs.parameters(), 1e-2)
+    for _ in range(10):
+        x = scale * torch.randn(7, 3)
+        ours(x).square().mean().backward()
+        flat.step(1e-2)
+        adamw.zero_grad()
+        theirs(x).square().mean().backward()
+        nn.utils.clip_grad_norm_(theirs.parameters(), CLIP)
+        adamw.step()
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_flat_parameters_keep_their_order_in_memory():
+    network = Network((3,), 4, 0, latent=2, hidden=4, decoder=8)
+    network.to(memory_format=torch.channels_last)
+    before = {name: (p.stride(), p.clone()) for name, p in network.named_parameters()}
+    FlatAdamW(network)
+    for name, p in network.named_parameters():
+        assert p.stride() == before[name][0]
+        torch.testing.assert_close(p, before[name][1], rtol=0, atol=0)
+
+
+def test_the_weights_of_the_best_look_are_kept():
+    # learning pulls w from 0 to 1; held-out rows want w = .3, so it is best on the way
+    torch.manual_seed(0)
+    network = nn.Linear(1, 1, bias=False)
+    nn.init.zeros_(network.weight)
+
+    def loss(rows, done):
+        goal = 0.3 if int(rows[0]) >= 90 else 1.0
+        return (network.weight - goal).square().sum()
+
+    learn, held = torch.arange(90), torch.arange(90, 100)
+    steps = 800  # 1e-3 a step: .3 after some 300, beyond it from half of the steps on
+    kept = train(network, loss, learn, held, batch=90, steps=steps)
+    assert kept == steps // 2  # the first look that counts is the best
+    at_best = float(network.weight.detach())
+    assert 0.3 < at_best < 0.5
+    nn.init.zeros_(network.weight)
+    assert train(network, loss, learn, held[:0], batch=90, steps=steps) == steps
+    assert float(network.weight.detach()) > at_best
+
+
+def test_training_ends_after_looks_without_a_gain():
+    network, calls = nn.Linear(1, 1, bias=False), []
+
+    def loss(rows, done):
+        calls.append(len(rows))
+        return network.weight.square().sum() * 0 + (1.0 if len(rows) == 7 else 0.0)
+
+    train(network, loss, torch.arange(30), torch.arange(30, 37), batch=30, steps=400)
+    # looks at step 200 (the best: no other is less), then every 400 / CHECKS
+    assert calls.count(30) == 200 + PATIENCE * (400 // CHECKS)
+
+
+def test_few_rows_weigh_the_kl_term_more_and_hold_none_out():
+    model = fitted(100, epochs=1)[0]
+    # 500 rows and more: the paper's 1e-2; 250: twice; 50 and fewer: tenfold at most
+    assert [model._last_beta(n) / BETAS[1] for n in (5000, 500, 250, 50, 5)] == [1, 1, 2, 10, 10]
+    assert [model._held_out(n) for n in (5, 99, 100, 2000)] == [0, 0, 10, 200]
+    paper = PaperVAE(**TINY)
+    assert (paper._held_out(2000), paper._last_beta(5)) == (0, BETAS[1])
+
+
+def test_dense_network_has_the_shapes_of_the_paper_s():
+    network = DenseNetwork((3, 2), 4, 2, latent=6, width=16)
+    k, v, y = torch.zeros(5, 2, dtype=torch.long), torch.rand(5, 4), torch.zeros(5).long()
+    mu, log_s2 = network.encode(k, v, y)
+    v_hat, log_p = network.decode(mu, y)
+    assert mu.shape == log_s2.shape == (5, 6)
+    assert v_hat.shape == (5, 4)
+    torch.testing.assert_close(log_p[:, :3].exp().sum(dim=1), torch.ones(5))
+    torch.testing.assert_close(log_p[:, 3:].exp().sum(dim=1), torch.ones(5))
+
+
+def arrays(thing, seen):
+    """Every array and tensor that can be reached from an object."""
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray | torch.Tensor):
+        yield thing
+    elif isinstance(thing, dict):
+        for value in thing.values():
+            yield from arrays(value, seen)
+    elif isinstance(thing, list | tuple):
+        for value in thing:
+            yield from arrays(value, seen)
+    elif hasattr(thing, "__dict__"):
+        yield from arrays(vars(thing), seen)
+
+
+@pytest.mark.parametrize("name", ["vae", "copula"])
+def test_a_fitted_model_holds_no_rows(name):
+    # single columns (margins, the targets) may have one value per row; nothing may have two
+    n = 211
+    X, y = table(n)
+    model = make_synthesizer(SynthesizerConfig(name=name, epochs=2))
+    model.fit(X, y, cards=(2, 4), n_classes=2, rng=np.random.default_rng(0))
+    found = list(arrays(model, set()))
+    assert len(found) > 5
+    assert not [a.shape for a in found if a.ndim > 1 and n in a.shape]
+
+
+@pytest.mark.parametrize("name", ["vae", "copula", "local"])
+@pytest.mark.parametrize("n", [5, 20, 20_000])
+def test_from_a_handful_of_rows_to_many(name, n):
+    X, y = table(n)
+    model = make_synthesizer(SynthesizerConfig(name=name))
+    if name == "vae":
+        model.set_params(max_steps=20)
+    rng = np.random.default_rng(0)
+    new, labels = model.fit(X, y, cards=(2, 4), n_classes=2, rng=rng).sample(300, rng)
+    assert new.shape == (300, 5)
+    assert np.isfinite(new).all()
+    assert set(labels) <= set(y)
+
+
+def test_steps_do_not_grow_with_the_rows():
+    X, y = table(9000)
+    model = VAE(**TINY, epochs=100_000, max_steps=30)
+    model.fit(X, y, cards=(2, 4), n_classes=2, rng=np.random.default_rng(0))
+    assert model.n_steps_ <= 30
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")
+def test_a_model_from_a_gpu_samples_without_one():
+    model, X = fitted(200, epochs=2)
+    assert {p.device.type for p in model.network_.parameters()} == {"cpu"}
+    thawed = pickle.loads(pickle.dumps(model))
+    first = model.sample(9, np.random.default_rng(0))[0]
+    np.testing.assert_array_equal(first, thawed.sample(9, np.random.default_rng(0))[0])
+    assert first.shape == (9, X.shape[1])
+
+
+def test_cpu_is_the_same_as_auto_without_a_gpu():
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU: auto takes it")
+    draws = [
+        fitted(40, epochs=2, device=device)[0].sample(9, np.random.default_rng(0))[0].tobytes()
+        for device in ("auto", "cpu")
+    ]
+    assert draws[0] == draws[1]
