@@ -62,7 +62,7 @@ def _other_weight(everything: Scored) -> list[Measure]:
         out = [replace(size, name=name, threshold=None, passed=None, sense="", source=source,
                        text=text)]  # fmt: skip
         views = [("on all rows", None), ("weighted by w", everything.weight), ("weighted by v", v)]
-    gaps = side.G - side.F[:, None]
+    gaps = side.gaps
     ahead = [int((np.average(gaps, axis=0, weights=w) < 0).sum()) for _, w in views]
     m = gaps.shape[1]
     said = ", ".join(

@@ -14,18 +14,24 @@ import numpy as np
 from scipy.stats import binomtest
 
 from amlb_ext.validity.intervals import naive_interval, weighted_mean_interval
-from amlb_ext.validity.measures import MIN_ROWS, Losses, Measure, lacking, measure, too_few
+from amlb_ext.validity.measures import (
+    MIN_ROWS,
+    ROUNDING,
+    Losses,
+    Measure,
+    lacking,
+    measure,
+    too_few,
+)
 from amlb_ext.validity.ranking import kendall_tau, mean_z2
 
 #: Draws of the cluster bootstrap, and random halves for a ceiling.
 DRAWS, HALVES = 200, 20
-#: Differences of losses below this part of the largest loss are rounding.
-_ROUNDING = 1e-12
 
 
 def contrasts(losses: Losses, w: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return ``delta`` of each candidate and its cluster-robust standard error, ``(m,)`` each."""
-    estimates = [weighted_mean_interval(g - losses.F, w, losses.c) for g in losses.G.T]
+    estimates = [weighted_mean_interval(gap, w, losses.c) for gap in losses.gaps.T]
     return np.array([e.point for e in estimates]), np.array([e.se for e in estimates])
 
 
@@ -42,7 +48,7 @@ def _bootstrap(
     sums = []
     for side, w, code in ((a, wa, codes[: len(a)]), (b, wb, codes[len(a) :])):
         total = np.zeros((len(ids), side.G.shape[1] + 1))
-        np.add.at(total, code, np.column_stack([(side.G - side.F[:, None]) * w[:, None], w]))
+        np.add.at(total, code, np.column_stack([side.gaps * w[:, None], w]))
         sums.append(total)
     values = []
     for counts in rng.multinomial(len(ids), np.full(len(ids), 1 / len(ids)), size=DRAWS):
@@ -126,10 +132,10 @@ def fidelity(made: Losses, bad: Losses, rng: np.random.Generator, what: str) -> 
 def _halves(bad: Losses, rng: np.random.Generator) -> float:
     """Mean tau between random halves of the bad rows: what real rows reach."""
     ids, codes = np.unique(bad.c, return_inverse=True)
-    taus = []
+    gaps, taus = bad.gaps, []
     for _ in range(HALVES):
         first = (rng.permutation(len(ids)) < len(ids) // 2)[codes]
-        means = [(bad.G[part] - bad.F[part, None]).mean(axis=0) for part in (first, ~first)]
+        means = [gaps[part].mean(axis=0) for part in (first, ~first)]
         taus.append(kendall_tau(*means))
     return float(np.mean(taus))
 
@@ -158,7 +164,7 @@ def null_check(
         return lacking(name, too_few(len(np.unique(c)), f"rows on {where}"), source, -2.0, ">=")
     difference = twins - F[:, None]
     # a deterministic F fitted on the same rows comes again but for rounding, which is no win
-    difference[np.abs(difference) <= _ROUNDING * np.abs(F).max()] = 0.0
+    difference[np.abs(difference) <= ROUNDING * np.abs(F).max()] = 0.0
     e = weighted_mean_interval(difference.mean(axis=1), w, c)
     places = [fold == k for k in np.unique(fold)]
     gaps = np.array([np.average(difference[at], axis=0, weights=w[at]) for at in places])

@@ -62,6 +62,10 @@ class Measure:
         return dict(vars(self))
 
 
+#: Differences of losses below this part of the largest loss are rounding.
+ROUNDING = 1e-12
+
+
 @dataclass(frozen=True)
 class Losses:
     """Losses of candidates and F on some rows; see the module's notation."""
@@ -72,6 +76,13 @@ class Losses:
 
     def __len__(self) -> int:
         return len(self.F)
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """G - F, ``(n, m)``: 0 where it is rounding, as where a candidate is F fitted again."""
+        gaps = self.G - self.F[:, None]
+        gaps[np.abs(gaps) <= ROUNDING * np.abs(self.F).max(initial=0.0)] = 0.0
+        return gaps
 
     @property
     def rows(self) -> int:

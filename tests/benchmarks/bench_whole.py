@@ -13,7 +13,7 @@ import pytest
 from whole import FLOOR, run
 
 MODELS = (*FLOOR, "predict F", "oracle", "region", "zoo")
-GIVEN = {"rows": 4000, "columns": 16, "folds": 4, "kind": "binary"}
+GIVEN = {"rows": 4000, "columns": 16, "folds": 8, "kind": "binary"}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
