@@ -48,7 +48,7 @@ $(BENCH_READY): pyproject.toml resources/pip-constraints.txt
 	  -c resources/pip-constraints.txt pytest -e '.[bench]'
 	@touch $@
 
-bench: $(BENCH_READY)  ## what things cost, as ratios taken in one run (one thread, 20 minutes)
+bench: $(BENCH_READY)  ## what things cost, as ratios taken in one run (15 minutes)
 	$(BENCH)
 	$(BENCH_VENV)/bin/python tests/benchmarks/ratios.py $(BENCH_VENV)/bench.json \
 	  --keep benchmarks/ratios.json
