@@ -13,6 +13,7 @@ torch is imported here and in the modules built on this one (``dense``, ``traini
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -72,7 +73,7 @@ class FiLM(nn.Module):
         return h * (1 + self.scale(t)) + self.shift(t)
 
 
-class RowNetwork(nn.Module):
+class RowNetwork(nn.Module, ABC):
     """What training and sampling ask of a network.
 
     Parameters
@@ -97,13 +98,13 @@ class RowNetwork(nn.Module):
         self.register_buffer("offset", torch.tensor(np.cumsum([0, *cards])[:m], dtype=torch.long))
         self.register_buffer("owner", torch.tensor(np.repeat(np.arange(m), cards)).long())
 
+    @abstractmethod
     def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decode(self, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return v_hat and log_p."""
-        raise NotImplementedError
 
 
 class Network(RowNetwork):
