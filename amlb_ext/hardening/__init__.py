@@ -1,7 +1,8 @@
 """From one fold of a task to its hard rows.
 
 A row's way: ``split`` (folds where a source has none) → ``encode`` (tables to matrices and
-back) → ``baseline`` (the model F) → ``oracle`` (a strong cross-fitted ensemble T) →
+back) → ``baseline`` (the model F; ``forests`` asks forests
+without detours) → ``oracle`` (a strong cross-fitted ensemble T) →
 ``crossfit`` (F and T on parts of the training rows, fitted once for all that needs them) →
 ``hardness`` (K: which rows are bad) → ``weights`` (where failures are likely, by features
 alone) → ``genetic`` (augmentation: ``draws``, ``operators``, ``block``; ``deap_engine`` is the

@@ -24,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Kind
+from amlb_ext.hardening import forests
 from amlb_ext.hardening.models import ModelSpec, build
 
 #: Positions to fit on and positions to predict, once per part.
@@ -171,8 +172,8 @@ class EstimatorBaseline(Baseline):
             warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
             try:
                 if not self.n_classes:
-                    return np.asarray(model.predict(Z), dtype=float).reshape(len(Z))
-                p = np.asarray(model.predict_proba(Z), dtype=float)
+                    return np.asarray(forests.predict(model, Z), dtype=float).reshape(len(Z))
+                p = np.asarray(forests.predict_proba(model, Z), dtype=float)
             except Exception as error:
                 raise ModelError(
                     f"{self.spec.path} failed in predict: {first_line(error)}"
@@ -208,7 +209,7 @@ def class_probabilities(model: BaseEstimator, Z: np.ndarray, n_classes: int) -> 
     if len(model.classes_) == 1:  # some models then still return two columns
         f[:, int(model.classes_[0])] = 1.0
         return f
-    f[:, model.classes_.astype(int)] = model.predict_proba(Z)
+    f[:, model.classes_.astype(int)] = forests.predict_proba(model, Z)
     return f
 
 

@@ -16,6 +16,7 @@ from sklearn.ensemble import (
 )
 
 from amlb_ext.core.config import AgreementConfig
+from amlb_ext.hardening import forests
 from amlb_ext.hardening.baseline import Parts, class_probabilities, cross_folds, fill_missing
 
 #: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees.
@@ -98,7 +99,7 @@ class Oracle(BaseEstimator):
         if self.n_classes:
             first, second = (class_probabilities(model, Z, self.n_classes) for model in pair)
         else:
-            first, second = (model.predict(Z) for model in pair)
+            first, second = (forests.predict(model, Z) for model in pair)
         return (first + second) / 2
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from amlb_ext.hardening import forests
 from amlb_ext.hardening.baseline import fill_missing
 
 #: Keeps every row of the test fold in play.
@@ -73,7 +74,7 @@ class Region:
         """
         if self.forest_ is None:
             return np.ones(len(Z))
-        p = self.forest_.predict_proba(fill_missing(Z))[:, [1]]
+        p = forests.predict_proba(self.forest_, fill_missing(Z))[:, [1]]
         return self.sigmoid_.predict_proba(p)[:, 1] + SMALLEST
 
 
