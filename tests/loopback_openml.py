@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import socket
+import struct
 import threading
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from urllib.parse import urlsplit
@@ -13,6 +16,7 @@ from xml.sax.saxutils import escape
 
 PREFIX = "/api/v1/xml/"
 NAMESPACE = 'xmlns:oml="http://openml.org/openml"'
+_RESET = struct.pack("ii", 1, 0)
 
 
 @dataclass
@@ -52,7 +56,20 @@ class LoopbackOpenML:
 
             def do_GET(self) -> None:
                 owner.requests.append(self.path)
-                status, kind, text = owner.answer(urlsplit(self.path).path)
+                self._reply(owner.answer(urlsplit(self.path).path))
+
+            def do_POST(self) -> None:
+                owner.requests.append(self.path)
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                self._reply(owner.take(urlsplit(self.path).path, self.headers, body))
+
+            def _reply(self, answer: tuple[int, str, str] | None) -> None:
+                if answer is None:  # the connection breaks
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                    self.close_connection = True
+                    self.connection.close()
+                    return
+                status, kind, text = answer
                 body = gzip.compress(text.encode())
                 self.send_response(status)
                 self.send_header("Content-Type", f"{kind}; charset=utf-8")
@@ -93,8 +110,12 @@ class LoopbackOpenML:
         """What to give as ``openml_server``."""
         return self.root + PREFIX.rstrip("/")
 
-    def answer(self, path: str) -> tuple[int, str, str]:
-        """Status, content type and text for a path."""
+    def take(self, path: str, headers: Message, body: bytes) -> tuple[int, str, str] | None:
+        """What is answered to a POST; None breaks the connection. Here: nothing is taken."""
+        return self._error(412, 1, "Unknown call")
+
+    def answer(self, path: str) -> tuple[int, str, str] | None:
+        """Status, content type and text for a path; None breaks the connection."""
         parts = path.removeprefix(PREFIX).strip("/").split("/")
         xml = "text/xml"
         try:

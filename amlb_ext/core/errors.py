@@ -58,6 +58,10 @@ class RunError(HardsynthError):
     """The AutoML Benchmark could not be found, set up or run."""
 
 
+class PublishError(HardsynthError):
+    """A suite cannot be published: its licence, its size, the server or the key forbid it."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a remedy that names the nearest known word.
 

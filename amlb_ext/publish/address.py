@@ -1,0 +1,114 @@
+"""Which server, and with which key: from the environment or the OpenML client's configuration."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from amlb_ext.core.errors import PublishError
+from amlb_ext.publish.objects import openml_client
+
+SERVERS = {
+    "production": "https://www.openml.org/api/v1/xml",
+    "test": "https://test.openml.org/api/v1/xml",
+}
+#: Holds the key of the server that --server names; wins over the client's configuration.
+KEY_VARIABLE = "OPENML_APIKEY"
+_HERE = ("localhost", "127.0.0.1", "::1")
+
+
+def server_url(server: str) -> str:
+    """Return the API address of a server.
+
+    Parameters
+    ----------
+    server : str
+        ``test``, ``production`` or an address.
+
+    Raises
+    ------
+    PublishError
+        No such server, or an address over which a key would travel for all to read.
+
+    Examples
+    --------
+    >>> server_url("test"), server_url("http://localhost:8080/")
+    ('https://test.openml.org/api/v1/xml', 'http://localhost:8080/api/v1/xml')
+    """
+    if server in SERVERS:
+        return SERVERS[server]
+    remedy = "use --server test, --server production or an address like https://HOST/api/v1/xml"
+    try:
+        parts = urlsplit(server)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise PublishError(f"--server {_without_password(server)!r} is no server", remedy)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise PublishError(
+            f"--server {_without_password(server)!r} holds more than an address",
+            "leave user, password and query out; the key comes from the environment",
+        )
+    if parts.scheme == "http" and host not in _HERE:
+        raise PublishError(
+            f"--server {server!r}: over http the API key could be read on the way", "use https"
+        )
+    url = server.rstrip("/")
+    return url if "/api/" in url else f"{url}/api/v1/xml"
+
+
+def _without_password(server: str) -> str:
+    return re.sub(r"//[^/@]*@", "//***@", server.split("?")[0])
+
+
+def host_name(url: str) -> str:
+    """Return the server's name for a file.
+
+    Examples
+    --------
+    >>> host_name("http://127.0.0.1:8080/api/v1/xml"), host_name(SERVERS["production"])
+    ('127.0.0.1_8080', 'www.openml.org')
+    """
+    return re.sub(r"[^A-Za-z0-9.-]", "_", urlsplit(url).netloc.lower())
+
+
+def api_key(url: str) -> str:
+    """Return the key for a server.
+
+    The environment's key is meant for the server that the command names; the key in the client's
+    configuration goes to the server that it was configured for and to no other.
+
+    Raises
+    ------
+    PublishError
+        There is none, or it is of another server.
+    """
+    given = os.environ.get(KEY_VARIABLE, "").strip()
+    if given:
+        return given
+    config = openml_client().config
+    path = Path(config.determine_config_file_path())
+    remedy = (
+        f"set {KEY_VARIABLE} in the environment, or write 'apikey = ...' and 'server = {url}' "
+        f"into {_home(path)}; your key stands on your profile page of the server"
+    )
+    if not config.apikey:
+        raise PublishError(f"there is no API key for {url} (102), nothing was sent", remedy)
+    if urlsplit(config.server).netloc.lower() != urlsplit(url).netloc.lower():
+        raise PublishError(
+            f"there is no API key for {url} (102), nothing was sent: the configured key is for "
+            f"{_without_password(config.server)}",
+            remedy,
+        )
+    return str(config.apikey).strip()
+
+
+def _home(path: Path) -> str:
+    """A path as a user writes it."""
+    try:
+        return f"~/{path.relative_to(Path.home().resolve()).as_posix()}"
+    except (ValueError, RuntimeError):
+        return str(path)

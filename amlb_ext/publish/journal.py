@@ -1,0 +1,139 @@
+"""What was sent to a server, step by step: ``hardsynth/publish/<host>.jsonl`` in the suite.
+
+One line before each POST and one after, on disk before the program goes on. Lines are keyed by
+content, so what was published of an earlier state of the suite is not mixed up with the present.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.errors import PublishError
+from amlb_ext.suite import Layout
+
+
+class Journal:
+    """A server's journal in a suite; a context manager that keeps others out.
+
+    Parameters
+    ----------
+    path : Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Journal(Path(folder) / "a.jsonl").held() as journal:
+    ...         journal.write("key", "data", "posted", id=7)
+    ...     Journal(Path(folder) / "a.jsonl").last("key", "data")["id"]
+    7
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._last: dict[tuple[str, str], dict[str, Any]] = {}
+        for entry in self.entries():
+            self._last[entry["key"], entry["step"]] = entry
+
+    @classmethod
+    def of(cls, layout: Layout, host: str) -> Journal:
+        """Return the journal of a server in a suite."""
+        return cls(layout.publication(host))
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines; one that was cut off by a crash is left out."""
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise PublishError(f"cannot read {self.path}: {why}", "mend or remove it") from None
+        for line in text.splitlines():
+            with suppress(ValueError):
+                entry = json.loads(line)
+                if isinstance(entry, dict) and {"key", "step", "state"} <= set(entry):
+                    yield entry
+
+    def last(self, key: str, step: str) -> dict[str, Any]:
+        """Return the last line of a step; empty when it was never begun."""
+        return self._last.get((key, step), {})
+
+    def write(self, key: str, step: str, state: str, **about: object) -> None:
+        """Add a line and wait until it is on disk.
+
+        Parameters
+        ----------
+        key : str
+            Of the content.
+        step : str
+            ``data``, ``active``, ``task``, ``split``, ``tag``, ``suite``.
+        state : str
+            ``posting``, ``posted``, ``found``, ``refused`` and the like.
+        **about
+            Numbers and names; never a key of a server.
+        """
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        entry = {"key": key, "step": step, "state": state, **about, "time": now}
+        line = json.dumps(entry, ensure_ascii=True) + "\n"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a+b") as handle:
+                if handle.tell():
+                    handle.seek(-1, os.SEEK_END)
+                    if handle.read(1) != b"\n":  # a line that a crash cut off
+                        handle.write(b"\n")
+                handle.write(line.encode())
+                handle.flush()
+                os.fsync(handle.fileno())
+        except OSError as error:
+            raise PublishError(
+                f"cannot write {self.path}: {error.strerror or error}",
+                "make the suite's folder writable: without a journal a POST could be sent twice",
+            ) from None
+        self._last[key, step] = entry
+
+    @contextmanager
+    def held(self) -> Iterator[Journal]:
+        """Hold the journal, so that no second command publishes the same suite meanwhile.
+
+        Raises
+        ------
+        PublishError
+            Another command holds it, or the folder cannot be written.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = self.path.open("ab")
+        except OSError as error:
+            raise PublishError(
+                f"cannot write {self.path}: {error.strerror or error}",
+                "make the suite's folder writable: without a journal a POST could be sent twice",
+            ) from None
+        with handle:
+            if not _lock(handle.fileno()):
+                raise PublishError(
+                    f"another hardsynth publish is at work on {self.path}", "wait until it ends"
+                )
+            yield self
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed; where the system has no such locks, go on without."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

@@ -1,0 +1,124 @@
+"""What an OpenML server takes: names, lengths, characters and sizes; checked before sending.
+
+The lengths and patterns are those of the server's schemas for uploaded data sets and studies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+NAMESPACE = "{http://openml.org/openml}"
+#: Larger data files are refused. What a server takes is its own configuration and not told to
+#: clients; this is a size that is surely a mistake for rows of a test fold and their training rows.
+UPLOAD_LIMIT = 100 * 2**20
+#: What PHP takes where nobody configured it, as in the server's published container.
+UPLOAD_DOUBT = 2 * 2**20
+#: Characters of data set, target, ignore and row-id names.
+NAME = r"[a-zA-Z0-9_\-\.\(\),]+"
+#: Characters of tags and aliases.
+TAG = r"[a-zA-Z0-9_\-\.]+"
+_LATIN = r"[\x00-\x7f]*"
+_SPELLED = str.maketrans(
+    dict(zip("‐‑‒–—−‘’“”łøđ", "------''\"\"lod", strict=True))
+    | {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Ø": "O", "Ł": "L"}
+)
+_BREAKS_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How long a text may be, and of which characters."""
+
+    length: int
+    pattern: str = _LATIN
+
+
+DATA = {
+    "name": Limit(128, NAME),
+    "description": Limit(16384),
+    "format": Limit(64, NAME),
+    "creator": Limit(128),
+    "licence": Limit(64),
+    "default_target_attribute": Limit(128, NAME),
+    "row_id_attribute": Limit(128, NAME),
+    "ignore_attribute": Limit(128, NAME),
+    "version_label": Limit(128, NAME),
+    "citation": Limit(1024),
+    "tag": Limit(64, TAG),
+    "original_data_url": Limit(2048),
+}
+STUDY = {
+    "alias": Limit(32, TAG),
+    "name": Limit(256),
+    "description": Limit(4096),
+    "main_entity_type": Limit(4, "task"),
+}
+
+
+def check_xml(xml: str, limits: dict[str, Limit]) -> Iterator[str]:
+    """Yield what the server would refuse in a description.
+
+    Examples
+    --------
+    >>> xml = '<o:d xmlns:o="http://openml.org/openml"><o:name>a b</o:name></o:d>'
+    >>> list(check_xml(xml, DATA))
+    ["name 'a b' holds characters that the server refuses; it takes a-zA-Z0-9_-.(),"]
+    """
+    for element in ElementTree.fromstring(xml):
+        field, text = element.tag.removeprefix(NAMESPACE), element.text or ""
+        limit = limits.get(field)
+        if limit is None:
+            continue
+        if not text:
+            yield f"{field} is empty"
+        elif len(text) > limit.length:
+            yield f"{field} has {len(text)} characters, the server takes {limit.length}"
+        elif not re.fullmatch(limit.pattern, text):
+            what = re.sub(r"\\|^\[|\]\+$", "", limit.pattern)
+            what = "ASCII" if limit.pattern == _LATIN else what
+            yield f"{field} {text[:60]!r} holds characters that the server refuses; it takes {what}"
+
+
+def ascii_text(text: str) -> str:
+    """Return text in ASCII: accents dropped, everything else escaped.
+
+    Examples
+    --------
+    >>> ascii_text("Zürich – 5 µm")
+    'Zurich - 5 um'
+    >>> ascii_text("日")
+    '\\\\u65e5'
+    """
+    plain = unicodedata.normalize("NFKD", text.translate(_SPELLED))
+    plain = "".join(c for c in plain if not unicodedata.combining(c)).replace("μ", "u")
+    return _BREAKS_XML.sub(" ", plain.encode("ascii", "backslashreplace").decode())
+
+
+def cut(text: str, length: int) -> str:
+    """Return text cut to a length, with ``...`` where something is missing.
+
+    Examples
+    --------
+    >>> cut("abcdefgh", 6)
+    'abc...'
+    """
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def server_name(text: str, length: int = 128) -> str:
+    """Return a name of the server's characters; what was too long ends in a hash.
+
+    Examples
+    --------
+    >>> server_name("hardsynth.sick leave.0"), len(server_name("x" * 200))
+    ('hardsynth.sick_leave.0', 128)
+    """
+    name = re.sub(r"[^a-zA-Z0-9_.()-]", "_", ascii_text(text)) or "_"
+    if len(name) <= length:
+        return name
+    return name[: length - 9] + "-" + hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,0 +1,95 @@
+"""The XML of data sets, tasks and suites, by the OpenML client's own objects."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
+
+from amlb_ext.core.errors import PublishError
+from amlb_ext.publish.unit import Unit
+
+TAG = "hardsynth"
+
+
+def openml_client() -> ModuleType:
+    """Import the client, which reads the user's configuration and makes its cache folder."""
+    try:
+        import openml
+    except OSError as error:
+        raise PublishError(
+            f"the OpenML client cannot make its cache: {error}",
+            "set OPENML_CACHE_DIR to a folder that you may write",
+        ) from None
+    return openml
+
+
+def data_xml(unit: Unit, texts: Mapping[str, str]) -> str:
+    """Return the description of a unit's data set.
+
+    Parameters
+    ----------
+    unit : Unit
+    texts : mapping
+        As :func:`amlb_ext.publish.describe.fitted` gives them.
+    """
+    row, *ignored = unit.own
+    return str(
+        openml_client()
+        .datasets.OpenMLDataset(
+            name=unit.name,
+            description=texts["description"],
+            data_format="arff",
+            creator=texts["creator"],
+            licence=texts["licence"],
+            default_target_attribute=unit.target,
+            row_id_attribute=row,
+            ignore_attribute=ignored,
+            version_label=unit.label,
+            citation=texts["citation"],
+            original_data_url=texts["original_data_url"] or None,
+            dataset="",
+        )
+        ._to_xml()
+    )
+
+
+def task_xml(unit: Unit, data_id: int) -> str:
+    """Return the inputs of a unit's task on a data set of the server."""
+    openml = openml_client()
+    return str(
+        openml.tasks.create_task(
+            task_type=openml.tasks.TaskType(unit.rows.procedure.task_type),
+            dataset_id=data_id,
+            estimation_procedure_id=unit.rows.procedure.id,
+            target_name=unit.target,
+            evaluation_measure=unit.measure,
+        )._to_xml()
+    )
+
+
+def suite_xml(texts: Mapping[str, str], alias: str, task_ids: Sequence[int]) -> str:
+    """Return the description of a suite of tasks on the server."""
+    made = openml_client().study.create_benchmark_suite(
+        name=texts["name"],
+        description=texts["description"],
+        task_ids=list(task_ids),
+        alias=alias,
+    )
+    return str(made._to_xml())
+
+
+def alias_of(units: Iterable[Unit], task_ids: Iterable[int] = ()) -> str:
+    """Return the alias of a suite: the same units, with the same measures, give the same.
+
+    Parameters
+    ----------
+    units : iterable of Unit
+    task_ids : iterable of int, optional
+        Set where a suite of this content stands on the server already, but with other tasks,
+        since some were removed there and sent again: aliases cannot be used twice.
+    """
+    content = json.dumps(sorted([unit.key, unit.measure or ""] for unit in units))
+    content += "".join(f" {number}" for number in sorted(task_ids))
+    return f"hardsynth-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
