@@ -28,6 +28,8 @@ FLOORS = {
 HEAVY = {
     "torch": {"synthesizers"},
     "openml": {"sources/openml", "publish"},
+    "arff": {"sources/arff", "publish/arff"},
+    "ruamel": {"runner/install"},
     "deap": {"hardening/deap_engine"},
     "skops": {"hardening/given"},
     "matplotlib": {"validity/study/plot", "report/still"},

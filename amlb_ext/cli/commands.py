@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli import show
-from amlb_ext.cli.flags import layer_from
+from amlb_ext.cli.harden import harden
+from amlb_ext.cli.install import install, uninstall
+from amlb_ext.cli.making import make
+from amlb_ext.cli.publish import publish
 from amlb_ext.cli.study import study
-from amlb_ext.core.config import build_config, read_config
 from amlb_ext.core.presets import PRESETS
 
 
@@ -23,26 +25,7 @@ def _print_json(value: Any) -> None:
 
 def generate(arguments: argparse.Namespace) -> int:
     """Write a suite; see :func:`amlb_ext.pipeline.generate`."""
-    below = read_config(Path(arguments.config)) if arguments.config else {}
-    config = build_config(below, layer_from(arguments))
-    from amlb_ext.pipeline import Request, generate_suite
-
-    request = Request(
-        sources=tuple(arguments.sources or ["bundled"]),
-        config=config,
-        out=Path(arguments.out),
-        workers=arguments.jobs,
-        force=arguments.force,
-        dry_run=arguments.dry_run,
-        quiet=arguments.quiet or arguments.json,
-        certificate=arguments.certificate,
-    )
-    report = generate_suite(request)
-    if arguments.json:
-        _print_json(dataclasses.asdict(report))
-    elif not arguments.quiet:
-        print(show.plan(report) if arguments.dry_run else show.generation(report))
-    return 0 if not report.failures else 1
+    return make(arguments, tuple(arguments.sources or ["bundled"]))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -198,11 +181,15 @@ def list_names(arguments: argparse.Namespace) -> int:
 
 COMMANDS = {
     "generate": generate,
+    "harden": harden,
+    "install": install,
+    "uninstall": uninstall,
     "run": run,
     "certify": certify,
     "report": report,
     "score": score,
     "verify": verify,
+    "publish": publish,
     "study": study,
     "list": list_names,
 }

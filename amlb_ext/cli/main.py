@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from amlb_ext import __version__
-from amlb_ext.cli.flags import add_flags
+from amlb_ext.cli.harden import add_harden
+from amlb_ext.cli.install import add_install
+from amlb_ext.cli.making import add_making
+from amlb_ext.cli.publish import add_publish
 from amlb_ext.cli.study import add_study
 from amlb_ext.core.errors import HardsynthError
 
@@ -22,7 +25,9 @@ EPILOG = """examples:
   hardsynth generate -o hard                           the bundled tasks, no network
   hardsynth generate openml/t/31 openml/s/271 -o hard  OpenML tasks and suites
   hardsynth generate data.csv --target price -o hard   a table of your own
+  hardsynth harden validation -o hard                  a hard twin of an AMLB benchmark
   hardsynth run constantpredictor -u hard              the AutoML Benchmark on the suite
+  hardsynth install hard                               add the suite to your AMLB configuration
 """
 
 
@@ -65,21 +70,8 @@ def parser() -> Parser:
         default=["bundled"],
         help="bundled, a table, an AMLB definition, openml/t/ID, openml/s/ID (default: bundled)",
     )
-    generate.add_argument("-o", "--out", required=True, metavar="DIR", help="the suite's folder")
-    generate.add_argument("--config", metavar="FILE", help="settings as YAML; flags win")
-    _jobs_flag(generate)
-    generate.add_argument("--dry-run", action="store_true", help="say what would be made, and stop")
-    generate.add_argument(
-        "--force", action="store_true", help="replace a suite that was made with other settings"
-    )
-    generate.add_argument(
-        "--certificate",
-        choices=("quick", "full", "none"),
-        default="quick",
-        help="candidates that the certificates are measured with (default: quick)",
-    )
-    _output_flags(generate)
-    add_flags(generate)
+    add_making(generate, _jobs_flag, _output_flags)
+    add_harden(commands, _jobs_flag, _output_flags)
 
     run = commands.add_parser(
         "run",
@@ -183,6 +175,8 @@ def parser() -> Parser:
     verify.add_argument("suite", metavar="DIR")
     _output_flags(verify)
 
+    add_install(commands, _jobs_flag, _output_flags)
+    add_publish(commands, _output_flags)
     add_study(commands, _jobs_flag, _output_flags)
 
     listing = commands.add_parser(

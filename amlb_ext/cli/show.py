@@ -111,7 +111,10 @@ def generation(report: Any) -> str:
     if report.written:
         lines += ["", f"suite: {report.out}", f"  check it:  hardsynth verify {report.out}"]
         lines.append(f"  judge it:  hardsynth certify {report.out}")
-        lines.append(f"  run it:    hardsynth run FRAMEWORK -u {report.out}")
+        if report.twin:
+            lines.append(f"  run it:    hardsynth run FRAMEWORK -u {report.out} -b {report.twin}")
+        else:
+            lines.append(f"  run it:    hardsynth run FRAMEWORK -u {report.out}")
     return "\n".join(lines).strip("\n")
 
 

@@ -5,7 +5,8 @@ whatever order jobs finish; last the definitions and the manifest. A fold that s
 under the same key is not computed again, so a killed run continues.
 
 ``request`` what is asked for and what must hold first · ``generate`` the order of the stages ·
-``folds`` all folds, on several processes · ``integrations`` what AMLB can run beside the tasks.
+``folds`` all folds, on several processes · ``integrations`` what AMLB can run beside the tasks ·
+``twin`` the benchmark that a suite is the hard twin of.
 """
 
 from amlb_ext.pipeline.generate import generate_suite

@@ -24,6 +24,7 @@ from amlb_ext.pipeline.request import (
     portable_spec,
     result_settings,
 )
+from amlb_ext.pipeline.twin import original_of, twin_notes
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import MAIN_SUFFIXES, Coding, FoldRecord, Layout, SuiteTask, finish, safe_names
 from amlb_ext.validity.stored import certify_suite
@@ -42,6 +43,8 @@ def generate_suite(request: Request) -> Report:
     settings = result_settings(request.config)
     check_output(layout, settings, request.force)
     check_settings(request.config)
+    if request.twin:
+        original_of(request, {})  # raises what is wrong with it before any work
     report = Report(out=str(request.out))
     tasks, source_names = load_tasks(request, report)
     if request.dry_run:
@@ -133,6 +136,7 @@ def _finish(
         )
     for task in made:
         report.notes += [f"{task.name}: {note}" for note in task.notes]
+    original = original_of(request, source_names) if request.twin else None
     manifest = finish(
         layout,
         name=request.config.name,
@@ -142,8 +146,9 @@ def _finish(
         failures=report.failures,
         version=__version__,
         integrations=integrations(request.config),
-        command=command_text(request.sources),
+        command=command_text(request.sources, "harden" if request.twin else "generate"),
         constraints=asset("resources", "constraints.yaml").read_text(encoding="utf-8"),
+        original=original,
     )
     changed = [t for t in manifest.amlb_tasks.values() if t.metric and t.suffix in MAIN_SUFFIXES]
     for entry in changed:
@@ -151,6 +156,9 @@ def _finish(
             f"{entry.name}: a test file holds one class only, so AMLB is told to score it by "
             f"{(entry.metric or [])[0]} instead of auc"
         )
+    if original is not None and manifest.pair is not None:
+        report.twin = manifest.pair.name
+        report.notes += twin_notes(original, manifest)
 
 
 def portable(origin: Origin) -> Origin:

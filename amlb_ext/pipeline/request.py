@@ -16,6 +16,7 @@ from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.models import resolve_model
 from amlb_ext.pipeline.integrations import refitted_as
 from amlb_ext.suite import Layout, safe_names
+from amlb_ext.suite.layout import is_fresh
 from amlb_ext.synthesizers import make_synthesizer
 
 
@@ -39,6 +40,9 @@ class Request:
         No progress bars.
     certificate : str
         Zoo that the certificates are measured with: ``quick``, ``full``, or ``none``.
+    twin : bool
+        Also write a definition with the names, limits and metrics of the one benchmark that
+        ``sources`` names.
     """
 
     sources: tuple[str, ...]
@@ -49,6 +53,7 @@ class Request:
     dry_run: bool = False
     quiet: bool = False
     certificate: str = "quick"
+    twin: bool = False
 
 
 @dataclass
@@ -67,6 +72,8 @@ class Report:
     notes : list of str
     verdicts : dict of str to dict
         Per task the certificate's ``verdict`` and its ``reason``.
+    twin : str
+        Name of the hard twin's definition, see :attr:`Request.twin`.
     """
 
     out: str
@@ -75,6 +82,7 @@ class Report:
     failures: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdicts: dict[str, dict[str, str]] = field(default_factory=dict)
+    twin: str = ""
 
 
 def result_settings(config: GenerateConfig) -> dict[str, Any]:
@@ -118,7 +126,7 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
     root = layout.root
     if root.is_file():
         raise SuiteError(f"{root} is a file", "choose a folder with -o")
-    if not root.exists() or not any(root.iterdir()):
+    if not root.exists() or is_fresh(root):
         return
     if not layout.request.is_file():
         raise SuiteError(
@@ -151,7 +159,7 @@ def _difference(known: dict[str, Any], wanted: dict[str, Any], prefix: str = "")
     return "unreadable"
 
 
-def command_text(sources: tuple[str, ...]) -> str:
+def command_text(sources: tuple[str, ...], command: str = "generate") -> str:
     """Return the command that makes this suite, free of local folders.
 
     Examples
@@ -160,7 +168,7 @@ def command_text(sources: tuple[str, ...]) -> str:
     "hardsynth generate bundled/toy 'my data.csv' -o DIR --config FILE"
     """
     words = shlex.join(portable_spec(source) for source in sources)
-    return f"hardsynth generate {words} -o DIR --config FILE"
+    return f"hardsynth {command} {words} -o DIR --config FILE"
 
 
 def portable_spec(spec: str) -> str:

@@ -18,7 +18,8 @@ from amlb_ext.report.model import Ranks, Report, TaskReport
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import overall, verdict
 from amlb_ext.report.task import TaskDone, report_task
-from amlb_ext.runner.jobs import COLUMNS, Jobs, read_jobs, rerun
+from amlb_ext.runner.jobs import COLUMNS, Jobs, read_jobs
+from amlb_ext.runner.rerun import rerun
 from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates

@@ -49,12 +49,17 @@ class Compared:
 def is_control(framework: str) -> bool:
     """Whether a framework is F or a re-fit of it.
 
+    ``hardsynth install --name NAME`` appends ``_NAME`` to theirs.
+
     Examples
     --------
     >>> is_control("HardsynthNull (hardsynth_quick)"), is_control("flaml")
     (True, False)
+    >>> is_control("HardsynthBaseline_mine"), is_control("HardsynthBaseline2")
+    (True, False)
     """
-    return framework.split(" ")[0] in CONTROLS
+    name = framework.split(" ")[0]
+    return name.startswith(tuple(f"{control}_" for control in CONTROLS)) or name in CONTROLS
 
 
 def compare(

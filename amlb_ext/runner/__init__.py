@@ -5,16 +5,18 @@ environment that AMLB runs in · ``definition`` which jobs a benchmark definitio
 (``Job``) · ``run`` one run of AMLB (``run_benchmark``) · ``outcome`` whether it did all that
 was asked (``RunOutcome``, ``Problem``) · ``results`` scores and predictions, joined to
 provenance (``read_results``, ``read_predictions``, ``find_predictions``, ``join``) ·
-``jobs`` which jobs of a suite have been run, and what came of each (``read_jobs``, ``rerun``) ·
-``runs`` what one run's folder tells ·
+``jobs`` which jobs of a suite have been run, and what came of each (``read_jobs``) ·
+``rerun`` the commands that run some of them again · ``runs`` what one run's folder tells ·
+``install`` a suite in a user's own AMLB configuration, not imported here ·
 ``commands`` commands with errors of one line, and a lock between processes · ``score`` the
 suite's own integrations scored without AMLB (``score_suite``) · ``written`` results of ours in
 AMLB's form.
 """
 
 from amlb_ext.runner.checkout import Checkout, ensure
-from amlb_ext.runner.jobs import read_jobs, rerun
+from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.outcome import Problem, RunOutcome
+from amlb_ext.runner.rerun import rerun
 from amlb_ext.runner.results import find_predictions, join, read_predictions, read_results
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.runner.score import score_suite, summarise

@@ -22,9 +22,7 @@ from amlb_ext.runner.definition import Job
 from amlb_ext.runner.outcome import last_error, started, told
 from amlb_ext.runner.results import TEXT, read_results
 from amlb_ext.runner.runs import Run, read_run
-from amlb_ext.runner.written import CONSTRAINT
 from amlb_ext.suite import Suite
-from amlb_ext.suite.layout import MAIN_SUFFIXES
 
 #: Status of a job, the best first.
 STATUS = ("scored", "failed", "missing", "not run")
@@ -88,6 +86,16 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> Jobs:
             f"{int((~known).sum())} results of other benchmarks were left out "
             f"(tasks {', '.join(others[:3])}{', ...' if len(others) > 3 else ''})."
         )
+    twin = suite.manifest.pair
+    if twin is not None:  # the original's tasks have the same names, but not our rows
+        theirs = {str(run.path) for run in runs if run.benchmark.lower() == twin.of.lower()}
+        away = known & rows["run"].isin(theirs)
+        if away.any():
+            notes.append(
+                f"{int(away.sum())} results of {twin.of}, the benchmark whose hard twin this suite "
+                "holds, were left out: they are of other rows."
+            )
+        known, runs = known & ~away, [run for run in runs if str(run.path) not in theirs]
     ours = [run for run in runs if _is_ours(suite, run, rows)]
     found = list(_records(suite, rows[known], ours))
     if not found:
@@ -107,49 +115,6 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> Jobs:
         key, key=lambda column: column.map(position) if column.name == "amlb_task" else column
     )
     return Jobs(table.reset_index(drop=True), rows[known].reset_index(drop=True), tuple(notes))
-
-
-def rerun(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:
-    """Return the commands that run again the jobs in ``jobs``, and no others.
-
-    AMLB runs every chosen fold of every chosen task, so tasks that lack the same folds share a
-    command.
-
-    Parameters
-    ----------
-    jobs : DataFrame
-        Rows of :func:`read_jobs`.
-    suite : Suite
-    results : path
-        For ``-r``.
-
-    Returns
-    -------
-    list of str
-        For a POSIX shell.
-    """
-    commands = []
-    columns = ["name", "constraint", "benchmark"]
-    root, main = str(suite.layout.root), suite.manifest.name
-    # AMLB lower-cases definitions in the names of folders
-    spelled = {name.lower(): name for name in (main, f"{main}_all")} | {"": main}
-    for (name, constraint, benchmark), some in jobs.groupby(columns, sort=False):
-        if constraint == CONSTRAINT:  # no run of AMLB's: `hardsynth score` wrote it
-            commands.append(shlex.join(["hardsynth", "score", root, "-r", str(results)]))
-            continue
-        definition = spelled.get(str(benchmark).lower(), str(benchmark))
-        tasks: dict[tuple[int, ...], list[str]] = {}
-        for task, folds in some.groupby("amlb_task", sort=False)["fold"]:
-            tasks.setdefault(tuple(sorted(folds)), []).append(str(task))
-        for which, names in tasks.items():
-            words = ["hardsynth", "run", str(name), *([str(constraint)] if constraint else [])]
-            words += ["-u", root, "-b", definition]
-            words += ["-r", str(results)]
-            words += [word for task in names for word in ("-t", task)]
-            if len(which) < max(len(suite.amlb_tasks[task].folds) for task in names):
-                words += [word for fold in which for word in ("-f", str(fold))]
-            commands.append(shlex.join(words))
-    return list(dict.fromkeys(commands))
 
 
 def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[Run]]:
@@ -267,10 +232,10 @@ def _why(run: Run, asked: bool, begun: bool, last: str) -> str:
 
 def _defined(suite: Suite, benchmark: str, tried: Collection[str]) -> Iterator[Job]:
     """Yield the jobs of the definition that a run was made with, as far as it is known."""
-    everything = benchmark.lower() == f"{suite.manifest.name}_all".lower()
-    main = benchmark.lower() == suite.manifest.name.lower()
+    known = {name.lower(): tasks for name, tasks in suite.definitions.items()}
+    asked = known.get(benchmark.lower(), set())
     for task in suite.amlb_tasks.values():
-        if everything or (main and task.suffix in MAIN_SUFFIXES) or task.name in tried:
+        if task.name in asked or task.name in tried:
             yield from (Job(task.name, fold) for fold in range(len(task.folds)))
 
 

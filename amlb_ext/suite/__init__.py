@@ -3,16 +3,18 @@
 ``layout`` where everything stands, and safe names · ``texts`` which texts survive AMLB ·
 ``columns`` and ``coding`` a task's values in CSV and back · ``contract`` AMLB's loader rules
 replayed · ``records`` what a finished fold and task are · ``writer`` writes folds ·
-``definition`` AMLB's YAML files · ``finish`` completes a suite · ``manifest`` its list of
-contents · ``reader`` opens a finished suite · ``verify`` checks one.
+``definition`` AMLB's YAML files · ``pair`` the hard twin of an existing benchmark ·
+``finish`` completes a suite · ``manifest`` its list of contents · ``reader`` opens a finished
+suite · ``verify`` checks one.
 """
 
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.columns import ColumnCoding
 from amlb_ext.suite.contract import check_pair, fit_to_train, metrics_for
-from amlb_ext.suite.finish import finish
+from amlb_ext.suite.finish import check_twin, finish
 from amlb_ext.suite.layout import MAIN_SUFFIXES, SUFFIXES, Layout, amlb_name, safe_names
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
+from amlb_ext.suite.pair import Original, changed_metrics, fold_text
 from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.records import FoldRecord, PartRecord, SuiteTask
 from amlb_ext.suite.verify import WARNING, verify
@@ -28,6 +30,7 @@ __all__ = [
     "FoldRecord",
     "Layout",
     "Manifest",
+    "Original",
     "Part",
     "PartRecord",
     "Rows",
@@ -36,10 +39,13 @@ __all__ = [
     "TaskEntry",
     "amlb_name",
     "begin",
+    "changed_metrics",
     "check_pair",
+    "check_twin",
     "finish",
     "finished_fold",
     "fit_to_train",
+    "fold_text",
     "metrics_for",
     "read_manifest",
     "safe_names",

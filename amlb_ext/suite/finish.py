@@ -25,6 +25,7 @@ from amlb_ext.suite.layout import (
     safe_names,
 )
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, write_manifest
+from amlb_ext.suite.pair import Original, make_pair, pair_entries, twin_name
 from amlb_ext.suite.records import FoldRecord, PartRecord, SuiteTask
 
 _WHAT = {
@@ -50,6 +51,7 @@ def finish(
     integrations: Mapping[str, Any],
     command: str,
     constraints: str | None = None,
+    original: Original | None = None,
 ) -> Manifest:
     """Write everything beside the folds, remove what no longer belongs, then the manifest.
 
@@ -74,6 +76,8 @@ def finish(
         How the suite was made; without absolute paths.
     constraints : str, optional
         Text of ``constraints.yaml``; the packaged one when omitted.
+    original : Original, optional
+        The benchmark to write a hard twin of.
 
     Returns
     -------
@@ -89,6 +93,8 @@ def finish(
             f"the benchmark's name {name!r} cannot name a file for AMLB",
             f"use --name {safe_names([name])[0]}",
         )
+    if original is not None:
+        check_twin(original.name, name)
     amlb_tasks = [amlb_task for task in tasks for amlb_task in _amlb_tasks(task)]
     if not amlb_tasks:
         raise SuiteError(
@@ -110,6 +116,13 @@ def finish(
         layout.definition(name): benchmark(t for t in amlb_tasks if t.suffix in MAIN_SUFFIXES),
         layout.definition_all(name): benchmark(amlb_tasks),
     }
+    pair = None
+    if original is not None:
+        labels = {task.name: task.coding.labels for task in tasks}
+        single = {task.name: _lacks_a_class(task) for task in tasks}
+        pair = make_pair(original, amlb_tasks, labels, single)
+        entries = pair_entries(pair, {task.name: task for task in amlb_tasks})
+        texts[layout.definition(pair.name)] = entries
     for path, content in texts.items():
         files[layout.relative(path)] = write_text(path, yaml_text(content))
     if constraints is not None:
@@ -130,10 +143,31 @@ def finish(
         amlb_tasks={amlb_task.name: amlb_task for amlb_task in amlb_tasks},
         failures=[dict(failure) for failure in failures],
         files=files,
+        pair=pair,
     )
     write_manifest(manifest, layout.manifest)
     layout.previous.unlink(missing_ok=True)
     return manifest
+
+
+def check_twin(original: str, name: str) -> None:
+    """Raise when a twin's definition would take the place of another of the suite."""
+    twin = twin_name(original)
+    if safe_names([twin]) != [twin]:
+        raise SuiteError(
+            f"the benchmark's name {original!r} cannot name a file for AMLB",
+            "rename its file, to letters, digits, - and _",
+        )
+    if twin.lower() in (name.lower(), f"{name}_all".lower()):
+        raise SuiteError(
+            f"{twin} names the hard twin of {original} and, by --name {name}, another definition",
+            f"choose another --name, e.g. --name hardsynth_{original}",
+        )
+
+
+def _lacks_a_class(task: SuiteTask) -> bool:
+    parts = [fold.parts[""] for fold in task.folds if "" in fold.parts]
+    return any(len(part.labels) < len(task.coding.labels) for part in parts)
 
 
 def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:

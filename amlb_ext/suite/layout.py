@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from amlb_ext.core.atomic import TEMPORARY
 from amlb_ext.suite.texts import is_safe
 
 #: What is appended to a task's name to name its AMLB tasks; '' is the main one.
@@ -200,6 +201,10 @@ class Layout:
         """What the page shows, as CSV and JSON."""
         return self.own / "report"
 
+    def publication(self, host: str) -> Path:
+        """Journal of what was published to a server."""
+        return self.own / "publish" / f"{host}.jsonl"
+
     def certificate(self, task: str, fold: int) -> Path:
         """What the fold may be used for."""
         return self.fold(task, fold) / "certificate.json"
@@ -213,6 +218,7 @@ _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
 _BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.*\.pyc")
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
 _REPORT = re.compile(r"hardsynth/report(?:\.html|/[a-z_]+\.(?:csv|json))")
+_PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
 
 def is_fold_file(relative: str) -> bool:
@@ -221,16 +227,22 @@ def is_fold_file(relative: str) -> bool:
 
 
 def is_written_later(relative: str) -> bool:
-    """Whether AMLB or the report may write such a file into a finished suite.
+    """Whether AMLB, the report or publishing may write such a file into a finished suite.
 
     Examples
     --------
     >>> is_written_later("data/a/a_test_0.parquet"), is_written_later("data/a/a_test_0.csv")
     (True, False)
     """
-    return any(p.fullmatch(relative) for p in (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT))
+    later = (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT, _PUBLICATION)
+    return any(p.fullmatch(relative) for p in later)
 
 
 def files_below(root: Path) -> list[str]:
     """Return all files below ``root``, relative, sorted."""
     return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
+
+
+def is_fresh(root: Path) -> bool:
+    """Whether a folder holds nothing, but for what a killed run was just about to write."""
+    return all(path.endswith(TEMPORARY) for path in files_below(root))

@@ -88,6 +88,25 @@ class TaskEntry:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """The hard twin of an existing benchmark, see :mod:`amlb_ext.suite.pair`.
+
+    Attributes
+    ----------
+    name : str
+        Of the twin's definition.
+    of : str
+        Name of the original's definition.
+    tasks : dict of str to dict
+        By the suite's task name: ``name`` in the original, its ``limits``, the ``metric``.
+    """
+
+    name: str
+    of: str
+    tasks: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The manifest of a suite.
 
@@ -107,6 +126,8 @@ class Manifest:
         Folds and tasks that could not be generated, with reasons.
     files : dict of str to str
         The sha256 of every file but the manifest, by relative path.
+    pair : Pair, optional
+        The benchmark that this suite is the hard twin of.
     """
 
     version: str
@@ -118,11 +139,14 @@ class Manifest:
     amlb_tasks: dict[str, AmlbTask]
     failures: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+    pair: Pair | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as plain mappings and lists."""
+        pair = {} if self.pair is None else {"pair": vars(self.pair)}
         return {
-            **vars(self),
+            **{key: value for key, value in vars(self).items() if key != "pair"},
+            **pair,
             "tool": "hardsynth",
             "format": FORMAT,
             "tasks": {
@@ -151,8 +175,9 @@ class Manifest:
             name: AmlbTask(**{**task, "type": Kind(task["type"])})
             for name, task in entry["amlb_tasks"].items()
         }
-        rest = {f.name: entry[f.name] for f in dataclasses.fields(cls)}
-        return cls(**{**rest, "tasks": tasks, "amlb_tasks": amlb_tasks})
+        rest = {f.name: entry[f.name] for f in dataclasses.fields(cls) if f.name != "pair"}
+        pair = Pair(**entry["pair"]) if entry.get("pair") else None
+        return cls(**{**rest, "tasks": tasks, "amlb_tasks": amlb_tasks, "pair": pair})
 
 
 def write_manifest(manifest: Manifest, path: Path) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import SuiteError, nearest
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
 
 
@@ -50,6 +50,16 @@ class Suite:
     def amlb_tasks(self) -> dict[str, AmlbTask]:
         """The entries of the benchmark definitions by name."""
         return self.manifest.amlb_tasks
+
+    @property
+    def definitions(self) -> dict[str, set[str]]:
+        """The names of the AMLB tasks of each benchmark definition, by its name."""
+        name, pair, tasks = self.manifest.name, self.manifest.pair, self.amlb_tasks.values()
+        found = {
+            name: {task.name for task in tasks if task.suffix in MAIN_SUFFIXES},
+            f"{name}_all": {task.name for task in tasks},
+        }
+        return found if pair is None else {**found, pair.name: set(pair.tasks)}
 
     def amlb_task(self, name: str) -> AmlbTask:
         """Return an entry of the benchmark definitions.

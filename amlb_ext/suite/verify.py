@@ -15,6 +15,7 @@ from amlb_ext.suite.contract import check_pair
 from amlb_ext.suite.definition import benchmark
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below, is_written_later
 from amlb_ext.suite.manifest import AmlbTask, Manifest
+from amlb_ext.suite.pair import pair_entries
 from amlb_ext.suite.reader import Suite, unfinished
 
 #: Begins sentences that tell of something odd but harmless.
@@ -75,9 +76,12 @@ def _is_relative(path: str) -> bool:
 def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
     tasks = list(manifest.amlb_tasks.values())
     wanted = {
-        layout.definition(manifest.name): [t for t in tasks if t.suffix in MAIN_SUFFIXES],
-        layout.definition_all(manifest.name): tasks,
+        layout.definition(manifest.name): benchmark(t for t in tasks if t.suffix in MAIN_SUFFIXES),
+        layout.definition_all(manifest.name): benchmark(tasks),
     }
+    if manifest.pair is not None:
+        twin = pair_entries(manifest.pair, manifest.amlb_tasks)
+        wanted[layout.definition(manifest.pair.name)] = twin
     for path, entries in wanted.items():
         where = layout.relative(path)
         try:
@@ -87,7 +91,7 @@ def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
             continue
         listed = content if isinstance(content, list) else []
         by_name = {str(entry.get("name")): entry for entry in listed if isinstance(entry, dict)}
-        expected = {entry["name"]: entry for entry in benchmark(entries)}
+        expected = {entry["name"]: entry for entry in entries}
         for name in sorted(set(by_name) ^ set(expected)):
             side = "the manifest" if name in expected else where
             yield f"The task {name} stands only in {side}."

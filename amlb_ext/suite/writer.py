@@ -23,7 +23,7 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite.coding import Coding, write_csv
 from amlb_ext.suite.contract import fit_to_train
-from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name
+from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
 from amlb_ext.suite.records import FoldRecord, PartRecord, json_text
 
 
@@ -97,7 +97,7 @@ def begin(layout: Layout, request: Mapping[str, Any]) -> None:
     if root.exists() and not root.is_dir():
         raise SuiteError(f"{root} is a file, a directory is wanted", "choose another with -o")
     known = (layout.request, layout.manifest, layout.previous)
-    if root.is_dir() and any(root.iterdir()) and not any(path.exists() for path in known):
+    if root.is_dir() and not is_fresh(root) and not any(path.exists() for path in known):
         raise SuiteError(
             f"{root} is not empty and no suite of hardsynth", "choose another directory with -o"
         )

@@ -13,7 +13,8 @@ from amlb_ext.cli.main import parser
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
 from amlb_ext.runner.definition import Job, expected_jobs, find_definition
-from amlb_ext.runner.jobs import COLUMNS, read_jobs, rerun
+from amlb_ext.runner.jobs import COLUMNS, read_jobs
+from amlb_ext.runner.rerun import rerun
 from amlb_ext.runner.runs import write_asked
 from amlb_ext.suite import Suite
 from amlb_ext.suite.definition import benchmark, configuration, yaml_text

@@ -1,0 +1,311 @@
+"""The hard twin of an existing benchmark: same names, limits and metrics, hard rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.cli import main
+from amlb_ext.core.assets import asset
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.runner.install import install
+from amlb_ext.runner.jobs import read_jobs
+from amlb_ext.runner.run import run_benchmark
+from amlb_ext.sources.definition import read_definition
+from amlb_ext.suite import Suite, verify
+
+FAST = ["--baseline", "logistic", "--synthesizer", "local", "--kappa", ".005", "--tries", "20"]
+FAST += ["--certificate", "none", "-j", "1"]
+SHIPPED = ["test", "validation", "small", "medium", "large"]
+MINE = """\
+- name: __defaults__
+  cores: 1
+  max_runtime_seconds: 45
+  folds: 3
+- name: three.folds
+  metric: [auc, logloss]
+  max_runtime_seconds: 30
+  ec2_instance_type: m5.large
+  max_mem_size_mb:
+  dataset:
+    train: ['{user}/data/t_train_0.csv', '{user}/data/t_train_1.csv', '{user}/data/t_train_2.csv']
+    test: ['{user}/data/t_test_0.csv', '{user}/data/t_test_1.csv', '{user}/data/t_test_2.csv']
+    target: y
+    type: binary
+- name: plain
+  folds: 2
+  dataset:
+    train: ['{user}/data/t_train_1.csv', '{user}/data/t_train_2.csv']
+    test: ['{user}/data/t_test_1.csv', '{user}/data/t_test_2.csv']
+    target: y
+    type: binary
+- {name: asleep, enabled: false, openml_task_id: 1}
+- name: series
+  dataset: {path: x.csv, type: timeseries, target: y}
+"""
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory):
+    """A user directory with a benchmark of its own; fold 0 of its first task has no failures."""
+    root = tmp_path_factory.mktemp("user")
+    (root / "data").mkdir()
+    (root / "benchmarks").mkdir()
+    (root / "benchmarks" / "mine.yaml").write_text(MINE)
+    (root / "config.yaml").write_text(
+        "benchmarks:\n  definition_dir: ['{user}/benchmarks', '{root}/resources/benchmarks']\n"
+    )
+    rng = np.random.default_rng(0)
+    for fold in range(3):
+        for part, n in (("train", 200), ("test", 60)):
+            a = rng.uniform(-1, 1, n)
+            clear = fold == 0 and part == "test"
+            a = np.sign(a) * (0.8 + 0.2 * np.abs(a)) if clear else a
+            noise = 0 if clear else 0.4
+            y = np.where(a + noise * rng.normal(size=n) > 0, "yes", "no")
+            frame = pd.DataFrame({"a": a, "b": rng.random(n), "y": y})
+            frame.to_csv(root / "data" / f"t_{part}_{fold}.csv", index=False)
+    return root
+
+
+def harden(user, out, *more, benchmark="mine"):
+    words = ["harden", benchmark, "-o", str(out), "--userdir", str(user), "--alpha", ".6", *FAST]
+    return main([*words, *more])
+
+
+@pytest.fixture(scope="module")
+def made(user, tmp_path_factory):
+    out = tmp_path_factory.mktemp("made") / "hard"
+    assert harden(user, out, "-q") == 1  # the time series is left out
+    return out
+
+
+def checksums(root: Path) -> dict[str, str]:
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def twin(root: Path) -> dict[str, dict]:
+    entries = yaml.safe_load((root / "benchmarks" / "mine_hard.yaml").read_text())
+    return {entry["name"]: entry for entry in entries}
+
+
+def test_names_limits_and_metrics_are_the_originals(made) -> None:
+    entries = twin(made)
+    assert list(entries) == ["three.folds", "plain"]
+    first, second = entries.values()
+    assert first["id"] == "mine_hard/three.folds"  # in AMLB's results the name alone says nothing
+    assert first["metric"] == ["auc", "logloss"]
+    assert (first["cores"], first["max_runtime_seconds"]) == (1, 30)
+    assert first["ec2_instance_type"] == "m5.large"
+    assert "max_mem_size_mb" not in first
+    assert (second["cores"], second["max_runtime_seconds"], second["folds"]) == (1, 45, 2)
+    assert "metric" not in second
+    assert second["dataset"]["test"][0] == "{user}/data/plain/plain_test_0.csv"
+    suite = Suite.load(made)
+    assert suite.manifest.name == "hardsynth_mine"
+    assert suite.manifest.command == "hardsynth harden mine -o DIR --config FILE"
+    assert suite.definitions["mine_hard"] == {"three_folds", "plain"}
+    assert suite.manifest.failures[0]["task"] == "series"
+    assert verify(made) == []
+
+
+def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
+    first = twin(made)["three.folds"]
+    assert first["folds"] == 2
+    assert "fold 0 is 1, 1 is 2 of the original" in first["description"]
+    assert Suite.load(made).amlb_tasks["three_folds"].folds == [1, 2]
+    assert first["dataset"]["test"] == [
+        f"{{user}}/data/three_folds/three_folds_test_{fold}.csv" for fold in (1, 2)
+    ]
+    copy = shutil.copytree(made, tmp_path / "copy")
+    before = checksums(copy)
+    assert harden(user, copy) == 1  # the same command again: the same bytes, and all notes
+    said = capsys.readouterr().out
+    assert checksums(copy) == before
+    assert "mine_hard: three.folds: folds without failures are left out" in said
+    assert "left out: series: series: time series are not yet supported" in said
+    assert "-b mine_hard" in said
+
+
+def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(user / "data", data)
+    for fold in (0, 1):
+        train = pd.read_csv(data / f"t_train_{fold}.csv")
+        clear = pd.DataFrame({"a": np.linspace(-1, 1, 60), "b": 0.5})
+        clear["y"] = np.where(clear["a"] > 0, "yes", "no")
+        clear.loc[clear["a"] > 0.9, "y"] = "no"  # F fails on the rows of one class alone
+        clear = clear[clear["a"].abs() > 0.5]
+        clear.to_csv(data / f"t_test_{fold}.csv", index=False)
+        train.to_csv(data / f"t_train_{fold}.csv", index=False)
+    path = tmp_path / "one.yaml"
+    task = {"train": [str(data / "t_train_0.csv")], "test": [str(data / "t_test_0.csv")]}
+    dataset = {**task, "target": "y", "type": "binary"}
+    tasks = [
+        {"name": "default", "dataset": dataset},
+        {"name": "auc_first", "dataset": dataset, "metric": ["auc", "f1", "acc"]},
+        {"name": "acc_alone", "dataset": dataset, "metric": "acc"},
+        {"name": "auc_alone", "dataset": dataset, "metric": "auc"},
+    ]
+    path.write_text(yaml.safe_dump(tasks))
+    out = tmp_path / "hard"
+    assert (
+        harden(
+            user,
+            out,
+            "--composition",
+            "bad",
+            "--rule",
+            "wrong",
+            "--alpha",
+            ".4",
+            benchmark=str(path),
+        )
+        == 0
+    )
+    entries = yaml.safe_load((out / "benchmarks" / "one_hard.yaml").read_text())
+    metrics = {entry["name"]: entry.get("metric") for entry in entries}
+    assert metrics == {
+        "default": ["logloss", "acc"],
+        "auc_first": ["f1", "acc"],
+        "acc_alone": ["acc"],
+        "auc_alone": ["logloss", "acc"],
+    }
+    said = capsys.readouterr().out
+    assert "one_hard: default is scored by logloss" in said
+    assert "one_hard: auc_first is scored by f1" in said
+    assert "acc_alone is scored" not in said
+    assert verify(out) == []
+
+
+def test_verify_sees_a_changed_twin(made, tmp_path) -> None:
+    copy = shutil.copytree(made, tmp_path / "copy")
+    path = copy / "benchmarks" / "mine_hard.yaml"
+    path.write_text(path.read_text().replace("max_runtime_seconds: 30", "max_runtime_seconds: 3"))
+    found = " ".join(verify(copy))
+    assert "mine_hard.yaml was changed" in found
+    assert "benchmarks/mine_hard.yaml and the manifest differ in the task three.folds" in found
+
+
+def test_generate_into_the_same_folder_takes_the_twin_away(made, user, tmp_path) -> None:
+    copy = shutil.copytree(made, tmp_path / "copy")
+    words = ["generate", "mine", "-o", str(copy), "--userdir", str(user), "--alpha", ".6", *FAST]
+    assert main([*words, "--name", "hardsynth_mine", "-q"]) == 1
+    assert not (copy / "benchmarks" / "mine_hard.yaml").exists()
+    assert "pair" not in json.loads((copy / "hardsynth" / "manifest.json").read_text())
+    assert verify(copy) == []
+
+
+def test_one_task_and_dry_run(user, tmp_path, capsys) -> None:
+    out = tmp_path / "hard"
+    assert harden(user, out, "--dry-run", benchmark="mine#plain") == 0
+    assert "plain  binary" in capsys.readouterr().out
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "more", "said"),
+    [
+        ("nime", [], "did you mean 'mine'"),
+        ("openml/s/271", [], "hardsynth generate openml/s/271 -o DIR"),
+        ("bundled", [], "hardsynth generate bundled -o DIR"),
+        ("data.csv", [], "'data.csv' is no AMLB benchmark definition"),
+        ("mine", ["--name", "mine_hard"], "choose another --name, e.g. --name hardsynth_mine"),
+        ("no/such.yaml", [], "check the path"),
+        ("mine#nothing", [], "has no task 'nothing'"),
+    ],
+)
+def test_what_cannot_be_hardened(user, tmp_path, capsys, benchmark, more, said) -> None:
+    out = tmp_path / "hard"
+    assert harden(user, out, *more, benchmark=benchmark) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert not out.exists()
+
+
+def test_installed_with_its_twin(made, user, tmp_path) -> None:
+    own = shutil.copytree(user, tmp_path / "own")
+    change = install(made, own)
+    assert change.benchmarks == ["hardsynth_mine", "hardsynth_mine_all", "mine_hard"]
+    assert "HardsynthNull_mine" in change.frameworks
+    text = (own / "hardsynth_suites/hardsynth_mine/benchmarks/mine_hard.yaml").read_text()
+    entry = yaml.safe_load(text)[0]
+    assert entry["dataset"]["train"][0] == f"{made}/data/three_folds/three_folds_train_1.csv"
+    assert entry["id"] == "mine_hard/three.folds"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_amlbs_definitions_are_found_without_a_checkout(name, monkeypatch, tmp_path) -> None:
+    from amlb_ext.sources.definition import find
+
+    monkeypatch.delenv("AMLB_HOME", raising=False)
+    path = find(name, SourceConfig(userdir=str(tmp_path)))
+    assert path == asset("benchmarks", f"{name}.yaml")
+    assert all(entry["openml_task_id"] > 0 for _, entry in read_definition(path))
+
+
+# --- with AMLB itself
+
+
+@pytest.mark.amlb
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_definitions_are_amlbs(amlb, name) -> None:
+    def facts(path):
+        keys = ("openml_task_id", "folds", "cores", "max_runtime_seconds", "metric")
+        return [
+            (task, {key: entry[key] for key in keys if key in entry})
+            for task, entry in read_definition(path)
+        ]
+
+    theirs = amlb.root / "resources" / "benchmarks" / f"{name}.yaml"
+    assert facts(asset("benchmarks", f"{name}.yaml")) == facts(theirs)
+
+
+@pytest.mark.amlb
+def test_both_run_and_stand_side_by_side(amlb, made, user, tmp_path) -> None:
+    own = Path(shutil.copytree(user, tmp_path / "own"))
+    install(made, own)
+    out = tmp_path / "out"
+    rows = {}
+    for benchmark in ("mine", "mine_hard"):
+        outcome = run_benchmark(
+            "constantpredictor",
+            benchmark,
+            userdir=own,
+            outdir=out,
+            tasks=["three.folds", "plain"],
+            amlb=amlb,
+            quiet=True,
+        )
+        assert outcome.ok, outcome.summary()
+        rows[benchmark] = outcome.rows
+    assert set(rows["mine"]["task"]) == set(rows["mine_hard"]["task"]) == {"three_folds", "plain"}
+    assert set(rows["mine_hard"]["id"]) == {"mine_hard/three.folds", "mine_hard/plain"}
+    metrics = {name: dict(zip(r["task"], r["metric"], strict=True)) for name, r in rows.items()}
+    assert metrics["mine"] == metrics["mine_hard"]
+    jobs = read_jobs(Suite.load(made), out)
+    assert set(jobs.table["amlb_task"]) == {"three_folds", "plain"}
+    assert set(jobs.table["status"]) == {"scored"}
+    assert set(jobs.table["benchmark"]) == {"mine_hard"}
+    assert "5 results of mine, the benchmark whose hard twin" in jobs.notes[0]
+
+
+@pytest.mark.amlb
+def test_an_openml_task(openml_cache, tmp_path) -> None:
+    path = tmp_path / "credit.yaml"
+    path.write_text("- {name: german credit, openml_task_id: 31, folds: 1, metric: acc}\n")
+    out = tmp_path / "hard"
+    words = ["--openml-cache", str(openml_cache), "-q", "--max-rows", "50"]
+    assert main(["harden", str(path), "-o", str(out), *FAST, *words[:3]]) == 0
+    (entry,) = yaml.safe_load((out / "benchmarks" / "credit_hard.yaml").read_text())
+    assert entry["name"] == "german credit"  # AMLB writes german_credit, of both
+    assert (entry["folds"], entry["metric"]) == (1, ["acc"])
+    assert list(Suite.load(out).tasks) == ["german_credit"]
