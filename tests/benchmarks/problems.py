@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import stream
+from amlb_ext.hardening import forests
 from amlb_ext.hardening.genetic import Domain, make_domain, search
 
 #: The paper's forest and boosting (Table 2), and what else a user would deploy.
@@ -45,7 +46,13 @@ class Search:
         return len(self.bad) * self.config.population * (self.config.generations + 1)
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
-        """Return F's predictions, of a classifier its probabilities."""
+        """Return F's predictions, asked as the pipeline asks; of a classifier its probabilities."""
+        proba = hasattr(self.model, "predict_proba")
+        ask = forests.predict_proba if proba else forests.predict
+        return np.asarray(ask(self.model, Z), dtype=float)
+
+    def own_predict(self, Z: np.ndarray) -> np.ndarray:
+        """Return the same by the model's own method."""
         proba = getattr(self.model, "predict_proba", None)
         return np.asarray((proba or self.model.predict)(Z), dtype=float)
 
