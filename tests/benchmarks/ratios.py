@@ -101,8 +101,6 @@ TARGETS: dict[tuple[str, str], float] = {
     ("search, ridge", SEARCH[0].name): 200,
     ("search, ridge", SEARCH[2].name): 200,
     ("search, logistic regression", SEARCH[2].name): 200,
-    ("search, ridge", SEARCH[3].name): 10,
-    ("search, logistic regression", SEARCH[3].name): 10,
     ("search, random forest 200x3", SEARCH[0].name): 1000,
     ("search, gradient boosting 100x3", SEARCH[1].name): 0.2,
     ("search, histogram boosting 100", SEARCH[1].name): 0.2,
@@ -114,6 +112,8 @@ TARGETS: dict[tuple[str, str], float] = {
     ("generate", WHOLE[1].name): 1.18,
     ("generate", WHOLE[2].name): 1.8,
 }
+#: Guarded without a promise: what of a figure in nanoseconds does not depend on the machine.
+GUARDED = {("search, ridge", SEARCH[3].name), ("search, logistic regression", SEARCH[3].name)}
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -181,7 +181,9 @@ def main() -> int:
     """Print the table; write, keep or check as asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("raw", type=Path)
-    parser.add_argument("--keep", type=Path, help="write the ratios that have a target here")
+    parser.add_argument(
+        "--keep", type=Path, help="write the ratios with a target, or guarded, here"
+    )
     parser.add_argument("--check", type=Path, help="compare with these")
     arguments = parser.parse_args()
     rows = read(arguments.raw)
@@ -190,7 +192,7 @@ def main() -> int:
         kept = [
             {name: row[name] for name in ("group", "figure", "value")}
             for row in rows
-            if (row["group"], row["figure"]) in TARGETS
+            if (row["group"], row["figure"]) in {*TARGETS, *GUARDED}
         ]
         arguments.keep.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     worse = losses(rows, json.loads(arguments.check.read_text())) if arguments.check else []

@@ -18,11 +18,10 @@ import yaml
 from amlb_ext.cli import main
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.report.compare import is_control
-from amlb_ext.runner import install as install_module
 from amlb_ext.runner.definition import expected_jobs, find_definition, read_constraint
-from amlb_ext.runner.install import install, uninstall
-from amlb_ext.runner.install_place import LISTS, MARK
-from amlb_ext.runner.install_text import entries_of, insert, read_config, strip
+from amlb_ext.runner.install import change, install, uninstall
+from amlb_ext.runner.install.place import LISTS, MARK
+from amlb_ext.runner.install.text import entries_of, insert, read_config, strip
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import Suite, verify
@@ -416,7 +415,7 @@ def test_killed_and_run_again(suite, user, where, monkeypatch) -> None:
     def killed(*arguments, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(install_module, where, killed)
+    monkeypatch.setattr(change, where, killed)
     with pytest.raises(KeyboardInterrupt):
         install(suite, user)
     monkeypatch.undo()

@@ -10,8 +10,8 @@ import shutil
 
 from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.install_files import FOLDER, Copies
-from amlb_ext.runner.install_state import (
+from amlb_ext.runner.install.files import FOLDER, Copies
+from amlb_ext.runner.install.state import (
     Home,
     Installed,
     State,
@@ -19,7 +19,7 @@ from amlb_ext.runner.install_state import (
     write_bytes,
     write_json,
 )
-from amlb_ext.runner.install_text import strip
+from amlb_ext.runner.install.text import strip
 
 
 def read_texts(home: Home) -> tuple[str, str | None]:

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.install_place import LISTS, MARK, Key, insertion, quoted
+from amlb_ext.runner.install.place import LISTS, MARK, Key, insertion, quoted
 
 #: Between the two pieces that make a list of a single entry; stands in no line.
 _BOTH = "\n"

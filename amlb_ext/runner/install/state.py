@@ -18,9 +18,9 @@ import yaml
 
 from amlb_ext.core.atomic import write_file
 from amlb_ext.core.errors import HardsynthError, RunError
-from amlb_ext.runner.install_files import FOLDER, Copies
-from amlb_ext.runner.install_place import Key
-from amlb_ext.runner.install_text import entries_of
+from amlb_ext.runner.install.files import FOLDER, Copies
+from amlb_ext.runner.install.place import Key
+from amlb_ext.runner.install.text import entries_of
 
 #: AMLB's own definitions, whose names are found before those of a suite.
 AMLB_BENCHMARKS = ("example", "large", "medium", "small", "test", "timeseries", "validation")
@@ -61,7 +61,7 @@ class State:
     before, after : str
         The sha256 of the file without ours, and with; ``before`` is empty where there was none.
     inline : list of str
-        See :func:`amlb_ext.runner.install_text.insert`.
+        See :func:`amlb_ext.runner.install.text.insert`.
     made, created : bool
         Whether the user directory, and the file, did not exist before.
     """

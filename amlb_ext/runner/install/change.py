@@ -1,8 +1,4 @@
-"""A suite added to a user's own AMLB configuration, and taken back without a trace.
-
-``install_files`` what is copied · ``install_state`` what is installed, and which names are taken ·
-``install_text`` and ``install_place`` the user's ``config.yaml``, changed by a few lines ·
-``install_write`` files written and removed.
+"""Adds a suite to a user directory, and takes it back.
 
 The configuration is always made anew from the user's own text (the backup, or, when the user has
 edited since, the text less our entries) and the suites that are installed, so that suites may be
@@ -19,8 +15,8 @@ from typing import Literal
 
 from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.install_files import copies
-from amlb_ext.runner.install_state import (
+from amlb_ext.runner.install.files import copies
+from amlb_ext.runner.install.state import (
     Home,
     Installed,
     State,
@@ -31,8 +27,8 @@ from amlb_ext.runner.install_state import (
     read_state,
     write_json,
 )
-from amlb_ext.runner.install_text import insert, read_config
-from amlb_ext.runner.install_write import (
+from amlb_ext.runner.install.text import insert, read_config
+from amlb_ext.runner.install.write import (
     check_writable,
     read_texts,
     remove,
