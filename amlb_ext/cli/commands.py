@@ -15,6 +15,7 @@ from amlb_ext.cli.harden import harden
 from amlb_ext.cli.install import install, uninstall
 from amlb_ext.cli.making import make
 from amlb_ext.cli.publish import publish
+from amlb_ext.cli.reproduce import reproduce
 from amlb_ext.cli.study import study
 from amlb_ext.core.presets import PRESETS
 
@@ -191,5 +192,6 @@ COMMANDS = {
     "verify": verify,
     "publish": publish,
     "study": study,
+    "reproduce": reproduce,
     "list": list_names,
 }

@@ -18,6 +18,7 @@ from amlb_ext.cli.harden import add_harden
 from amlb_ext.cli.install import add_install
 from amlb_ext.cli.making import add_making
 from amlb_ext.cli.publish import add_publish
+from amlb_ext.cli.reproduce import add_reproduce
 from amlb_ext.cli.study import add_study
 from amlb_ext.core.errors import HardsynthError
 
@@ -178,6 +179,7 @@ def parser() -> Parser:
     add_install(commands, _jobs_flag, _output_flags)
     add_publish(commands, _output_flags)
     add_study(commands, _jobs_flag, _output_flags)
+    add_reproduce(commands, _jobs_flag, _output_flags)
 
     listing = commands.add_parser(
         "list", help="list sources, baselines, rules, synthesizers and presets"

@@ -3,7 +3,8 @@
 ``base`` (the contract) → ``prep`` (tables as a model likes them, and back) → the models:
 ``vae`` (the default; in torch on ``dense`` and ``training``, with ``latent``, its density of latent
 means, and ``margins``, the corrections of what it decodes), ``vae_paper`` (the paper's, as printed,
-on ``network``), ``copula`` (ranks and correlations), ``local`` (for a handful of rows).
+on ``network``), ``vae_posterior`` (the same, sampled around learnt rows), ``copula`` (ranks and
+correlations), ``local`` (for a handful of rows).
 
 Public names: :data:`SYNTHESIZERS`, :func:`make_synthesizer`, :func:`describe`,
 :class:`~amlb_ext.synthesizers.base.Synthesizer`. A new synthesizer is one file and one line in
@@ -51,6 +52,9 @@ SYNTHESIZERS: dict[str, Entry] = {
         "vae", "VAE", "conditional VAE with calibrated margins and a fitted latent density"
     ),
     "vae_paper": Entry("vae_paper", "PaperVAE", "the paper's conditional VAE, as printed"),
+    "vae_posterior": Entry(
+        "vae_posterior", "PosteriorVAE", "the same, sampled around learnt rows: near-copies"
+    ),
     "copula": Entry(
         "copula", "GaussianCopula", "Gaussian copula: exact margins, shrunk correlations; fast"
     ),
@@ -66,7 +70,7 @@ def describe() -> dict[str, str]:
     Examples
     --------
     >>> sorted(describe())
-    ['copula', 'local', 'vae', 'vae_paper']
+    ['copula', 'local', 'vae', 'vae_paper', 'vae_posterior']
     """
     return {name: entry.description for name, entry in SYNTHESIZERS.items()}
 
@@ -87,7 +91,7 @@ def make_synthesizer(config: SynthesizerConfig) -> Synthesizer:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ConfigError: unknown synthesizer 'copola' (did you mean 'copula'? \
-known: copula, local, vae, vae_paper)
+known: copula, local, vae, vae_paper, vae_posterior)
     """
     if config.name not in SYNTHESIZERS:
         raise ConfigError(
