@@ -66,7 +66,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
             groups[stage] = parser.add_argument_group(f"{stage} settings")
         default = field.get_default(call_default_factory=True)
         text = field.description or ""
-        if default not in (None, "", {}, False):
+        if default not in (None, "", {}, (), False):
             shown = ",".join(default) if isinstance(default, tuple) else default
             text += f" (default: {shown})"
         options: dict[str, Any] = {"dest": ".".join(path), "help": text.replace("%", "%%")}
@@ -75,6 +75,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
             options["help"] = options["help"] or None
         else:
             options |= {"metavar": _metavar(field.annotation), "default": None}
+            if field.annotation == tuple[str, ...]:
+                options["nargs"] = "+"
+            if typing.get_origin(field.annotation) is dict:
+                options["action"] = "append"
         groups[stage].add_argument(f"--{flag_name(path)}", **options)
 
 
@@ -82,6 +86,8 @@ def _metavar(annotation: Any) -> str:
     choices = _choices(annotation)
     if choices:
         return "{" + ",".join(choices) + "}"
+    if annotation == tuple[str, ...]:
+        return "NAME"
     if typing.get_origin(annotation) is tuple:
         return "A,B"
     if typing.get_origin(annotation) is dict:
@@ -125,26 +131,36 @@ def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _parse(given: Any, annotation: Any, path: tuple[str, ...]) -> Any:
+    if typing.get_origin(annotation) is dict:
+        numbers = typing.get_args(annotation)[1] is float
+        return {k: v for word in given for k, v in _parse_mapping(word, path, numbers).items()}
+    if isinstance(given, list):  # names may hold commas, so only a word alone is cut at them
+        return given if len(given) > 1 else _parse(given[0], annotation, path)
     if typing.get_origin(annotation) is tuple:
         return [word.strip() for word in given.split(",") if word.strip()]
-    if typing.get_origin(annotation) is dict:
-        return _parse_mapping(given, path)
     return given
 
 
-def _parse_mapping(given: str, path: tuple[str, ...]) -> dict[str, Any]:
-    """Read ``key=value,key=value`` or a YAML mapping."""
+def _parse_mapping(given: str, path: tuple[str, ...], numbers: bool) -> dict[str, Any]:
+    """Read ``key=value,key=value`` or a YAML mapping.
+
+    Where the values are numbers a key may hold ``=``, as the label ``<=50K``.
+    """
     try:
         if given.lstrip().startswith("{"):
             value = _typed(yaml.load(given, Loader=yaml.BaseLoader))
         else:
-            pairs = [item.partition("=") for item in given.split(",")]
-            value = {key.strip(): yaml.safe_load(text) for key, sign, text in pairs if sign}
+            cut = str.rpartition if numbers else str.partition
+            pairs = [cut(item, "=") for item in given.split(",") if item.strip()]
+            value = {key.strip(): yaml.safe_load(text) for key, _, text in pairs}
+            if not all(sign for _, sign, _ in pairs):
+                value = None
     except yaml.YAMLError:
         value = None
     if not isinstance(value, dict) or not value:
         raise ConfigError(
-            f"--{flag_name(path)} {given!r} is no mapping", "write key=value,key=value"
+            f"--{flag_name(path)} {given!r} is no mapping",
+            "write key=value,key=value, or for keys with commas '{\"a,b\": value}'",
         )
     return value
 

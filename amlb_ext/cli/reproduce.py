@@ -48,7 +48,7 @@ def add_reproduce(commands: Any, jobs: Add, output: Add) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="another setting (search.kappa=0.3) or reading (pool=test, with_bad=true, "
-        "fitness=label, learning_rate=0.1, by_area=true, balanced=false); repeat it",
+        "fitness=label, learning_rate=0.1, by_area=true, sample=1, balanced=false); repeat it",
     )
     command.add_argument(
         "--no-certificates",
@@ -84,8 +84,11 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _text(results: list[Result]) -> str:
-    from amlb_ext.reproduce.cells import verdict
+    """Return every table cell by cell, then one line per name."""
+    from amlb_ext.reproduce.cells import markdown, verdict
+    from amlb_ext.reproduce.settings import EXPERIMENTS
 
+    shown = [markdown(EXPERIMENTS[r.name], r.cells) for r in results if len(r.cells)]
     headers = ["what", "splits", "G", "within", "outside", "processor s", "left out"]
     rows = []
     for result in results:
@@ -94,4 +97,4 @@ def _text(results: list[Result]) -> str:
         left = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
         seconds = round(result.seconds, 1)
         rows.append([result.name, result.splits, result.candidate, *told, seconds, left])
-    return show.table(headers, rows)
+    return "\n".join([*shown, show.table(headers, rows)])

@@ -29,6 +29,11 @@ class SourceConfig(Stage):
     """How source specs are read."""
 
     target: str | None = Field(None, description="target column of a table")
+    targets: tuple[str, ...] = Field(
+        (),
+        description="several target columns of a table, all numbers: one task for each, all with "
+        "the same rows",
+    )
     kind: Literal["regression", "classification", "binary", "multiclass"] | None = Field(
         None, description="kind of a table's target; inferred when omitted"
     )
@@ -75,7 +80,13 @@ class HardnessConfig(Stage):
         "'floor' of the training rows' out-of-fold predictions fail it, their worst 'share'",
     )
     class_alpha: dict[str, float] = Field(
-        default_factory=dict, description="threshold per class label (paper 4.2), rule wrong"
+        default_factory=dict,
+        description="threshold per class label, e.g. spam=0.3,ham=0.6, with --rule wrong (paper "
+        "4.2); the other classes keep --alpha",
+    )
+    over: Literal["mean", "intersection", "union"] = Field(
+        "mean",
+        description="with --targets: bad by the mean over targets, for all of them, or for any",
     )
     share: float = Field(0.1, gt=0, le=1, description="share of rows for quantile and reducible")
     floor: float = Field(0.05, ge=0, le=1, description="smallest share before 'share' is used")
@@ -139,7 +150,7 @@ class AgreementConfig(Stage):
 class SynthesizerConfig(Stage):
     """The generative model of hard rows (paper, sections 4.4 and 5.6)."""
 
-    name: str = Field("vae", description="vae, vae_paper, copula or local")
+    name: str = Field("vae", description="vae, copula, local, vae_paper or vae_posterior")
     learn_from: Literal["failures", "population"] = Field(
         "failures",
         description="what it learns: the bad and augmented rows, or all training rows, of which "

@@ -44,6 +44,7 @@ def make_task(
     folds: Sequence[Fold] = (),
     origin: Origin | None = None,
     notes: Sequence[str] = (),
+    beside: Sequence[str] = (),
 ) -> Task:
     """Check a table and bring it to canonical form.
 
@@ -66,6 +67,8 @@ def make_task(
         Positions in ``frame``; rows without a target leave them.
     origin : Origin, optional
     notes : sequence of str, optional
+    beside : sequence of str, optional
+        Targets of other tasks: no features, and rows without any of them are dropped too.
 
     Returns
     -------
@@ -86,9 +89,10 @@ def make_task(
     ('binary', ['integer', 'categorical'], ('0', '1'))
     """
     types, categories = dict(types or {}), dict(categories or {})
-    _check_columns(frame, target, name)
+    every = [target, *beside]
+    _check_columns(frame, every, name)
     said = list(notes)
-    frame, row_ids, folds = _drop_without_target(frame, target, name, tuple(folds), said)
+    frame, row_ids, folds = _drop_without_target(frame, every, name, tuple(folds), said)
     if len(frame) < MIN_ROWS:
         raise DataError(
             f"{name}: {len(frame)} rows with a target, at least {MIN_ROWS} are needed",
@@ -96,7 +100,7 @@ def make_task(
         )
     final_kind, values, labels = _target(frame[target], name, kind, categories.get(target), said)
     features, columns = {}, []
-    for column_name in frame.columns.drop(target):
+    for column_name in frame.columns.drop(every):
         column, canonical = _column(
             frame[column_name], name, types.get(column_name), categories.get(column_name)
         )
@@ -117,34 +121,38 @@ def make_task(
     )
 
 
-def _check_columns(frame: pd.DataFrame, target: str, name: str) -> None:
+def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
     doubled = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
     if doubled:
         raise DataError(
             f"{name}: the column name {doubled[0]!r} occurs more than once", "rename one of them"
         )
-    if target not in frame.columns:
+    target = next((t for t in targets if t not in frame.columns), None)
+    if target is not None:
         shown = ", ".join(map(str, frame.columns[:10]))
         raise DataError(f"{name}: no column {target!r} (columns: {shown})", "use --target NAME")
-    if frame.shape[1] < 2:
-        raise DataError(f"{name}: the table has no feature beside {target!r}", "add columns")
+    if frame.shape[1] <= len(targets):
+        beside = " and ".join(map(repr, targets))
+        raise DataError(f"{name}: the table has no feature beside {beside}", "add columns")
 
 
 def _drop_without_target(
-    frame: pd.DataFrame, target: str, name: str, folds: tuple[Fold, ...], notes: list[str]
+    frame: pd.DataFrame, targets: list[str], name: str, folds: tuple[Fold, ...], notes: list[str]
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[Fold, ...]]:
-    missing = frame[target].isna().to_numpy()
+    missing = frame[targets].isna().any(axis=1).to_numpy()
     kept = np.flatnonzero(~missing).astype(np.int64)
     if not missing.any():
         return frame.reset_index(drop=True), kept, folds
     share = missing.mean()
     if share > MAX_MISSING_TARGET:
+        which = " or ".join(map(repr, targets))
         raise DataError(
-            f"{name}: the target {target!r} is missing in {share:.0%} of the rows, "
+            f"{name}: the target {which} is missing in {share:.0%} of the rows, "
             f"at most {MAX_MISSING_TARGET:.0%} are accepted",
             "choose another column with --target, or drop these rows yourself",
         )
-    notes.append(f"{int(missing.sum())} rows without a target were dropped")
+    what = "without a target" if len(targets) == 1 else "that lack one of the targets"
+    notes.append(f"{int(missing.sum())} rows {what} were dropped")
     new = np.cumsum(~missing) - 1
     folds = tuple(
         Fold(new[f.train[~missing[f.train]]], new[f.test[~missing[f.test]]]) for f in folds

@@ -122,6 +122,9 @@ class Task:
     origin : Origin
     notes : tuple of str
         What was changed on the way in, each one sentence for the manifest.
+    group : str
+        Name that the tasks of one table with several targets share: they have the same features
+        and folds, and are hardened together. Empty for a task on its own.
     """
 
     name: str
@@ -135,9 +138,15 @@ class Task:
     folds: tuple[Fold, ...]
     origin: Origin
     notes: tuple[str, ...] = ()
+    group: str = ""
 
     def __len__(self) -> int:
         return len(self.features)
+
+    @property
+    def stream_name(self) -> str:
+        """What the random streams are keyed by: the group, or the task on its own."""
+        return self.group or self.name
 
     def with_folds(self, folds: tuple[Fold, ...]) -> Task:
         """Return the same task with these folds."""

@@ -9,9 +9,11 @@ alone) → ``genetic`` (augmentation: ``draws``, ``operators``, ``block``; ``dea
 reference) →
 ``augment`` (one side of a fold; ``synthesis`` and ``population`` are its second half, ``made``
 what they make) → ``parts`` (rows with provenance) → ``prepare`` (a fold before anything is made)
-→ ``fold`` (all of it).
+→ ``fold`` (all of it) → ``shared`` (a fold of several tasks with the same rows; ``several`` makes
+their models look like one).
 
 Public names: :func:`~amlb_ext.hardening.split.split_task`,
 :class:`~amlb_ext.hardening.encode.Encoder`, :func:`~amlb_ext.hardening.given.make_baseline`,
-:func:`~amlb_ext.hardening.fold.harden_fold`.
+:func:`~amlb_ext.hardening.fold.harden_fold`,
+:func:`~amlb_ext.hardening.shared.harden_shared`.
 """

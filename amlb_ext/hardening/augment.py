@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,12 @@ class Side:
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    def of_target(self, j: int) -> Side:
+        """Return the same rows with one of their k targets."""
+        return replace(
+            self, augmented=self.augmented.of_target(j), synthetic=self.synthetic.of_target(j)
+        )
+
 
 def make_side(
     models: FoldModels, failures: Failures, pool: np.ndarray, y_pool: np.ndarray, side: str
@@ -33,7 +39,7 @@ def make_side(
     models : FoldModels
     failures : Failures
         At least one.
-    pool, y_pool : ndarray of shape (m, d), (m,)
+    pool, y_pool : ndarray of shape (m, d), (m,) or (m, k)
         All rows of this side: they bound columns and targets.
     side : str
         ``test`` or ``train``; part of the key of the random streams.
@@ -69,15 +75,13 @@ def perturb_targets(
 
     Regression: ``clip(y_b + xi, y_min, y_max)``, xi ~ N(0, sigma2), bounds from ``y_pool``;
     whole-numbered targets stay whole. Classification: another label with probability ``flip``.
+    Several targets, ``(n, k)``: each is moved on its own.
     """
     if target.n_classes:
         other = (y + rng.integers(1, target.n_classes, size=len(y))) % target.n_classes
         return np.where(rng.random(len(y)) < flip, other, y)
-    moved = y + rng.normal(0.0, np.sqrt(sigma2), size=len(y))
-    moved = np.clip(moved, y_pool.min(), y_pool.max())
-    if target.whole:
-        moved = (np.rint(moved * target.span + target.low) - target.low) / target.span
-    return moved
+    moved = y + rng.normal(0.0, np.sqrt(sigma2), size=y.shape)
+    return target.snap(np.clip(moved, y_pool.min(axis=0), y_pool.max(axis=0)))
 
 
 def _augment(

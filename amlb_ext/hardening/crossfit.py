@@ -87,7 +87,7 @@ def cross_fit(task: Task, fold: int, config: GenerateConfig) -> CrossFit:
     >>> cross.Z.shape, cross.f.shape, len(cross.fits), len(cross.oracle.members_)
     ((800, 2), (800,), 5, 5)
     """
-    key = (task.name, fold)
+    key = (task.stream_name, fold)
     rows = task.folds[fold].train
     encoder = Encoder(task.columns).fit(task.features.iloc[rows])
     target = TargetEncoder(task.kind, task.labels, task.target.iloc[rows])

@@ -27,7 +27,7 @@ from amlb_ext.hardening.parts import (
     stack,
     training_rows,
 )
-from amlb_ext.hardening.prepare import prepare
+from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.hardening.weights import draw_region, effective_size
 from amlb_ext.suite import Part, Rows
 
@@ -92,6 +92,42 @@ def harden_fold(
     ['', 'bad', 'full', 'ga', 'hard', 'region', 'synthetic']
     """
     ready = prepare(task, fold, config, cross)
+    return written_up(task, fold, ready, *both_sides(ready, config), config)
+
+
+def both_sides(ready: Prepared, config: GenerateConfig) -> tuple[Side | None, Side | None]:
+    """Make rows from the failures of the test rows and, where asked, of the training rows.
+
+    None where no row failed; without bad test rows nothing is made at all.
+    """
+    test, train = ready.test, ready.train
+    if not test.bad.any():
+        return None, None
+    on_test = make_side(ready.models, failures(test), test.Z, test.y, "test")
+    if not (config.train_hard and train.bad.any()):
+        return on_test, None
+    return on_test, make_side(ready.models, failures(train), train.Z, train.y, "train")
+
+
+def written_up(
+    task: Task,
+    fold: int,
+    ready: Prepared,
+    on_test: Side | None,
+    on_train: Side | None,
+    config: GenerateConfig,
+) -> HardFold:
+    """Put real and made rows together as the suite wants them, with the figures of the fold.
+
+    Parameters
+    ----------
+    task : Task
+    fold : int
+    ready : Prepared
+    on_test, on_train : Side or None
+        As :func:`both_sides` gives them.
+    config : GenerateConfig
+    """
     models, test, weights = ready.models, ready.test, ready.test.weight
     target, rule, key = models.target, models.rule, models.key
     train_rows = task.folds[fold].train
@@ -118,15 +154,14 @@ def harden_fold(
         "score": dict([losses.score(test.y, test.f)]),
         "notes": [],
     }
-    if not test.bad.any():
+    if on_test is None:
         summary["notes"].append(no_failures(rule, test.hardness))
         return HardFold(training_rows(task, train_rows), parts, summary)
 
-    side = make_side(models, failures(test), test.Z, test.y, "test")
-    parts |= _hard_parts(task, models, test, side, config)
-    _count(summary, side, test)
+    parts |= _hard_parts(task, models, test, on_test, config)
+    _count(summary, on_test, test)
     if config.train_hard:
-        hard = _hard_training_rows(task, models, ready.train, summary)
+        hard = _hard_training_rows(task, models, ready.train, on_train, summary)
         if hard is not None:
             parts["hard"] = Part(parts[""].test, hard)
     return HardFold(training_rows(task, train_rows), parts, summary)
@@ -164,13 +199,12 @@ def _count(summary: dict[str, Any], side: Side, test: RealRows) -> None:
 
 
 def _hard_training_rows(
-    task: Task, models: FoldModels, train: RealRows, summary: dict[str, Any]
+    task: Task, models: FoldModels, train: RealRows, side: Side | None, summary: dict[str, Any]
 ) -> Rows | None:
     """Hard rows of the training side, or None (said) when they are too few to train on."""
-    if not train.bad.any():
+    if side is None:
         summary["notes"].append("no _hard: no training row failed out of fold")
         return None
-    side = make_side(models, failures(train), train.Z, train.y, "train")
     # of training rows a re-fit is no judge: it was fitted on most of them
     blocks = blocks_by_origin(task, replace(models, fits=()), train, side)
     rows = stack(list(blocks.values()))

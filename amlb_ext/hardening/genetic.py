@@ -6,7 +6,8 @@ block, in the processor's cache.
 
 Notation
 --------
-bad : (n, d) bad points, encoded;  y : (n,) the targets their copies shall carry (y_ga)
+bad : (n, d) bad points, encoded;  y : (n,) the targets their copies shall carry (y_ga), or (n, k)
+    where each carries k targets; F then predicts (m, k)
 P : (p, n, d) populations;  L : (p, n) fitness, to be maximised
 """
 
@@ -37,8 +38,9 @@ class Domain:
         Unique values of each encoded column (missing numbers included, as in the table).
     low, high : ndarray of shape (d,)
         Bounds of each column.
-    omega : ndarray of shape (C or 1, d)
-        Linear-regression coefficients of the target (one row per class) on the features.
+    omega : ndarray of shape (C, k or 1, d)
+        Linear-regression coefficients of the target (one row per class, or per target) on the
+        features.
     n_categorical : int
         M_c.
     """
@@ -58,13 +60,13 @@ def make_domain(
     Parameters
     ----------
     pool : ndarray of shape (m, d)
-    Z, y : ndarray of shape (n, d), (n,)
+    Z, y : ndarray of shape (n, d), (n,) or (n, k)
         Encoded training rows and targets.
     n_classes, n_categorical : int
     """
     filled = np.where(np.isnan(Z), 0.0, Z)
     centred = filled - filled.mean(axis=0)
-    targets = np.eye(n_classes)[y.astype(int)] if n_classes else y[:, None]
+    targets = np.eye(n_classes)[y.astype(int)] if n_classes else y.reshape(len(y), -1)
     omega = np.linalg.lstsq(centred, targets - targets.mean(axis=0), rcond=None)[0].T
     known = (
         np.where(np.isnan(pool), np.inf, pool).min(axis=0),
@@ -124,7 +126,7 @@ def search(
     predict : callable
         Encoded rows ``(m, d)`` to ``(m,)`` or ``(m, C)``.
     bad : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,) or (n, k)
         Perturbed targets y_ga.
     domain : Domain
     config : SearchConfig
@@ -202,8 +204,15 @@ def _plan(bad: np.ndarray, domain: Domain, config: SearchConfig, points: int) ->
 def target_direction(
     predict: Predict, bad: np.ndarray, y: np.ndarray, domain: Domain
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return zeta and omega per point: +1 where y_ga >= F(X_b), else -1 (section 4.3.1)."""
+    """Return zeta and omega per point: +1 where y_ga >= F(X_b), else -1 (section 4.3.1).
+
+    NOTE[DIFF]: the paper names no direction for several targets. Here a gene follows the sum of
+    ``omega_j (y_j - F_j(X_b))`` over the targets j, so that the target on which F is most wrong
+    says most; of a single target the sign of that sum is the paper's.
+    """
     f = predict(bad)
+    if y.ndim == 2:
+        return np.ones(len(bad)), (y - f) @ domain.omega
     if f.ndim == 2:
         # y_ga as probability 1 of its class is never below p
         return np.ones(len(bad)), domain.omega[y.astype(int)]

@@ -18,10 +18,14 @@ Targets of a regression are min–max scaled by the training rows. ``absolute`` 
 the paper's threshold that gives its shares of bad points; ``squared`` is the printed formula,
 ``wrong`` the printed one for classes, ``band`` the one under which its scores are possible.
 ``reducible`` is not in the paper: its rows are chosen by features alone.
+
+Of several targets, y being ``(n, k)``, the hardness is the mean over them (paper, section 6);
+:mod:`amlb_ext.hardening.shared` has the intersection and the union.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +91,15 @@ class BadRule:
         """Return which rows are bad, ``(n,)`` bool."""
         return hardness >= self.threshold
 
+    def worst_of(
+        self, share: float, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None
+    ) -> BadRule:
+        """Return the rule ``quantile`` settled on test rows: their worst share, at least one."""
+        hardness = self.hardness(y, f, t)
+        count = max(1, int(np.ceil(share * len(hardness))))
+        threshold = float(np.sort(hardness)[::-1][count - 1])
+        return BadRule(self.rule, threshold, threshold, f"the worst {share:.0%} of the test rows")
+
     def alpha_for(self, hardness: np.ndarray, rows: int) -> float:
         """Return an alpha of four digits that would call at least ``rows`` of these rows bad."""
         worst = float(np.sort(hardness)[::-1][min(rows, len(hardness)) - 1])
@@ -107,6 +120,9 @@ def raw_hardness(
     >>> raw_hardness("band", np.array([0, 0]), p).round(2).tolist()
     [0.5, 0.1]
     """
+    if y.ndim == 2:
+        each = (raw_hardness(rule, *rows) for rows in columns(y, f, t))
+        return np.mean(list(each), axis=0)
     if rule == "absolute":
         return losses.absolute_error(y, f)
     if rule == "squared":
@@ -120,6 +136,14 @@ def raw_hardness(
     if t is None:
         raise ConfigError("the rule 'reducible' needs an oracle's predictions")
     return ((t - f) ** 2).reshape(len(f), -1).sum(axis=1)
+
+
+def columns(
+    y: np.ndarray, f: np.ndarray, t: np.ndarray | None
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """Yield y, f and t of each of several regression targets; each is ``(n, k)``."""
+    for j in range(y.shape[1]):
+        yield y[:, j], f[:, j], None if t is None else t[:, j]
 
 
 def settle_rule(
@@ -141,8 +165,8 @@ def settle_rule(
     labels : tuple of str
         The task's class labels.
     out_of_fold : ndarray of shape (n,) or (n, C)
-        F's out-of-fold predictions of the training rows.
-    y : ndarray of shape (n,)
+        F's out-of-fold predictions of the training rows; ``(n, k)`` for several targets.
+    y : ndarray of shape (n,) or (n, k)
         Their targets.
     oracle : ndarray, optional
         The oracle's out-of-fold predictions, for ``reducible``.
@@ -194,6 +218,11 @@ def _given(rule: str, alpha: float, reason: str) -> BadRule:
 
 
 def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> BadRule:
+    if not labels:
+        raise ConfigError(
+            "class_alpha sets thresholds for classes, this task is regression",
+            "leave --class-alpha out; --alpha sets the threshold of a regression",
+        )
     unknown = sorted(set(config.class_alpha) - set(labels))
     if unknown:
         raise ConfigError(

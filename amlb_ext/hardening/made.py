@@ -7,7 +7,7 @@ and encoded again, so that F and K judge the very row that is written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class MadeRows:
     Attributes
     ----------
     Z, y : ndarray of shape (n, d), (n,)
+        Of a group of tasks y is ``(n, k)``, and so are f, reducible, support and agrees.
     parent : ndarray of shape (n,), int
         Position of the bad row each came from, among the bad rows given.
     f : ndarray
@@ -73,6 +74,11 @@ class MadeRows:
         """Return some of the rows."""
         return MadeRows(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
+    def of_target(self, j: int) -> MadeRows:
+        """Return the rows with one of their k targets, and what is known of it."""
+        own = ("y", "f", "reducible", "support", "agrees")
+        return replace(self, **{name: getattr(self, name)[:, j] for name in own})
+
     @classmethod
     def merge(cls, parts: list[MadeRows]) -> MadeRows:
         """Return the rows of all parts, in order; at least one part."""
@@ -86,9 +92,9 @@ class Failures:
 
     Attributes
     ----------
-    Z, y : ndarray of shape (n, d), (n,)
+    Z, y : ndarray of shape (n, d), (n,) or (n, k)
         Encoded.
-    support : ndarray of shape (n,)
+    support : ndarray of shape (n,) or (n, k)
         How strongly the oracle supports each label, by fits that did not see the row.
     """
 
@@ -116,11 +122,11 @@ def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) 
     if models.baseline.can_search and len(Z):
         f = models.baseline.predict(Z)
         hardness = models.rule.hardness(y, f, t)
-        reducible = raw_hardness("reducible", y, f, t)
+        reducible = raw_hardness("reducible", y, f, t) if y.ndim == 1 else (t - f) ** 2
     else:
         f = np.full((len(Z), *models.oracle.out_of_fold_.shape[1:]), np.nan)
         hardness = np.full(len(Z), np.nan)
-        reducible = hardness
+        reducible = hardness if y.ndim == 1 else f
     return MadeRows(Z, y, parent, f, hardness, reducible, support, agrees)
 
 
@@ -129,7 +135,8 @@ def kept(models: FoldModels, made: MadeRows, failures: Failures, labels: bool = 
 
     Many real failures carry labels that the oracle contradicts: that is why they are failures.
     Made rows without such labels would stand for other rows than those they came from, so a
-    label passes where it is supported, or (nearly) as plausible as at the row it came from.
+    label passes where it is supported, or (nearly) as plausible as at the row it came from. Of
+    several targets each must pass.
     """
     keep = np.ones(len(made), dtype=bool)
     if models.config.search.reapply and models.baseline.can_search:
@@ -140,7 +147,8 @@ def kept(models: FoldModels, made: MadeRows, failures: Failures, labels: bool = 
         as_true = made.support >= failures.support[made.parent] - slack
         if classes:
             as_true &= made.y == failures.y[made.parent]
-        keep &= made.agrees | as_true
+        passes = made.agrees | as_true
+        keep &= passes if passes.ndim == 1 else passes.all(axis=1)
     return keep
 
 

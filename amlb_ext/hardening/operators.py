@@ -115,12 +115,22 @@ def distance(
 def gain(f: np.ndarray, y: np.ndarray, t: np.ndarray | None = None) -> np.ndarray:
     """Return how wrong F is, ``(p, n)``: the part of the fitness that kappa weighs.
 
+    Of several targets it is the mean over them (paper, section 6).
+
     Parameters
     ----------
-    f : ndarray of shape (p, n) or (p, n, C)
-    y : ndarray of shape (n,)
+    f : ndarray of shape (p, n) or (p, n, C), or (p, n, k) for k targets
+    y : ndarray of shape (n,), or (n, k) for k targets
     t : ndarray of the shape of f, optional
+
+    Examples
+    --------
+    >>> f = np.array([[[0.0, 1.0]]])
+    >>> gain(f, np.array([0])).tolist(), gain(f, np.array([[0.0, 0.0]])).tolist()
+    ([[-0.0]], [[0.5]])
     """
+    if y.ndim == 2:
+        return (((y if t is None else t) - f) ** 2).mean(axis=2)
     if t is not None:
         squared = (t - f) ** 2
         return squared.sum(axis=2) if f.ndim == 3 else squared

@@ -61,7 +61,7 @@ class Oracle(BaseEstimator):
             pair = self._fit_pair(Z[train], y[train])
             self.members_.append(pair)
             self.out_of_fold_[held] = self._predict_pair(pair, Z[held])
-        self.rmse_ = 0.0
+        self.rmse_: float | np.ndarray = 0.0
         if not self.n_classes:
             self.rmse_ = float(np.sqrt(((self.out_of_fold_ - y) ** 2).mean()))
         return self
@@ -110,6 +110,7 @@ def check_labels(
 
     Regression: minus ``|T(x) - y|`` in oracle RMSEs, at least ``-tolerance``.
     Classification: the oracle's probability of the label, at least ``min_probability``.
+    Several targets, ``(n, k)``: each by its own oracle.
 
     Parameters
     ----------
@@ -125,8 +126,8 @@ def check_labels(
     support : ndarray of shape (n,)
     agrees : ndarray of shape (n,), bool
     """
-    if predicted.ndim == 2:
+    if oracle.n_classes:
         support = predicted[np.arange(len(y)), y.astype(int)]
         return support, support >= config.min_probability
-    support = -np.abs(predicted - y) / max(oracle.rmse_, 1e-9)
+    support = -np.abs(predicted - y) / np.maximum(oracle.rmse_, 1e-9)
     return support, support >= -config.tolerance

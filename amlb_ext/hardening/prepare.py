@@ -15,6 +15,7 @@ import numpy as np
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
+from amlb_ext.hardening.baseline import Baseline
 from amlb_ext.hardening.crossfit import CrossFit, cross_fit
 from amlb_ext.hardening.given import make_baseline
 from amlb_ext.hardening.hardness import BadRule, raw_hardness, settle_rule
@@ -43,6 +44,42 @@ class Prepared:
     region: Region
     test: RealRows
     train: RealRows
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Rows of one side of a fold with what F and T predict of them.
+
+    ``Z (n, d)``, ``y (n,)``, ``f`` and ``t`` of shape ``(n,)`` or ``(n, C)``; ``rows`` are
+    positions in the table. Seen by side for k targets, y, f and t are ``(n, k)``.
+    """
+
+    rows: np.ndarray
+    Z: np.ndarray
+    y: np.ndarray
+    f: np.ndarray
+    t: np.ndarray
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fold's F and T, and both sides as they see them; K has not been asked yet."""
+
+    known: CrossFit
+    baseline: Baseline
+    train: Seen
+    test: Seen
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """K of a fold, and per side the hardness of each row and whether it is bad."""
+
+    rule: BadRule
+    h_train: np.ndarray
+    bad_train: np.ndarray
+    h_test: np.ndarray
+    bad_test: np.ndarray
 
 
 def prepare(
@@ -78,9 +115,20 @@ def prepare(
     >>> len(ready.test.rows), len(ready.train.rows)
     (200, 800)
     """
+    fitted = fit_models(task, fold, config, cross)
+    train = fitted.train
+    rule = settle_rule(config.hardness, task.kind, task.labels, train.f, train.y, train.t)
+    verdict = call_bad(rule, config, train, fitted.test)
+    return judged(fitted, verdict, fit_region(fitted, verdict, config), config)
+
+
+def fit_models(
+    task: Task, fold: int, config: GenerateConfig, cross: CrossFit | None = None
+) -> Fitted:
+    """Fit F on the training rows, and let F and T predict both sides; as :func:`prepare`."""
     known = cross or cross_fit(task, fold, config)
     key, encoder, target, oracle = known.key, known.encoder, known.target, known.oracle
-    Z, y, f_out, t_out = known.Z, known.y, known.f, oracle.out_of_fold_
+    Z, y = known.Z, known.y
     test_rows = task.folds[fold].test
     features = task.features
     asked, _ = fit_to_train(features.iloc[known.rows], features.iloc[test_rows], task.columns)
@@ -90,47 +138,64 @@ def prepare(
     seed = derive_seed(config.seed, *key, "fit") % 2**31
     baseline = make_baseline(config.baseline, task, encoder, target).fit(Z, y, seed)
     f_test, t_test = baseline.predict_rows(Z_test, test_rows), oracle.predict(Z_test)
-    rule = settle_rule(config.hardness, task.kind, task.labels, f_out, y, t_out)
-    h_train = rule.hardness(y, f_out, t_out)
+    train = Seen(known.rows, Z, y, known.f, oracle.out_of_fold_)
+    return Fitted(known, baseline, train, Seen(test_rows, Z_test, y_test, f_test, t_test))
+
+
+def call_bad(rule: BadRule, config: GenerateConfig, train: Seen, test: Seen) -> Verdict:
+    """Ask K, settled on the training rows, about both sides; ``quantile`` is relative to each."""
+    h_train = rule.hardness(train.y, train.f, train.t)
     bad_train = rule.select(h_train)
-    h_test = rule.hardness(y_test, f_test, t_test)
     if rule.rule == "quantile":
-        rule, bad_test = _worst_share(rule, h_test, config.hardness.share)
-    else:
-        bad_test = rule.select(h_test)
-    region = Region(derive_seed(config.seed, *key, "weights") % 2**31).fit(Z, bad_train)
-    test = RealRows(
-        test_rows,
-        Z_test,
-        y_test,
-        f_test,
-        h_test,
-        raw_hardness("reducible", y_test, f_test, t_test),
-        *check_labels(oracle, t_test, y_test, config.agreement),
-        region.weights(Z_test),
-        bad_test,
-        null_losses(known.fits, Z_test, y_test),
-    )
-    train = RealRows(
-        known.rows,
-        Z,
-        y,
-        f_out,
-        h_train,
-        raw_hardness("reducible", y, f_out, t_out),
-        *check_labels(oracle, t_out, y, config.agreement),
-        np.full(len(y), np.nan),
-        bad_train,
-        np.empty((len(y), 0)),
-    )
-    models = FoldModels(encoder, target, baseline, rule, oracle, Z, y, config, key, known.fits)
-    return Prepared(models, region, test, train)
+        rule = rule.worst_of(config.hardness.share, test.y, test.f, test.t)
+    h_test = rule.hardness(test.y, test.f, test.t)
+    return Verdict(rule, h_train, bad_train, h_test, rule.select(h_test))
 
 
-def _worst_share(rule: BadRule, hardness: np.ndarray, share: float) -> tuple[BadRule, np.ndarray]:
-    """Settle the rule ``quantile``: the worst share of these rows, at least one."""
-    count = max(1, int(np.ceil(share * len(hardness))))
-    threshold = float(np.sort(hardness)[::-1][count - 1])
-    reason = f"the worst {share:.0%} of the test rows"
-    settled = BadRule(rule.rule, threshold, threshold, reason)
-    return settled, settled.select(hardness)
+def fit_region(fitted: Fitted, verdict: Verdict, config: GenerateConfig) -> Region:
+    """Learn where F fails from the training rows."""
+    seed = derive_seed(config.seed, *fitted.known.key, "weights") % 2**31
+    return Region(seed).fit(fitted.train.Z, verdict.bad_train)
+
+
+def judged(fitted: Fitted, verdict: Verdict, region: Region, config: GenerateConfig) -> Prepared:
+    """Put together what is known of a fold and of its real rows."""
+    known, test, train = fitted.known, fitted.test, fitted.train
+    oracle = known.oracle
+    on_test = RealRows(
+        test.rows,
+        test.Z,
+        test.y,
+        test.f,
+        verdict.h_test,
+        raw_hardness("reducible", test.y, test.f, test.t),
+        *check_labels(oracle, test.t, test.y, config.agreement),
+        region.weights(test.Z),
+        verdict.bad_test,
+        null_losses(known.fits, test.Z, test.y),
+    )
+    on_train = RealRows(
+        train.rows,
+        train.Z,
+        train.y,
+        train.f,
+        verdict.h_train,
+        raw_hardness("reducible", train.y, train.f, train.t),
+        *check_labels(oracle, train.t, train.y, config.agreement),
+        np.full(len(train.y), np.nan),
+        verdict.bad_train,
+        np.empty((len(train.y), 0)),
+    )
+    models = FoldModels(
+        known.encoder,
+        known.target,
+        fitted.baseline,
+        verdict.rule,
+        oracle,
+        train.Z,
+        train.y,
+        config,
+        known.key,
+        known.fits,
+    )
+    return Prepared(models, region, on_test, on_train)

@@ -24,7 +24,8 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     task : Task
     config : SplitConfig
     seed : int
-        The user's seed; the stream is keyed by the task's name.
+        The user's seed; the stream is keyed by the task's name, or by its group's, whose tasks
+        so have the same folds.
 
     Returns
     -------
@@ -41,7 +42,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     """
     if task.folds:
         return task
-    rng = stream(seed, task.name, "split")
+    rng = stream(seed, task.stream_name, "split")
     rows = np.arange(len(task))
     alone = np.zeros(len(task), dtype=bool)
     if task.kind.is_classification:

@@ -56,9 +56,7 @@ def synthesize(
         new, labels = draw(wanted - have)
         if not len(new):
             break
-        if models.target.whole:
-            labels = np.rint(labels * models.target.span + models.target.low)
-            labels = (labels - models.target.low) / models.target.span
+        labels = models.target.snap(labels)
         closest = nearest.kneighbors(fill_missing(new), return_distance=False)[:, 0]
         made = judge(models, new, labels, parent[closest])
         keep = kept(models, made, failures, labels=not whole) & ~repeats(made.Z, made.y, bad, y_bad)

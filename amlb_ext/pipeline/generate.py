@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 from tqdm import tqdm
 
 from amlb_ext import __version__
 from amlb_ext.core.assets import asset
+from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import DataError, HardsynthError, SourceError
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.split import split_task
-from amlb_ext.pipeline.folds import harden_all, withdraw
+from amlb_ext.pipeline.folds import grouped, harden_all, withdraw
 from amlb_ext.pipeline.integrations import integrations
 from amlb_ext.pipeline.request import (
     Report,
@@ -58,6 +60,7 @@ def generate_suite(request: Request) -> Report:
         return report
     _finish(layout, made, source_names, records, request, settings, report)
     report.tasks = [_summary(task, summaries[task.name]) for task in made]
+    report.notes += shared_notes(made, request.config)
     said = {task.name: kappa_note(summaries[task.name]) for task in made}
     report.notes += [f"{name}: {note}" for name, note in said.items() if note]
     report.written = True
@@ -102,9 +105,25 @@ def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, 
         raise first or SourceError("the sources hold no task", "name another source")
     config = request.config
     names = safe_names([task.name for task in tasks])
+    tasks = own_groups(tasks)
     renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]
     source_names = {name: task.name for task, name in zip(tasks, names, strict=True)}
     return [split_task(task, config.split, config.seed) for task in renamed], source_names
+
+
+def own_groups(tasks: list[Task]) -> list[Task]:
+    """Return the tasks with other names for groups of the same name, e.g. a/cars and b/cars.
+
+    A group has a target once, so what has it a second time is the second group.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    out = []
+    for task in tasks:
+        counts[task.group, task.target_name] += 1
+        number = counts[task.group, task.target_name]
+        apart = task.group and number > 1
+        out.append(dataclasses.replace(task, group=f"{task.group}_{number}") if apart else task)
+    return out
 
 
 def _finish(
@@ -146,7 +165,11 @@ def _finish(
         failures=report.failures,
         version=__version__,
         integrations=integrations(request.config),
-        command=command_text(request.sources, "harden" if request.twin else "generate"),
+        command=command_text(
+            request.sources,
+            "harden" if request.twin else "generate",
+            request.config.source.targets,
+        ),
         constraints=asset("resources", "constraints.yaml").read_text(encoding="utf-8"),
         original=original,
     )
@@ -207,6 +230,21 @@ def _summary(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
         "kappa": [s["calibration"]["kappa"] if "calibration" in s else None for s in summaries],
         "notes": sorted({note for s in summaries for note in s["notes"]}),
     }
+
+
+def shared_notes(tasks: list[Task], config: GenerateConfig) -> list[str]:
+    """Return for each group of tasks what they share, and by which residual its rows are bad."""
+    words = {
+        "mean": "the mean residual over the targets",
+        "intersection": "every target's residual",
+        "union": "any target's residual",
+    }
+    groups = [group for group in grouped(tasks) if group[0].group]
+    return [
+        f"{', '.join(task.name for task in group)}: the same rows in every part, bad by "
+        f"{words[config.hardness.over]}; F is fitted for each target"
+        for group in groups
+    ]
 
 
 def kappa_note(summaries: list[dict[str, Any]]) -> str:

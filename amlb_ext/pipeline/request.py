@@ -14,6 +14,7 @@ from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.models import resolve_model
+from amlb_ext.hardening.shared import check_shared
 from amlb_ext.pipeline.integrations import refitted_as
 from amlb_ext.suite import Layout, safe_names
 from amlb_ext.suite.layout import is_fresh
@@ -88,9 +89,12 @@ class Report:
 def result_settings(config: GenerateConfig) -> dict[str, Any]:
     """Return the settings that decide a result, as JSON values, free of local paths.
 
-    Sources are identified by their content, a model file by its sha256.
+    Sources are identified by their content, a model file by its sha256; how several targets are
+    combined is no setting of a single one.
     """
     settings = json.loads(config.model_dump_json(exclude={"source"}))
+    if not config.source.targets:
+        del settings["hardness"]["over"]
     if is_file(config.baseline) and Path(config.baseline.model).is_file():
         path = Path(config.baseline.model)
         settings["baseline"]["model"] = path.name
@@ -108,12 +112,32 @@ def check_settings(config: GenerateConfig) -> None:
             f"use letters, digits, - and _, e.g. --name {safe_names([config.name])[0]}",
         )
     make_synthesizer(config.synthesizer)
+    _check_several(config)
     if is_file(config.baseline):
         if not Path(config.baseline.model).is_file():
             raise ModelError(f"no file {config.baseline.model}", "check the path of --baseline")
         return
     if not refitted_as(config):
         resolve_model(config.baseline, Kind.REGRESSION)  # raises what is wrong with it
+
+
+def _check_several(config: GenerateConfig) -> None:
+    """Raise for settings that contradict ``--targets``, or mean nothing without it."""
+    targets, over = config.source.targets, config.hardness.over
+    if not targets:
+        if over != "mean":
+            raise ConfigError(
+                f"--over {over} combines several targets, none were named",
+                f"name them with --targets A B, or leave --over {over} out",
+            )
+        return
+    check_shared(config)
+    if is_file(config.baseline):
+        raise ModelError(
+            f"--targets names {len(targets)} targets, each needs an F of its own, and the file "
+            f"{Path(config.baseline.model).name} is one",
+            "name a model for --baseline, e.g. random_forest, or use the file with --target",
+        )
 
 
 def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
@@ -159,16 +183,21 @@ def _difference(known: dict[str, Any], wanted: dict[str, Any], prefix: str = "")
     return "unreadable"
 
 
-def command_text(sources: tuple[str, ...], command: str = "generate") -> str:
+def command_text(
+    sources: tuple[str, ...], command: str = "generate", targets: tuple[str, ...] = ()
+) -> str:
     """Return the command that makes this suite, free of local folders.
 
     Examples
     --------
     >>> command_text(("bundled/toy", "/home/me/my data.csv"))
     "hardsynth generate bundled/toy 'my data.csv' -o DIR --config FILE"
+    >>> command_text(("flats.csv",), targets=("price", "rent"))
+    'hardsynth generate flats.csv --targets price rent -o DIR --config FILE'
     """
-    words = shlex.join(portable_spec(source) for source in sources)
-    return f"hardsynth {command} {words} -o DIR --config FILE"
+    words = shlex.join([portable_spec(source) for source in sources])
+    named = f" --targets {shlex.join(targets)}" if targets else ""
+    return f"hardsynth {command} {words}{named} -o DIR --config FILE"
 
 
 def portable_spec(spec: str) -> str:

@@ -103,7 +103,7 @@ def _steps(rows: Arrays, data: str) -> Figure:
         for name in (n for n in names if n in parts):
             _scatter(ax, parts[name]["Z"][:, 0], parts[name]["Z"][:, 1], name)
         if names:
-            ax.set(xlabel="x1", ylabel="x2", title=title)
+            ax.set(xlabel="x1", ylabel="x2", title=title, xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
             ax.legend(fontsize=7, markerscale=2)
     for name in ("test", "ga", "bad"):
         if name in parts:

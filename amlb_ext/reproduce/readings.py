@@ -21,6 +21,8 @@ class Readings:
         or that of the row's own label.
     learning_rate : float
         Of gradient boosting as G.
+    sample : int
+        Which draw of the toy's 1,000 points.
     by_area : bool
         The toy: as many points in the regions as chance puts there, or the shares under which the
         shares of bad points are the printed ones.
@@ -32,6 +34,7 @@ class Readings:
     with_bad: bool = False
     fitness: Literal["printed", "label"] = "printed"
     learning_rate: float = 0.3
+    sample: int = 0
     by_area: bool = False
     balanced: bool = True
 

@@ -8,11 +8,12 @@
 ``openml``      a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``
 ==============  ============================================================================
 
-They stand on ``table`` (a table as it was read, and how tables are joined), ``reading`` and
-``arff`` (file to table), ``remote`` and ``archive`` (URL to file, archive to files) and
-``definition`` and ``dataset_files`` (the grammar of AMLB's definitions, and the files they
-name). ``openml_client`` keeps the OpenML client in hand. A new source is one file and one line
-in :data:`SOURCES`; the conformance test then holds it to the contract.
+They stand on ``table`` (a table as it was read, and how tables are joined), ``targets`` (a table
+with several targets), ``reading`` and ``arff`` (file to table), ``remote`` and ``archive`` (URL
+to file, archive to files) and ``definition`` and ``dataset_files`` (the grammar of AMLB's
+definitions, and the files they name). ``openml_client`` keeps the OpenML client in hand. A new
+source is one file and one line in :data:`SOURCES`; the conformance test then holds it to the
+contract.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import SourceError
+from amlb_ext.core.errors import ConfigError, SourceError
 from amlb_ext.sources.amlb_yaml import AmlbSource
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.bundled import BundledSource
 from amlb_ext.sources.files import FileSource
 from amlb_ext.sources.openml import OpenMLSource
+from amlb_ext.sources.targets import check_targets
 
 __all__ = ["SOURCES", "Source", "TaskRef", "describe", "open_specs"]
 
@@ -54,6 +56,8 @@ def open_specs(specs: Sequence[str], options: SourceConfig | None = None) -> Ite
     SourceError
         At once, when any spec is understood by no source; later, while iterating, when a
         definition or suite as a whole cannot be read.
+    ConfigError
+        ``options.targets`` that contradict themselves, or beside a spec that is no table.
 
     Examples
     --------
@@ -69,6 +73,13 @@ benchmark definition)
     """
     options = options or SourceConfig()
     owners = [_owner(spec, options) for spec in specs]
+    check_targets(options)
+    for spec, owner in zip(specs, owners, strict=True):
+        if options.targets and not isinstance(owner, FileSource):
+            raise ConfigError(
+                f"--targets names columns of a table, {spec!r} is none",
+                f"give {FileSource.forms}, before the flag",
+            )
     return chain.from_iterable(
         source.refs(spec, options) for source, spec in zip(owners, specs, strict=True)
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 from amlb_ext.core.atomic import sha256_file
@@ -14,6 +14,7 @@ from amlb_ext.core.task import Fold, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.reading import READERS, read_table
 from amlb_ext.sources.table import Table, join_folds
+from amlb_ext.sources.targets import to_tasks
 
 
 class FileSource(Source):
@@ -21,7 +22,8 @@ class FileSource(Source):
 
     ``options.target`` and ``options.kind`` say what is predicted; without a target AMLB's rule
     holds (``target`` or ``class``, else the last column). ``options.test_file`` gives the task
-    one fold: the file's rows train, the test file's rows test.
+    one fold: the file's rows train, the test file's rows test. ``options.targets`` names several
+    targets, and gives a task for each.
 
     Examples
     --------
@@ -37,9 +39,14 @@ class FileSource(Source):
         return Path(spec).suffix.lower() in READERS and "://" not in spec
 
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
-        """Yield the one task of the file."""
+        """Yield the one task of the file, or one for each of ``options.targets``."""
         path = Path(spec).expanduser()
-        yield TaskRef(path.stem, spec, partial(load_file, path, spec, options))
+        if not options.targets:
+            yield TaskRef(path.stem, spec, partial(load_file, path, spec, options))
+            return
+        load = cache(partial(load_targets, path, spec, options))  # one reading serves all
+        for number, target in enumerate(options.targets):
+            yield TaskRef(f"{path.stem}_{target}", spec, partial(_one_of, load, number))
 
 
 def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
@@ -64,13 +71,7 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
         As :func:`~amlb_ext.sources.reading.read_table` and
         :func:`~amlb_ext.core.tables.make_task`.
     """
-    table = read_table(path)
-    ids = {"file": path.name, "sha256": sha256_file(path)}
-    folds: tuple[Fold, ...] = ()
-    if options.test_file:
-        test_path = Path(options.test_file).expanduser()
-        table, folds = join_folds([(table, read_table(test_path))])
-        ids |= {"test_file": test_path.name, "test_sha256": sha256_file(test_path)}
+    table, folds, ids = _read(path, options)
     return to_task(
         table,
         name=path.stem,
@@ -79,6 +80,35 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
         folds=folds,
         origin=Origin(spec, ids),
     )
+
+
+def load_targets(path: Path, spec: str, options: SourceConfig) -> list[Task]:
+    """Read one table as a task for each of ``options.targets``; as :func:`load_file` otherwise."""
+    table, folds, ids = _read(path, options)
+    return to_tasks(
+        table,
+        name=path.stem,
+        targets=options.targets,
+        kind=options.kind,
+        folds=folds,
+        origin=Origin(spec, ids),
+    )
+
+
+def _one_of(load: Callable[[], list[Task]], number: int) -> Task:
+    return load()[number]
+
+
+def _read(path: Path, options: SourceConfig) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
+    """Return the table, its one fold where it has a test file, and what identifies the files."""
+    table = read_table(path)
+    ids = {"file": path.name, "sha256": sha256_file(path)}
+    if not options.test_file:
+        return table, (), ids
+    test_path = Path(options.test_file).expanduser()
+    table, folds = join_folds([(table, read_table(test_path))])
+    ids |= {"test_file": test_path.name, "test_sha256": sha256_file(test_path)}
+    return table, folds, ids
 
 
 def to_task(

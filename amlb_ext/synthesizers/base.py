@@ -6,7 +6,8 @@ n, d, C : rows, columns, classes (C = 0 means regression)
 M_c : number of categorical columns; they stand first in X
 X : (n, d) float64; column j < M_c holds codes 0..cards[j]-1 (missing is a code of its own), the
     rest are numbers, roughly in [0, 1], where ``NaN`` is a missing value
-y : (n,) float64 scaled target (C = 0) or int64 class codes 0..C-1
+y : (n,) float64 scaled target (C = 0) or int64 class codes 0..C-1; for several targets at once
+    (n, k) float64, C = 0
 
 A new synthesizer is one file with a subclass of :class:`Synthesizer` (two methods, ``_fit`` and
 ``_sample``; :mod:`~amlb_ext.synthesizers.prep` does the table work) and one line in the registry
@@ -42,7 +43,7 @@ class Synthesizer(BaseEstimator, ABC):
     ----------
     cards_ : tuple of int
     n_classes_ : int
-    targets_ : ndarray of shape (n,)
+    targets_ : ndarray of shape (n,) or (n, k)
         The fitted rows' targets.
     low_, high_ : ndarray of shape (d - M_c,)
         Bounds of the numeric columns; a column without any value has bounds 0 and 0. ``_fit`` may
@@ -78,7 +79,7 @@ class Synthesizer(BaseEstimator, ABC):
         ----------
         X : ndarray of shape (n, d)
             At least one row.
-        y : ndarray of shape (n,)
+        y : ndarray of shape (n,) or (n, k)
         cards : sequence of int
             Number of codes of each categorical column.
         n_classes : int
@@ -93,7 +94,7 @@ class Synthesizer(BaseEstimator, ABC):
         ------
         DataError
             The table breaks the notation above: no rows, other lengths, a code out of range, an
-            infinite number, a class out of range.
+            infinite number, a class out of range, several targets that are classes.
         """
         X = np.asarray(X, dtype=float)
         self.cards_ = tuple(int(card) for card in cards)
@@ -112,7 +113,8 @@ class Synthesizer(BaseEstimator, ABC):
             )
         if np.isinf(numbers).any():
             raise DataError("a numeric column holds an infinite value", "NaN marks a missing one")
-        self.targets_ = self._check_targets(y, len(X))
+        several = np.shape(y)[1:2] if self.n_classes_ == 0 else ()
+        self.targets_ = self._check_targets(y, (len(X), *several))
         seen = ~np.isnan(numbers)
         low = np.where(seen, numbers, np.inf).min(axis=0)
         high = np.where(seen, numbers, -np.inf).max(axis=0)
@@ -120,6 +122,11 @@ class Synthesizer(BaseEstimator, ABC):
         with threadpool_limits(1):
             self._fit(X, self.targets_, rng)
         return self
+
+    @property
+    def n_targets_(self) -> int:
+        """How many values the fitted rows' targets have: k, or 1."""
+        return self.targets_.shape[1] if self.targets_.ndim == 2 else 1
 
     def sample(
         self, n: int, rng: np.random.Generator, y: np.ndarray | None = None
@@ -131,19 +138,20 @@ class Synthesizer(BaseEstimator, ABC):
         n : int
             Number of rows, 0 or more.
         rng : numpy.random.Generator
-        y : ndarray of shape (n,), optional
+        y : ndarray of shape (n,) or (n, k), optional
             Targets to draw rows for; drawn from the fitted rows' targets (with replacement)
             when omitted. A class that no fitted row has is served from all rows.
 
         Returns
         -------
         X : ndarray of shape (n, d)
-        y : ndarray of shape (n,)
+        y : ndarray of shape (n,) or (n, k)
 
         Raises
         ------
         DataError
-            ``y`` has another length than ``n``, or holds something that is no target.
+            ``y`` has another length than ``n``, or other targets than the fitted rows, or holds
+            something that is no target.
         sklearn.exceptions.NotFittedError
             ``fit`` was not called.
         """
@@ -151,7 +159,7 @@ class Synthesizer(BaseEstimator, ABC):
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first")
         if y is None:
             y = self.targets_[rng.integers(len(self.targets_), size=n)]
-        y = self._check_targets(y, n)
+        y = self._check_targets(y, (n, *self.targets_.shape[1:]))
         if n == 0:
             return np.empty((0, len(self.cards_) + len(self.low_))), y
         with threadpool_limits(1):
@@ -167,10 +175,11 @@ class Synthesizer(BaseEstimator, ABC):
     def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return one new row of X for each of the checked targets, at least one."""
 
-    def _check_targets(self, y: np.ndarray, n: int) -> np.ndarray:
-        y = np.asarray(y)
-        if y.shape != (n,):
-            raise DataError(f"{n} targets wanted, got shape {y.shape}")
+    def _check_targets(self, y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        y, n = np.asarray(y), shape[0]
+        if y.shape != shape:
+            each = f" of {shape[1]} values" if len(shape) > 1 else ""
+            raise DataError(f"{n} targets{each} wanted, got shape {y.shape}")
         if not np.isfinite(y.astype(float)).all():
             raise DataError("a target is missing or infinite")
         if self.n_classes_ == 0:

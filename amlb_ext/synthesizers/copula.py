@@ -4,7 +4,7 @@ Notation
 --------
 V : (n, p) normal scores of ordered categories and of numbers, p = m + q
 R : (p, p) their correlation, shrunk (Ledoit & Wolf 2004, J. Multivariate Analysis 88)
-t : normal score of a regression target;  r = corr(V, t)
+t : (n, k) normal scores of the regression targets, mostly one;  r = corr(V, t);  S = corr(t)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.covariance import ledoit_wolf
 
 from amlb_ext.synthesizers.base import Synthesizer
-from amlb_ext.synthesizers.prep import NormalScores, Prepared, TablePrep
+from amlb_ext.synthesizers.prep import NormalScores, Prepared, TablePrep, TargetScores
 
 #: Rounds of reciprocal averaging; the order of the categories settles long before.
 ROUNDS = 20
@@ -23,8 +23,9 @@ class GaussianCopula(Synthesizer):
     """Ranks to normal scores, their correlation, and back.
 
     Regression: the target's score is one more coordinate of the Gaussian, and rows are drawn
-    from V | t ~ N(r t, R - r rᵀ). Classification: margins and correlation are the class's own;
-    the correlation of a small class leans on the one pooled over classes.
+    from V | t ~ N(r S⁻¹ t, R - r S⁻¹ rᵀ), S being 1 for one target. Classification: margins and
+    correlation are the class's own; the correlation of a small class leans on the one pooled over
+    classes.
 
     A category is a Gaussian cut at thresholds, its codes ordered along the first axis of the
     mixed table (:func:`order_codes`).
@@ -52,7 +53,8 @@ class GaussianCopula(Synthesizer):
     def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
         self.prep_ = TablePrep(self.max_categories).fit(X, len(self.cards_), rng)
         table = self.prep_.transform(X)
-        ranks = order_codes(table, self.prep_.cards_, y.astype(float))
+        first = y.astype(float) if y.ndim == 1 else y.mean(axis=1)
+        ranks = order_codes(table, self.prep_.cards_, first)
         self.codes_ = [np.argsort(rank) for rank in ranks]  # rank → code
         columns = np.full((len(X), len(ranks) + self.prep_.n_numbers_), np.nan)
         for j, rank in enumerate(ranks):
@@ -62,13 +64,14 @@ class GaussianCopula(Synthesizer):
         # the margins and the root of the covariance for each class; -1: any other target
         self.margins_ = {-1: whole}
         if self.n_classes_ == 0:
-            self.target_map_ = NormalScores(y)
-            t = self.target_map_.transform(y)
+            self.target_map_ = TargetScores(y)
+            p, t = columns.shape[1], self.target_map_.transform(y)
             R = _correlation(np.column_stack([_scores(columns, whole), t]))
-            self.r_ = R[:-1, -1]
-            self.roots_ = {-1: _root(R[:-1, :-1] - np.outer(self.r_, self.r_))}
+            r = R[:p, p:]
+            self.r_ = r @ np.linalg.pinv(R[p:, p:], hermitian=True)
+            self.roots_ = {-1: _root(R[:p, :p] - self.r_ @ r.T)}
             return
-        self.r_ = np.zeros(columns.shape[1])
+        self.r_ = np.zeros((columns.shape[1], 1))
         self.roots_ = {-1: _root(_correlation(_scores(columns, whole)))}
         within = np.zeros(columns.shape)
         for c in map(int, np.unique(y)):
@@ -88,7 +91,7 @@ class GaussianCopula(Synthesizer):
         V = rng.standard_normal((len(y), len(self.r_)))
         if self.n_classes_ == 0:
             group = np.full(len(y), -1)
-            centre = np.outer(self.target_map_.transform(y), self.r_)
+            centre = self.target_map_.transform(y).reshape(len(y), -1) @ self.r_.T
         else:
             group = np.where(np.isin(y, list(self.margins_)), y, -1)
             centre = np.zeros(V.shape)

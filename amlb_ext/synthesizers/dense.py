@@ -29,11 +29,17 @@ class DenseNetwork(RowNetwork):
     ----------
     cards : tuple of int
         Codes per category.
-    n_numbers, n_classes, latent, width : int
+    n_numbers, n_classes, latent, width, n_targets : int
     """
 
     def __init__(
-        self, cards: tuple[int, ...], n_numbers: int, n_classes: int, latent: int, width: int
+        self,
+        cards: tuple[int, ...],
+        n_numbers: int,
+        n_classes: int,
+        latent: int,
+        width: int,
+        n_targets: int = 1,
     ) -> None:
         super().__init__(cards)
         m, total = len(cards), sum(cards)
@@ -42,11 +48,11 @@ class DenseNetwork(RowNetwork):
         embedding = max(1, min(EMBEDDING, MAX_SIGNAL // max(1, m)))
         self.embed = nn.Embedding(max(1, total), embedding)
         self.enter = nn.Linear(embedding * m + n_numbers, width)
-        self.film_in = FiLM(n_classes, width)
+        self.film_in = FiLM(n_classes, width, n_targets)
         self.inner = nn.Linear(width, width)
         self.posterior = nn.Linear(width, 2 * latent)
         self.leave = nn.Linear(latent, width)
-        self.film_out = FiLM(n_classes, width)
+        self.film_out = FiLM(n_classes, width, n_targets)
         self.outer = nn.Linear(width, width)
         out = n_numbers + total
         self.narrow: nn.Module = nn.Identity()

@@ -7,7 +7,8 @@ posterior of a training row.
 Notation
 --------
 mu : (n, l) posterior means;  s2 : (l,) mean posterior variance per dimension
-t : (n, k) the target as the mixture sees it: one normal score (regression), nothing (classes)
+t : (n, k) the target as the mixture sees it: a normal score of each target (regression), nothing
+    (classes)
 pi, m, S : weights, means, covariances of the components
 """
 
@@ -81,7 +82,7 @@ class LatentMixture(BaseEstimator):
             At least two rows.
         s2 : ndarray of shape (l,)
         y : ndarray of shape (n,)
-            Class codes, or normal scores of a regression target.
+            Class codes, or normal scores of a regression target; ``(n, k)`` of several.
         n_classes : int
         rng : numpy.random.Generator
         """
@@ -109,7 +110,8 @@ class LatentMixture(BaseEstimator):
         if not len(self.active_):
             return z
         if self.n_classes_ == 0:
-            z[:, self.active_] += _draw_given(self.mixtures_[0], y, pick, noise)
+            draw = _draw_given if y.ndim == 1 else _draw_given_several
+            z[:, self.active_] += draw(self.mixtures_[0], y, pick, noise)
             return z
         for c in np.unique(y):
             rows = y == c
@@ -150,9 +152,7 @@ def _draw_given(mixture: Mixture, y: np.ndarray, pick: np.ndarray, noise: np.nda
     m_y, s_y = mixture.means[:, -1], mixture.covariances[:, -1, -1]
     # p(i | y) ∝ pi_i N(y; m_y, s_y)
     log_p = np.log(mixture.weights) - np.log(s_y) / 2 - (y[:, None] - m_y) ** 2 / (2 * s_y)
-    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    p = np.cumsum(p / p.sum(axis=1, keepdims=True), axis=1)
-    which = (pick[:, None] > p[:, :-1]).sum(axis=1)
+    which = _component(log_p, pick)
     out = np.empty_like(noise)
     for i in np.unique(which):
         rows, S = which == i, mixture.covariances[i]
@@ -161,3 +161,31 @@ def _draw_given(mixture: Mixture, y: np.ndarray, pick: np.ndarray, noise: np.nda
         centre = mixture.means[i, :-1] + np.outer(y[rows] - m_y[i], gain)
         out[rows] = centre + noise[rows] @ root.T
     return out
+
+
+def _draw_given_several(
+    mixture: Mixture, y: np.ndarray, pick: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
+    """Draw from p(mu | y), the k targets being the mixture's last coordinates."""
+    k = y.shape[1]
+    apart = [y - mean[-k:] for mean in mixture.means]
+    log_p = []  # p(i | y) ∝ pi_i N(y; m_y, S_yy), S_yy = L Lᵀ
+    for weight, d, S in zip(mixture.weights, apart, mixture.covariances, strict=True):
+        L = np.linalg.cholesky(S[-k:, -k:])
+        white = np.linalg.solve(L, d.T)
+        log_p.append(np.log(weight) - np.log(np.diag(L)).sum() - (white**2).sum(axis=0) / 2)
+    which = _component(np.column_stack(log_p), pick)
+    out = np.empty_like(noise)
+    for i in np.unique(which):
+        rows, S = which == i, mixture.covariances[i]
+        gain = np.linalg.solve(S[-k:, -k:], S[-k:, :-k]).T
+        root = np.linalg.cholesky(S[:-k, :-k] - gain @ S[-k:, :-k])
+        out[rows] = mixture.means[i, :-k] + apart[i][rows] @ gain.T + noise[rows] @ root.T
+    return out
+
+
+def _component(log_p: np.ndarray, pick: np.ndarray) -> np.ndarray:
+    """Return a component for each row, given log weights (n, g) and uniform draws (n,)."""
+    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    p = np.cumsum(p / p.sum(axis=1, keepdims=True), axis=1)
+    return (pick[:, None] > p[:, :-1]).sum(axis=1)

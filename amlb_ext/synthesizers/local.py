@@ -2,14 +2,17 @@
 
 Notation
 --------
-a : the parent, a fitted row with (nearly) the wanted target;  b : its mate, one of the nearest
-    rows to a among those with nearly the same target
+a : the parent, a fitted row with (nearly) the wanted target, or vector of targets;  b : its mate,
+    one of the nearest rows to a among those with nearly the same target
 w ~ U(0, 1/2) : how far the new row moves from a towards b;  s_j : range of column j
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.spatial import KDTree
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.synthesizers.base import Synthesizer
@@ -81,8 +84,10 @@ class LocalResampler(Synthesizer):
             # widened, but not beyond the unit interval that the rows keep themselves
             self.low_ = np.maximum(self.low_ - reach, np.minimum(self.low_, 0.0))
             self.high_ = np.minimum(self.high_ + reach, np.maximum(self.high_, 1.0))
-        self.order_ = np.argsort(y, kind="stable")  # rows by target
-        self.by_target_ = y[self.order_]
+        self.tree_ = KDTree(y) if y.ndim == 2 else None
+        if self.tree_ is None:
+            self.order_ = np.argsort(y, kind="stable")  # rows by target
+            self.by_target_ = y[self.order_]
         self.filled_ = np.where(self.seen_, self.numbers_, 0.0)
 
     def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -99,8 +104,31 @@ class LocalResampler(Synthesizer):
         numbers = np.where(free, numbers + self.jitter * self.span_ * noise, numbers)
         return np.hstack([codes, numbers])
 
-    def _pair(self, target: float, rng: np.random.Generator) -> tuple[int, int]:
+    def _pair(self, target: Any, rng: np.random.Generator) -> tuple[int, int]:
         """Return the positions of parent and mate; both the same if there is only one row."""
+        near_target = self._by_target if self.tree_ is None else self._by_targets
+        parent, near = near_target(target, rng)
+        near = near[near != parent]
+        if not len(near):
+            return int(parent), int(parent)
+        span = np.where(self.span_ > 0, self.span_, 1.0)
+        both = self.seen_[near] & self.seen_[parent]
+        apart = np.where(both, np.abs(self.filled_[near] - self.filled_[parent]) / span, 0.0)
+        distance = (self.codes_[near] != self.codes_[parent]).sum(axis=1) + apart.sum(axis=1)
+        distance += (self.seen_[near] != self.seen_[parent]).sum(axis=1)
+        closest = np.argsort(distance, kind="stable")[: self.neighbours]
+        return int(parent), int(near[rng.choice(closest)])
+
+    def _by_targets(self, target: np.ndarray, rng: np.random.Generator) -> tuple[int, np.ndarray]:
+        """Return a parent with the nearest vector of targets, and rows with targets near it."""
+        assert self.tree_ is not None
+        most = min(CANDIDATES_TARGET, len(self.codes_))
+        away, near = (np.atleast_1d(found) for found in self.tree_.query(target, most))
+        parent = near[rng.integers((away <= away[0]).sum())]
+        return int(parent), np.atleast_1d(self.tree_.query(self.tree_.data[parent], most)[1])
+
+    def _by_target(self, target: float, rng: np.random.Generator) -> tuple[int, np.ndarray]:
+        """Return a parent with the target's class or the nearest target, and its possible mates."""
         by_target = self.by_target_
         n = len(by_target)
         first = int(np.searchsorted(by_target, target))
@@ -120,13 +148,4 @@ class LocalResampler(Synthesizer):
             parent = self.order_[position]
             start = min(max(0, position - CANDIDATES_TARGET // 2), max(0, n - CANDIDATES_TARGET))
             near = self.order_[start : start + CANDIDATES_TARGET]
-        near = near[near != parent]
-        if not len(near):
-            return int(parent), int(parent)
-        span = np.where(self.span_ > 0, self.span_, 1.0)
-        both = self.seen_[near] & self.seen_[parent]
-        apart = np.where(both, np.abs(self.filled_[near] - self.filled_[parent]) / span, 0.0)
-        distance = (self.codes_[near] != self.codes_[parent]).sum(axis=1) + apart.sum(axis=1)
-        distance += (self.seen_[near] != self.seen_[parent]).sum(axis=1)
-        closest = np.argsort(distance, kind="stable")[: self.neighbours]
-        return int(parent), int(near[rng.choice(closest)])
+        return int(parent), near

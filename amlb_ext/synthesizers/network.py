@@ -2,7 +2,7 @@
 
 Notation (paper, section 4.4 and Figure 2)
 --------
-k : (b, m) codes of the modelled categories;  v : (b, q) numbers;  y : (b,) target
+k : (b, m) codes of the modelled categories;  v : (b, q) numbers;  y : (b,) target, or (b, k)
 x : embeddings of k joined to v, a signal of length ℓ = 4 m + q
 mu, log_s2 : (b, latent) of q(z | x, y)
 v_hat, log_p : the decoder's numbers, and log probabilities of all codes, column after column
@@ -59,17 +59,20 @@ def convolutions(entering: int, channels: int) -> nn.Sequential:
 
 
 class FiLM(nn.Module):
-    """Scale and shift by linear maps of the target; class labels are embedded first."""
+    """Scale and shift by linear maps of the target; class labels are embedded first.
 
-    def __init__(self, n_classes: int, width: int) -> None:
+    The condition of several targets is their vector (paper, section 6).
+    """
+
+    def __init__(self, n_classes: int, width: int, n_targets: int = 1) -> None:
         super().__init__()
         self.embed = nn.Embedding(n_classes, CLASS_EMBEDDING) if n_classes else None
-        self.scale = nn.Linear(CLASS_EMBEDDING if n_classes else 1, width)
-        self.shift = nn.Linear(CLASS_EMBEDDING if n_classes else 1, width)
+        self.scale = nn.Linear(CLASS_EMBEDDING if n_classes else n_targets, width)
+        self.shift = nn.Linear(CLASS_EMBEDDING if n_classes else n_targets, width)
 
     def forward(self, h: Tensor, y: Tensor) -> Tensor:
         """Return h ⊙ (1 + scale(y)) + shift(y)."""
-        t = y[:, None] if self.embed is None else self.embed(y)
+        t = y.reshape(len(h), -1) if self.embed is None else self.embed(y)
         return h * (1 + self.scale(t)) + self.shift(t)
 
 
@@ -114,7 +117,7 @@ class Network(RowNetwork):
     ----------
     cards : tuple of int
         Codes per category.
-    n_numbers, n_classes, latent, hidden, decoder : int
+    n_numbers, n_classes, latent, hidden, decoder, n_targets : int
     """
 
     def __init__(
@@ -125,6 +128,7 @@ class Network(RowNetwork):
         latent: int,
         hidden: int,
         decoder: int,
+        n_targets: int = 1,
     ) -> None:
         super().__init__(cards)
         m, total = len(cards), sum(cards)
@@ -136,14 +140,14 @@ class Network(RowNetwork):
         width = self.channels * self.length
         self.embed = nn.Embedding(max(1, total), embedding)
         self.down = convolutions(1, self.channels)
-        self.film_in = FiLM(n_classes, width)
+        self.film_in = FiLM(n_classes, width, n_targets)
         self.mu = nn.Linear(width, latent)
         self.log_s2 = nn.Linear(width, latent)
         self.project = nn.Sequential(
             nn.Linear(latent, decoder), nn.SiLU(), nn.Linear(decoder, width)
         )
         self.up = convolutions(self.channels, self.channels)
-        self.film_out = FiLM(n_classes, width)
+        self.film_out = FiLM(n_classes, width, n_targets)
         out = n_numbers + total
         self.narrow: nn.Module = nn.Identity()
         if width * out > MAX_HEADS:

@@ -68,6 +68,30 @@ class NormalScores:
         return np.interp(ndtr(z), self.knots, np.repeat(self.values, 2))
 
 
+class TargetScores:
+    """Normal scores of a regression target, or of each of several.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,) or (n, k)
+
+    Examples
+    --------
+    >>> y = np.array([[0.0, 3.0], [1.0, 2.0]])
+    >>> TargetScores(y).transform(y).round(2).tolist()
+    [[-0.67, 0.67], [0.67, -0.67]]
+    """
+
+    def __init__(self, y: np.ndarray) -> None:
+        self.maps = [NormalScores(column) for column in y.reshape(len(y), -1).T]
+
+    def transform(self, y: np.ndarray) -> np.ndarray:
+        """Return scores of the shape of ``y``."""
+        columns = y.reshape(len(y), len(self.maps)).T
+        scores = [one.transform(column) for one, column in zip(self.maps, columns, strict=True)]
+        return np.column_stack(scores).reshape(y.shape)
+
+
 class Prepared(NamedTuple):
     """The modelled part of a table: K, V and seen; a missing V holds 0 (or the column mean)."""
 

@@ -26,7 +26,7 @@ from amlb_ext.synthesizers.dense import DenseNetwork
 from amlb_ext.synthesizers.latent import LatentMixture
 from amlb_ext.synthesizers.margins import Margins
 from amlb_ext.synthesizers.network import RowNetwork, private_torch
-from amlb_ext.synthesizers.prep import NormalScores, Prepared, TablePrep
+from amlb_ext.synthesizers.prep import Prepared, TablePrep, TargetScores
 from amlb_ext.synthesizers.training import train
 
 BETAS = (5e-4, 1e-2)  # section 5.6
@@ -132,7 +132,7 @@ class VAE(Synthesizer):
         self.n_steps_ = 0
         self.network_: RowNetwork | None = None
         if self._normalise and self.n_classes_ == 0:
-            self.target_map_ = NormalScores(y)
+            self.target_map_ = TargetScores(y)
         if not (self.prep_.cards_ or self.prep_.n_numbers_):
             return  # constant or copied columns only
         use_gpu = self.device == "auto" and torch.cuda.is_available()
@@ -153,10 +153,8 @@ class VAE(Synthesizer):
             self._learn_sampling(data, table, y, held, rng)
 
     def _network(self) -> RowNetwork:
-        prep = self.prep_
-        return DenseNetwork(
-            prep.cards_, prep.n_numbers_, self.n_classes_, self.latent, self.decoder
-        )
+        table = (self.prep_.cards_, self.prep_.n_numbers_, self.n_classes_)
+        return DenseNetwork(*table, self.latent, self.decoder, self.n_targets_)
 
     def _check_parameters(self) -> None:
         least = {"batch": 0, "max_steps": 0}

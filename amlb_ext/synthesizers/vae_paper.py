@@ -53,10 +53,8 @@ class PaperVAE(VAE):
         self.hidden = hidden
 
     def _network(self) -> RowNetwork:
-        prep = self.prep_
-        network = Network(
-            prep.cards_, prep.n_numbers_, self.n_classes_, self.latent, self.hidden, self.decoder
-        )
+        table = (self.prep_.cards_, self.prep_.n_numbers_, self.n_classes_)
+        network = Network(*table, self.latent, self.hidden, self.decoder, self.n_targets_)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def _held_out(self, n: int) -> int:

@@ -19,13 +19,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.crossfit import CrossFit, cross_fit
 from amlb_ext.hardening.given import PREDICTION_FILES, is_file
-from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.hardness import BadRule, settle_rule
 from amlb_ext.hardening.made import FoldModels
 from amlb_ext.validity.measures import MIN_ROWS, too_few
 from amlb_ext.validity.rungs import HeldOut, Real, Rung, try_rung
@@ -104,17 +106,17 @@ def calibrate(
     (True, True)
     """
     if is_file(config.baseline):
-        return _floor("F came fitted, so no failures can be had that it surely did not see", 0)
+        return floor("F came fitted, so no failures can be had that it surely did not see", 0)
     try:
         parts = _parts(task, config, cross or cross_fit(task, fold, config))
         failures = int(sum(part.bad.sum() for part in parts))
         if failures < MIN_ROWS:
-            return _floor(too_few(failures, "failures of the training rows"), failures)
-        parts = _with_zoo(task, parts)
+            return floor(too_few(failures, "failures of the training rows"), failures)
+        parts = with_zoo(task, parts)
     except ModelError as error:
-        return _floor(f"on parts of the training rows: {error}", 0)
-    if len(parts[0].zoo) < MIN_CANDIDATES or not set(JUDGES) & set(parts[0].zoo):
-        return _floor(f"only {len(parts[0].zoo)} candidates could be fitted", failures)
+        return floor(f"on parts of the training rows: {error}", 0)
+    if too_small(parts):
+        return floor(f"only {len(parts[0].zoo)} candidates could be fitted", failures)
     real = Real.of(parts)
     rungs: list[Rung] = []
     for kappa in LADDER:
@@ -124,25 +126,39 @@ def calibrate(
             text = f"the largest that passes on {failures} failures of the training rows"
             return Calibration(kappa, True, failures, tuple(rungs), text)
     why = f"no kappa passes on {failures} failures of the training rows; at 0: {rungs[-1].why}"
-    return _floor(why, failures, rungs)
+    return floor(why, failures, rungs)
 
 
-def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
+def floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
+    """Return the calibration where no kappa passes, or none could be tried."""
     return Calibration(0.0, False, failures, tuple(rungs), why)
 
 
+def too_small(parts: Sequence[HeldOut]) -> bool:
+    """Whether too few candidates could be fitted to judge anything."""
+    zoo = parts[0].zoo
+    return len(zoo) < MIN_CANDIDATES or not set(JUDGES) & set(zoo)
+
+
 def _parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[HeldOut]:
+    """Take F and T without each part in turn, and K settled on their predictions."""
+    y, f, t = cross.y, cross.f, cross.oracle.out_of_fold_
+    rule = settle_rule(config.hardness, task.kind, task.labels, f, y, t)
+    return held_out(config, cross, rule, rule.select(rule.hardness(y, f, t)))
+
+
+def held_out(
+    config: GenerateConfig, cross: CrossFit, rule: BadRule, bad: np.ndarray
+) -> list[HeldOut]:
     """Take F and T without each part in turn; one rule K for all of them."""
     if not cross.fits:
         raise ModelError("all but a few rows are of one class")
-    Z, y, f, t = cross.Z, cross.y, cross.f, cross.oracle.out_of_fold_
+    Z, y, f = cross.Z, cross.y, cross.f
     most = min(config.search.max_rows, MOST_ROWS // len(cross.parts))
     few = {"copies": min(config.search.copies, COPIES), "max_rows": most}
     search = config.search.model_copy(update=few)
     nothing = config.synthesizer.model_copy(update={"times": 0.0})
     light = config.model_copy(update={"search": search, "synthesizer": nothing})
-    rule = settle_rule(config.hardness, task.kind, task.labels, f, y, t)
-    bad = rule.select(rule.hardness(y, f, t))
     parts = []
     for number, ((fit, held), F) in enumerate(zip(cross.parts, cross.fits, strict=True)):
         T = copy(cross.oracle)
@@ -153,7 +169,7 @@ def _parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[HeldOut]
     return parts
 
 
-def _with_zoo(task: Task, parts: list[HeldOut]) -> list[HeldOut]:
+def with_zoo(task: Task, parts: list[HeldOut]) -> list[HeldOut]:
     """Fit the candidates beside each part's F; those that fail anywhere leave everywhere."""
     specs = zoo(task.kind)
     fits = []

@@ -5,7 +5,7 @@ T is the mean prediction of the judges, see :mod:`amlb_ext.validity.zoo`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from amlb_ext.core import losses
 from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.baseline import EstimatorBaseline
-from amlb_ext.hardening.made import Failures, FoldModels
+from amlb_ext.hardening.made import Failures, FoldModels, MadeRows
 from amlb_ext.validity.fidelity import fidelity, z2
 from amlb_ext.validity.label_checks import labels, opinion
 from amlb_ext.validity.measures import Losses, Measure
@@ -51,7 +51,11 @@ class Rung:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows left out of the fits of ``models`` and ``zoo``."""
+    """Rows left out of the fits of ``models`` and ``zoo``.
+
+    ``search`` makes augmented rows with a kappa where this target shares them with others;
+    otherwise the part's own models do.
+    """
 
     models: FoldModels
     rows: np.ndarray
@@ -60,6 +64,17 @@ class HeldOut:
     f: np.ndarray
     bad: np.ndarray
     zoo: Mapping[str, EstimatorBaseline] = field(default_factory=dict)
+    search: Callable[[float], MadeRows] | None = None
+
+    def augment(self, kappa: float) -> MadeRows:
+        """Augment the part's bad rows with this kappa."""
+        if self.search is not None:
+            return self.search(kappa)
+        config = self.models.config
+        search = config.search.model_copy(update={"kappa": kappa})
+        models = replace(self.models, config=config.model_copy(update={"search": search}))
+        failures = Failures.of(models, self.Z[self.bad], self.y[self.bad])
+        return make_side(models, failures, self.Z, self.y, "calibrate").augmented
 
     def judge(self, Z: np.ndarray, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> Judged:
         """Ask candidates and judges about rows that descend from the rows c."""
@@ -142,11 +157,7 @@ def try_rung(parts: Sequence[HeldOut], kappa: float, real: Real, rng: np.random.
 
 def _made(part: HeldOut, kappa: float) -> Judged | None:
     """Augment the failures of a part; None where nothing was kept."""
-    config = part.models.config
-    search = config.search.model_copy(update={"kappa": kappa})
-    models = replace(part.models, config=config.model_copy(update={"search": search}))
-    failures = Failures.of(models, part.Z[part.bad], part.y[part.bad])
-    made = make_side(models, failures, part.Z, part.y, "calibrate").augmented
+    made = part.augment(kappa)
     if not len(made):
         return None
     return part.judge(made.Z, made.y, made.f, part.rows[part.bad][made.parent])

@@ -90,6 +90,11 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
             f"F of {rows.name} came as a file and cannot be fitted to judge unlabelled rows",
             "leave --unlabelled out, or generate with a model's name after --baseline",
         )
+    if any("shared" in summary for summary in rows.summaries):
+        raise ConfigError(
+            f"{rows.name} shares its region with other targets: its own files cannot give it again",
+            "leave --unlabelled out for it, or generate with --target in place of --targets",
+        )
     first = next(iter(rows.folds.values()))[0]
     features, notes = read_features(path, rows.columns, str(first.target.name))
     own = [

@@ -3,6 +3,7 @@ import pytest
 from amlb_ext.cli.flags import flag_name, layer_from, settings
 from amlb_ext.cli.main import main, parser
 from amlb_ext.core.config import build_config
+from amlb_ext.core.errors import ConfigError
 
 
 def parse(*words):
@@ -49,3 +50,19 @@ def test_a_wrong_command_line_is_one_clear_line(words, message, capsys):
     err = capsys.readouterr().err.strip()
     assert message in err
     assert len(err.splitlines()) == 1
+
+
+def test_thresholds_per_class_as_one_types_them():
+    words = "--rule", "wrong", "--class-alpha"
+    for typed in (["<=50K=.3,>50K=.6"], ["<=50K=.3", words[2], ">50K=.6"]):
+        assert parse(*words, *typed).hardness.class_alpha == {"<=50K": 0.3, ">50K": 0.6}
+    assert parse(*words, '{"a,b": .3}').hardness.class_alpha == {"a,b": 0.3}
+    with pytest.raises(ConfigError, match="is no mapping"):
+        parse(*words, "a=.3,b")
+
+
+def test_several_targets_as_one_types_them():
+    assert parse("--targets", "price", "rent").source.targets == ("price", "rent")
+    assert parse("--targets", "price,rent").source.targets == ("price", "rent")
+    assert parse("--targets", "price, EUR", "rent").source.targets == ("price, EUR", "rent")
+    assert parse("--over", "union").hardness.over == "union"

@@ -91,6 +91,11 @@ def test_a_rule_of_the_wrong_family_says_which_fit():
         settle_rule(HardnessConfig(rule="absolute"), Kind.BINARY, ("a", "b"), P, LABELS)
 
 
+def test_class_alpha_is_for_classes():
+    with pytest.raises(ConfigError, match="this task is regression"):
+        settle_rule(HardnessConfig(class_alpha={"a": 0.5}), Kind.REGRESSION, (), LABELS, LABELS)
+
+
 def test_unknown_class_in_class_alpha():
     with pytest.raises(ConfigError, match="the classes are a, b"):
         settle_rule(

@@ -293,3 +293,69 @@ def test_planted_correlation_is_kept(name):
     found = np.corrcoef(np.column_stack([new, labels]).T)
     truth = np.corrcoef(np.column_stack([X, y]).T)
     np.testing.assert_allclose(found, truth, atol=0.12)
+
+
+def fitted_for_two(name, n=40, kind="mixed", seed=3, y=None):
+    X, cards = table(n, kind)
+    y = np.column_stack([target(n, 0), target(n, 0, seed=2)]) if y is None else y
+    rng = np.random.default_rng(seed)
+    return make(name).fit(X, y, cards=cards, n_classes=0, rng=rng), X, cards, y, rng
+
+
+def check_two(model, X, cards, new, labels, n):
+    assert labels.shape == (n, 2)
+    check(model, X, cards, new, labels[:, 0], 0, n)
+
+
+@EVERY
+@pytest.mark.parametrize("n", [1, 2, 5, 11, 150])
+def test_two_targets_at_once_keep_the_contract(name, n):
+    model, X, cards, y, rng = fitted_for_two(name, n)
+    new, labels = model.sample(30, rng)
+    check_two(model, X, cards, new, labels, 30)
+    assert {tuple(row) for row in labels} <= {tuple(row) for row in y}, "both of one row"
+    # pairs between and beyond the fitted ones are served too
+    wanted = np.array([[-0.5, 0.5], [0.51, 2.0]])
+    new, labels = model.sample(2, rng, y=wanted)
+    check_two(model, X, cards, new, labels, 2)
+    np.testing.assert_array_equal(labels, wanted)
+    assert model.sample(0, rng)[1].shape == (0, 2)
+
+
+@EVERY
+@pytest.mark.parametrize("kind", ["categorical", "numeric", "constant", "text"])
+def test_two_targets_with_tables_of_one_kind(name, kind):
+    model, X, cards, _, rng = fitted_for_two(name, 130, kind)
+    check_two(model, X, cards, *model.sample(20, rng), 20)
+
+
+@EVERY
+@pytest.mark.parametrize("second", ["the same", "constant"])
+def test_a_second_target_that_says_nothing(name, second):
+    y = target(60, 0)
+    y = np.column_stack([y, y if second == "the same" else np.zeros(60)])
+    model, X, cards, _, rng = fitted_for_two(name, 60, y=y)
+    check_two(model, X, cards, *model.sample(20, rng), 20)
+
+
+@EVERY
+def test_targets_of_another_width(name):
+    model, *_, rng = fitted_for_two(name)
+    with pytest.raises(DataError, match="3 targets of 2 values wanted"):
+        model.sample(3, rng, y=np.zeros(3))
+    with pytest.raises(DataError, match="40 targets wanted"):  # classes come one by one
+        model.fit(*table(40, "numeric")[:1], np.zeros((40, 2)), cards=(), n_classes=2, rng=rng)
+
+
+@pytest.mark.parametrize("name", ["vae", "copula", "local"])
+def test_each_target_moves_its_own_column(name):
+    # a follows the first target, b the second, and the two targets are independent: rows drawn
+    # for (.2, .8) must have a near .2 and b near .8
+    rng = np.random.default_rng(0)
+    y = rng.random((500, 2))
+    X = np.clip(y + 0.03 * rng.standard_normal(y.shape), 0, 1)
+    model = make(name, epochs=60, latent=8, decoder=32)
+    model.fit(X, y, cards=(), n_classes=0, rng=rng)
+    for wanted in ([0.2, 0.8], [0.7, 0.3]):
+        new, _ = model.sample(300, rng, y=np.tile(wanted, (300, 1)))
+        np.testing.assert_allclose(np.median(new, axis=0), wanted, atol=0.1)

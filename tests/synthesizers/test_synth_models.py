@@ -122,6 +122,36 @@ def test_mixture_conditions_on_a_regression_target():
         assert z[:, 1].std() == pytest.approx(1, abs=0.15)
 
 
+def test_mixture_conditions_on_two_regression_targets():
+    # z1 = y1 - y2 + .1 eps, z2 independent of both; 600 rows make two components
+    y = rng().standard_normal((600, 2))
+    z1 = y[:, 0] - y[:, 1] + 0.1 * rng(1).standard_normal(600)
+    mu = np.column_stack([z1, rng(2).standard_normal(600)])
+    mixture = LatentMixture().fit(mu, np.zeros(2), y, 0, rng())
+    assert len(mixture.mixtures_[0].weights) == 2
+    for at in ([-1.0, 0.5], [0.3, 0.3]):
+        z = mixture.sample(np.tile(at, (4000, 1)), rng())
+        assert z[:, 0].mean() == pytest.approx(at[0] - at[1], abs=0.05)
+        assert z[:, 0].std() == pytest.approx(0.1, abs=0.03)
+        assert z[:, 1].std() == pytest.approx(1, abs=0.15)
+
+
+def test_a_vector_of_one_target_is_that_target():
+    y = rng().random(600)
+    mu = np.column_stack([y + 0.1 * rng(1).standard_normal(600), rng(2).standard_normal(600)])
+    at = np.linspace(-1, 1, 50)
+    one, same = (
+        LatentMixture().fit(mu, np.ones(2), t, 0, rng()).sample(a, rng())
+        for t, a in ((y, at), (y[:, None], at[:, None]))
+    )
+    np.testing.assert_allclose(one, same, atol=1e-9)
+    one, same = (
+        GaussianCopula().fit(mu, t, cards=(), n_classes=0, rng=rng()).sample(50, rng(), a)[0]
+        for t, a in ((y, at), (y[:, None], at[:, None]))
+    )
+    np.testing.assert_allclose(one, same, atol=1e-9)
+
+
 def test_mixture_leaves_shut_dimensions_to_the_posterior():
     mu = np.column_stack([rng().standard_normal(60), np.full(60, 0.2)])
     mixture = LatentMixture().fit(mu, np.array([0.01, 1.0]), np.zeros(60), 2, rng())

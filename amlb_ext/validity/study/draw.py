@@ -248,4 +248,5 @@ def without_interval(point: np.ndarray, rows: int) -> Answer:
 
 def reducible(points: Points) -> np.ndarray:
     """Return v(x) = (T - F)^2."""
-    return raw_hardness("reducible", points.f, points.f, points.t)
+    no_label = np.zeros(len(points.f))
+    return raw_hardness("reducible", no_label, points.f, points.t)

@@ -1,0 +1,204 @@
+"""A table with several targets, as a user goes the whole way."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.cli import main
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.pipeline.generate import own_groups
+from amlb_ext.sources import open_specs
+from amlb_ext.suite import Suite, verify
+from amlb_ext.validity.task_rows import read_task
+from amlb_ext.validity.unlabelled import read_unlabelled
+
+CORE = ["--baseline", "ridge", "--synthesizer", "local", "--times", "1", "--folds", "2"]
+FAST = [*CORE, "--kappa", ".02", "--certificate", "none", "-j", "1", "-q"]
+
+
+def flats(folder, name="flats.csv", n=120):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"area": rng.random(n).round(3), "town": rng.choice(["n", "s"], n)})
+    broken = 1.0 * (table["area"] > 0.7) * (table["town"] == "s")
+    table["price"] = (table["area"] - broken + rng.normal(0, 0.1, n)).round(3)
+    table["age"] = rng.integers(0, 90, n)
+    table["rent"] = np.round(100 * (table["area"] - 0.6 * broken) + rng.normal(0, 10, n))
+    table.loc[[3, 17], "price"] = np.nan
+    table.loc[[5, 17], "rent"] = np.nan
+    folder.mkdir(exist_ok=True, parents=True)
+    table.to_csv(folder / name, index=False)
+    return str(folder / name)
+
+
+def checksums(root):
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.suffix in (".csv", ".yaml", ".json", ".parquet")
+    }
+
+
+def generate(table, out, *words):
+    return main(["generate", table, "--targets", "price", "rent", "-o", str(out), *FAST, *words])
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return flats(tmp_path_factory.mktemp("table"))
+
+
+@pytest.fixture(scope="module")
+def suite(table, tmp_path_factory):
+    root = tmp_path_factory.mktemp("suite") / "hard"
+    assert generate(table, root) == 0
+    return root
+
+
+def same_rows(root):
+    """Whether all files of both tasks differ by their target alone; return how many there are."""
+    suite, count = Suite.load(root), 0
+    for name, task in suite.amlb_tasks.items():
+        if not name.startswith("flats_price"):
+            continue
+        other = name.replace("price", "rent", 1)
+        for fold in range(len(task.folds)):
+            for one, two in zip(suite.pair(name, fold), suite.pair(other, fold), strict=True):
+                price, rent = pd.read_csv(one), pd.read_csv(two)
+                assert list(price) == ["area", "town", "age", "price"]
+                assert list(rent) == ["area", "town", "age", "rent"]
+                pd.testing.assert_frame_equal(price.iloc[:, :3], rent.iloc[:, :3])
+                count += 1
+    return count
+
+
+def test_the_suite_holds_a_task_for_each_target_with_the_same_rows(suite):
+    assert verify(suite) == []
+    assert sorted(Suite.load(suite).tasks) == ["flats_price", "flats_rent"]
+    # two folds of seven parts (all but _hard share a training file), train and test
+    assert same_rows(suite) == 2 * 7 * 2
+
+
+def test_real_rows_are_the_tables_rows_with_both_targets(suite, table):
+    source, opened = pd.read_csv(table), Suite.load(suite)
+    assert len(opened.provenance("flats_price_full", 0)) == round(0.2 * 117)
+    for target in ("price", "rent"):
+        rows = pd.read_csv(opened.pair(f"flats_{target}_full", 0)[1])
+        ids = opened.provenance(f"flats_{target}_full", 0)["source_row"]
+        assert not set(ids) & {3, 5, 17}  # they lack a target
+        expected = source.loc[ids, ["area", "town", "age", target]].reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows, expected, check_dtype=False)
+
+
+def test_what_was_dropped_and_shared_is_said(suite):
+    manifest = Suite.load(suite).manifest
+    assert "--targets price rent" in manifest.command
+    assert manifest.config["hardness"]["over"] == "mean"
+    for task in manifest.tasks.values():
+        assert "3 rows that lack one of the targets were dropped" in task.notes
+
+
+@pytest.mark.parametrize("over", ["intersection", "union"])
+def test_other_ways_of_combining(table, tmp_path, over):
+    words = ["--over", over, "--rule", "quantile", "--folds", "1", "--no-train-hard"]
+    assert generate(table, tmp_path / over, *words) == 0
+    assert verify(tmp_path / over) == []
+    assert same_rows(tmp_path / over) > 0
+
+
+def test_a_lost_fold_of_one_target_is_made_again_for_both(suite, table, tmp_path, monkeypatch):
+    import shutil
+
+    from amlb_ext.hardening.shared import harden_shared
+
+    copy, made = tmp_path / "copy", []
+
+    def counted(tasks, fold, *rest):
+        made.append(([task.name for task in tasks], fold))
+        return harden_shared(tasks, fold, *rest)
+
+    shutil.copytree(suite, copy)
+    monkeypatch.setattr("amlb_ext.pipeline.folds.harden_shared", counted)
+    assert generate(table, copy) == 0
+    assert made == []
+    (copy / "hardsynth/flats_rent/fold_1/record.json").unlink(missing_ok=False)
+    assert generate(table, copy) == 0
+    assert made == [(["flats_price", "flats_rent"], 1)]
+    assert checksums(copy) == checksums(suite)
+
+
+def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, capsys):
+    words = ["--targets", "price,rent", "--no-train-hard", *CORE, "--folds", "1", "-j", "1"]
+    words += ["--certificate", "none", "-o", str(tmp_path / "hard")]
+    assert main(["generate", table, *words]) == 0
+    said = capsys.readouterr().out
+    assert "flats_price, flats_rent: the same rows in every part" in said
+    tasks = Suite.load(tmp_path / "hard").tasks
+    found = [task.folds[0]["summary"]["calibration"] for task in tasks.values()]
+    assert found[0]["kappa"] == found[1]["kappa"]
+    assert found[0]["failures"] == found[1]["failures"] > 0
+    assert len(found[0]["rungs"]) >= len(found[1]["rungs"]) > 0
+
+
+def test_unlabelled_rows_are_for_tasks_on_their_own(suite, table):
+    rows = read_task(Suite.load(suite), "flats_rent")
+    with pytest.raises(ConfigError, match="shares its region with other targets"):
+        read_unlabelled(Path(table), rows, seed=1)
+
+
+def test_a_test_file_gives_all_targets_its_fold(table, tmp_path):
+    test = flats(tmp_path, "test.csv", n=60)
+    options = SourceConfig(targets=("price", "rent"), test_file=test)
+    price, rent = (ref.load() for ref in open_specs([table], options))
+    assert price.features is rent.features
+    assert len(price.folds[0].test) == 57
+    np.testing.assert_array_equal(price.folds[0].test, rent.folds[0].test)
+
+
+def test_tables_of_the_same_name_stay_apart(table, tmp_path):
+    options = SourceConfig(targets=("price", "rent"))
+    specs = [table, flats(tmp_path / "other")]
+    tasks = [ref.load() for ref in open_specs(specs, options)]
+    assert [task.group for task in own_groups(tasks)] == ["flats", "flats", "flats_2", "flats_2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--targets", "price"], "--target price"),
+        (["--targets", "price", "rent", "price"], "'price' twice"),
+        (["--targets", "price", "rend"], "did you mean 'rent'"),
+        (["--targets", "price", "rent", "--target", "age"], "use one of the two"),
+        (["--targets", "price", "town"], "holds no numbers, e.g. "),
+        (["--targets", "price", "rent", "--kind", "binary"], "serves regression only"),
+        (["--targets", "price", "rent", "--rule", "band"], "--rule absolute or squared"),
+        (["--targets", "price", "rent", "--baseline", "f.csv"], "an F of its own"),
+        (["--targets", "price", "rent", "--baseline", "f.pkl"], "an F of its own"),
+        (["--targets", "price", "rent", "--learn-from", "population"], "a single target"),
+        (["--over", "union"], "--targets A B"),
+    ],
+)
+def test_what_several_targets_cannot_be(table, tmp_path, capsys, words, says):
+    status = main(["generate", table, "-o", str(tmp_path / "x"), *words, "-q"])
+    err = capsys.readouterr().err
+    assert status == 2
+    assert says in err
+    assert not (tmp_path / "x").exists()
+
+
+def test_targets_need_a_table_and_features(tmp_path, capsys):
+    assert main(["generate", "bundled/toy", "--targets", "a", "b", "-o", str(tmp_path / "x")]) == 2
+    assert "'bundled/toy' is none" in capsys.readouterr().err
+    table = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30) ** 2, "flag": [0, 1] * 15})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    said = {}
+    for targets in (("a", "b", "flag"), ("a", "flag")):
+        words = ["generate", str(tmp_path / "t.csv"), "--targets", *targets, "-q"]
+        assert main([*words, "-o", str(tmp_path / "x")]) == 2
+        said[len(targets)] = capsys.readouterr().err
+    assert "no feature beside 'a' and 'b' and 'flag'" in said[3]
+    assert "'flag' has two values" in said[2]
+    assert "--kind regression takes it as a number" in said[2]
