@@ -212,6 +212,15 @@ class VAE(Synthesizer):
         """KL(q(z | x, y) ‖ N(0, I)), averaged over rows."""
         return -0.5 * (1 + log_s2 - mu.square() - log_s2.exp()).sum(dim=1).mean()
 
+    def _encode(self, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Return mu and log_s2 of all rows."""
+        assert self.network_ is not None
+        k, v, _, t = data
+        rows = torch.arange(len(t)).split(self._at_once())
+        with torch.no_grad():
+            parts = [self.network_.encode(k[r], v[r], t[r]) for r in rows]
+        return torch.cat([mu for mu, _ in parts]), torch.cat([log_s2 for _, log_s2 in parts])
+
     def _learn_sampling(
         self,
         data: tuple[Tensor, ...],
@@ -222,22 +231,15 @@ class VAE(Synthesizer):
     ) -> None:
         """Fit p(z | y) and s, then the corrections of the margins."""
         assert self.network_ is not None
-        k, v, _, t = data
-        size = self._at_once()
+        size, t, (mu, log_s2) = self._at_once(), data[-1], self._encode(data)
         with torch.no_grad():
-            parts = [
-                self.network_.encode(k[r], v[r], t[r]) for r in torch.arange(len(t)).split(size)
-            ]
-            mu, log_s2 = (torch.cat(part) for part in zip(*parts, strict=True))
             r = held if len(held) else np.arange(min(size, len(y)))
             z = mu[r] + torch.randn(mu[r].shape) * (0.5 * log_s2[r]).exp()
             error = self.network_.decode(z, t[r])[0].double().numpy() - table.numbers[r]
         seen = table.seen[r]
         self.noise_ = np.sqrt((error**2 * seen).sum(axis=0) / seen.sum(axis=0).clip(1))
-        s2 = log_s2.double().exp().mean(dim=0).numpy()
-        self.mixture_ = LatentMixture().fit(
-            mu.double().numpy(), s2, self._score(y), self.n_classes_, rng
-        )
+        means, s2 = mu.double().numpy(), log_s2.double().exp().mean(dim=0).numpy()
+        self.mixture_ = LatentMixture().fit(means, s2, self._score(y), self.n_classes_, rng)
         spread = y[np.arange(size) * len(y) // size]  # every target in its share
         shares = [
             np.bincount(codes, minlength=card) / len(y)

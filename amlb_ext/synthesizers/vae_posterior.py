@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from scipy.spatial import KDTree
 from torch import Tensor
 
@@ -41,14 +40,7 @@ class PosteriorVAE(PaperVAE):
         held: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        assert self.network_ is not None
-        k, v, _, t = data
-        with torch.no_grad():
-            parts = [
-                self.network_.encode(k[r], v[r], t[r])
-                for r in torch.arange(len(t)).split(self._at_once())
-            ]
-        mu, log_s2 = (torch.cat(part).double().numpy() for part in zip(*parts, strict=True))
+        mu, log_s2 = (part.double().numpy() for part in self._encode(data))
         self.mu_, self.s_ = mu, np.exp(log_s2 / 2)
         targets = np.asarray(y, dtype=float).reshape(len(y), -1)
         known, group = np.unique(targets, axis=0, return_inverse=True)

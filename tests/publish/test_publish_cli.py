@@ -211,7 +211,14 @@ def test_names_of_journals():
 def test_a_killed_process_is_continued(suite, capsys, loopback, key, stop, status):
     loopback.active_after = 10**6
     words = [sys.executable, "-m", "amlb_ext", "publish", str(suite), "--server", loopback.url]
-    running = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # a shell that runs the tests in the background has them ignore the signal
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     for line in running.stderr:
         if line.startswith("waiting"):
             running.send_signal(stop)

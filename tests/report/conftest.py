@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 import pytest
+from filelock import FileLock
 
 from amlb_ext.cli import main
 from amlb_ext.runner import score_suite
@@ -43,8 +45,19 @@ class Scored(NamedTuple):
 
 @pytest.fixture(scope="session")
 def scored(tmp_path_factory) -> Scored:
-    """A suite of a regression, a binary and a multiclass task, scored by its integrations."""
-    return _made(tmp_path_factory.mktemp("scored"), SOURCES, "quick")
+    """A suite of a regression, a binary and a multiclass task, scored by its integrations.
+
+    The processes that share out the tests make it once: the first of them, while others wait.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return _made(tmp_path_factory.mktemp("scored"), SOURCES, "quick")
+    root = tmp_path_factory.getbasetemp().parent / "scored"
+    with FileLock(f"{root}.lock"):
+        if not (root / "done").exists():
+            shutil.rmtree(root, ignore_errors=True)
+            _made(root, SOURCES, "quick")
+            (root / "done").touch()
+    return Scored(root / "hard", root / "results")
 
 
 @pytest.fixture
