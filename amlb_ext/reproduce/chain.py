@@ -147,7 +147,8 @@ class Split:
         seed = derive_seed(self.seed, *self.key, setting.name, "search")
         Z = search(self.F.predict, bad.Z, lowered, domain, config, seed)[0]
         made = self._judged(Z, y)
-        made = made.take(rule.select(rule.hardness(made.y, made.f)))
+        if config.reapply:
+            made = made.take(rule.select(rule.hardness(made.y, made.f)))
         if read.with_bad:
             both = zip(vars(own).values(), vars(made).values(), strict=True)
             made = Points(*(np.concatenate(pair) for pair in both))

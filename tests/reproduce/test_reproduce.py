@@ -213,7 +213,7 @@ class TestSplit:
         setting = quick("toy_75", "table-a1", **{"search.copies": 20, "search.reapply": False})[0]
         outcome = split.run(setting)
         wanted = outcome.counts["bad"] * (400 // outcome.counts["bad"])
-        assert outcome.counts["ga"] <= wanted
+        assert outcome.counts["ga"] == wanted
 
     def test_no_bad_row_no_cell(self, fitted):
         split, _ = fitted
