@@ -91,6 +91,26 @@ class Encoder(BaseEstimator):
             codes[:, j] = np.where(code < 0, self.cards_[j] - 1, code)
         return np.hstack([codes, (self._numbers(features) - self.low_) / self.span_])
 
+    def metric(self, encoded: np.ndarray) -> np.ndarray:
+        """Return rows in which two categories lie as far apart as a column's extremes.
+
+        Each category is one-hot over the root of 2. Numbers stay as they are, ``NaN`` too.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> columns = (Column("a", "numeric"), Column("b", "categorical", ("x", "y")))
+        >>> table = pd.DataFrame({"a": [0.0, 1.0], "b": pd.Categorical(["x", "y"])})
+        >>> encoder = Encoder(columns).fit(table)
+        >>> encoder.metric(encoder.transform(table)).round(2).tolist()
+        [[0.71, 0.0, 0.0], [0.0, 0.71, 1.0]]
+        """
+        parts = [
+            np.eye(card)[encoded[:, j].astype(int)] / np.sqrt(2)
+            for j, card in enumerate(self.cards_)
+        ]
+        return np.hstack([*parts, encoded[:, self.n_categorical_ :]])
+
     def inverse(self, encoded: np.ndarray) -> pd.DataFrame:
         """Return rows in canonical form; integers are rounded, the column order is the task's."""
         out: dict[str, pd.Series | np.ndarray] = {}

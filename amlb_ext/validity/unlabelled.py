@@ -26,11 +26,11 @@ from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.weights import Region
+from amlb_ext.sources.features import copies, read_features
 from amlb_ext.suite import Rows, fit_to_train
 from amlb_ext.validity.null import baseline_spec
 from amlb_ext.validity.powered import SupportReport, support_check
 from amlb_ext.validity.task_rows import TaskRows
-from amlb_ext.validity.unlabelled_files import copies, read_features
 
 #: Unlabelled rows that the support check looks at, at most.
 SUPPORT_ROWS = 5000
@@ -83,7 +83,7 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
     ConfigError
         F is a file: it cannot judge rows that it has not seen.
     SourceError, DataError
-        See :func:`~amlb_ext.validity.unlabelled_files.read_features`.
+        See :func:`~amlb_ext.sources.features.read_features`.
     """
     if baseline_spec(rows.settings, rows.kind) is None:
         raise ConfigError(
@@ -111,17 +111,11 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
     if len(some) > SUPPORT_ROWS:
         rng = stream(seed, rows.name, "support")
         some = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
-    support = support_check(_metric(encoder, tests), _metric(encoder, features.iloc[some]))
+    support = support_check(
+        encoder.metric(encoder.transform(tests)),
+        encoder.metric(encoder.transform(features.iloc[some])),
+    )
     return Unlabelled(features, support, tuple(notes))
-
-
-def _metric(encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
-    """Rows in which two different categories lie as far apart as a column's extremes."""
-    Z, m = encoder.transform(features), encoder.n_categorical_
-    parts = [
-        np.eye(card)[Z[:, j].astype(int)] / np.sqrt(2) for j, card in enumerate(encoder.cards_)
-    ]
-    return np.hstack([*parts, Z[:, m:]])
 
 
 def fit_region(

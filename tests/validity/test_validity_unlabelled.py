@@ -11,11 +11,12 @@ from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from amlb_ext.core.losses import brier, squared_error
 from amlb_ext.core.task import Column
 from amlb_ext.pipeline import Request, generate_suite
+from amlb_ext.sources.features import copies, read_features
 from amlb_ext.suite import Suite
 from amlb_ext.validity import Certificate, certify_rows, certify_suite, read_task
 from amlb_ext.validity.powered import ppi_contrast
 from amlb_ext.validity.unlabelled import expected_contrast, read_unlabelled
-from amlb_ext.validity.unlabelled_files import assign, copies, read_features
+from amlb_ext.validity.unlabelled_files import assign
 
 COLUMNS = (Column("a", "numeric"), Column("b", "categorical", ("u", "v"), True))
 
