@@ -32,7 +32,7 @@ HEAVY = {
     "ruamel": {"runner/install"},
     "deap": {"hardening/deap_engine"},
     "skops": {"hardening/given"},
-    "matplotlib": {"validity/study/plot", "report/still", "reproduce/figures"},
+    "matplotlib": {"validity/study/plot", "report/still", "reproduce/figures", "estimate/plot"},
     "plotly": {"report/interactive"},
     "jinja2": {"report/page", "reproduce/page"},
     "scikit_posthocs": {"report/ranks", "report/still"},

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli import show
+from amlb_ext.cli.estimate import estimate
 from amlb_ext.cli.harden import harden
 from amlb_ext.cli.install import install, uninstall
 from amlb_ext.cli.making import make
@@ -183,6 +184,7 @@ def list_names(arguments: argparse.Namespace) -> int:
 COMMANDS = {
     "generate": generate,
     "harden": harden,
+    "estimate": estimate,
     "install": install,
     "uninstall": uninstall,
     "run": run,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from amlb_ext import __version__
+from amlb_ext.cli.estimate import add_estimate
 from amlb_ext.cli.harden import add_harden
 from amlb_ext.cli.install import add_install
 from amlb_ext.cli.making import add_making
@@ -176,6 +177,7 @@ def parser() -> Parser:
     verify.add_argument("suite", metavar="DIR")
     _output_flags(verify)
 
+    add_estimate(commands, _output_flags)
     add_install(commands, _jobs_flag, _output_flags)
     add_publish(commands, _output_flags)
     add_study(commands, _jobs_flag, _output_flags)

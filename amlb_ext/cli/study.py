@@ -70,12 +70,30 @@ def add_study(commands: Any, jobs: Add, output: Add) -> None:
     output(fidelity)
     methods = kinds.add_parser("methods", help="list every method that a protocol may name")
     output(methods)
+    coverage = kinds.add_parser(
+        "coverage",
+        help="how often the intervals of `hardsynth estimate` hold",
+        description="Draw labelled rows from simulated populations whose true error is known, and "
+        "count how often each interval covers it: for independent rows, rows drawn class by "
+        "class, and rows of a shifted population, where nothing is promised.",
+    )
+    coverage.add_argument(
+        "--draws", type=int, default=1000, metavar="N", help="per setting (default: 1000)"
+    )
+    coverage.add_argument("--seed", type=int, default=0, metavar="N")
+    coverage.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
+    output(coverage)
     kinds.add_parser("protocol", help="print the protocol shipped with the project, to start from")
 
 
 def study(arguments: argparse.Namespace) -> int:
     """Run a study, or list its methods; see :mod:`amlb_ext.validity.study`."""
-    run = {"fidelity": fidelity, "methods": methods, "protocol": protocol}
+    run = {
+        "fidelity": fidelity,
+        "coverage": coverage,
+        "methods": methods,
+        "protocol": protocol,
+    }
     return run[arguments.study](arguments)
 
 
@@ -99,6 +117,28 @@ def methods(arguments: argparse.Namespace) -> int:
     width = max(map(len, texts))
     for name, text in texts.items():
         print(f"{name.ljust(width)}  {text}")
+    return 0
+
+
+def coverage(arguments: argparse.Namespace) -> int:
+    """Run the study of coverage; see :mod:`amlb_ext.estimate.coverage`."""
+    from amlb_ext.core.atomic import write_text
+    from amlb_ext.estimate.coverage import coverage_study, markdown
+    from amlb_ext.suite.records import json_text
+
+    out = Path(arguments.out)
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file", "choose a folder with -o")
+    quiet = arguments.quiet or arguments.json
+    table = coverage_study(arguments.draws, seed=arguments.seed, quiet=quiet)
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / "coverage.csv", table.to_csv(index=False))
+    write_text(out / "coverage.md", markdown(table))
+    if arguments.json:
+        print(json_text(table.to_dict(orient="records")), end="")
+    elif not arguments.quiet:
+        print(markdown(table))
+        print(f"written: {out / 'coverage.csv'}, coverage.md")
     return 0
 
 

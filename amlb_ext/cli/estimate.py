@@ -1,0 +1,223 @@
+"""``hardsynth estimate``: the true error of a model from few labelled rows."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlb_ext.cli import show
+from amlb_ext.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from amlb_ext.estimate.report import Report
+
+Add = Callable[[argparse.ArgumentParser], None]
+
+
+def add_estimate(commands: Any, output: Add) -> None:
+    """Add the command to the parser of all commands."""
+    command = commands.add_parser(
+        "estimate",
+        help="the true error of a model from few labelled rows",
+        description="Answer by every estimator that the rows at hand allow: interval, what it "
+        "assumes, whether that was refuted; the one to quote comes first. Exit status 1: none can "
+        "be quoted.",
+    )
+    command.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a fitted model (.skops), a .csv or .parquet of predictions row for row with DATA, "
+        "or a short name or import path that is fitted on --train",
+    )
+    command.add_argument("data", metavar="DATA", help="labelled rows that the model has not seen")
+    command.add_argument("--target", metavar="NAME", help="column to predict (default: AMLB's)")
+    command.add_argument("--kind", choices=("regression", "binary", "multiclass"))
+    command.add_argument(
+        "--train",
+        metavar="FILE",
+        help="training rows: for a model by name, a synthesizer, the target's range",
+    )
+    command.add_argument(
+        "--unlabelled", metavar="FILE", help="real rows without labels, of the same population"
+    )
+    made = command.add_mutually_exclusive_group()
+    made.add_argument(
+        "--synthesizer", metavar="NAME", help="makes rows after --train: copula, vae, ..."
+    )
+    made.add_argument("--synthetic", metavar="FILE", help="generated rows with targets")
+    command.add_argument(
+        "--generated", type=int, default=100_000, metavar="N", help="rows made (default: 100000)"
+    )
+    command.add_argument(
+        "--class-prior",
+        metavar="CLASS=SHARE,...",
+        help="the population's shares, when DATA was drawn class by class: yes=.12,no=.88",
+    )
+    command.add_argument(
+        "--loss",
+        metavar="NAME",
+        help="zero_one, brier, log; squared, absolute (default: zero_one; squared)",
+    )
+    command.add_argument(
+        "--clip", type=float, metavar="P", help="least probability in the log loss (default: .001)"
+    )
+    command.add_argument(
+        "--range",
+        nargs=2,
+        type=float,
+        metavar=("LOW", "HIGH"),
+        help="of a regression target: bounds the loss (default: of --train)",
+    )
+    command.add_argument(
+        "--level", type=float, default=0.95, metavar="P", help="of the intervals (default: .95)"
+    )
+    command.add_argument(
+        "--osyn",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="setting of OSYN, chosen beforehand: g, b, delta1, delta2, a_hat, k, "
+        "regions=labels; repeat it",
+    )
+    command.add_argument(
+        "--explore",
+        action="store_true",
+        help="also write OSYN's bound for every b and delta2, for looking only (needs -o)",
+    )
+    command.add_argument("--trust-pickle", action="store_true", help="load a pickle or joblib file")
+    command.add_argument("--seed", type=int, default=0, metavar="N")
+    command.add_argument(
+        "-o", "--out", metavar="DIR", help="write estimates.csv, estimate.json, estimate.svg there"
+    )
+    output(command)
+
+
+def estimate(arguments: argparse.Namespace) -> int:
+    """Run it; see :func:`amlb_ext.estimate.estimate.estimate`. Exit status 1: none to quote."""
+    from amlb_ext.estimate import estimate as run
+    from amlb_ext.suite.records import json_text
+
+    if arguments.explore and not arguments.out:
+        raise ConfigError("--explore without a folder", "add -o DIR for the table of the sweep")
+    if arguments.explore and not (arguments.synthesizer or arguments.synthetic):
+        raise ConfigError("--explore without generated rows", "add --synthesizer or --synthetic")
+    report = run(
+        arguments.model,
+        arguments.data,
+        target=arguments.target,
+        kind=arguments.kind,
+        train=arguments.train,
+        unlabelled=arguments.unlabelled,
+        synthesizer=arguments.synthesizer,
+        synthetic=arguments.synthetic,
+        generated=arguments.generated,
+        class_prior=_shares(arguments.class_prior),
+        loss=arguments.loss,
+        clip=arguments.clip,
+        target_range=None if arguments.range is None else tuple(arguments.range),
+        level=arguments.level,
+        osyn=dict(_pair(word, "--osyn") for word in arguments.osyn),
+        explore=arguments.explore,
+        seed=arguments.seed,
+        trust_pickle=arguments.trust_pickle,
+        quiet=arguments.quiet or arguments.json,
+    )
+    if arguments.out:
+        _write(report, Path(arguments.out))
+    if arguments.json:
+        print(json_text(report.to_json()), end="")
+    elif not arguments.quiet or report.refused:
+        print(_text(report))
+        if arguments.out:
+            print(
+                f"\nwritten: {Path(arguments.out) / 'estimate.svg'}, estimates.csv, estimate.json"
+            )
+    return 1 if report.refused else 0
+
+
+def _write(report: Report, folder: Path) -> None:
+    from amlb_ext.core.atomic import write_file, write_text
+    from amlb_ext.estimate.plot import draw
+    from amlb_ext.suite.records import json_text
+
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file", "choose a folder with -o")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "estimates.csv", report.table().to_csv(index=False))
+    write_text(folder / "estimate.json", json_text(report.to_json()))
+    picture = draw(report)
+    write_file(folder / "estimate.svg", lambda path: path.write_bytes(picture))
+    if report.osyn is not None and report.osyn.sweep is not None:
+        write_text(folder / "explore.csv", report.osyn.sweep.to_csv(index=False))
+
+
+def _text(report: Report) -> str:
+    """Return the headline, the table, and why a check failed."""
+    best = report.recommended
+    if best is None:
+        head = f"no estimate can be recommended: {report.refused}"
+    else:
+        head = (
+            f"{best.name}: {best.point:.4f}, {report.level:.0%} interval "
+            f"{best.low:.4f} to {best.high:.4f} ({report.loss}, {report.unit}; "
+            f"{report.n} labelled rows)"
+        )
+    headers = ["estimator", "point", "low", "high", "check"]
+    rows = [
+        [
+            row.name + (" *" if row.recommended else ""),
+            _number(row.point),
+            _number(row.low),
+            _number(row.high),
+            row.check,
+        ]
+        for row in report.rows
+    ]
+    found = _grouped((row.name, row.reason) for row in report.rows)
+    assumed = _grouped((row.name, row.assumes) for row in report.rows)
+    told = [
+        "found:",
+        *(f"  {', '.join(names)}: {text}" for text, names in found.items()),
+        "assumed:",
+        *(f"  {', '.join(names)}: {text}" for text, names in assumed.items()),
+        *(f"note: {note}" for note in report.notes),
+    ]
+    return "\n".join([head, "", show.table(headers, rows), "", *told])
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return each text once, with the estimators it is about."""
+    out: dict[str, list[str]] = {}
+    for name, text in pairs:
+        if text:
+            out.setdefault(text, []).append(name)
+    return out
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else ""
+
+
+def _shares(text: str | None) -> dict[str, float]:
+    found = {}
+    for word in (text or "").split(","):
+        if not word.strip():
+            continue
+        name, share = _pair(word.strip(), "--class-prior")
+        try:
+            found[name] = float(share)
+        except ValueError:
+            raise ConfigError(
+                f"--class-prior {word}: {share!r} is no number", "write yes=.12,no=.88"
+            ) from None
+    return found
+
+
+def _pair(word: str, flag: str) -> tuple[str, str]:
+    key, sign, value = word.rpartition("=") if flag == "--class-prior" else word.partition("=")
+    if not sign or not key:
+        raise ConfigError(f"{flag} {word}: no '='", f"write {flag} KEY=VALUE")
+    return key.strip(), value.strip()

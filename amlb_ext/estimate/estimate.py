@@ -1,0 +1,124 @@
+"""The true error of a model by every estimator that the rows at hand allow, the best valid first.
+
+The way: ``inputs`` (files to losses) → real rows without labels → ``generated`` rows → ``checks``
+→ intervals and bounds → the recommendation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.estimate.asked import Asked
+from amlb_ext.estimate.generated import Generator
+from amlb_ext.estimate.inputs import read
+from amlb_ext.estimate.osyn_run import OsynAsked
+from amlb_ext.estimate.report import Report
+from amlb_ext.estimate.work import Work
+
+
+def estimate(
+    model: str,
+    data: Path | str,
+    *,
+    target: str | None = None,
+    kind: str | None = None,
+    train: Path | str | None = None,
+    unlabelled: Path | str | None = None,
+    synthesizer: str | None = None,
+    synthetic: Path | str | None = None,
+    generated: int = 100_000,
+    class_prior: Mapping[str, float] | None = None,
+    loss: str | None = None,
+    clip: float | None = None,
+    target_range: tuple[float, float] | None = None,
+    level: float = 0.95,
+    osyn: Mapping[str, Any] | None = None,
+    explore: bool = False,
+    seed: int = 0,
+    trust_pickle: bool = False,
+    quiet: bool = True,
+) -> Report:
+    """Estimate the true error of a model from few labelled rows.
+
+    Parameters
+    ----------
+    model : str
+        A fitted model (``.skops``, or a pickle when trusted), a file of predictions row for row
+        with ``data``, or a short name or import path that is fitted on ``train``.
+    data : path
+        The labelled rows, which the model must not have been fitted on.
+    target, kind : str, optional
+        As for a source.
+    train : path, optional
+        Training rows: for a model by name, for a synthesizer, for the range of the target.
+    unlabelled : path, optional
+        Real rows without labels, from the population whose error is asked for.
+    synthesizer : str, optional
+        Learns from ``train`` and makes ``generated`` rows.
+    synthetic : path, optional
+        A table of generated rows with targets, in place of a synthesizer.
+    generated : int
+    class_prior : mapping of str to float, optional
+        Share of each class in the population.
+    loss : str, optional
+        ``zero_one``, ``brier``, ``log``; ``squared``, ``absolute``.
+    clip : float, optional
+        Least probability in the log loss.
+    target_range : tuple of float, optional
+        Of a regression target; the training rows' when omitted.
+    level : float
+    osyn : mapping, optional
+        See :class:`~amlb_ext.estimate.osyn_run.OsynAsked`.
+    explore : bool
+        Also sweep the settings of OSYN, for looking only.
+    seed : int
+    trust_pickle : bool
+    quiet : bool
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ConfigError, SourceError, DataError, ModelError
+        As the readers, models and estimators raise.
+    """
+    if not 0 < level < 1:
+        raise ConfigError(f"level {level}", "give one between 0 and 1, e.g. .95")
+    if synthesizer and synthetic:
+        raise ConfigError("both a synthesizer and a file of generated rows", "give one of them")
+    if generated < 1:
+        raise ConfigError(f"{generated} generated rows", "give 1 or more")
+    more = {} if clip is None else {"clip": clip}
+    asked = Asked(
+        model,
+        _path(data),
+        None if train is None else _path(train),
+        target,
+        kind,
+        loss,
+        target_range=target_range,
+        class_prior=class_prior or {},
+        trust_pickle=trust_pickle,
+        seed=seed,
+        **more,
+    )
+    settings = OsynAsked.read(osyn or {}, level)
+    inputs = read(asked)
+    work = Work(inputs, level, seed)
+    work.from_labels()
+    if unlabelled is not None:
+        work.with_unlabelled(_path(unlabelled))
+    named = synthesizer or (str(_path(synthetic)) if synthetic is not None else None)
+    if named is not None:
+        source = Generator(inputs, named, generated, seed, quiet)
+        work.with_generated(source, settings, explore)
+    return work.report(Path(model).name, asked.data.name)
+
+
+def _path(path: Path | str) -> Path:
+    return Path(path).expanduser()

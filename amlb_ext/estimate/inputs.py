@@ -1,0 +1,260 @@
+"""From files to arrays: the model's losses on labelled rows, and what else it was given.
+
+Notation
+--------
+S : the n labelled rows of DATA;  Z : (n, d) encoded rows;  M : their metric form
+y, f : targets and predictions, codes and probabilities, or in the target's own units
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.task import Fold, Kind, Origin, Task
+from amlb_ext.estimate.asked import Asked, choose_loss, choose_priors
+from amlb_ext.estimate.losses import Loss
+from amlb_ext.hardening.baseline import Baseline, fill_missing
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.given import (
+    MODEL_FILES,
+    PREDICTION_FILES,
+    FittedBaseline,
+    PredictionsBaseline,
+    load_model,
+    make_baseline,
+    read_predictions,
+)
+from amlb_ext.hardening.models import BASELINES
+from amlb_ext.sources.features import copies, read_features
+from amlb_ext.sources.files import to_task
+from amlb_ext.sources.reading import read_table
+from amlb_ext.sources.table import join
+
+
+@dataclass
+class Inputs:
+    """A model and its labelled rows as arrays.
+
+    Attributes
+    ----------
+    task : Task
+        Of DATA, behind the training rows where there are any.
+    model : Baseline
+        Fitted.
+    searchable : bool
+        Whether it can predict other rows; a file of predictions cannot.
+    encoder, target : Encoder, TargetEncoder
+    loss : Loss
+    given : DataFrame of shape (n, d)
+        Features of the labelled rows.
+    Z : ndarray of shape (n, d)
+        The same, encoded.
+    y : ndarray of shape (n,)
+    losses : ndarray of shape (n,)
+    f : ndarray of shape (n,) or (n, C)
+    train : tuple of ndarray, optional
+        Encoded training rows and their scaled targets.
+    priors : ndarray of shape (C,), optional
+    notes : list of str
+    """
+
+    task: Task
+    model: Baseline
+    searchable: bool
+    encoder: Encoder
+    target: TargetEncoder
+    loss: Loss
+    given: pd.DataFrame
+    Z: np.ndarray
+    y: np.ndarray
+    losses: np.ndarray
+    f: np.ndarray
+    train: tuple[np.ndarray, np.ndarray] | None
+    priors: np.ndarray | None
+    notes: list[str]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Class labels in code order; empty for regression."""
+        return self.task.labels
+
+    def metric(self, Z: np.ndarray) -> np.ndarray:
+        """Return rows in which a missing number lies a column's range below its least value."""
+        return fill_missing(self.encoder.metric(Z))
+
+    def metric_names(self) -> list[str]:
+        """Return a name for each column of :meth:`metric`."""
+        names = []
+        for column, card in zip(self.encoder.categorical_, self.encoder.cards_, strict=True):
+            values = [*column.categories, "missing"][:card]
+            names += [f"{column.name}={value}" for value in values]
+        return [*names, *(c.name for c in self.encoder.numeric_)]
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Return predictions in the units of ``f``."""
+        f = self.model.predict(Z)
+        return f if self.labels else f * self.target.span + self.target.low
+
+    def units(self, y: np.ndarray) -> np.ndarray:
+        """Return scaled targets in the units of ``y``; codes stay."""
+        return y if self.labels else y * self.target.span + self.target.low
+
+    def read_unlabelled(self, path: Path) -> np.ndarray:
+        """Return the encoded rows of a table without labels; labelled rows in it are left out."""
+        features, notes = read_features(path, self.task.columns, self.task.target_name)
+        known = copies(features, [self.given])
+        # a few rows agree by chance in coarse columns; to drop those would be a selection
+        if known.sum() >= len(self.given) / 2:
+            notes.append(f"{path.name}: the {known.sum()} labelled rows in it are left out")
+            features = features[~known].reset_index(drop=True)
+        self.notes += notes
+        return self.encoder.transform(features)
+
+    def read_generated(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
+        """Return encoded rows and scaled targets of a table of generated rows."""
+        features, notes = read_features(path, self.task.columns, self.task.target_name)
+        self.notes += [note for note in notes if "was not looked at" not in note]
+        frame, name = read_table(path).frame, self.task.target_name
+        if name not in frame.columns:
+            raise DataError(f"{path.name} lacks the target {name!r}", "generate it with the rows")
+        values = frame[name]
+        if self.labels:
+            words = _words(values)
+            words = words.where(words.isin(self.labels))
+            made = pd.Series(pd.Categorical(words, categories=list(self.labels)))
+        else:
+            made = pd.to_numeric(values, errors="coerce").astype(float)
+        if made.isna().any():
+            odd = values[made.isna().to_numpy()].iloc[0]
+            raise DataError(
+                f"{path.name}: target {odd!r}",
+                f"write one of {', '.join(self.labels) or 'numbers'}",
+            )
+        return self.encoder.transform(features), self.target.transform(made)
+
+
+def read(asked: Asked) -> Inputs:
+    """Read the tables, get the model, and let it predict the labelled rows.
+
+    Raises
+    ------
+    ConfigError
+        A model that must be fitted without training rows, regression without a range, a prior of
+        an unknown class, a loss of the other kind.
+    SourceError, DataError, ModelError
+        As the readers and models raise.
+    """
+    path = Path(asked.model)
+    ending = "" if asked.model in BASELINES else path.suffix.lower()
+    fitted = load_model(path, asked.trust_pickle) if ending in MODEL_FILES else None
+    more = [_word(c) for c in getattr(fitted, "classes_", [])]
+    if fitted is None and asked.train is None:
+        more = list(asked.class_prior)  # nothing else knows the classes that S may lack
+    task, rows, offset = _task(asked, more)
+    given = _take(task, rows, offset)
+    fold_train = task.folds[0].train if task.folds else None
+    seen = _take(task, fold_train, 0) if fold_train is not None else None
+    encoder = Encoder(task.columns).fit((seen or given).features)
+    target = TargetEncoder(task.kind, task.labels, (seen or given).target)
+    train = None
+    if seen is not None:
+        train = encoder.transform(seen.features), target.transform(seen.target)
+    Z, y = encoder.transform(given.features), target.transform(given.target)
+    model: Baseline
+    if fitted is not None:
+        model = FittedBaseline(fitted, path.name, encoder, target)
+    elif ending in PREDICTION_FILES:
+        model = PredictionsBaseline(read_predictions(path, given), target)
+    else:
+        model = make_baseline(BaselineConfig(model=asked.model), task, encoder, target)
+        if train is None:
+            raise ConfigError(
+                f"{asked.model} must be fitted first, and there are no training rows",
+                "add --train FILE, or give a fitted model (.skops) or a file of predictions",
+            )
+        seed = derive_seed(asked.seed, task.name, "estimate") % 2**31
+        model.fit(*train, seed)
+    f = model.predict_rows(Z, np.arange(len(Z))) if _known(model) else model.predict(Z)
+    if not task.labels:
+        f, y = f * target.span + target.low, y * target.span + target.low
+    limits = None if train is None else (target.low, target.low + target.span)
+    loss = choose_loss(asked, task.kind, limits)
+    return Inputs(
+        task,
+        model,
+        not _known(model),
+        encoder,
+        target,
+        loss,
+        given.features,
+        Z,
+        y,
+        loss(y, f),
+        f,
+        train,
+        choose_priors(asked.class_prior, task.labels),
+        list(task.notes),
+    )
+
+
+def _known(model: Baseline) -> bool:
+    return isinstance(model, PredictionsBaseline)
+
+
+def _task(asked: Asked, more: list[str]) -> tuple[Task, np.ndarray, int]:
+    """Return the task, the positions of the labelled rows, and where DATA begins in row ids."""
+    table = read_table(asked.data)
+    folds: tuple[Fold, ...] = ()
+    offset, n = 0, len(table.frame)
+    if asked.train is not None:
+        train = read_table(asked.train)
+        table, offset = join([train, table]), len(train.frame)
+        folds = (Fold(np.arange(offset), np.arange(offset, offset + n)),)
+    task = to_task(
+        table,
+        name=asked.data.stem,
+        target=asked.target,
+        kind=asked.kind,
+        folds=folds,
+        origin=Origin(str(asked.data)),
+    )
+    absent = [word for word in more if word not in task.labels]
+    if task.labels and absent:
+        # classes that the model or the priors know and no row here has: S lacks them
+        labels = (*task.labels, *absent)
+        kind = Kind.BINARY if len(labels) == 2 else Kind.MULTICLASS
+        cat = task.target.cat.set_categories(list(labels))
+        task = dataclasses.replace(task, labels=labels, target=cat, kind=kind)
+    rows = task.folds[0].test if task.folds else np.arange(len(task))
+    if not len(rows):
+        raise DataError(f"{asked.data.name} has no row with a label", "give labelled rows")
+    return task, rows, offset
+
+
+def _take(task: Task, rows: np.ndarray, offset: int) -> Task:
+    """Return a task of some rows, whose ids count from where their file begins."""
+    return dataclasses.replace(
+        task,
+        features=task.features.iloc[rows].reset_index(drop=True),
+        target=task.target.iloc[rows].reset_index(drop=True),
+        row_ids=task.row_ids[rows] - offset,
+        folds=(),
+    )
+
+
+def _word(value: Any) -> str:
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
+
+
+def _words(values: pd.Series) -> pd.Series:
+    return values.map(_word, na_action="ignore")

@@ -1,0 +1,219 @@
+"""Per-row losses of a fixed model, each with the number it cannot exceed.
+
+Notation
+--------
+y : (n,) class codes 0..C-1, or targets in units of the target
+f : (n, C) class probabilities, or (n,) predicted codes or predicted targets
+C_h : bound of the loss; the true error is the population's mean loss and lies in [0, C_h]
+u(v) = (v - low) / (high - low) : a target, scaled by its range
+
+References
+----------
+Brier (1950), Monthly Weather Review 78, 1-3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from amlb_ext.core.errors import ConfigError, DataError, nearest
+from amlb_ext.core.losses import absolute_error, brier, squared_error, true_probability
+from amlb_ext.core.task import Kind
+
+#: Probability at which ``log`` clips unless told otherwise; its bound is then 6.91 nats.
+CLIP = 1e-3
+
+Needs = Literal["codes", "probabilities", "numbers"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss per row, and what it cannot exceed.
+
+    Attributes
+    ----------
+    name : str
+    bound : float
+        C_h, in units of the loss.
+    binary : bool
+        Whether it is 0 or 1 and nothing else: such losses allow exact binomial intervals.
+    unit : str
+        Of the loss, in words.
+    needs : str
+        ``probabilities`` (n, C); ``codes``, which may also be probabilities, whose largest then
+        counts; ``numbers`` (n,).
+    rows : callable
+        ``(y, f) -> (n,)``.
+
+    Examples
+    --------
+    >>> LOSSES["zero_one"](np.array([0, 1]), np.array([[0.9, 0.1], [0.6, 0.4]])).tolist()
+    [0.0, 1.0]
+    """
+
+    name: str
+    bound: float
+    binary: bool
+    unit: str
+    needs: Needs
+    rows: Callable[[np.ndarray, np.ndarray], np.ndarray] = field(repr=False, compare=False)
+
+    def __call__(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Return the loss of each row, ``(n,)``, between 0 and ``bound``.
+
+        Raises
+        ------
+        DataError
+            When shapes do not match, a number is missing, or a class code has no probability.
+        """
+        y, f = np.asarray(y), np.asarray(f, dtype=float)
+        allowed = {"codes": (1, 2), "probabilities": (2,), "numbers": (1,)}[self.needs]
+        if y.ndim != 1 or f.ndim not in allowed or len(f) != len(y):
+            raise DataError(
+                f"loss {self.name!r} got targets of shape {y.shape} and predictions of shape "
+                f"{f.shape}",
+                "give (n,) targets and "
+                + {
+                    "codes": "(n,) class codes or (n, C) probabilities",
+                    "probabilities": "(n, C) probabilities",
+                    "numbers": "(n,) predictions",
+                }[self.needs],
+            )
+        if not (np.isfinite(f).all() and np.isfinite(y.astype(float)).all()):
+            raise DataError(
+                f"loss {self.name!r} got a missing or infinite target or prediction",
+                "drop or fill these rows first",
+            )
+        if f.ndim == 2 and len(y) and (y.min() < 0 or y.max() >= f.shape[1]):
+            raise DataError(
+                f"class codes run from {y.min()} to {y.max()} with {f.shape[1]} probabilities",
+                "code the classes 0..C-1 in the order of the columns",
+            )
+        return np.asarray(self.rows(y, f), dtype=float)
+
+
+def log_loss(eps: float = CLIP) -> Loss:
+    """Return the log loss, ``-ln max(f_y, eps)``, bound ``-ln eps``.
+
+    Clipping is part of the loss: what is estimated is the error of the model whose
+    probabilities are never below ``eps``. A smaller ``eps`` widens every interval that rests on
+    the bound.
+
+    Parameters
+    ----------
+    eps : float
+        Between 0 and 1, both excluded.
+
+    Raises
+    ------
+    ConfigError
+        For another ``eps``.
+
+    Examples
+    --------
+    >>> log_loss(0.01)(np.array([0]), np.array([[0.0, 1.0]])).round(3).tolist()  # -ln .01
+    [4.605]
+    """
+    if not 0 < eps < 1:
+        raise ConfigError(f"log loss clipped at {eps}", "give a probability between 0 and 1")
+
+    def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return -np.log(np.clip(true_probability(y, f), eps, 1.0))
+
+    return Loss("log", -math.log(eps), False, "nats", "probabilities", rows)
+
+
+def squared(low: float = 0.0, high: float = 1.0) -> Loss:
+    """Return ``(u(f) - u(y))^2``, bound 1; see :func:`absolute` for the range.
+
+    Examples
+    --------
+    >>> squared(0, 8)(np.array([2.0]), np.array([6.0])).tolist()  # (.75 - .25)^2
+    [0.25]
+    """
+    return _of_range("squared", low, high, squared_error)
+
+
+def absolute(low: float = 0.0, high: float = 1.0) -> Loss:
+    """Return ``|u(f) - u(y)|``, bound 1.
+
+    Predictions are clipped to the range, which can only lower the loss of targets inside it;
+    the loss of a target outside it is capped at 1. What is estimated is the mean of that: choose
+    a range that holds all targets and nothing is altered.
+
+    Parameters
+    ----------
+    low, high : float
+        Range of the target, in its units: known to the user, or that of the training rows.
+
+    Raises
+    ------
+    ConfigError
+        When the range is empty or not finite.
+
+    Examples
+    --------
+    >>> absolute(0, 8)(np.array([2.0, 30.0]), np.array([6.0, -5.0])).tolist()
+    [0.5, 1.0]
+    """
+    return _of_range("absolute", low, high, absolute_error)
+
+
+def default_loss(kind: Kind) -> Loss:
+    """Return the loss for a kind of task: ``zero_one``, or ``squared`` for regression.
+
+    Examples
+    --------
+    >>> default_loss(Kind.BINARY).name, default_loss(Kind.REGRESSION).name
+    ('zero_one', 'squared')
+    """
+    return LOSSES["squared" if Kind(kind) is Kind.REGRESSION else "zero_one"]
+
+
+def loss_named(name: str) -> Loss:
+    """Return the loss of that name, with its default clip or range.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown name, with the nearest known one.
+    """
+    if name not in LOSSES:
+        raise ConfigError(f"unknown loss {name!r}", nearest(name, LOSSES))
+    return LOSSES[name]
+
+
+def _zero_one(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    return (f if f.ndim == 1 else f.argmax(axis=1)) != y
+
+
+def _of_range(
+    name: str, low: float, high: float, raw: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> Loss:
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ConfigError(
+            f"{name} loss with a target range from {low} to {high}",
+            "give two different finite numbers, the smaller first",
+        )
+
+    def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        scaled = (y - low) / (high - low)
+        return np.minimum(raw(scaled, np.clip((f - low) / (high - low), 0.0, 1.0)), 1.0)
+
+    unit = "squared range of the target" if name == "squared" else "range of the target"
+    return Loss(name, 1.0, False, unit, "numbers", rows)
+
+
+#: The losses by name; ``squared`` and ``absolute`` here want a target scaled to [0, 1].
+LOSSES: dict[str, Loss] = {
+    "zero_one": Loss("zero_one", 1.0, True, "share of rows", "codes", _zero_one),
+    "brier": Loss("brier", 2.0, False, "squared probability", "probabilities", brier),
+    "log": log_loss(),
+    "squared": squared(),
+    "absolute": absolute(),
+}

@@ -1,0 +1,249 @@
+r"""A sound lower bound of the true error from cells that were drawn without the labelled rows.
+
+Notation
+--------
+Z_1..Z_m : cells, fixed before S was seen;  w_i = P0(Z_i) their masses in the population
+a_i = E[l | Z_i], so that the true error is E = Σ w_i a_i;  l in [0, C_h]
+n_i : labelled rows in Z_i;  ā_i : their mean loss
+L = Σ_{n_i > 0} w_i ā_i;  B² = C_h² ½ ln(1/δ) Σ_{n_i > 0} w_i² / n_i
+
+Why it holds. Given the counts n_i, let the labelled rows of a cell be independent draws from P0
+within that cell. Then E[L | n] = Σ_{n_i > 0} w_i a_i <= E, since a cell without rows counts 0,
+and L is a sum of Σ n_i independent terms, of which those of cell i lie in [0, C_h w_i / n_i].
+Hoeffding: P(L >= E[L | n] + t | n) <= exp(-2 t² / (C_h² Σ w_i² / n_i)), which is δ for t = B. So
+L - B <= E with probability 1 - δ for any counts, and hence without the condition. In the same way
+E <= L + C_h Σ_{n_i = 0} w_i + B.
+
+When it applies. Independent draws from P0, and any design in which a row's chance depends on its
+cell alone, however unequal between cells. Not when it depends on the class or on the loss within
+a cell, nor when cells were merged after looking at S.
+
+What it costs. With rows in every cell Σ w_i² / n_i >= 1 / n (Cauchy), with equality for
+n_i = n w_i: where cells were not sampled unequally, one single cell, which is Hoeffding's bound
+on S, has the smallest B. Cells pay only against a bias between them; take few.
+
+Masses counted on N rows of the population: Σ ŵ_i a_i is a mean of N independent terms in
+[0, C_h], which exceeds E by more than C_h sqrt(½ ln(1/δ') / N) with probability δ' at most. With
+N given, δ' is a tenth of δ, and the term is added to B. The N rows must be others than those that
+made the cells.
+
+References
+----------
+Hoeffding (1963), JASA 58, 13-30, Theorem 2. After the seed paper's Theorem 1, whose cells are
+centred on the labelled rows themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.estimate.regions import Regions
+from amlb_ext.estimate.results import ErrorEstimate
+from amlb_ext.estimate.theorem import checked_losses, checked_masses
+
+#: Rows that k-means sees; centres hardly move with more.
+KMEANS_ROWS = 20_000
+#: Share of δ for the error of estimated masses, which more unlabelled rows make small anyway.
+MASS_SHARE = 0.1
+
+ASSUMES = (
+    "cells were fixed without the labelled rows; their masses are the population's; labelled rows "
+    "of one cell are independent draws from the population within it (cells may be sampled "
+    "unequally)"
+)
+
+
+@dataclass(frozen=True)
+class PartitionBound:
+    """Bounds of the true error, one-sided each.
+
+    Attributes
+    ----------
+    low, high : float
+        Each holds with probability ``level``, both together with ``2 level - 1``.
+    weighted : float
+        L of the notation, with cells without labelled rows at 0.
+    B : float
+        Half-width, with the term for estimated masses.
+    level : float
+        1 - δ.
+    counts : ndarray of shape (m,)
+        Labelled rows by cell.
+    empty : int
+        Cells without labelled rows.
+    empty_mass : float
+        Their share of the population: what ``low`` gives away at least.
+    C_h : float
+        Bound of the loss.
+    """
+
+    low: float
+    high: float
+    weighted: float
+    B: float
+    level: float
+    counts: np.ndarray
+    empty: int
+    empty_mass: float
+    C_h: float
+
+
+def independent_cells(
+    rows: np.ndarray,
+    m: int,
+    rng: np.random.Generator,
+    method: Literal["kmeans", "voronoi"] = "kmeans",
+) -> Regions:
+    """Return m cells made from generated or unlabelled rows; never pass labelled ones.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (N, d)
+        Encoded.
+    m : int
+        Cells; few of them, so that each gets labelled rows.
+    rng : Generator
+    method : str
+        ``kmeans``, or ``voronoi``: cells around m rows drawn at random.
+
+    Returns
+    -------
+    Regions
+
+    Raises
+    ------
+    ConfigError
+        m is not in 1..N, or the method is unknown.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> cells = independent_cells(rng.random((500, 2)), 4, rng)
+    >>> len(np.unique(cells.assign(rng.random((100, 2)))))
+    4
+    """
+    rows = np.asarray(rows, dtype=float)
+    if not 1 <= m <= len(rows):
+        raise ConfigError(f"m = {m} cells from {len(rows)} rows", f"choose m in 1..{len(rows)}")
+    if method == "voronoi":
+        return Regions(rows[rng.choice(len(rows), m, replace=False)])
+    if method != "kmeans":
+        raise ConfigError(f"method = {method!r}", "choose kmeans or voronoi")
+    some = rows
+    if len(rows) > max(KMEANS_ROWS, m):
+        some = rows[rng.choice(len(rows), max(KMEANS_ROWS, m), replace=False)]
+    seed = int(rng.integers(2**31))
+    return Regions(KMeans(m, n_init=1, random_state=seed).fit(some).cluster_centers_)
+
+
+def partition_bound(
+    losses: np.ndarray,
+    cells: np.ndarray,
+    masses: np.ndarray,
+    delta: float = 0.1,
+    C_h: float = 1.0,
+    n_masses: int | None = None,
+) -> PartitionBound:
+    """Return the sound bounds of the true error; see the top of the module.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        Of the labelled rows.
+    cells : ndarray of shape (n,)
+        Cell of each, 0..m-1.
+    masses : ndarray of shape (m,)
+        Masses of the cells in the population, or counts of unlabelled rows; scaled to sum 1.
+    delta : float
+        Probability of failing, of each side.
+    C_h : float
+        Bound of the loss.
+    n_masses : int, optional
+        Rows of the population that the masses were counted on, others than those that made the
+        cells; exact when omitted.
+
+    Returns
+    -------
+    PartitionBound
+
+    Raises
+    ------
+    DataError
+        No labelled row, a cell outside 0..m-1, losses outside 0..C_h.
+    ConfigError
+        delta outside 0..1, or n_masses below 1.
+
+    Examples
+    --------
+    Cells of masses .5, .25, .25 with mean losses .5 (4 rows), 1 (1 row), none:
+    L = .25 + .25 = .5, B = sqrt(.5 * 2 * (.25 / 4 + .0625 / 1)) = sqrt(.125) = .3536.
+
+    >>> cells, masses = np.array([0, 0, 0, 0, 1]), np.array([2, 1, 1])
+    >>> r = partition_bound(np.array([1, 0, 1, 0, 1]), cells, masses, delta=np.exp(-2))
+    >>> r.weighted, round(r.B, 4), round(r.low, 4), r.high, r.empty_mass
+    (0.5, 0.3536, 0.1464, 1.0, 0.25)
+    """
+    if not 0 < delta < 1 or (n_masses is not None and n_masses < 1):
+        raise ConfigError(
+            f"delta = {delta}, n_masses = {n_masses}", "choose delta in 0..1 and n_masses >= 1"
+        )
+    w, loss = checked_masses(masses), checked_losses(losses, C_h)
+    where = np.asarray(cells)
+    if len(loss) == 0 or where.shape != loss.shape:
+        raise DataError(
+            f"{len(where)} cells for {len(loss)} losses", "give one cell a labelled row"
+        )
+    if where.min() < 0 or where.max() >= len(w):
+        raise DataError(
+            f"cells {where.min()}..{where.max()} with {len(w)} masses",
+            "use cells that cover the whole space, without k and labels",
+        )
+    m = len(w)
+    n = np.bincount(where, minlength=m)
+    seen = n > 0
+    means = np.bincount(where, loss, minlength=m)[seen] / n[seen]
+    weighted = float(w[seen] @ means)
+    rest = delta if n_masses is None else (1 - MASS_SHARE) * delta
+    B = C_h * math.sqrt(0.5 * math.log(1 / rest) * float((w[seen] ** 2 / n[seen]).sum()))
+    if n_masses is not None:
+        B += C_h * math.sqrt(0.5 * math.log(1 / (MASS_SHARE * delta)) / n_masses)
+    lost = float(w[~seen].sum())
+    return PartitionBound(
+        max(0.0, weighted - B),
+        min(C_h, weighted + C_h * lost + B),
+        weighted,
+        B,
+        1 - delta,
+        n,
+        int((~seen).sum()),
+        lost,
+        C_h,
+    )
+
+
+def partition_estimate(result: PartitionBound) -> ErrorEstimate:
+    """Return the lower bound as a row of the table of estimates.
+
+    Examples
+    --------
+    >>> one = partition_bound(np.ones(50), np.zeros(50, dtype=int), np.array([3, 1]))
+    >>> row = partition_estimate(one)
+    >>> row.name, round(row.low, 3), row.high, row.reason
+    ('partition', 0.636, 1.0, '1 of 2 cells without labelled rows, 25% of the population')
+    """
+    m, reason = len(result.counts), ""
+    if result.empty:
+        reason = (
+            f"{result.empty} of {m} cells without labelled rows, "
+            f"{result.empty_mass:.0%} of the population"
+        )
+    n = int(result.counts.sum())
+    return ErrorEstimate(
+        "partition", math.nan, result.low, result.C_h, result.level, n, ASSUMES, reason=reason
+    )

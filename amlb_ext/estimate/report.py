@@ -1,0 +1,89 @@
+"""All answers of ``hardsynth estimate``, as a table and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from amlb_ext.estimate.osyn_run import OsynRun
+from amlb_ext.estimate.results import ErrorEstimate
+from amlb_ext.estimate.support import Support
+
+
+@dataclass(frozen=True)
+class Report:
+    """All answers.
+
+    Attributes
+    ----------
+    model, data, loss, unit : str
+    bound, level : float
+    n : int
+    rows : tuple of ErrorEstimate
+        The recommended one first.
+    refused : str
+        Why none is recommended; empty when one is.
+    support : dict of str to Support
+        ``unlabelled``, ``generated``.
+    osyn : OsynRun, optional
+    notes : tuple of str
+    """
+
+    model: str
+    data: str
+    loss: str
+    unit: str
+    bound: float
+    level: float
+    n: int
+    rows: tuple[ErrorEstimate, ...]
+    refused: str = ""
+    support: dict[str, Support] = field(default_factory=dict)
+    osyn: OsynRun | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def recommended(self) -> ErrorEstimate | None:
+        """The row to quote."""
+        return next((row for row in self.rows if row.recommended), None)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row per estimator."""
+        return pd.DataFrame([dataclasses.asdict(row) for row in self.rows])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values; numbers that there are not are null."""
+        return {
+            "model": self.model,
+            "data": self.data,
+            "loss": {"name": self.loss, "unit": self.unit, "bound": self.bound},
+            "level": self.level,
+            "labelled_rows": self.n,
+            "recommended": None if self.recommended is None else self.recommended.name,
+            "refused": self.refused,
+            "estimates": [
+                {k: None if _is_nan(v) else v for k, v in dataclasses.asdict(row).items()}
+                for row in self.rows
+            ],
+            "support": {
+                name: {
+                    "share_inside": None if _is_nan(s.share_inside) else s.share_inside,
+                    "own": None if _is_nan(s.own) else s.own,
+                    "k": s.k,
+                    "refused": s.refused,
+                    "lacking": list(s.lacking),
+                    "reason": s.reason,
+                }
+                for name, s in self.support.items()
+            },
+            "osyn": None if self.osyn is None else self.osyn.to_json(),
+            "notes": list(self.notes),
+        }
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

@@ -1,0 +1,259 @@
+"""Theorem 1 of OSYN: its settings, the counts it wants, and the bound it gives.
+
+Notation
+--------
+l : loss in [0, C_h];  s_1..s_K labelled rows, each the centre of region i;  u : generated row
+p : (K,) region masses;  g_i ~ Multinomial(g, p), clipped to g* (K,);  w = g* / sum(g*)
+Target_i(u) = l(u) - |l(u) - l(s_i)| = min(l(s_i), 2 l(u) - l(s_i))
+F - eps : mean Target of the selected rows;  a_i : mean loss of region i, at most a_hat
+B = C_h sqrt(½ ln(1/δ2) Σ w²);  D = a_hat ln(1/δ1) / g;  β = 2 Σ p_i a_i²
+bound = (sqrt(F - eps - B + D) - sqrt(D))², with probability 1 - δ1 - δ2
+
+References
+----------
+Seed paper "Using Synthetic Data to estimate the True Error is theoretically and practically
+doable": Theorem 1, section 4, Appendix A.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from amlb_ext.core.errors import ConfigError, DataError
+
+
+@dataclass(frozen=True)
+class OsynSettings:
+    """What Theorem 1 and Algorithm 1 leave to choose, before looking.
+
+    Attributes
+    ----------
+    g : int
+        Generated rows to select, before clipping.
+    b : float
+        Counts are clipped to g (1 ± b) / K.
+    delta1, delta2 : float
+        Probabilities of failing; the level is ``1 - delta1 - delta2``.
+    C_h : float
+        Bound of the loss.
+    a_hat : float, "paper" or None
+        Bound of the regions' mean losses. None: C_h, which is always one. "paper": the largest
+        mean loss of *generated* rows, while the theorem speaks of the population's.
+
+    Raises
+    ------
+    ConfigError
+        A value outside its range.
+    """
+
+    g: int = 50_000
+    b: float = 1.0
+    delta1: float = 0.01
+    delta2: float = 0.2
+    C_h: float = 1.0
+    a_hat: float | Literal["paper"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.g < 1 or self.b < 0 or not 0 < self.C_h < math.inf:
+            raise ConfigError(
+                f"g = {self.g}, b = {self.b}, C_h = {self.C_h}",
+                "choose g >= 1, b >= 0 and a finite C_h > 0",
+            )
+        if min(self.delta1, self.delta2) <= 0 or self.delta1 + self.delta2 >= 1:
+            raise ConfigError(
+                f"delta1 = {self.delta1}, delta2 = {self.delta2}",
+                "choose both above 0, with a sum below 1",
+            )
+        number = self.a_hat is not None and self.a_hat != "paper"
+        if number and (isinstance(self.a_hat, str) or not 0 <= float(self.a_hat or 0) <= self.C_h):
+            raise ConfigError(
+                f"a_hat = {self.a_hat!r}", f"give a number in 0..{self.C_h}, 'paper' or None"
+            )
+
+
+class BoundParts(NamedTuple):
+    """The bound of Theorem 1, B and D in it, and whether F - eps reached B."""
+
+    bound: float
+    B: float
+    D: float
+    met: bool
+
+
+@dataclass(frozen=True)
+class OsynBound:
+    """A bound with all it rests on.
+
+    Attributes
+    ----------
+    bound : float
+        0 when F - eps < B.
+    F_minus_eps, B, D : float
+        See the notation.
+    weights : ndarray of shape (K,)
+        Shares of the regions among the selected rows.
+    g, g_star : int
+        Rows selected, rows asked for. The closed form takes the second for the first.
+    a_hat, beta : float
+        ``beta`` is from the mean losses of generated rows; where the stream had none, from the
+        losses of the labelled rows, which overestimate it: E l(s_i)² >= a_i².
+    condition_delta1 : bool
+        Whether δ1 > exp(-½ g β / a_hat²).
+    assumption_met : bool
+        Whether F - eps >= B.
+    empty : int
+        Regions into which no generated row fell.
+    method : str
+        ``osyn`` or ``osyn_closed``.
+    level : float
+        1 - δ1 - δ2.
+    C_h : float
+        Bound of the loss.
+    """
+
+    bound: float
+    F_minus_eps: float
+    B: float
+    D: float
+    weights: np.ndarray
+    g: int
+    g_star: int
+    a_hat: float
+    beta: float
+    condition_delta1: bool
+    assumption_met: bool
+    empty: int
+    method: str
+    level: float
+    C_h: float
+
+
+def target(loss_u: np.ndarray, loss_s: np.ndarray) -> np.ndarray:
+    """Return l(u) - |l(u) - l(s)|, which Algorithm 1 maximises (section 4).
+
+    Parameters
+    ----------
+    loss_u, loss_s : ndarray
+        Of one shape, or broadcast.
+
+    Examples
+    --------
+    >>> target(np.array([0.0, 0.5, 1.0]), 0.5)  # never above .5, and .5 from l(u) = .5 on
+    array([-0.5,  0.5,  0.5])
+    """
+    u = np.asarray(loss_u, dtype=float)
+    # Of the two forms the one without a difference is exact where l(u) >= l(s).
+    return np.minimum(loss_s, 2 * u - loss_s)
+
+
+def adjusted_counts(p: np.ndarray, g: int, b: float, rng: np.random.Generator) -> np.ndarray:
+    """Return g*, a multinomial draw clipped to g (1 ± b) / K (section 4).
+
+    NOTE[DIFF] the paper leaves the rounding open; the limits are rounded inwards.
+
+    Parameters
+    ----------
+    p : ndarray of shape (K,)
+        Region masses; scaled to sum 1.
+    g : int
+        Rows to draw.
+    b : float
+        Large enough, it clips nothing.
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of shape (K,), int64
+
+    Raises
+    ------
+    DataError
+        Masses that are negative or sum to 0.
+    ConfigError
+        No whole number lies within the limits.
+
+    Examples
+    --------
+    >>> adjusted_counts(np.array([0.9, 0.1]), 100, 0.2, np.random.default_rng(0))  # 40..60
+    array([60, 40])
+    """
+    return clip_counts(rng.multinomial(g, checked_masses(p)), g, b)
+
+
+def clip_counts(counts: np.ndarray, g: int, b: float) -> np.ndarray:
+    """Return counts clipped to g (1 ± b) / K; see :func:`adjusted_counts`."""
+    share = g / len(counts)
+    low = max(0, math.ceil(share * (1 - b) - 1e-9))  # 1.2 * 100 is a little below 120
+    high = math.floor(min(share * (1 + b), g) + 1e-9)
+    if low > high:
+        raise ConfigError(
+            f"no whole number within {share:.3g} (1 ± {b})", "raise g above K, or raise b"
+        )
+    return np.clip(counts, low, high)
+
+
+def bound(
+    F_minus_eps: float,
+    w: np.ndarray,
+    a_hat: float,
+    g: int,
+    delta1: float,
+    delta2: float,
+    C_h: float = 1.0,
+) -> BoundParts:
+    """Return the bound of Theorem 1, (1); 0 where its assumption F - eps >= B fails.
+
+    Parameters
+    ----------
+    F_minus_eps : float
+    w : ndarray of shape (K,)
+        Weights g_i / g.
+    a_hat : float
+    g : int
+        Rows selected.
+    delta1, delta2 : float
+    C_h : float
+
+    Returns
+    -------
+    BoundParts
+
+    Examples
+    --------
+    B = sqrt(.5 * 2 * .01) = .1 and D = 1 * 3 / 300 = .01, so sqrt(.25 - .1 + .01) - .1 = .3:
+
+    >>> w = np.full(100, 0.01)
+    >>> [round(float(v), 4) for v in bound(0.25, w, 1.0, 300, np.exp(-3), np.exp(-2))]
+    [0.09, 0.1, 0.01, 1.0]
+    """
+    B = C_h * math.sqrt(0.5 * math.log(1 / delta2) * float(np.sum(np.square(w))))
+    D = a_hat * math.log(1 / delta1) / g
+    met = bool(F_minus_eps >= B)
+    value = (math.sqrt(F_minus_eps - B + D) - math.sqrt(D)) ** 2 if met else 0.0
+    return BoundParts(value, B, D, met)
+
+
+def checked_masses(p: np.ndarray) -> np.ndarray:
+    """Return masses scaled to sum 1, shape (K,)."""
+    p = np.asarray(p, dtype=float)
+    if p.ndim != 1 or not np.isfinite(p).all() or (p < 0).any() or p.sum() <= 0:
+        raise DataError(
+            "region masses are missing, negative or sum to 0", "give counts of generated rows"
+        )
+    return p / p.sum()
+
+
+def checked_losses(loss: np.ndarray, C_h: float) -> np.ndarray:
+    """Return losses as floats, shape (n,), all in 0..C_h."""
+    loss = np.asarray(loss, dtype=float)
+    # Written so that NaN fails as well.
+    if loss.ndim != 1 or not ((loss >= 0) & (loss <= C_h)).all():
+        raise DataError(
+            f"losses are not one column within 0..{C_h}",
+            "give C_h, the largest possible loss; normalise the target of a regression",
+        )
+    return loss
