@@ -34,7 +34,8 @@ class Work:
     def __init__(self, inputs: Inputs, level: float, seed: int) -> None:
         self.inputs, self.level, self.seed = inputs, level, seed
         self.rows: list[ErrorEstimate] = []
-        self.iid: list[checks.Finding] = []
+        self.by_label: list[checks.Finding] = []  # was S drawn by its labels?
+        self.iid: list[checks.Finding] = []  # or otherwise not at random?
         self.truth: list[checks.Finding] = []
         self.support: dict[str, Support] = {}
         self.osyn: OsynRun | None = None
@@ -48,7 +49,7 @@ class Work:
         bound = i.loss.bound
         if i.priors is not None:
             shares = checks.class_shares(i.y, i.priors)
-            self.iid.append(shares)
+            self.by_label.append(shares)
             self.by_class = shares.refuted
             self.rows.append(
                 intervals.stratified(
@@ -56,7 +57,7 @@ class Work:
                 )
             )
         if i.labels and i.train is not None:
-            self.iid.append(checks.absent_classes(i.y, i.train[1], i.labels))
+            self.by_label.append(checks.absent_classes(i.y, i.train[1], i.labels))
         if i.loss.binary:
             self.rows += [intervals.wilson(i.losses, level)]
             self.rows += [intervals.clopper_pearson(i.losses, level)]
@@ -82,6 +83,7 @@ class Work:
             self.rows.append(self._nothing("ppi", why))
         else:
             self.rows.append(ppi(i.losses, made, self.level, i.loss.bound))
+        self._partition(self.far, real=True)
 
     def with_generated(self, source: Generator, settings: OsynAsked, explore: bool) -> None:
         """Answer with generated rows; all of it takes the generator for the truth."""
@@ -106,25 +108,25 @@ class Work:
                     )
                 )
         self.rows += self.osyn.rows()
-        self._partition(i.metric(Z))
+        if self.far is None:
+            self._partition(i.metric(Z), real=False)
 
-    def _partition(self, made: np.ndarray) -> None:
-        """Add the sound bound, its cells from generated rows, its masses from real ones if any."""
+    def _partition(self, others: np.ndarray, real: bool) -> None:
+        """Add the sound bound: cells from one half of the other rows, masses from the second."""
         i = self.inputs
-        half = len(made) // 2
-        cells = independent_cells(
-            made[:half], min(CELLS, max(1, half)), stream(self.seed, "estimate", "cells")
-        )
-        real = self.far is not None
-        others = self.far if self.far is not None else made[half:]
-        masses = np.bincount(cells.assign(others), minlength=cells.n_regions)
+        rng = stream(self.seed, "estimate", "cells")
+        half = len(others) // 2
+        others = others[rng.permutation(len(others))]
+        cells = independent_cells(others[:half], min(CELLS, max(1, half)), rng)
+        masses = np.bincount(cells.assign(others[half:]), minlength=cells.n_regions)
+        counted = len(others) - half if real else None
         found = partition_bound(
             i.losses,
             cells.assign(self.metric),
             masses,
             1 - self.level,
             i.loss.bound,
-            n_masses=len(others) if real else None,
+            n_masses=counted,
         )
         row = partition_estimate(found)
         if not real:
@@ -174,11 +176,13 @@ class Work:
     def _checked(self, row: ErrorEstimate) -> ErrorEstimate:
         if row.check == FAILED or row.name == "stratified" or not row.assumes:
             return row
-        findings: Sequence[checks.Finding] = self.iid
-        if row.name in ("synthetic", "partition"):
-            findings = self.truth if "generator" in row.assumes else []
+        findings = [*self.by_label, *self.iid]
+        if row.name == "synthetic":
+            findings = self.truth
+        elif row.name == "partition":
+            findings = [*self.by_label, *(self.truth if "generator" in row.assumes else [])]
         elif row.name.startswith("osyn"):
-            findings = [*self.iid, *self.truth]
+            findings = [*findings, *self.truth]
         found = checks.together(findings)
         if found is None:
             return row
