@@ -1,13 +1,14 @@
 """The estimate wing: the true error of a trained model from few labels.
 
-``asked`` and ``inputs`` from files to losses · ``results`` what an estimator answers · ``losses``
-per-row losses with their bounds · ``intervals`` from labelled rows alone · ``powered`` with real
-rows without labels · ``support`` whether other rows lie where labelled ones do · ``checks`` what
-may refute an assumption · ``generated`` rows of a synthesizer or a file · ``regions`` (the cells
-around labelled rows), ``osyn`` (seed paper's bound, iterative and closed), ``explore`` (its whole
-sweep), ``osyn_run`` (both on the rows at hand) and ``partition`` (the sound bound of that kind) ·
-``work`` all of it, ``report`` the answers, the recommended one first, ``estimate`` the door ·
-``plot`` the picture · ``coverage`` how often the intervals hold, measured.
+From files to losses: ``asked``, ``inputs``, ``losses`` (with their bounds). What an estimator
+answers: ``results``. From labelled rows alone: ``intervals``, ``strata`` (drawn by class). With
+real rows without labels: ``powered``. Whether other rows lie where labelled ones do: ``support``;
+what may refute an assumption: ``checks``. With generated rows: ``generated``, ``regions`` (the
+cells around labelled rows), ``theorem``, ``tallies`` and ``osyn`` (the seed paper's bound,
+iterative and closed), ``explore`` (its whole sweep), ``osyn_run`` (both forms on the rows at
+hand), ``partition`` (the sound bound of that kind). All of it: ``work`` → ``report``, with
+``estimate`` the door and ``plot`` the picture. How often the intervals hold: ``coverage`` on
+simulated ``populations``.
 """
 
 from amlb_ext.estimate.estimate import estimate

@@ -17,6 +17,7 @@ from amlb_ext.estimate.partition import independent_cells, partition_bound, part
 from amlb_ext.estimate.powered import ppi, surrogate
 from amlb_ext.estimate.report import Report
 from amlb_ext.estimate.results import FAILED, ErrorEstimate, without
+from amlb_ext.estimate.strata import stratified
 from amlb_ext.estimate.support import NEIGHBOURS, Support, support
 
 #: Labelled rows from which a t interval of a bounded loss held its level, and rows of each class
@@ -52,9 +53,7 @@ class Work:
             self.by_label.append(shares)
             self.by_class = shares.refuted
             self.rows.append(
-                intervals.stratified(
-                    i.losses, i.y, i.priors, level, bound, i.loss.binary, list(i.labels)
-                )
+                stratified(i.losses, i.y, i.priors, level, bound, i.loss.binary, list(i.labels))
             )
         if i.labels and i.train is not None:
             self.by_label.append(checks.absent_classes(i.y, i.train[1], i.labels))

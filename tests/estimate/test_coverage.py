@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.estimate.coverage import COLUMNS, MEANS, SHARES, coverage_study, markdown, mixture
+from amlb_ext.estimate.coverage import COLUMNS, coverage_study, markdown
+from amlb_ext.estimate.populations import MEANS, SHARES, mixture
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from amlb_ext.estimate.intervals import (
     bca,
     clopper_pearson,
     empirical_bernstein,
-    stratified,
     t_interval,
     wilson,
     wilson_limits,
 )
+from amlb_ext.estimate.strata import stratified
 
 ANY = [t_interval, bca, empirical_bernstein]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.estimate.coverage import mixture
+from amlb_ext.estimate.populations import mixture
 from amlb_ext.estimate.support import support
 
 
