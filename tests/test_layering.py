@@ -36,6 +36,8 @@ HEAVY = {
     "plotly": {"report/interactive"},
     "jinja2": {"report/page", "reproduce/page"},
     "scikit_posthocs": {"report/ranks", "report/still"},
+    "sdv": {"synthesizers/sdv"},
+    "ctgan": set(),
     "xgboost": set(),
     "amlb": set(),
 }

@@ -150,7 +150,11 @@ class AgreementConfig(Stage):
 class SynthesizerConfig(Stage):
     """The generative model of hard rows (paper, sections 4.4 and 5.6)."""
 
-    name: str = Field("vae", description="vae, copula, local, vae_paper or vae_posterior")
+    name: str = Field(
+        "vae",
+        description="vae, copula, local, vae_paper or vae_posterior; with the extra sdv also "
+        "ctgan, tvae, copulagan or sdv_copula",
+    )
     learn_from: Literal["failures", "population"] = Field(
         "failures",
         description="what it learns: the bad and augmented rows, or all training rows, of which "

@@ -4,9 +4,10 @@
 ``vae`` (the default; in torch on ``dense`` and ``training``, with ``latent``, its density of latent
 means, and ``margins``, the corrections of what it decodes), ``vae_paper`` (the paper's, as printed,
 on ``network``), ``vae_posterior`` (the same, sampled around learnt rows), ``copula`` (ranks and
-correlations), ``local`` (for a handful of rows).
+correlations), ``local`` (for a handful of rows), ``sdv`` (CTGAN, TVAE, CopulaGAN and the Gaussian
+copula of SDV, an optional package under a licence of its own).
 
-Public names: :data:`SYNTHESIZERS`, :func:`make_synthesizer`, :func:`describe`,
+Public names: :data:`SYNTHESIZERS`, :func:`make_synthesizer`, :func:`describe`, :func:`require`,
 :class:`~amlb_ext.synthesizers.base.Synthesizer`. A new synthesizer is one file and one line in
 the registry; modules are imported when a model is made, so this index does without torch.
 """
@@ -16,17 +17,21 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, nearest
 from amlb_ext.synthesizers.base import Synthesizer
 
-__all__ = ["SYNTHESIZERS", "Entry", "Synthesizer", "describe", "make_synthesizer"]
+__all__ = ["SYNTHESIZERS", "Entry", "Synthesizer", "describe", "make_synthesizer", "require"]
+
+#: Optional package → how to install it, and its licence.
+OPTIONAL = {"sdv": "pip install 'hardsynth[sdv]'; SDV is under the Business Source License 1.1"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a synthesizer lives and what it is.
+    """Where a synthesizer lives, what it is, and the optional package it needs, if any.
 
     Calling an entry with a configuration makes the synthesizer: settings that its ``__init__``
     knows by name are handed over, the rest keep their defaults.
@@ -35,6 +40,7 @@ class Entry:
     module: str
     name: str
     description: str
+    package: str = ""
 
     def load(self) -> type[Synthesizer]:
         """Import the class."""
@@ -42,11 +48,14 @@ class Entry:
 
     def __call__(self, config: SynthesizerConfig) -> Synthesizer:
         """Make the synthesizer."""
+        if self.package:
+            require(self.package)
         kind = self.load()
         known = inspect.signature(kind).parameters
         return kind(**{k: v for k, v in config.model_dump().items() if k in known})
 
 
+SDV_NOTE = "extra sdv, Business Source License 1.1"
 SYNTHESIZERS: dict[str, Entry] = {
     "vae": Entry(
         "vae", "VAE", "conditional VAE with calibrated margins and a fitted latent density"
@@ -61,7 +70,23 @@ SYNTHESIZERS: dict[str, Entry] = {
     "local": Entry(
         "local", "LocalResampler", "jitter and partial steps between near rows; for few rows"
     ),
+    "ctgan": Entry("sdv", "CTGAN", f"SDV's CTGAN; {SDV_NOTE}", "sdv"),
+    "tvae": Entry("sdv", "TVAE", f"SDV's TVAE; {SDV_NOTE}", "sdv"),
+    "copulagan": Entry("sdv", "CopulaGAN", f"SDV's CopulaGAN; {SDV_NOTE}", "sdv"),
+    "sdv_copula": Entry("sdv", "SDVCopula", f"SDV's Gaussian copula; {SDV_NOTE}", "sdv"),
 }
+
+
+def require(package: str) -> None:
+    """Check that an optional package is installed.
+
+    Raises
+    ------
+    ConfigError
+        It is not; the error says what to install, and under which licence.
+    """
+    if find_spec(package) is None:
+        raise ConfigError(f"the package {package} is not installed", OPTIONAL[package])
 
 
 def describe() -> dict[str, str]:
@@ -69,8 +94,9 @@ def describe() -> dict[str, str]:
 
     Examples
     --------
-    >>> sorted(describe())
-    ['copula', 'local', 'vae', 'vae_paper', 'vae_posterior']
+    >>> sorted(describe())  # doctest: +NORMALIZE_WHITESPACE
+    ['copula', 'copulagan', 'ctgan', 'local', 'sdv_copula', 'tvae', 'vae', 'vae_paper',
+    'vae_posterior']
     """
     return {name: entry.description for name, entry in SYNTHESIZERS.items()}
 
@@ -81,7 +107,7 @@ def make_synthesizer(config: SynthesizerConfig) -> Synthesizer:
     Raises
     ------
     ConfigError
-        The name is not registered.
+        The name is not registered, or the package it needs is not installed.
 
     Examples
     --------
@@ -91,7 +117,7 @@ def make_synthesizer(config: SynthesizerConfig) -> Synthesizer:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ConfigError: unknown synthesizer 'copola' (did you mean 'copula'? \
-known: copula, local, vae, vae_paper, vae_posterior)
+known: copula, copulagan, ctgan, local, sdv_copula, tvae, vae, vae_paper, vae_posterior)
     """
     if config.name not in SYNTHESIZERS:
         raise ConfigError(
