@@ -20,6 +20,7 @@ class Asked:
     model: str
     data: Path
     train: Path | None = None
+    others: tuple[Path, ...] = ()
     target: str | None = None
     kind: str | None = None
     loss: str | None = None

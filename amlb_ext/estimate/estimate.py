@@ -98,6 +98,7 @@ def estimate(
         model,
         _path(data),
         None if train is None else _path(train),
+        tuple(_path(one) for one in (unlabelled, synthetic) if one is not None),
         target,
         kind,
         loss,

@@ -37,7 +37,7 @@ from amlb_ext.hardening.models import BASELINES
 from amlb_ext.sources.features import copies, read_features
 from amlb_ext.sources.files import to_task
 from amlb_ext.sources.reading import read_table
-from amlb_ext.sources.table import join
+from amlb_ext.sources.table import Table, join
 
 
 @dataclass
@@ -219,6 +219,7 @@ def _task(asked: Asked, more: list[str]) -> tuple[Task, np.ndarray, int]:
         train = read_table(asked.train)
         table, offset = join([train, table]), len(train.frame)
         folds = (Fold(np.arange(offset), np.arange(offset, offset + n)),)
+    table = _widened(table, asked)
     task = to_task(
         table,
         name=asked.data.stem,
@@ -227,6 +228,9 @@ def _task(asked: Asked, more: list[str]) -> tuple[Task, np.ndarray, int]:
         folds=folds,
         origin=Origin(str(asked.data)),
     )
+    # few labelled rows may lack a hole that others have: every category gets a code for it
+    columns = tuple(dataclasses.replace(c, has_missing=True) for c in task.columns)
+    task = dataclasses.replace(task, columns=columns)
     absent = [word for word in more if word not in task.labels]
     if task.labels and absent:
         # classes that the model or the priors know and no row here has: S lacks them
@@ -238,6 +242,19 @@ def _task(asked: Asked, more: list[str]) -> tuple[Task, np.ndarray, int]:
     if not len(rows):
         raise DataError(f"{asked.data.name} has no row with a label", "give labelled rows")
     return task, rows, offset
+
+
+def _widened(table: Table, asked: Asked) -> Table:
+    """Add the categories that only the rows without labels or generated rows have."""
+    categories = dict(table.categories)
+    for path in asked.others:
+        frame = read_table(path).frame
+        for name in table.frame.columns.intersection(frame.columns):
+            if pd.api.types.is_numeric_dtype(table.frame[name]) or name == asked.target:
+                continue
+            seen = [*categories.get(name, ()), *_words(table.frame[name]).dropna()]
+            categories[name] = tuple(dict.fromkeys([*seen, *_words(frame[name]).dropna()]))
+    return dataclasses.replace(table, categories=categories)
 
 
 def _take(task: Task, rows: np.ndarray, offset: int) -> Task:

@@ -5,7 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
@@ -129,6 +132,31 @@ def test_predictions_alone_serve(folder, truth):
     assert "osyn_closed" in rows  # needs no prediction of generated rows
     assert not {"osyn", "synthetic"} & set(rows)
     assert not rows["ppi"].has_interval
+
+
+def test_a_fitted_model_sees_categories_that_no_labelled_row_has(folder):
+    skops = pytest.importorskip("skops.io", reason="skops is an optional extra")
+
+    def rows(n, kinds, seed):
+        rng = np.random.default_rng(seed)
+        kind = rng.choice(kinds, n)
+        y = rng.random(n) < np.where(kind == "c", 0.9, 0.3)
+        return pd.DataFrame({"x": rng.random(n), "kind": kind, "y": np.where(y, "yes", "no")})
+
+    train = rows(900, ["a", "b", "c"], 0)
+    encode = ColumnTransformer([("kind", OneHotEncoder(), ["kind"])], remainder="passthrough")
+    model = make_pipeline(encode, LogisticRegression()).fit(train[["x", "kind"]], train["y"])
+    skops.dump(model, folder / "m.skops")
+    rows(200, ["a", "b"], 1).to_csv(folder / "few.csv", index=False)
+    far = rows(2000, ["a", "b", "c"], 2)
+    far.drop(columns="y").to_csv(folder / "many.csv", index=False)
+    report = estimate(
+        str(folder / "m.skops"), folder / "few.csv", target="y", unlabelled=folder / "many.csv"
+    )
+    assert not [note for note in report.notes if "unknown" in note]
+    # a third of the other rows is of kind c, where the model predicts yes: not one population
+    assert report.recommended is None
+    assert "predicted classes" in report.refused
 
 
 def test_losses_of_probabilities(folder):
