@@ -193,7 +193,7 @@ def _target(
     text = _as_text(values)
     present = set(text.dropna())
     order = [label for label in known or [] if label in present]
-    order += _natural_order(present.difference(order))
+    order += natural_order(present.difference(order))
     final = Kind.BINARY if len(order) == 2 else Kind.MULTICLASS
     if wanted in ("binary", "multiclass") and wanted != final.value:
         notes.append(f"the target has {len(order)} classes: {final.value}, not {wanted}")
@@ -219,7 +219,7 @@ def _column(
     text = _as_text(values)
     present = set(text.dropna())
     order = list(dict.fromkeys(map(str, categories or [])))
-    order += _natural_order(present.difference(order))
+    order += natural_order(present.difference(order))
     canonical = pd.Series(pd.Categorical(text, categories=order), name=column_name)
     return Column(column_name, kind, tuple(order), missing), canonical
 
@@ -268,8 +268,16 @@ def _as_text(values: pd.Series) -> pd.Series:
     return pd.Series(out, name=values.name, dtype=object)
 
 
-def _natural_order(values: set[str]) -> list[str]:
-    """Numbers by value, the rest by text."""
+def natural_order(values: set[str]) -> list[str]:
+    """Return categories in the order that a column without declared ones gets.
+
+    Numbers by value, the rest by text.
+
+    Examples
+    --------
+    >>> natural_order({"10", "9"}), natural_order({"b", "10", "9"})
+    (['9', '10'], ['10', '9', 'b'])
+    """
     try:
         return sorted(values, key=lambda value: (float(value), value))
     except ValueError:

@@ -19,6 +19,7 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.tables import natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.estimate.asked import Asked, choose_loss, choose_priors
 from amlb_ext.estimate.losses import Loss
@@ -252,8 +253,10 @@ def _widened(table: Table, asked: Asked) -> Table:
         for name in table.frame.columns.intersection(frame.columns):
             if pd.api.types.is_numeric_dtype(table.frame[name]) or name == asked.target:
                 continue
-            seen = [*categories.get(name, ()), *_words(table.frame[name]).dropna()]
-            categories[name] = tuple(dict.fromkeys([*seen, *_words(frame[name]).dropna()]))
+            known = list(categories.get(name, ()))
+            for values in (table.frame[name], frame[name]):  # codes of the first stay as they were
+                known += natural_order(set(_words(values).dropna()) - set(known))
+            categories[name] = tuple(known)
     return dataclasses.replace(table, categories=categories)
 
 

@@ -59,6 +59,8 @@ def test_independent_rows_are_answered_by_wilson(folder, truth):
     assert best.low < truth < best.high
     assert report.rows[0] == best
     assert {"ppi", "t", "bca"} <= {row.name for row in report.rows}
+    # more rows without labels change nothing of the model
+    assert ask(folder, "iid.csv").recommended.point == best.point
 
 
 def test_rows_drawn_by_class_want_priors(folder, truth):
