@@ -4,7 +4,8 @@
 ``settings`` (Table 2, row by row) → ``chain`` (one split: F, bad rows, made rows, F and G on each)
 → ``run`` (all splits, on several processes, resumable) → ``cells`` (mean ± std beside the printed
 number) → ``figures``, ``certificates``, ``page``. The printed numbers stand in
-``resources/reproduce/printed.yaml``; ``docs/readings.md`` tells of the readings.
+``resources/reproduce/printed.yaml``; ``docs/readings.md`` tells of the readings. Tables of another
+paper stand in :mod:`~amlb_ext.reproduce.osyn`.
 
 Public names: :data:`EXPERIMENTS`, :func:`reproduce`.
 """

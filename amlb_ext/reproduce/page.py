@@ -22,6 +22,7 @@ from amlb_ext.core.assets import asset
 from amlb_ext.core.atomic import write_text
 from amlb_ext.reproduce.cells import MEASURES, PARTS, mark, number
 from amlb_ext.reproduce.data import DATA
+from amlb_ext.reproduce.osyn import TABLES, shown
 from amlb_ext.reproduce.settings import EXPERIMENTS
 
 PAGE = "index.html"
@@ -42,13 +43,15 @@ def write_page(out: Path) -> Path:
     'index.html'
     """
     found = [_entry(out / name) for name in EXPERIMENTS if (out / name / RESULT).is_file()]
+    seeds = [_seed_entry(out / name) for name in TABLES if (out / name / RESULT).is_file()]
     style = asset("resources", "report", "report.css").read_text("utf-8")
     template = _environment().get_template("page.html.j2")
     text = template.render(
         experiments=found,
+        seeds=seeds,
         style=Markup(style),
         version=__version__,
-        seconds=sum(entry["seconds"] for entry in found),
+        seconds=sum(entry["seconds"] for entry in [*found, *seeds]),
     )
     write_text(out / PAGE, text)
     return out / PAGE
@@ -71,6 +74,14 @@ def _entry(folder: Path) -> dict[str, Any]:
         "drawings": [(_caption(name, result), _image(folder / name)) for name in result["figures"]],
         "differ": _disagreements(result),
     }
+
+
+def _seed_entry(folder: Path) -> dict[str, Any]:
+    """Return what the template needs of one table of the seed paper."""
+    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    table = TABLES[result["name"]]
+    blocks = shown.blocks(table, pd.DataFrame(result["cells"]))
+    return result | {"title": table.title, "blocks": blocks, "notes": shown.notes(table)}
 
 
 def _rows(part: pd.DataFrame) -> list[dict[str, Any]]:

@@ -13,9 +13,12 @@ import pandas as pd
 from amlb_ext.core.atomic import write_file, write_text
 from amlb_ext.core.errors import ConfigError, SourceError, SuiteError, nearest
 from amlb_ext.core.task import Task
-from amlb_ext.reproduce import certificates, figures, page
+from amlb_ext.reproduce import certificates, figures, osyn, page
 from amlb_ext.reproduce.cells import cells, markdown, shares, verdict
 from amlb_ext.reproduce.data import DATA
+from amlb_ext.reproduce.osyn import cells as osyn_cells
+from amlb_ext.reproduce.osyn import run as osyn_run
+from amlb_ext.reproduce.osyn import shown
 from amlb_ext.reproduce.readings import Readings
 from amlb_ext.reproduce.run import Done, run_experiment
 from amlb_ext.reproduce.settings import EXPERIMENTS, Experiment, Setting, settings_of, split_changes
@@ -40,6 +43,8 @@ class Result:
         What stood for G.
     seconds, wall : float
         Processor seconds of all splits (of earlier runs too), and the clock of this run.
+    markdown : str
+        The cells as written; empty for figures.
     """
 
     name: str
@@ -52,6 +57,7 @@ class Result:
     candidate: str = ""
     seconds: float = 0.0
     wall: float = 0.0
+    markdown: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -86,15 +92,17 @@ def reproduce(
     Parameters
     ----------
     names : sequence of str
-        Of :data:`~amlb_ext.reproduce.settings.EXPERIMENTS`, or ``all``.
+        Of :data:`~amlb_ext.reproduce.settings.EXPERIMENTS`, or ``all``; of
+        :data:`~amlb_ext.reproduce.osyn.TABLES`, or ``osyn`` (the seed paper's).
     out : Path
         Each experiment has a folder of its own in it.
     splits : int, optional
-        In place of the paper's 31.
+        In place of the paper's 31; repetitions of the seed paper's tables.
     data : Path, optional
-        Folder of ``housing.csv`` and the diabetes file.
+        Folder of the data sets.
     changes : mapping, optional
-        Other settings or readings, see :func:`~amlb_ext.reproduce.settings.settings_of`.
+        Other settings or readings, see :func:`~amlb_ext.reproduce.settings.settings_of`, or
+        :class:`~amlb_ext.reproduce.osyn.choices.Choice` for the seed paper's tables.
     certify : bool
         Also make a suite of each row with the pipeline and state its certificate.
     workers : int
@@ -107,16 +115,28 @@ def reproduce(
     SourceError
         None of the data can be had.
     """
+    seeds = [table for name in names for table in _seed_tables(name)]
     chosen = [experiment for name in names for experiment in _named(name)]
     if splits is not None and splits < 1:
         raise ConfigError(f"{splits} splits were asked for", "give --splits 1 or more")
     for experiment in chosen:
         for name in experiment.rows:
             settings_of(experiment, name, changes)  # raises before any work
+    choice = osyn_run.checked([table.name for table in seeds], changes) if seeds else None
     if out.exists() and not out.is_dir():
         raise SuiteError(f"{out} is a file", "choose a folder with -o")
-    loaded, lacking = _load(chosen, data, Readings(**split_changes(changes or {})[1]))
     results = []
+    for table in seeds:
+        results.append(
+            _seed_table(table, choice or osyn.Choice(), splits, out, data, workers, quiet)
+        )
+    if seeds and not chosen and not any(len(result.cells) for result in results):
+        raise SourceError(f"no data: {next(iter(results[0].left_out.values()))}", "give --data DIR")
+    if seeds:
+        page.write_page(out)
+    if not chosen:
+        return results
+    loaded, lacking = _load(chosen, data, Readings(**split_changes(changes or {})[1]))
     for experiment in chosen:
         tasks = {
             name: (loaded[name], settings_of(experiment, name, changes))
@@ -135,11 +155,61 @@ def reproduce(
     return results
 
 
+def _seed_tables(name: str) -> list[osyn.OsynTable]:
+    """Return the seed paper's tables of that name."""
+    if name == "osyn":
+        return list(osyn.TABLES.values())
+    return [osyn.TABLES[name]] if name in osyn.TABLES else []
+
+
+def _seed_table(
+    table: osyn.OsynTable,
+    choice: osyn.Choice,
+    repetitions: int | None,
+    out: Path,
+    data: Path | None,
+    workers: int,
+    quiet: bool,
+) -> Result:
+    folder, began = out / table.name, time.monotonic()
+    done, left_out = osyn.reproduce_osyn(
+        table,
+        folder,
+        choice,
+        repetitions=repetitions,
+        data=data,
+        workers=workers,
+        quiet=quiet,
+    )
+    found = osyn_cells.cells(table, done, choice.size)
+    result = Result(
+        table.name,
+        found,
+        pd.DataFrame(),
+        left_out=left_out,
+        splits=repetitions or table.repetitions,
+        seconds=sum(one.seconds for one in done),
+        wall=time.monotonic() - began,
+        markdown=shown.markdown(table, found),
+    )
+    if not done:
+        return result
+    write_file(folder / "cells.csv", lambda part: found.to_csv(part, index=False))
+    write_text(folder / "cells.md", result.markdown)
+    write_text(folder / page.RESULT, json_text(result.to_json()))
+    return result
+
+
 def _named(name: str) -> list[Experiment]:
+    if _seed_tables(name):
+        return []
     if name == "all":
         return list(EXPERIMENTS.values())
     if name not in EXPERIMENTS:
-        raise ConfigError(f"nothing is called {name!r}", nearest(name, [*EXPERIMENTS, "all"]))
+        raise ConfigError(
+            f"nothing is called {name!r}",
+            nearest(name, [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]),
+        )
     return [EXPERIMENTS[name]]
 
 
@@ -178,7 +248,8 @@ def _one(
     else:
         for name, table in (("cells", result.cells), ("shares", result.shares)):
             write_file(folder / f"{name}.csv", lambda part, t=table: t.to_csv(part, index=False))  # type: ignore[misc]
-        write_text(folder / "cells.md", markdown(experiment, result.cells))
+        result.markdown = markdown(experiment, result.cells)
+        write_text(folder / "cells.md", result.markdown)
         if certify:
             result.certificates = certificates.certified(experiment, tasks, folder, workers, quiet)
     result.wall = time.monotonic() - began
