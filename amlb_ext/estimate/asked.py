@@ -11,6 +11,7 @@ import numpy as np
 from amlb_ext.core.errors import ConfigError, nearest
 from amlb_ext.core.task import Kind
 from amlb_ext.estimate.losses import CLIP, LOSSES, Loss, absolute, default_loss, log_loss, squared
+from amlb_ext.estimate.strata import PRIOR_TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def choose_priors(given: Mapping[str, float], labels: tuple[str, ...]) -> np.nda
     Raises
     ------
     ConfigError
-        Regression, an unknown class, or a class without a share.
+        Regression, an unknown class, a class without a share, or a sum other than 1.
 
     Examples
     --------
@@ -97,4 +98,11 @@ def choose_priors(given: Mapping[str, float], labels: tuple[str, ...]) -> np.nda
         raise ConfigError(
             f"--class-prior has no share for {', '.join(absent)}", "give one for every class"
         )
-    return np.array([float(given[label]) for label in labels])
+    shares = np.array([float(given[label]) for label in labels])
+    if (shares < 0).any() or abs(shares.sum() - 1) > PRIOR_TOLERANCE:
+        raise ConfigError(
+            f"--class-prior {', '.join(f'{x}={given[x]:g}' for x in labels)} sums to "
+            f"{shares.sum():.6g}",
+            "give shares from 0 to 1 that sum to 1",
+        )
+    return shares / shares.sum()

@@ -169,7 +169,7 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         ``--trust-pickle``: loading a pickle runs whatever code it holds.
     """
     if not path.is_file():
-        raise ModelError(f"no model file {path}", "check the path given to --baseline")
+        raise ModelError(f"no model file {path}", "check the path of the model")
     if path.suffix.lower() != ".skops":
         if not trust_pickle:
             raise ModelError(
@@ -225,7 +225,7 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
         Missing file or column, wrong number of rows, values that are no numbers.
     """
     if not path.is_file():
-        raise ModelError(f"no file of predictions {path}", "check the path given to --baseline")
+        raise ModelError(f"no file of predictions {path}", "check the path of the model")
     try:
         table = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
     except Exception as error:
