@@ -22,6 +22,7 @@ from amlb_ext.reproduce.osyn.case import SEED
 from amlb_ext.reproduce.osyn.cells import Outcome
 from amlb_ext.reproduce.osyn.choices import TABLES, Choice, OsynTable, make_choice, models_of
 from amlb_ext.reproduce.osyn.tabular import load
+from amlb_ext.reproduce.run import stored
 from amlb_ext.suite.records import json_text
 
 REPETITIONS = "repetitions"
@@ -98,7 +99,7 @@ def reproduce_osyn(
             path = folder / f"{name}_{number:02d}.json"
             key = _key(table.name, name, choice, content, number)
             places.append(path)
-            if _stored(path, key) is None:
+            if stored(path, key) is None:
                 jobs.append((table.name, name, task, choice, number, path, key))
     workers = min(workers or available_cores(), max(1, len(jobs)))
     with tqdm(total=len(jobs), desc=table.name, unit="repetition", disable=quiet) as bar:
@@ -110,14 +111,6 @@ def reproduce_osyn(
 def _key(table: str, data: str, choice: Choice, content: str, number: int) -> str:
     parts = [__version__, table, data, dataclasses.asdict(choice), content, number, SEED]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _stored(path: Path, key: str) -> dict[str, Any] | None:
-    try:
-        entry = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return entry if isinstance(entry, dict) and entry.get("key") == key else None
 
 
 def _job(
