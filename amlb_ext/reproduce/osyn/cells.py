@@ -111,10 +111,13 @@ def cells(table: OsynTable, done: Sequence[Outcome], size: int = 500) -> pd.Data
     for data in dict.fromkeys(one.data for one in done):
         runs = [one.rows for one in done if one.data == data]
         order = SHIFTS if table.name == "osyn-table-1" else table.data[data]
+        if table.name == "osyn-cost":
+            order = tuple(runs[0])
         for row in (name for name in order if name in runs[0]):
             if table.name == "osyn-cost":
-                of = {arm: told.get(str(size), {}).get(key) for arm, key in MINUTES.items()}
-                of = of if row == "SVM" else {}
+                labelled = row.partition("SVM, K = ")[2] or str(size)
+                of = {arm: told.get(labelled, {}).get(key) for arm, key in MINUTES.items()}
+                of = of if row.startswith("SVM") else {}
                 found += [
                     _minutes(data, row, arm, of.get(arm), _values(runs, row, arm))
                     for arm in runs[0][row]

@@ -146,8 +146,9 @@ def _minutes(heading: str, part: pd.DataFrame) -> Block:
                  f"{_float(cell.ours):.3f}",
                  *("" if p is None else f"{_float(p.ours):.3f}" for p in parts)]
             )  # fmt: skip
+    rows = {str(line[0]) for line in lines}
     for size, told in printed()["osyn-cost"].items():
-        if size != "500":
+        if size != "500" and f"SVM, K = {size}" not in rows:
             lines.append([f"SVM, K = {size}", "iterative", f"{told['osyn']:.3f}", "not run",
                           *[""] * len(PARTS)])  # fmt: skip
     return Block(f"{heading}, minutes", head, lines)
