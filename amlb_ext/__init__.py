@@ -4,11 +4,14 @@ The wings, by phase; an arrow may only point down (``tests/test_layering.py`` ho
 
 =========  =====================================================================
 floor 7    ``cli``
+floor 6    ``reproduce``: the papers' tables and figures beside ours
 floor 5    ``pipeline``: the only wing that knows the order of the stages;
            ``report``: from AMLB's results to an answer
-floor 4    ``validity``: what a task may be used for, by measurement
+floor 4    ``validity``: what a task may be used for, by measurement;
+           ``estimate``: the true error of a model from few labels
 floor 3    ``hardening``: from one fold of a task to its hard rows;
-           ``runner``: AMLB itself, and what it wrote
+           ``runner``: AMLB itself, and what it wrote;
+           ``publish``: a suite for others, on OpenML or at an address
 floor 2    ``sources``: a spec string to a :class:`~amlb_ext.core.task.Task`;
            ``synthesizers``: generative models of rows;
            ``suite``: the directory that AMLB runs

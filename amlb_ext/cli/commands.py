@@ -5,19 +5,19 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli import show
 from amlb_ext.cli.estimate import estimate
+from amlb_ext.cli.export import export
 from amlb_ext.cli.harden import harden
 from amlb_ext.cli.install import install, uninstall
 from amlb_ext.cli.making import make
 from amlb_ext.cli.publish import publish
 from amlb_ext.cli.reproduce import reproduce
 from amlb_ext.cli.study import study
+from amlb_ext.cli.verify import verify
 from amlb_ext.core.presets import PRESETS
 
 
@@ -32,11 +32,12 @@ def generate(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmark`."""
+    from amlb_ext.publish.target import exported_name
     from amlb_ext.runner import run_benchmark
     from amlb_ext.suite import Suite
 
     userdir = Path(arguments.userdir)
-    benchmark = arguments.benchmark or Suite.load(userdir).manifest.name
+    benchmark = arguments.benchmark or exported_name(userdir) or Suite.load(userdir).manifest.name
     outcome = run_benchmark(
         arguments.framework,
         benchmark,
@@ -131,24 +132,6 @@ def report(arguments: argparse.Namespace) -> int:
     return 1 if broken.any() else 0
 
 
-def verify(arguments: argparse.Namespace) -> int:
-    """Check a suite; see :func:`amlb_ext.suite.verify`."""
-    from amlb_ext.suite import WARNING
-    from amlb_ext.suite import verify as check
-
-    findings = check(Path(arguments.suite))
-    problems = [finding for finding in findings if not finding.startswith(WARNING)]
-    if arguments.json:
-        warnings = [finding for finding in findings if finding.startswith(WARNING)]
-        _print_json({"suite": arguments.suite, "problems": problems, "warnings": warnings})
-    else:
-        for finding in findings:
-            print(finding, file=sys.stderr if arguments.quiet else sys.stdout)
-        if not problems and not arguments.quiet:
-            print(f"{shlex.quote(arguments.suite)}: checksums, provenance and AMLB's rules hold")
-    return 1 if problems else 0
-
-
 def list_names(arguments: argparse.Namespace) -> int:
     """Print what can be named on the command line."""
     from amlb_ext.hardening.hardness import RULES
@@ -193,6 +176,7 @@ COMMANDS = {
     "score": score,
     "verify": verify,
     "publish": publish,
+    "export": export,
     "study": study,
     "reproduce": reproduce,
     "list": list_names,

@@ -57,11 +57,14 @@ def flag_name(path: tuple[str, ...]) -> str:
     return "-".join(words).replace("_", "-")
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add a flag for every setting, grouped by stage."""
+def add_flags(parser: argparse.ArgumentParser, stage: str = "") -> None:
+    """Add a flag for every setting, or for those of one stage, grouped by stage."""
+    only = stage
     groups: dict[str, Any] = {}
     for path, field in settings():
         stage = path[0] if len(path) > 1 else "suite"
+        if only not in ("", stage):
+            continue
         if stage not in groups:
             groups[stage] = parser.add_argument_group(f"{stage} settings")
         default = field.get_default(call_default_factory=True)

@@ -15,12 +15,14 @@ from typing import NoReturn
 
 from amlb_ext import __version__
 from amlb_ext.cli.estimate import add_estimate
+from amlb_ext.cli.export import add_export
 from amlb_ext.cli.harden import add_harden
 from amlb_ext.cli.install import add_install
 from amlb_ext.cli.making import add_making
 from amlb_ext.cli.publish import add_publish
 from amlb_ext.cli.reproduce import add_reproduce
 from amlb_ext.cli.study import add_study
+from amlb_ext.cli.verify import add_verify
 from amlb_ext.core.errors import HardsynthError
 
 EPILOG = """examples:
@@ -169,15 +171,9 @@ def parser() -> Parser:
     _jobs_flag(score)
     _output_flags(score)
 
-    verify = commands.add_parser(
-        "verify",
-        help="check a suite",
-        description="Check every checksum and replay AMLB's loader rules, without AMLB.",
-    )
-    verify.add_argument("suite", metavar="DIR")
-    _output_flags(verify)
-
+    add_verify(commands, _jobs_flag, _output_flags)
     add_estimate(commands, _output_flags)
+    add_export(commands, _output_flags)
     add_install(commands, _jobs_flag, _output_flags)
     add_publish(commands, _output_flags)
     add_study(commands, _jobs_flag, _output_flags)
@@ -225,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments, unknown = parser().parse_known_args(words)
     if unknown:
         parser().unknown(unknown)
-    arguments.extra = extra
+    arguments.extra, arguments.words = extra, words
     from amlb_ext.cli.commands import COMMANDS
 
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli import show
+from amlb_ext.cli.execution import add_execution, execution_from
 from amlb_ext.cli.flags import add_flags, layer_from
 from amlb_ext.core.config import build_config, read_config
 
@@ -38,6 +39,7 @@ def add_making(parser: argparse.ArgumentParser, jobs: Add, output: Add) -> None:
         default="quick",
         help="candidates that the certificates are measured with (default: quick)",
     )
+    add_execution(parser)
     output(parser)
     add_flags(parser)
 
@@ -69,16 +71,17 @@ def make(
         sources=sources,
         config=config,
         out=Path(arguments.out),
-        workers=arguments.jobs,
+        execution=execution_from(arguments),
         force=arguments.force,
         dry_run=arguments.dry_run,
         quiet=arguments.quiet or arguments.json,
         certificate=arguments.certificate,
         twin=twin,
+        logs=Path(arguments.logs) if arguments.logs else None,
     )
     report = generate_suite(request)
     if arguments.json:
         print(json.dumps(dataclasses.asdict(report), indent=2, sort_keys=True, default=str))
     elif not arguments.quiet:
-        print(show.plan(report) if arguments.dry_run else show.generation(report))
+        print(show.plan(report) if arguments.dry_run else show.generation(report, arguments.words))
     return 0 if not report.failures else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,8 +76,8 @@ def plan(report: Any) -> str:
     return "\n".join([*lines, "", f"dry run: nothing was written to {report.out}"])
 
 
-def generation(report: Any) -> str:
-    """Return the one-screen summary of ``hardsynth generate``."""
+def generation(report: Any, words: Sequence[str] = ()) -> str:
+    """Return the one-screen summary of ``hardsynth generate``; ``words`` are its arguments."""
     headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]
     headers += ["F full", "F bad", "F augm.", "F synth."]
     rows = []
@@ -108,13 +109,17 @@ def generation(report: Any) -> str:
         lines.append(f"note: {note}")
     for failure in report.failures:
         lines.append(f"left out: {failure['task']}: {failure['reason']}")
+    lost = [failure for failure in report.failures if "fold" in failure]
+    if lost:
+        lines += ["", f"{len(lost)} folds are lost, their logs in {report.out}/hardsynth/logs"]
+        lines.append(f"  continue:  hardsynth {shlex.join(words)}")
+        lines.append("  with a larger --fold-timeout or --fold-memory where a limit was met")
     if report.written:
-        lines += ["", f"suite: {report.out}", f"  check it:  hardsynth verify {report.out}"]
-        lines.append(f"  judge it:  hardsynth certify {report.out}")
-        if report.twin:
-            lines.append(f"  run it:    hardsynth run FRAMEWORK -u {report.out} -b {report.twin}")
-        else:
-            lines.append(f"  run it:    hardsynth run FRAMEWORK -u {report.out}")
+        out = shlex.quote(report.out)
+        lines += ["", f"suite: {report.out}", f"  check it:  hardsynth verify {out}"]
+        lines.append(f"  judge it:  hardsynth certify {out}")
+        twin = f" -b {report.twin}" if report.twin else ""
+        lines.append(f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}")
     return "\n".join(lines).strip("\n")
 
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
-from collections.abc import Callable
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from amlb_ext.core.errors import SuiteError
 
+#: Ending of files, and of one folder, that are on their way to their place.
 TEMPORARY = ".hardsynth-part"
+_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_LOCKED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def write_file(path: Path, write: Callable[[Path], object]) -> str:
     """Let ``write`` fill a temporary file, then rename it to ``path``.
+
+    The temporary file has a name of its own in every call, so that processes that write the
+    same file at once never mix their bytes: the last one to finish stands.
 
     Parameters
     ----------
@@ -31,27 +40,81 @@ def write_file(path: Path, write: Callable[[Path], object]) -> str:
     Raises
     ------
     SuiteError
-        When the disk is full or the folder cannot be written; nothing is left behind.
+        When the disk or the quota is full or the folder cannot be written; nothing is left behind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     digest = write_file(Path(folder, "a.txt"), lambda part: part.write_text("hello"))
+    ...     digest[:8], [path.name for path in Path(folder).iterdir()]
+    ('2cf24dba', ['a.txt'])
     """
-    temporary = path.with_name(path.name + TEMPORARY)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(temporary)
-        digest = sha256_file(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise SuiteError(
-            f"cannot write {path}: {error.strerror or error}",
-            "free some space or choose another folder with -o, then run the same command again",
-        ) from error
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}{TEMPORARY}")
+    with on_disk(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(temporary)
+            digest = sha256_file(temporary)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
     return digest
+
+
+@contextlib.contextmanager
+def on_disk(path: Path) -> Iterator[None]:
+    """Turn what the system says of a full or read-only disk into one line with a remedy.
+
+    Parameters
+    ----------
+    path : Path
+        What is being written, renamed or removed.
+
+    Raises
+    ------
+    SuiteError
+        In place of every ``OSError``, those of pandas and pyarrow among them.
+
+    Examples
+    --------
+    >>> with on_disk(Path("hard/config.yaml")):
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.SuiteError: cannot write hard/config.yaml: No space left on device (free \
+some space or choose another folder with -o, then run the same command again)
+    """
+    try:
+        yield
+    except OSError as error:
+        said = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+        remedy = "choose another folder with -o, then run the same command again"
+        if error.errno in _LOCKED:
+            remedy = f"make the folder writable or {remedy}"
+        elif error.errno in _FULL or not error.errno:
+            remedy = f"free some space or {remedy}"
+        raise SuiteError(f"cannot write {path}: {said}", remedy) from error
 
 
 def write_text(path: Path, text: str) -> str:
     """Write ``text`` as UTF-8 with Unix line ends; return the sha256."""
     return write_file(path, lambda part: part.write_text(text, encoding="utf-8", newline="\n"))
+
+
+def remove(path: Path) -> None:
+    """Remove a file that may be missing; ``SuiteError`` where the disk does not allow it."""
+    with on_disk(path):
+        path.unlink(missing_ok=True)
+
+
+def move(path: Path, to: Path) -> None:
+    """Rename a file, in place of what stands there; ``SuiteError`` where the disk forbids it."""
+    with on_disk(to):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(to)
 
 
 def sha256_file(path: Path) -> str:
@@ -64,6 +127,10 @@ def sha256_file(path: Path) -> str:
 
 
 def sweep(folder: Path) -> None:
-    """Remove temporary files that a killed run left below ``folder``."""
-    for part in folder.rglob(f"*{TEMPORARY}"):
-        part.unlink(missing_ok=True)
+    """Remove temporary files and folders that a killed run left below ``folder``."""
+    for part in list(folder.rglob(f"*{TEMPORARY}")):
+        if part.is_dir():
+            with on_disk(part):
+                shutil.rmtree(part)
+        else:
+            remove(part)

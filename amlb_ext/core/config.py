@@ -10,11 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amlb_ext.core.errors import ConfigError, nearest
 from amlb_ext.core.presets import PRESETS
+from amlb_ext.core.yaml_reader import read_yaml
 
 Rule = Literal["auto", "absolute", "squared", "band", "wrong", "quantile", "reducible"]
 
@@ -45,6 +45,9 @@ class SourceConfig(Stage):
     userdir: str | None = Field(None, description="AMLB user directory, {user} in definitions")
     inputdir: str | None = Field(None, description="AMLB input directory, {input} in definitions")
     cache_dir: str | None = Field(None, description="where downloaded files are kept")
+    max_download: float = Field(20.0, gt=0, description="GiB of one remote file at most")
+    download_time: float = Field(60.0, gt=0, description="minutes for one remote file at most")
+    max_unpacked: float = Field(20.0, gt=0, description="GiB that one archive may unpack to")
 
 
 class SplitConfig(Stage):
@@ -249,26 +252,16 @@ def read_config(path: Path) -> dict[str, Any]:
         The file is missing, is no YAML (with the line), or holds no mapping.
     """
     try:
-        layer = yaml.safe_load(path.read_text(encoding="utf-8"))
+        layer = read_yaml(path, ConfigError)
     except OSError as error:
         raise ConfigError(
             f"cannot read {path}: {error.strerror}", "give a YAML file to --config"
         ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no YAML: {yaml_problem(error)}", "mend that line") from None
     if layer is None:
         return {}
     if not isinstance(layer, dict):
         raise ConfigError(f"{path} holds a {type(layer).__name__}, settings are a mapping")
     return layer
-
-
-def yaml_problem(error: Exception) -> str:
-    """Return what a YAML parser complains of, with line and column."""
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
-    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-    return where + problem
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

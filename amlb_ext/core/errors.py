@@ -7,11 +7,17 @@ as one line and exits with status 2.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+#: Characters that move a terminal's cursor, or turn what stands around them.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class HardsynthError(Exception):
     """Base of all errors a user can mend.
+
+    Names come from tables and files of others: as text, control characters are escaped.
 
     Parameters
     ----------
@@ -27,7 +33,8 @@ class HardsynthError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+        text = f"{self.message} ({self.remedy})" if self.remedy else self.message
+        return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class ConfigError(HardsynthError):
@@ -56,6 +63,10 @@ class SuiteError(HardsynthError):
 
 class RunError(HardsynthError):
     """The AutoML Benchmark could not be found, set up or run."""
+
+
+class ClusterError(HardsynthError):
+    """A cluster cannot be reached, or none of its workers can be used."""
 
 
 class PublishError(HardsynthError):

@@ -6,10 +6,13 @@ under the same key is not computed again, so a killed run continues.
 
 ``request`` what is asked for and what must hold first · ``generate`` the order of the stages ·
 ``folds`` all folds, on several processes · ``integrations`` what AMLB can run beside the tasks ·
-``twin`` the benchmark that a suite is the hard twin of.
+``twin`` the benchmark that a suite is the hard twin of · ``repair`` makes again what is damaged,
+``origins`` from which sources, ``command`` by which command, ``rebuild`` a lost manifest.
 """
 
 from amlb_ext.pipeline.generate import generate_suite
+from amlb_ext.pipeline.origins import Asked
+from amlb_ext.pipeline.repair import Repair, repair_suite
 from amlb_ext.pipeline.request import Report, Request
 
-__all__ = ["Report", "Request", "generate_suite"]
+__all__ = ["Asked", "Repair", "Report", "Request", "generate_suite", "repair_suite"]

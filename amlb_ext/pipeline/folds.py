@@ -9,44 +9,89 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from tqdm import tqdm
 
 from amlb_ext import __version__
 from amlb_ext.core.atomic import sweep
-from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.errors import ConfigError, DataError, HardsynthError, ModelError
-from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.errors import HardsynthError, SuiteError
+from amlb_ext.core.parallel import Outcome, Unit, run_units
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.crossfit import CrossFit, cross_fit
-from amlb_ext.hardening.fold import HardFold, harden_fold
-from amlb_ext.hardening.shared import harden_shared
+from amlb_ext.pipeline.job import Tasks, send_job, write_job
+from amlb_ext.pipeline.logs import forget, tell
 from amlb_ext.pipeline.request import Report, Request, result_settings, stored_settings
-from amlb_ext.suite import Coding, FoldRecord, Layout, begin, finished_fold, write_fold
-from amlb_ext.validity.calibrate import calibrate, wants_calibration
-from amlb_ext.validity.calibrate_shared import calibrate_shared
+from amlb_ext.suite import FoldRecord, Layout, begin, finished_fold
+from amlb_ext.suite.checkin import check_in
 
-#: Tasks whose folds are hardened by one job.
-Tasks = tuple[Task, ...]
+
+@dataclass
+class Found:
+    """What came of the folds.
+
+    Attributes
+    ----------
+    records : dict of str to dict
+        By task and fold.
+    errors : dict of str to HardsynthError
+        Tasks that cannot be made hard, and why.
+    lost : list of dict
+        Folds that were begun and not finished, by task, and why.
+    """
+
+    records: dict[str, dict[int, FoldRecord]]
+    errors: dict[str, HardsynthError] = field(default_factory=dict)
+    lost: list[dict[str, Any]] = field(default_factory=list)
+
+    def keep(self, group: Tasks, fold: int, found: Sequence[FoldRecord | None]) -> None:
+        """Take a finished fold."""
+        for task, record in zip(group, found, strict=True):
+            if record is not None:
+                self.records[task.name][fold] = record
 
 
 def harden_all(
     layout: Layout, tasks: list[Task], request: Request, report: Report
 ) -> tuple[dict[str, dict[int, FoldRecord]], dict[str, list[dict[str, Any]]]]:
-    """Run all folds that are not finished yet; drop tasks that failed or show no failure."""
-    settings = result_settings(request.config)
-    records: dict[str, dict[int, FoldRecord]] = {task.name: {} for task in tasks}
-    places: list[tuple[Tasks, int]] = []
-    errors: dict[str, HardsynthError] = {}
+    """Run all folds that are not finished yet; drop tasks that failed or show no failure.
+
+    A fold that came to a limit, or whose process died again and again, is left out and told of;
+    the task's other folds stay.
+    """
+    found = Found({task.name: {} for task in tasks})
     if layout.root.exists():
         sweep(layout.root)
-    workers = request.workers if request.workers > 0 else available_cores()
     total = sum(len(task.folds) for task in tasks)
-    bar = tqdm(total=total, desc="folds", unit="fold", disable=request.quiet)
+    with tqdm(total=total, desc="folds", unit="fold", disable=request.quiet) as bar:
+        _run(layout, tasks, request, report, found, bar)
+    if found.errors and len(found.errors) == len(tasks):
+        withdraw(layout)
+        raise next(iter(found.errors.values()))
+    for name, error in found.errors.items():
+        found.records.pop(name)
+        report.failures.append({"task": name, "reason": str(error)})
+    report.failures += found.lost
+    summaries = {}
+    for name in list(found.records):
+        one = found.records[name]
+        summaries[name] = [one[k].summary for k in sorted(one)]
+        if not any(summary["bad"] for summary in summaries[name]):
+            found.records.pop(name)
+            if summaries[name]:
+                closest = max(summaries[name], key=lambda s: s["test"])["notes"][0]
+                report.failures.append({"task": name, "reason": closest})
+    return found.records, summaries
 
-    def jobs() -> Iterator[tuple[Any, ...]]:
+
+def _run(
+    layout: Layout, tasks: list[Task], request: Request, report: Report, found: Found, bar: Any
+) -> None:
+    settings = result_settings(request.config)
+    places: list[tuple[Tasks, int]] = []
+    sends = bool(request.execution.cluster) and not request.execution.shared
+
+    def units() -> Iterator[Unit]:
         for group in grouped(tasks):
             for fold in range(len(group[0].folds)):
                 keys = fold_keys(group, fold, settings)
@@ -54,46 +99,50 @@ def harden_all(
                     finished_fold(layout, task.name, fold, key)
                     for task, key in zip(group, keys, strict=True)
                 ]
-                if all(done):
-                    keep(group, fold, done)
-                    continue
-                if group[0].name in errors:
+                if all(done) or group[0].name in found.errors:
+                    found.keep(group, fold, done)
                     bar.update(len(group))
                     continue
                 _begin(layout, settings)
                 places.append((group, fold))
-                yield str(layout.root), group, fold, request.config, keys
+                name, what = f"{group[0].stream_name} fold {fold}", (group, fold)
+                if sends:
+                    yield Unit(name, keys[0], send_job, (*what, request.config, keys))
+                else:
+                    how = (request.config, keys, str(layout.root))
+                    yield Unit(name, keys[0], write_job, (*what, *how))
 
-    def keep(group: Tasks, fold: int, found: Sequence[FoldRecord | None]) -> None:
+    for outcome in run_units(units(), request.execution, raises=(SuiteError,)):
+        group, fold = places[outcome.index]
+        bar.set_postfix_str(outcome.unit.name, refresh=False)
         bar.update(len(group))
-        for task, record in zip(group, found, strict=True):
-            if record is not None:
-                records[task.name][fold] = record
+        tell(layout, request, group, fold, outcome)
+        report.notes += [f"{outcome.unit.name}: run again, {why}" for why in outcome.attempts]
+        if outcome.lost:
+            found.lost += [
+                {"task": task.name, "fold": fold, "reason": f"fold {fold}: {outcome.lost}"}
+                for task in group
+            ]
+        elif isinstance(outcome.result, HardsynthError):
+            for task in group:
+                found.errors.setdefault(task.name, outcome.result)
+        else:
+            found.keep(group, fold, _checked(layout, outcome))
+            forget(layout, group, fold)
 
-    with bar:
-        for index, result in run_jobs(_fold_job, jobs(), min(workers, total)):
-            group, fold = places[index]
-            bar.set_postfix_str(f"{group[0].stream_name} {fold}", refresh=False)
-            if isinstance(result, HardsynthError):
-                bar.update(len(group))
-                for task in group:
-                    errors.setdefault(task.name, result)
-            else:
-                keep(group, fold, result)
-    if errors and len(errors) == len(tasks):
-        withdraw(layout)
-        raise next(iter(errors.values()))
-    for name, error in errors.items():
-        records.pop(name)
-        report.failures.append({"task": name, "reason": str(error)})
-    summaries = {}
-    for name in list(records):
-        summaries[name] = [records[name][k].summary for k in sorted(records[name])]
-        if not any(summary["bad"] for summary in summaries[name]):
-            records.pop(name)
-            closest = max(summaries[name], key=lambda s: s["test"])["notes"][0]
-            report.failures.append({"task": name, "reason": closest})
-    return records, summaries
+
+def _checked(layout: Layout, outcome: Outcome) -> Sequence[FoldRecord]:
+    """Return the records of a fold whose files are what the worker says they are."""
+    if outcome.unit.function is send_job:
+        return check_in(layout, *outcome.result)
+    for record in outcome.result:
+        if finished_fold(layout, record.task, record.fold, record.key) is None:
+            raise SuiteError(
+                f"the files of {outcome.unit.name} are not those its worker wrote",
+                "let workers see the same folder, or leave --shared-files out",
+            )
+    records: Sequence[FoldRecord] = outcome.result
+    return records
 
 
 def grouped(tasks: Sequence[Task]) -> list[Tasks]:
@@ -134,55 +183,6 @@ def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _fold_job(
-    root: str, group: Tasks, fold: int, config: GenerateConfig, keys: list[str]
-) -> list[FoldRecord] | HardsynthError:
-    """Harden one fold and write it; what the user can mend comes back as an error."""
-    try:
-        made = _calibrated(group, fold, config)
-    except (ModelError, ConfigError, DataError) as error:
-        return error
-    return [
-        write_fold(
-            Layout(Path(root)),
-            task.name,
-            Coding.of(task),
-            fold,
-            hard.train,
-            hard.parts,
-            key,
-            hard.summary,
-        )
-        for task, hard, key in zip(group, made, keys, strict=True)
-    ]
-
-
-def _calibrated(group: Tasks, fold: int, config: GenerateConfig) -> list[HardFold]:
-    """Harden a fold, with a kappa settled on its training rows where the user named none."""
-    crosses = [cross_fit(task, fold, config) for task in group]
-    if not wants_calibration(config):
-        return _hardened(group, fold, config, crosses)
-    if group[0].group:
-        found = calibrate_shared(group, fold, config, crosses)
-    else:
-        found = [calibrate(group[0], fold, config, crosses[0])]
-    search = config.search.model_copy(update={"kappa": found[0].kappa})
-    made = _hardened(group, fold, config.model_copy(update={"search": search}), crosses)
-    for hard, one in zip(made, found, strict=True):
-        hard.summary["calibration"] = one.to_json()
-        if hard.summary["bad"] and not one.passed:
-            hard.summary["notes"].append(f"kappa 0, rows are jittered only: {one.reason}")
-    return made
-
-
-def _hardened(
-    group: Tasks, fold: int, config: GenerateConfig, crosses: list[CrossFit]
-) -> list[HardFold]:
-    if group[0].group:
-        return harden_shared(group, fold, config, crosses)
-    return [harden_fold(group[0], fold, config, crosses[0])]
-
-
 def _begin(layout: Layout, settings: dict[str, Any]) -> None:
     """Mark the folder as ours before the first file, so that a killed run can continue."""
     if layout.manifest.exists() or stored_settings(layout) != settings:
@@ -191,5 +191,6 @@ def _begin(layout: Layout, settings: dict[str, Any]) -> None:
 
 def withdraw(layout: Layout) -> None:
     """Remove a folder in which nothing was finished; a finished suite there stays."""
-    if layout.root.exists() and layout.request.exists() and not layout.manifest.exists():
+    told = layout.logs.exists()  # of folds that were lost
+    if layout.request.exists() and not layout.manifest.exists() and not told:
         shutil.rmtree(layout.root)

@@ -29,6 +29,7 @@ from amlb_ext.pipeline.request import (
 from amlb_ext.pipeline.twin import original_of, twin_notes
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import MAIN_SUFFIXES, Coding, FoldRecord, Layout, SuiteTask, finish, safe_names
+from amlb_ext.suite.lock import locked
 from amlb_ext.validity.stored import certify_suite
 from amlb_ext.validity.zoo import Size
 
@@ -53,27 +54,29 @@ def generate_suite(request: Request) -> Report:
         report.tasks = [_planned(task) for task in tasks]
         report.notes = [f"{task.name}: {note}" for task in tasks for note in task.notes]
         return report
-    records, summaries = harden_all(layout, tasks, request, report)
-    made = [task for task in tasks if records.get(task.name)]
-    if not made:
-        withdraw(layout)
-        return report
-    _finish(layout, made, source_names, records, request, settings, report)
-    report.tasks = [_summary(task, summaries[task.name]) for task in made]
-    report.notes += shared_notes(made, request.config)
-    said = {task.name: kappa_note(summaries[task.name]) for task in made}
-    report.notes += [f"{name}: {note}" for name, note in said.items() if note]
-    report.written = True
-    if request.certificate != "none":
-        size: Size = "full" if request.certificate == "full" else "quick"
-        for certificate in certify_suite(
-            layout.root, request.workers, size=size, quiet=request.quiet
-        ):
-            report.verdicts[certificate.task] = {
-                "verdict": certificate.verdict,
-                "reason": certificate.reason,
-                "checks": certificate.checks,
-            }
+    with locked(layout):
+        check_output(layout, settings, request.force)  # as it stands now that no other writes
+        records, summaries = harden_all(layout, tasks, request, report)
+        made = [task for task in tasks if records.get(task.name)]
+        if not made:
+            withdraw(layout)
+            return report
+        _finish(layout, made, source_names, records, request, settings, report)
+        report.tasks = [_summary(task, summaries[task.name]) for task in made]
+        report.notes += shared_notes(made, request.config)
+        said = {task.name: kappa_note(summaries[task.name]) for task in made}
+        report.notes += [f"{name}: {note}" for name, note in said.items() if note]
+        report.written = True
+        if request.certificate != "none":
+            size: Size = "full" if request.certificate == "full" else "quick"
+            for certificate in certify_suite(
+                layout.root, request.execution, size=size, quiet=request.quiet
+            ):
+                report.verdicts[certificate.task] = {
+                    "verdict": certificate.verdict,
+                    "reason": certificate.reason,
+                    "checks": certificate.checks,
+                }
     return report
 
 

@@ -51,5 +51,6 @@ def refitted_as(config: GenerateConfig) -> dict[str, Any]:
             spec = resolve_model(config.baseline, kind)
         except ModelError:
             continue
-        params |= {name: spec.path, f"{name}_params": spec.params, "encoding": spec.encoding}
+        own = dict(sorted(spec.params.items()))  # as the manifest gives them back
+        params |= {name: spec.path, f"{name}_params": own, "encoding": spec.encoding}
     return params

@@ -11,6 +11,7 @@ from typing import Any
 from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
+from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.models import resolve_model
@@ -31,8 +32,8 @@ class Request:
     config : GenerateConfig
     out : Path
         The suite's folder.
-    workers : int
-        Processes; 0 for every core.
+    execution : Execution
+        Where folds are computed, and what each may cost.
     force : bool
         Replace a suite made with other settings.
     dry_run : bool
@@ -44,17 +45,21 @@ class Request:
     twin : bool
         Also write a definition with the names, limits and metrics of the one benchmark that
         ``sources`` names.
+    logs : Path, optional
+        Folder for a log of each fold. Without one only folds that were lost leave theirs, in the
+        suite's ``hardsynth/logs``.
     """
 
     sources: tuple[str, ...]
     config: GenerateConfig
     out: Path
-    workers: int = 1
+    execution: Execution = field(default_factory=Execution)
     force: bool = False
     dry_run: bool = False
     quiet: bool = False
     certificate: str = "quick"
     twin: bool = False
+    logs: Path | None = None
 
 
 @dataclass
@@ -69,7 +74,8 @@ class Report:
     tasks : list of dict
         Per task: kind, rows, folds, counts, F's scores.
     failures : list of dict
-        Per task that was left out: its name and why.
+        Per task that was left out: its name and why; for a fold that was left out, its number
+        too.
     notes : list of str
     verdicts : dict of str to dict
         Per task the certificate's ``verdict`` and its ``reason``.
@@ -80,7 +86,7 @@ class Report:
     out: str
     written: bool = False
     tasks: list[dict[str, Any]] = field(default_factory=list)
-    failures: list[dict[str, str]] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdicts: dict[str, dict[str, str]] = field(default_factory=dict)
     twin: str = ""

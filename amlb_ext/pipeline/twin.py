@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 
 from amlb_ext.core.errors import SourceError, nearest
@@ -68,7 +69,7 @@ def original_of(request: Request, source_names: Mapping[str, str]) -> Original:
     if path is None:
         hint = nearest(base, AmlbSource().suggestions(options))
         if base.startswith(("openml/", "test.openml/", "bundled")) or "." in base:
-            hint = f"for a source that is none: hardsynth generate {spec} -o DIR"
+            hint = f"for a source that is none: hardsynth generate {shlex.quote(spec)} -o DIR"
         raise SourceError(f"{base!r} is no AMLB benchmark definition", hint)
     name = benchmark_name(spec)
     check_twin(name, request.config.name)

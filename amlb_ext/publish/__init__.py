@@ -1,4 +1,7 @@
-"""The publish wing: a suite as data sets, tasks and a suite of an OpenML server.
+"""The publish wing: a suite on an OpenML server, or behind an address that AMLB fetches from.
+
+For an address: ``base_url`` is it one · ``archives`` the files to upload · ``target`` the folder
+to write to · ``export`` all in order. For a server:
 
 ``splits`` the two splits that depend on row counts alone · ``rows`` which rows are sent, how often
 and where · ``arff`` the data file · ``limits`` what a server takes · ``licence`` may it be

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -174,8 +175,8 @@ def _check_unchanged(suite: Suite, paths: Sequence[Path]) -> None:
         if not path.is_file() or sha256_file(path) != suite.manifest.files.get(relative):
             raise PublishError(
                 f"{relative} was changed or removed after the suite was written",
-                f"see what: hardsynth verify {suite.layout.root}; the command that generated the "
-                "suite repairs it",
+                f"see what: hardsynth verify {shlex.quote(str(suite.layout.root))}; the command "
+                "that generated the suite repairs it",
             )
 
 
@@ -237,7 +238,7 @@ def _provenance(unit: Unit, train_rows: int) -> tuple[np.ndarray, np.ndarray]:
     if len(train) != train_rows:
         raise PublishError(
             f"{suite.layout.relative(path)} has other rows than its training file",
-            f"see what: hardsynth verify {suite.layout.root}",
+            f"see what: hardsynth verify {shlex.quote(str(suite.layout.root))}",
         )
     parts = [train, suite.provenance(task.name, unit.fold)]
     origins, sources = [], []

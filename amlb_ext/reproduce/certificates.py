@@ -8,6 +8,7 @@ from typing import Any
 from amlb_ext.core.atomic import write_file
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import HardsynthError
+from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Task
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.reproduce.settings import Experiment, Setting
@@ -54,7 +55,8 @@ def _verdict(
     layer = setting.config.model_dump(exclude={"source", "split", "name"})
     source = {"target": task.target_name, "kind": str(task.kind)}
     config = build_config(layer, {"source": source, "split": {"folds": FOLDS}})
-    request = Request((str(table),), config, suite, workers=workers, force=True, quiet=quiet)
+    where = Execution(workers)
+    request = Request((str(table),), config, suite, where, force=True, quiet=quiet)
     try:
         report = generate_suite(request)
     except HardsynthError as error:

@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
-from amlb_ext.core.config import yaml_problem
 from amlb_ext.core.errors import RunError, nearest
+from amlb_ext.core.yaml_reader import Loader, read_yaml
 
 #: AMLB's default, used where neither task, constraint nor configuration says.
 DEFAULT_FOLDS = 10
@@ -189,7 +189,7 @@ def _paths(config: dict[str, Any], key: str, default: str, userdir: Path, root: 
     return out
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(Loader):
     """YAML 1.2 as AMLB's parser has it: ``on``, ``off``, ``yes`` and ``no`` are text."""
 
 
@@ -204,8 +204,6 @@ _Loader.add_implicit_resolver(
 
 def _read(path: Path) -> Any:
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        return read_yaml(path, RunError, loader=_Loader)
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RunError(f"{path} is no YAML: {yaml_problem(error)}", "mend that line") from None

@@ -30,6 +30,10 @@ DEFAULT_CONSTRAINT = "test"
 GRACE = 30.0
 
 
+#: Modes of AMLB that run in a container.
+CONTAINERS = ("docker", "singularity")
+
+
 def run_benchmark(
     framework: str,
     benchmark: str = "hardsynth",
@@ -83,6 +87,7 @@ def run_benchmark(
     constraint = constraint or DEFAULT_CONSTRAINT
     limits = definitions.read_constraint(constraint, user, found.root, config)
     expected: tuple[Job, ...] = ()
+    mode = _mode(extra)
     if definitions.is_openml(benchmark):
         word, name = benchmark, sanitized(benchmark)
     else:
@@ -91,8 +96,9 @@ def run_benchmark(
         # An absolute path gives the same benchmark name, and no file or folder of that name
         # in the current directory can take its place.
         word, name = str(path), sanitized(path.stem)
+        if mode in CONTAINERS and path.parent == user / "benchmarks":
+            word = path.stem  # a container sees the user directory elsewhere
     remove_stale(user)
-    mode = _mode(extra)
     run_dir = _new_run_dir(out, framework, name, constraint, mode)
     write_asked(run_dir, framework, name, constraint, expected)
     command = [str(found.python), str(found.root / "runbenchmark.py")]

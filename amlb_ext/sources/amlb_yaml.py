@@ -6,6 +6,7 @@ Built on ``openml`` (``openml_task_id``) and ``files`` (``dataset``, see
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -114,7 +115,8 @@ def load_entry(
         identifier = str(entry["openml_task_id"])
         if not identifier.isdecimal():
             raise SourceError(
-                f"{name}: openml_task_id is {identifier!r}", "write the task's number, e.g. 59"
+                f"{name}: openml_task_id is {reprlib.repr(identifier)}",
+                "write the task's number, e.g. 59",
             )
         task = load_task(int(identifier), options, spec=spec).renamed(name)
         return task.with_folds(task.folds[:limit])
@@ -128,7 +130,8 @@ def load_entry(
         )
     if kind is not None and kind not in [word.value for word in Kind]:
         raise SourceError(
-            f"{name}: the type {kind!r} is unknown", nearest(str(kind), [k.value for k in Kind])
+            f"{name}: the type {reprlib.repr(kind)} is unknown",
+            nearest(str(kind)[:50], [k.value for k in Kind]),
         )
     place = Place(name, path.parent, directories(options), options)
     ids: dict[str, str] = {}
@@ -164,5 +167,7 @@ def _limit(name: str, folds: Any) -> int | None:
     if folds is None:
         return None
     if isinstance(folds, bool) or not isinstance(folds, int) or folds < 1:
-        raise SourceError(f"{name}: folds is {folds!r}", "write a whole number from 1 on")
+        raise SourceError(
+            f"{name}: folds is {reprlib.repr(folds)}", "write a whole number from 1 on"
+        )
     return folds

@@ -18,10 +18,16 @@ from amlb_ext.core.errors import SourceError
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.table import Table
 
-_DATE = re.compile(
-    r"""^(\s*@attribute\s+(?:"(?:\\.|[^"])*"|'(?:\\.|[^'])*'|\S+)\s+)date(?:\s+.*)?$""",
-    re.IGNORECASE,
+#: Most values that sparse rows may stand for, what they leave out included.
+MAX_CELLS = 200_000_000
+
+_QUOTED = r"""(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""
+_TYPE = re.compile(
+    rf"^(\s*@attribute\s+(?:{_QUOTED}|[^\s\"'{{}}][^\s{{}}]*)\s+)(\S.*)$", re.IGNORECASE
 )
+_DATE = re.compile(r"date(?:\s.*)?", re.IGNORECASE)
+_VALUE = rf"""(?:{_QUOTED}\s*|[^\s,'"{{}}]+\s*|)"""
+_NOMINAL = re.compile(rf"\{{\s*{_VALUE}(?:,\s*{_VALUE})*\}}")
 _ATTRIBUTE = re.compile(r"^\s*@attribute\b", re.IGNORECASE)
 _DATA = re.compile(r"^\s*@data\b", re.IGNORECASE)
 
@@ -61,15 +67,16 @@ def read_arff(path: Path) -> Table:
     dates: set[int] = set()
     try:
         with path.open(encoding="utf-8-sig") as handle:
-            decoded = arff.load(_without_dates(handle, dates))
+            decoded = arff.load(_checked(handle, dates, path.name))
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
-    except (arff.ArffException, ValueError, IndexError) as error:
-        raise SourceError(
-            f"{path.name} is no valid ARFF file: {error}", "mend that line, or save it as .csv"
-        ) from None
+    except arff.ArffException as error:
+        # str(error) fails where the line in question holds a per cent sign
+        raise _invalid(path.name, str(error.message).replace("%d", str(error.line), 1)) from None
+    except (ValueError, IndexError, OverflowError) as error:
+        raise _invalid(path.name, str(error)) from None
     return _to_table(path.name, decoded, dates)
 
 
@@ -81,19 +88,45 @@ def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
     )
 
 
-def _without_dates(lines: Iterable[str], dates: set[int]) -> Iterator[str]:
-    """Yield the lines with DATE attributes as STRING; their positions go into ``dates``."""
-    position, header = 0, True
-    for line in lines:
+def _invalid(name: str, said: str) -> SourceError:
+    return SourceError(
+        f"{name} is no valid ARFF file: {said[:500]}", "mend that line, or save it as .csv"
+    )
+
+
+def _checked(lines: Iterable[str], dates: set[int], name: str) -> Iterator[str]:
+    """Yield the lines with DATE attributes as STRING; their positions go into ``dates``.
+
+    What would keep liac-arff busy for ever is refused: its pattern of ``{a,b}`` tries every way
+    to cut a malformed one, and sparse rows are written out with all that they leave out.
+    """
+    position, rows, header = 0, 0, True
+    for number, line in enumerate(lines, start=1):
         if header and _DATA.match(line):
             header = False
         elif header and _ATTRIBUTE.match(line):
-            match = _DATE.match(line.rstrip())
-            if match:
+            match = _TYPE.match(line.rstrip())
+            if match and _DATE.fullmatch(match[2]):
                 dates.add(position)
-                line = match.group(1) + "STRING"
+                line = match[1] + "STRING"
+            elif _is_malformed(match, line):
+                raise _invalid(name, f"Bad list of categories, at line {number}.")
             position += 1
+        elif not header and line.lstrip().startswith("{"):
+            rows += 1
+            if rows * position > MAX_CELLS:
+                raise SourceError(
+                    f"{name} has sparse rows that stand for more than {MAX_CELLS:,} values",
+                    "leave out columns or rows",
+                )
         yield line
+
+
+def _is_malformed(match: re.Match[str] | None, line: str) -> bool:
+    """Whether the declaration of an attribute is a list of categories that liac-arff refuses."""
+    if match is None:
+        return "{" in line
+    return match[2].startswith("{") and not _NOMINAL.fullmatch(match[2])
 
 
 def _to_table(file_name: str, decoded: dict[str, Any], dates: set[int]) -> Table:

@@ -8,13 +8,16 @@ A dataset may be
   ``{name}_test.csv``, or ``{name}_train_0.csv``, ``{name}_test_0.csv``, ...; or a single table,
   which then has no folds.
 
-Every path may be an ``http(s)`` URL, hold ``{user}``, ``{input}`` or ``{root}``, and start with
-``~``. A relative path is looked for below the current folder, then beside the definition.
+Every path may be an address (``http``, ``https``, ``s3``; see :mod:`amlb_ext.sources.remote`),
+hold ``{user}``, ``{input}`` or ``{root}``, and start with ``~``. A relative path is looked for
+below the current folder, then beside the definition.
 """
 
 from __future__ import annotations
 
 import re
+import reprlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +26,12 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
 from amlb_ext.sources import archive, remote
 from amlb_ext.sources.base import cache_folder
-from amlb_ext.sources.definition import substitute
+from amlb_ext.sources.definition import expanded, substitute
 from amlb_ext.sources.reading import READERS
+from amlb_ext.sources.unpacking import Limits
+
+#: Most files below a folder that is searched for tables.
+MAX_FILES = 20_000
 
 _PART = re.compile(r"(?:(?P<root>.*)[_-])?(?P<part>train|test)(?:[_-](?P<fold>\d+))?")
 
@@ -42,7 +49,7 @@ class Place:
     known : dict of str to str
         What ``{user}``, ``{input}`` and ``{root}`` stand for.
     options : SourceConfig
-        ``cache_dir`` and ``retries`` are used.
+        ``cache_dir``, ``retries`` and the limits of downloads and archives are used.
     """
 
     task: str
@@ -53,24 +60,37 @@ class Place:
     def resolve(self, text: Any) -> Path:
         """Return the file or folder that ``text`` names, downloaded and unpacked."""
         if not isinstance(text, str) or not text:
-            raise SourceError(f"{self.task}: {text!r} is no path", "write the path of a file")
+            raise SourceError(
+                f"{self.task}: {reprlib.repr(text)} is no path", "write the path of a file"
+            )
         full = substitute(text, self.known)
         if remote.is_url(full):
-            folder = cache_folder(self.options, "downloads")
-            path = remote.download(full, folder, tries=self.options.retries)
+            path = remote.download(
+                full,
+                cache_folder(self.options, "downloads"),
+                tries=self.options.retries,
+                max_bytes=int(self.options.max_download * 2**30),
+                max_seconds=self.options.download_time * 60,
+            )
         else:
-            path = Path(full).expanduser()
-            if not path.exists() and not path.is_absolute():
-                path = self.beside / path
-            if not path.exists():
-                raise SourceError(
-                    f"{self.task}: no such file or folder: {full}",
-                    "check the path; {user}, {input} and {root} are set by --userdir, "
-                    "--inputdir and --amlb",
-                )
+            path = self._local(full)
         if path.is_file() and archive.is_archive(path.name):
-            return archive.unpack(path, cache_folder(self.options, "archives"))
+            limits = Limits(total=int(self.options.max_unpacked * 2**30))
+            return archive.unpack(path, cache_folder(self.options, "archives"), limits)
         return path
+
+    def _local(self, text: str) -> Path:
+        path = expanded(text)
+        with suppress(OSError, ValueError):  # a path no file system can hold
+            if path.exists():
+                return path
+            if not path.is_absolute() and (self.beside / path).exists():
+                return self.beside / path
+        raise SourceError(
+            f"{self.task}: no such file or folder: {text[:500]}",
+            "check the path; {user}, {input} and {root} are set by --userdir, --inputdir and "
+            "--amlb",
+        )
 
     def file(self, text: Any) -> Path:
         """As :meth:`resolve`, for what must be a single table."""
@@ -122,7 +142,7 @@ or 'train' and 'test')
     if isinstance(dataset, dict):
         if dataset.get("train") is None or dataset.get("test") is None:
             raise SourceError(
-                f"{place.task}: the dataset has the keys {sorted(map(str, dataset))}",
+                f"{place.task}: the dataset has the keys {sorted(map(str, dataset))[:20]}",
                 "it needs 'path', or 'train' and 'test'",
             )
         train, test = (_listed(dataset[part]) for part in ("train", "test"))
@@ -186,11 +206,15 @@ def _folder_pairs(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
 
 
 def _tables(folder: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in READERS and path.is_file() and not path.name.startswith(".")
-    )
+    found = []
+    for count, path in enumerate(folder.rglob("*"), start=1):
+        if count > MAX_FILES:
+            raise SourceError(
+                f"{folder} holds more than {MAX_FILES} files", "name a folder of tables alone"
+            )
+        if path.suffix.lower() in READERS and path.is_file() and not path.name.startswith("."):
+            found.append(path)
+    return sorted(found)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from amlb_ext.core.assets import asset
-from amlb_ext.core.config import SourceConfig, yaml_problem
+from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
+from amlb_ext.core.yaml_reader import read_yaml
 
 ENDINGS = (".yaml", ".yml")
 
@@ -41,13 +41,13 @@ def directories(options: SourceConfig) -> dict[str, str]:
     >>> directories(SourceConfig(amlb="/a", userdir="/u", inputdir="/i"))
     {'user': '/u', 'root': '/a', 'input': '/i'}
     """
-    user = Path(options.userdir or "~/.config/automlbenchmark").expanduser()
+    user = expanded(options.userdir or "~/.config/automlbenchmark")
     found = {"user": str(user)}
     root = options.amlb or os.environ.get("AMLB_HOME")
     if root:
-        found["root"] = str(Path(root).expanduser())
+        found["root"] = str(expanded(root))
     given = options.inputdir or _user_config(user).get("input_dir") or "~/.openml/cache"
-    found["input"] = str(Path(substitute(str(given), found)).expanduser())
+    found["input"] = str(expanded(substitute(str(given), found)))
     return found
 
 
@@ -64,18 +64,39 @@ def substitute(text: str, known: Mapping[str, str]) -> str:
     >>> substitute("{user}/a{{1}}.csv", {"user": "/home/me"})
     '/home/me/a{1}.csv'
     """
-    try:
-        return text.format_map(dict(known))
-    except KeyError as error:
-        word = str(error.args[0])
+
+    def swap(found: re.Match[str]) -> str:
+        mark, word = found[0], found[1]
+        if mark in ("{{", "}}"):
+            return mark[0]
+        if not word:
+            raise SourceError(
+                f"{reprlib.repr(text)} has a brace that stands for nothing", "double it: {{ or }}"
+            )
+        if word in known:
+            return known[word]
         if word == "root":
             remedy = "give an AMLB checkout with --amlb DIR or the environment variable AMLB_HOME"
         else:
-            remedy = f"known: {', '.join(sorted({'root', 'user', 'input'}))}; double other braces"
-        raise SourceError(f"{text!r}: {{{word}}} is unknown", remedy) from None
-    except (ValueError, IndexError, AttributeError):
+            remedy = "known: input, root, user; double other braces"
+        raise SourceError(f"{text[:200]!r}: {{{word[:50]}}} is unknown", remedy)
+
+    return re.sub(r"\{\{|\}\}|\{([^{}]*)\}|[{}]", swap, text)
+
+
+def expanded(text: str) -> Path:
+    """Return the path that a text of a definition is, ``~`` replaced.
+
+    Raises
+    ------
+    SourceError
+        ``~`` with a user that this machine does not know.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
         raise SourceError(
-            f"{text!r} has a brace that stands for nothing", "double it: {{ or }}"
+            f"{text[:200]!r}: there is no such user here", "write the whole path"
         ) from None
 
 
@@ -83,11 +104,12 @@ def folders(options: SourceConfig) -> list[Path]:
     """Return the folders in which definitions are searched by name, in order."""
     known = directories(options)
     user = Path(known["user"])
-    listed = (_user_config(user).get("benchmarks") or {}).get("definition_dir") or []
+    benchmarks = _user_config(user).get("benchmarks")
+    listed = benchmarks.get("definition_dir") if isinstance(benchmarks, dict) else None
     found = [user / "benchmarks"]
-    for text in [listed] if isinstance(listed, str) else listed:
+    for text in listed if isinstance(listed, list) else [listed] if listed else []:
         if "root" in known or "{root}" not in str(text):
-            found.append(Path(substitute(str(text), known)).expanduser())
+            found.append(expanded(substitute(str(text), known)))
     if "root" in known:
         found.append(Path(known["root"]) / "resources" / "benchmarks")
     with suppress(FileNotFoundError):
@@ -98,7 +120,7 @@ def folders(options: SourceConfig) -> list[Path]:
 def find(spec: str, options: SourceConfig) -> Path | None:
     """Return the definition that ``spec`` names, by path or by name, or ``None``."""
     if spec.lower().endswith(ENDINGS):
-        return Path(spec).expanduser()
+        return expanded(spec)
     if re.fullmatch(r"[\w.-]+", spec):
         for folder in folders(options):
             for ending in ENDINGS:
@@ -164,14 +186,10 @@ def read_definition(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _entries(path: Path) -> list[dict[str, Any]]:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = read_yaml(path)
     except OSError as error:
         raise SourceError(
             f"cannot read {path}: {error.strerror or error}", "check the path"
-        ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SourceError(
-            f"{path.name} is no YAML: {yaml_problem(error)}", "mend that line"
         ) from None
     if not isinstance(content, list) or not content:
         found = "nothing" if not content else f"a {type(content).__name__}"
@@ -182,7 +200,8 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     for number, entry in enumerate(content, start=1):
         if not isinstance(entry, dict):
             raise SourceError(
-                f"{path.name}: entry {number} is {entry!r}, no task", "write '- name: ...'"
+                f"{path.name}: entry {number} is {reprlib.repr(entry)}, no task",
+                "write '- name: ...'",
             )
     return content
 
@@ -193,7 +212,9 @@ def _user_config(user: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path} is no YAML: {yaml_problem(error)}", "mend that line") from None
+        content = read_yaml(path)
+    except OSError as error:
+        raise SourceError(
+            f"cannot read {path}: {error.strerror or error}", "check its permissions"
+        ) from None
     return content if isinstance(content, dict) else {}

@@ -10,10 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.sources.arff import not_utf8, read_arff
 from amlb_ext.sources.table import Table
+
+#: Most values of a Parquet file, which may say a thousand times "the same again" in a few bytes.
+MAX_CELLS = 2_000_000_000
+
+#: What pandas and Arrow raise for a damaged file, or for notes of pandas' own that lie about it.
+_DAMAGED = (
+    *(OSError, ValueError, NotImplementedError, LookupError, TypeError, AttributeError),
+    ArithmeticError,
+)
 
 
 def read_table(path: Path) -> Table:
@@ -112,9 +122,16 @@ def read_parquet(path: Path) -> Table:
         As :func:`read_table`.
     """
     try:
+        about = pq.read_metadata(path)
+        if about.num_rows * about.num_columns > MAX_CELLS:
+            raise DataError(
+                f"{path.name} stands for {about.num_rows} rows of {about.num_columns} columns, at "
+                f"most {MAX_CELLS:,} values are read",
+                "give fewer rows or columns",
+            )
         frame = pd.read_parquet(path)
-    except (OSError, ValueError, NotImplementedError) as error:
-        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    except _DAMAGED as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
         raise SourceError(
             f"{path.name} is no valid Parquet file: {said}", "write it again, or as .csv"
         ) from None
@@ -162,7 +179,13 @@ def _plain_column(values: pd.Series, file: str) -> pd.Series:
         return values
     present = values.dropna()
     if len(present) and all(_is_number(value) for value in present):
-        return values.astype("float64")
+        try:
+            return values.astype("float64")
+        except OverflowError:
+            raise DataError(
+                f"{file}: column {values.name!r} holds a whole number of more than 300 digits",
+                "leave such values empty, or write them as text",
+            ) from None
     for value in present:
         if isinstance(value, bytes | list | tuple | dict | set | np.ndarray):
             raise DataError(

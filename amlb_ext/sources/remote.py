@@ -1,24 +1,33 @@
-"""Files behind ``http`` and ``https``: downloaded once, checked whenever they are used again."""
+"""Files behind ``http``, ``https`` and ``s3``: downloaded once, checked at every use.
+
+An address may end in ``#sha256=DIGEST``; a file with another checksum is refused and not kept.
+``s3://BUCKET/KEY`` is asked for over https from Amazon's public address of the bucket, or below
+``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL`` where that is set; no credentials are sent, so a
+private bucket refuses. Redirects lead to ``http`` and ``https`` only. Size and time of a whole
+download are limited.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
+import re
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import NetworkError, SourceError
+from amlb_ext.sources.asking import AGAIN, ask, by_https, checked, shown
 
 #: Seconds without an answer after which a try is given up.
 TIMEOUT = 30.0
+#: Most bytes of a file, and most seconds for it.
+MAX_BYTES, MAX_SECONDS = 20 << 30, 3600.0
 
 
 def is_url(text: str) -> bool:
@@ -32,21 +41,34 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def download(url: str, folder: Path, *, tries: int = 2, timeout: float = TIMEOUT) -> Path:
+def download(
+    url: str,
+    folder: Path,
+    *,
+    tries: int = 2,
+    timeout: float = TIMEOUT,
+    max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
+) -> Path:
     """Return the local copy of ``url``, fetched when it is absent or damaged.
 
-    Beside the copy stands ``<name>.sha256``; a copy that no longer matches it is fetched again.
+    Beside the copy stands ``<name>.sha256``; a copy that no longer matches it, or not the
+    checksum in the address, is fetched again.
 
     Parameters
     ----------
     url : str
-        ``http`` or ``https``.
+        ``http``, ``https`` or ``s3``, with or without ``#sha256=DIGEST``.
     folder : Path
         The cache; the file goes to a subfolder named by the URL's hash.
     tries : int
         Tries in all, a second apart.
     timeout : float
         Seconds without an answer.
+    max_bytes : int
+        ``--max-download``.
+    max_seconds : float
+        Of a try, from the request to the last byte; ``--download-time``.
 
     Returns
     -------
@@ -55,25 +77,24 @@ def download(url: str, folder: Path, *, tries: int = 2, timeout: float = TIMEOUT
     Raises
     ------
     NetworkError
-        The server cannot be reached, answers with an error of its own, or breaks off.
+        The server cannot be reached, answers with an error of its own, breaks off, or is slow.
     SourceError
-        Another scheme, no such file on the server, or a cache that cannot be written.
+        Another scheme, no such file on the server, one that is too large or has another
+        checksum, or a cache that cannot be written.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https"):
-        raise SourceError(
-            f"{_shown(url)} has the scheme {parts.scheme!r}",
-            "use http or https, or download the file and give its path",
-        )
-    name = Path(unquote(parts.path)).name or "download"
-    path = folder / hashlib.sha256(url.encode()).hexdigest()[:16] / name
+    plain, wanted = _checksum(url)
+    address = by_https(checked(plain))
+    name = re.sub(r"[^\w. ()+@-]", "_", Path(unquote(urlsplit(plain).path)).name)[-100:]
+    name = name if name.strip(".") else "download"
+    path = folder / hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:16] / name
     mark = path.with_name(path.name + ".sha256")
     with suppress(OSError):
-        if path.is_file() and sha256_file(path) == mark.read_text(encoding="ascii").strip():
+        found = sha256_file(path) if path.is_file() else ""
+        if found and found == (wanted or mark.read_text(encoding="ascii").strip()):
             return path
     for attempt in range(1, tries + 1):
         try:
-            _fetch(url, path, mark, timeout)
+            _fetch(address, path, mark, wanted, timeout, max_bytes, max_seconds)
             return path
         except NetworkError:
             if attempt == tries:
@@ -82,21 +103,31 @@ def download(url: str, folder: Path, *, tries: int = 2, timeout: float = TIMEOUT
     raise AssertionError("tries is at least 1")
 
 
-def _fetch(url: str, path: Path, mark: Path, timeout: float) -> None:
-    request = urllib.request.Request(url, headers={"User-Agent": "hardsynth"})
-    again = "connect to the network, or download the file and give its path"
-    try:
-        answer = urllib.request.urlopen(request, timeout=timeout)
-    except urllib.error.HTTPError as error:
-        with error:
-            said = f"{_shown(url)}: the server answers {error.code} {error.reason}"
-        if error.code < 500 and error.code != 429:
-            raise SourceError(said, "check the address") from None
-        raise NetworkError(said, "try again later") from None
-    except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise NetworkError(f"{_shown(url)} cannot be reached: {reason}", again) from None
-    with answer:
+def _checksum(url: str) -> tuple[str, str]:
+    """The address, and the sha256 behind its ``#``."""
+    plain, _, fragment = url.partition("#")
+    if not fragment.lower().startswith("sha256="):
+        return plain, ""
+    digest = fragment[7:].lower()
+    if not re.fullmatch(r"[0-9a-f]{64}", digest):
+        raise SourceError(
+            f"{shown(plain)} has the checksum {digest[:80]!r}",
+            "write #sha256= and 64 hexadecimal digits, as sha256sum prints them",
+        )
+    return plain, digest
+
+
+def _fetch(
+    url: str,
+    path: Path,
+    mark: Path,
+    wanted: str,
+    timeout: float,
+    max_bytes: int,
+    max_seconds: float,
+) -> None:
+    end = time.monotonic() + max_seconds
+    with ask(url, timeout, end) as answer:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, part = tempfile.mkstemp(prefix=".part-", dir=path.parent)
@@ -106,20 +137,42 @@ def _fetch(url: str, path: Path, mark: Path, timeout: float) -> None:
             ) from None
         try:
             with os.fdopen(handle, "wb") as out:
-                shutil.copyfileobj(answer, out)
-            expected = answer.headers.get("Content-Length")
-            if expected and int(expected) != Path(part).stat().st_size:
-                raise NetworkError(f"{_shown(url)}: the connection broke off", "try again")
-            mark.write_text(sha256_file(Path(part)) + "\n", encoding="ascii")
+                _copy(answer, out, shown(url), max_bytes, end)
+            digest = sha256_file(Path(part))
+            if wanted and digest != wanted:
+                raise SourceError(
+                    f"{shown(url)} has the sha256 {digest}, {wanted} was wanted",
+                    "the file was changed, or the address is wrong; if the new one is right, "
+                    "write its sha256 behind #",
+                )
+            mark.write_text(digest + "\n", encoding="ascii")
             os.replace(part, path)
         except (OSError, HTTPException) as error:
-            raise NetworkError(f"{_shown(url)} was not received whole: {error}", again) from None
+            raise NetworkError(f"{shown(url)} was not received whole: {error}", AGAIN) from None
         finally:
             Path(part).unlink(missing_ok=True)
 
 
-def _shown(url: str) -> str:
-    """The URL without user, password and query, which may hold secrets."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+def _copy(answer: Any, out: Any, name: str, max_bytes: int, end: float) -> None:
+    """Copy what the server sends, as it comes, so that one that drips is noticed too."""
+    expected = answer.length
+    _check_size(name, expected or 0, max_bytes)
+    received = 0
+    while block := answer.read1(1 << 18):
+        received += len(block)
+        _check_size(name, received, max_bytes)
+        if time.monotonic() > end:
+            raise NetworkError(
+                f"{name} took longer than --download-time allows", "raise it, or try again later"
+            )
+        out.write(block)
+    if expected is not None and received != expected:
+        raise NetworkError(f"{name}: the connection broke off", "try again")
+
+
+def _check_size(name: str, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise SourceError(
+            f"{name} is larger than {max_bytes / 2**30:.3g} GiB",
+            "raise --max-download if you trust it, or download the file and give its path",
+        )

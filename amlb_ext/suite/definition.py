@@ -63,8 +63,11 @@ def benchmark(tasks: Iterable[AmlbTask]) -> list[dict[str, Any]]:
     return [_entry(task) for task in tasks]
 
 
-def configuration(seed: int, *, constraints: bool) -> dict[str, Any]:
+def configuration(seed: int, *, constraints: bool, data: bool = True) -> dict[str, Any]:
     """Return AMLB's configuration; its lists replace the defaults, hence ``{root}``.
+
+    In docker mode AMLB mounts the user directory as it is; in aws mode an instance gets, of all
+    of it, the files listed here.
 
     Parameters
     ----------
@@ -72,8 +75,12 @@ def configuration(seed: int, *, constraints: bool) -> dict[str, Any]:
         Of AMLB's runs; without one AMLB draws one.
     constraints : bool
         Whether the suite has constraints of its own.
+    data : bool
+        Whether the data stand in the directory, not at an address.
     """
     files = ["{root}/resources/constraints.yaml"]
+    remote = ["config.yaml", "frameworks.yaml", "benchmarks", "extensions"]
+    remote += ["constraints.yaml"] * constraints + ["data"] * data
     if constraints:
         files.append("{user}/constraints.yaml")
     return {
@@ -85,6 +92,7 @@ def configuration(seed: int, *, constraints: bool) -> dict[str, Any]:
             "definition_dir": ["{user}/benchmarks", "{root}/resources/benchmarks"],
             "constraints_file": files,
         },
+        "aws": {"resource_files": [f"{{user}}/{name}" for name in remote]},
     }
 
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.assets import asset
-from amlb_ext.core.atomic import TEMPORARY, sha256_file, sweep, write_file, write_text
+from amlb_ext.core.atomic import on_disk, remove, sha256_file, sweep
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.suite.beside import write_beside
 from amlb_ext.suite.contract import metrics_for
-from amlb_ext.suite.definition import benchmark, configuration, yaml_text
 from amlb_ext.suite.layout import (
-    MAIN_SUFFIXES,
     SUFFIXES,
     Layout,
     amlb_name,
@@ -25,7 +21,7 @@ from amlb_ext.suite.layout import (
     safe_names,
 )
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, write_manifest
-from amlb_ext.suite.pair import Original, make_pair, pair_entries, twin_name
+from amlb_ext.suite.pair import Original, make_pair, twin_name
 from amlb_ext.suite.records import FoldRecord, PartRecord, SuiteTask
 
 _WHAT = {
@@ -107,32 +103,25 @@ def finish(
     for task in tasks:
         for fold in task.folds:
             files |= _fold_files(layout, fold)
-    if constraints is None:
-        packaged = _packaged("resources", "constraints.yaml")
-        constraints = packaged.read_text(encoding="utf-8") if packaged else None
-    texts = {
-        layout.config: configuration(seed, constraints=constraints is not None),
-        layout.frameworks: dict(integrations),
-        layout.definition(name): benchmark(t for t in amlb_tasks if t.suffix in MAIN_SUFFIXES),
-        layout.definition_all(name): benchmark(amlb_tasks),
-    }
     pair = None
     if original is not None:
         labels = {task.name: task.coding.labels for task in tasks}
         single = {task.name: _lacks_a_class(task) for task in tasks}
         pair = make_pair(original, amlb_tasks, labels, single)
-        entries = pair_entries(pair, {task.name: task for task in amlb_tasks})
-        texts[layout.definition(pair.name)] = entries
-    for path, content in texts.items():
-        files[layout.relative(path)] = write_text(path, yaml_text(content))
-    if constraints is not None:
-        files[layout.relative(layout.constraints)] = write_text(layout.constraints, constraints)
-    files |= _copy_integrations(layout)
+    files |= write_beside(
+        layout,
+        name=name,
+        seed=seed,
+        amlb_tasks=amlb_tasks,
+        pair=pair,
+        integrations=integrations,
+        constraints=constraints,
+    )
     _remove_stale(layout, ours, files)
-    kept = {layout.task_certificate(task.name) for task in tasks}
-    for path in layout.own.glob("*/certificate.json"):
-        if path not in kept:
-            path.unlink()
+    kept = {task.name for task in tasks}
+    for path in [*layout.own.glob("*/certificate.json"), *layout.own.glob("*/null.parquet")]:
+        if path.parent.name not in kept:
+            remove(path)
     manifest = Manifest(
         version=version,
         name=name,
@@ -144,9 +133,10 @@ def finish(
         failures=[dict(failure) for failure in failures],
         files=files,
         pair=pair,
+        order=[task.name for task in tasks],
     )
     write_manifest(manifest, layout.manifest)
-    layout.previous.unlink(missing_ok=True)
+    remove(layout.previous)
     return manifest
 
 
@@ -237,30 +227,6 @@ def _fold_files(layout: Layout, record: FoldRecord) -> dict[str, str]:
     return files
 
 
-def _packaged(*parts: str) -> Path | None:
-    try:
-        return asset(*parts)
-    except FileNotFoundError:
-        return None
-
-
-def _copy_integrations(layout: Layout) -> dict[str, str]:
-    source = _packaged("frameworks")
-    files: dict[str, str] = {}
-    if source is None:
-        return files
-    for relative in files_below(source):
-        steps = relative.split("/")
-        if "__pycache__" in steps or any(step.startswith(".") for step in steps):
-            continue
-        if relative.endswith((".pyc", TEMPORARY)):
-            continue
-        home = layout.extensions.joinpath(*steps)
-        copy = partial(shutil.copyfile, source.joinpath(*steps))
-        files[layout.relative(home)] = write_file(home, copy)
-    return files
-
-
 def _previous_files(layout: Layout) -> dict[str, str]:
     """Files of the generation before, with their sha256."""
     for path in (layout.previous, layout.manifest):
@@ -286,8 +252,9 @@ def _remove_stale(layout: Layout, ours: Mapping[str, str], files: Mapping[str, s
         else:
             stale = relative in ours and sha256_file(path) == ours[relative]
         if stale:
-            path.unlink()
+            remove(path)
     for top in ("data", "hardsynth", "extensions", "benchmarks"):
         for folder in sorted(layout.root.joinpath(top).rglob("*"), reverse=True):
             if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
+                with on_disk(folder):
+                    folder.rmdir()

@@ -21,6 +21,8 @@ SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
 MAIN_SUFFIXES = ("", "full")
 #: Longest task name; AMLB appends fold and framework to it to name folders.
 MAX_NAME = 150
+#: Name of the lock in the folder that AMLB does not look at.
+LOCK = ".lock"
 #: AMLB reads a task of this name as defaults of all others.
 _RESERVED = {"__defaults__"}
 
@@ -167,6 +169,11 @@ class Layout:
         """What was asked for; written when a generation begins."""
         return self.own / "request.json"
 
+    @property
+    def lock(self) -> Path:
+        """Stands while a process writes the suite, and is no part of it."""
+        return self.own / LOCK
+
     def fold(self, amlb_task: str, fold: int) -> Path:
         """Folder of what we know of a fold; ``fold`` is the source's fold number."""
         return self.own / amlb_task / f"fold_{fold}"
@@ -201,6 +208,11 @@ class Layout:
         """What the page shows, as CSV and JSON."""
         return self.own / "report"
 
+    @property
+    def logs(self) -> Path:
+        """Logs of folds that were lost."""
+        return self.own / "logs"
+
     def publication(self, host: str) -> Path:
         """Journal of what was published to a server."""
         return self.own / "publish" / f"{host}.jsonl"
@@ -218,6 +230,7 @@ _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
 _BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.*\.pyc")
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
 _REPORT = re.compile(r"hardsynth/report(?:\.html|/[a-z_]+\.(?:csv|json))")
+_LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
 _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
 
@@ -234,15 +247,19 @@ def is_written_later(relative: str) -> bool:
     >>> is_written_later("data/a/a_test_0.parquet"), is_written_later("data/a/a_test_0.csv")
     (True, False)
     """
-    later = (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT, _PUBLICATION)
+    later = (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT, _PUBLICATION, _LOG)
     return any(p.fullmatch(relative) for p in later)
 
 
 def files_below(root: Path) -> list[str]:
-    """Return all files below ``root``, relative, sorted."""
-    return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
+    """Return all files below ``root`` but a suite's lock, relative, sorted."""
+    lock = Layout(root).lock
+    found = (path for path in root.rglob("*") if path.is_file() and path != lock)
+    return sorted(path.relative_to(root).as_posix() for path in found)
 
 
 def is_fresh(root: Path) -> bool:
     """Whether a folder holds nothing, but for what a killed run was just about to write."""
-    return all(path.endswith(TEMPORARY) for path in files_below(root))
+    return all(
+        any(step.endswith(TEMPORARY) for step in path.split("/")) for path in files_below(root)
+    )

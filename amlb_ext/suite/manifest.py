@@ -17,7 +17,8 @@ from amlb_ext.core.atomic import write_text
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.records import json_text
+from amlb_ext.suite.layout import SUFFIXES
+from amlb_ext.suite.seal import Opened, open_sealed, sealed_text
 
 #: Raised when a reader of an older version could not understand the file.
 FORMAT = 1
@@ -128,6 +129,8 @@ class Manifest:
         The sha256 of every file but the manifest, by relative path.
     pair : Pair, optional
         The benchmark that this suite is the hard twin of.
+    order : list of str
+        Names of the tasks as the definitions list them; empty in a manifest of an older version.
     """
 
     version: str
@@ -140,6 +143,17 @@ class Manifest:
     failures: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     pair: Pair | None = None
+    order: list[str] = field(default_factory=list)
+
+    @property
+    def listed(self) -> list[AmlbTask]:
+        """The AMLB tasks in the order of the definitions."""
+        place = {name: number for number, name in enumerate(self.order)}
+
+        def key(task: AmlbTask) -> tuple[int, int]:
+            return place.get(task.task, len(place)), SUFFIXES.index(task.suffix)
+
+        return sorted(self.amlb_tasks.values(), key=key)
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as plain mappings and lists."""
@@ -175,14 +189,22 @@ class Manifest:
             name: AmlbTask(**{**task, "type": Kind(task["type"])})
             for name, task in entry["amlb_tasks"].items()
         }
-        rest = {f.name: entry[f.name] for f in dataclasses.fields(cls) if f.name != "pair"}
-        pair = Pair(**entry["pair"]) if entry.get("pair") else None
-        return cls(**{**rest, "tasks": tasks, "amlb_tasks": amlb_tasks, "pair": pair})
+        optional = ("pair", "order")
+        rest = {f.name: entry[f.name] for f in dataclasses.fields(cls) if f.name not in optional}
+        rest["pair"] = Pair(**entry["pair"]) if entry.get("pair") else None
+        rest["order"] = [str(name) for name in entry.get("order", ())]
+        return cls(**{**rest, "tasks": tasks, "amlb_tasks": amlb_tasks})
 
 
 def write_manifest(manifest: Manifest, path: Path) -> None:
-    """Write a manifest; the same one gives the same bytes."""
-    write_text(path, json_text(manifest.to_json()))
+    """Write a manifest under its own seal; the same one gives the same bytes."""
+    write_text(path, sealed_text(manifest.to_json()))
+
+
+def open_manifest(path: Path) -> Opened:
+    """Return a manifest's content with its seal checked, see :mod:`amlb_ext.suite.seal`."""
+    names = [entry.name for entry in dataclasses.fields(Manifest)]
+    return open_sealed(path, {*names, "tool", "format"})
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -205,8 +227,8 @@ def read_manifest(path: Path) -> Manifest:
         raise SuiteError(
             f"cannot read {path}: {error.strerror}", "name the directory of a finished suite"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SuiteError(
             f"{path} is damaged ({type(error).__name__}: {error})",
-            "run the command that generated the suite again",
+            "run the command that generated the suite again, or hardsynth verify DIR --repair",
         ) from None

@@ -113,17 +113,17 @@ def pair_entries(pair: Pair, amlb_tasks: Mapping[str, AmlbTask]) -> list[dict[st
     Limits stand in it only where the original's own entry (or its defaults) has them.
     """
     out = []
-    for key, about in pair.tasks.items():
-        if key not in amlb_tasks:  # a manifest that was tampered with: verify says it
+    for key, task in amlb_tasks.items():  # theirs is the definition's order
+        if key not in pair.tasks:
             continue
-        task = amlb_tasks[key]
+        about = pair.tasks[key]
         plain, folds = benchmark([task])[0], fold_text(task)
         entry: dict[str, Any] = {
             "name": about["name"],
             "id": f"{pair.name}/{about['name']}",
             "description": f"hard rows of {about['name']} of {pair.of}" + (folds and f"; {folds}"),
             "folds": plain["folds"],
-            **about["limits"],
+            **{limit: about["limits"][limit] for limit in LIMITS if limit in about["limits"]},
             "dataset": plain["dataset"],
         }
         if about["metric"] is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,5 +119,5 @@ def unfinished(layout: Layout) -> SuiteError | None:
         )
     return SuiteError(
         f"{layout.root} holds no suite of hardsynth",
-        f"make one: hardsynth generate SOURCE -o {layout.root}",
+        f"make one: hardsynth generate SOURCE -o {shlex.quote(str(layout.root))}",
     )

@@ -14,20 +14,22 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite.contract import check_pair
 from amlb_ext.suite.definition import benchmark
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below, is_written_later
-from amlb_ext.suite.manifest import AmlbTask, Manifest
+from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
 from amlb_ext.suite.pair import pair_entries
 from amlb_ext.suite.reader import Suite, unfinished
+from amlb_ext.suite.seal import Opened, open_sealed
 
 #: Begins sentences that tell of something odd but harmless.
 WARNING = "warning: "
+CHANGED = "was changed after it was written"
 
 
 def verify(directory: str | Path) -> list[str]:
     """Return what is wrong with a suite.
 
-    Checks the sha256 of every file, files that are missing or foreign, the definitions
-    against the manifest, that paths are relative, every pair of files against AMLB's loader
-    rules, and that each test row has its provenance.
+    Checks the sha256 of every file, the seals of the manifest and of the certificates, files
+    that are missing or foreign, the definitions against the manifest, that paths are relative,
+    every pair of files against AMLB's loader rules, and that each test row has its provenance.
 
     Parameters
     ----------
@@ -47,23 +49,82 @@ def verify(directory: str | Path) -> list[str]:
         suite = Suite.load(directory)
     except SuiteError as error:
         return [str(error)]
-    out = list(_files(layout, suite.manifest))
+    seal = open_manifest(layout.manifest)
+    if seal.content is None:  # whatever it says of the other files cannot be trusted
+        return [f"{layout.relative(layout.manifest)} {CHANGED} (its seal is broken)."]
+    out = [] if seal.sealed else [_unsealed(layout, layout.manifest)]
+    out += _files(layout, suite.manifest)
+    for name in suite.tasks:
+        out += damaged_certificate(layout, name).values()
+        certificate = open_certificate(layout, name)
+        if certificate.content is not None and not certificate.sealed:
+            out.append(_unsealed(layout, layout.task_certificate(name)))
     out += _definitions(layout, suite.manifest)
     for task in suite.amlb_tasks.values():
         out += _task(layout, suite.manifest, task)
     return out
 
 
+def damaged_files(layout: Layout, manifest: Manifest) -> dict[str, str]:
+    """Return one sentence for each file of a manifest that is missing or changed.
+
+    Parameters
+    ----------
+    layout : Layout
+    manifest : Manifest
+
+    Returns
+    -------
+    dict of str to str
+        By relative path.
+    """
+    present = set(files_below(layout.root))
+    out = {}
+    for relative, digest in sorted(manifest.files.items()):
+        if not _is_relative(relative):
+            out[relative] = f"The manifest names {relative!r}, which is no path inside the suite."
+        elif relative not in present:
+            out[relative] = f"{relative} is missing."
+        elif sha256_file(layout.at(relative)) != digest:
+            out[relative] = f"{relative} {CHANGED} (its sha256 differs)."
+    return out
+
+
+def open_certificate(layout: Layout, task: str) -> Opened:
+    """Return a task's stored certificate with its seal checked."""
+    return open_sealed(layout.task_certificate(task), {"key", "certificate"})
+
+
+def damaged_certificate(layout: Layout, task: str) -> dict[str, str]:
+    """Return one sentence for each file of a task's certificate that is missing or changed.
+
+    A suite need not have certificates, so none at all is no damage.
+    """
+    path, null = layout.task_certificate(task), layout.task_null(task)
+    where, beside = layout.relative(path), layout.relative(null)
+    if not path.is_file():
+        return {where: f"{where} is missing beside {beside}."} if null.is_file() else {}
+    opened = open_certificate(layout, task)
+    if opened.content is None:
+        return {where: f"{where} {CHANGED} (its seal is broken)."}
+    if not opened.sealed:
+        return {}
+    if not null.is_file():
+        return {beside: f"{beside} is missing."}
+    if sha256_file(null) != opened.content.get("null"):
+        return {beside: f"{beside} {CHANGED} (its sha256 differs)."}
+    return {}
+
+
+def _unsealed(layout: Layout, path: Path) -> str:
+    relative = layout.relative(path)
+    return f"{WARNING}{relative} is of an older version and has no seal, so it was not checked."
+
+
 def _files(layout: Layout, manifest: Manifest) -> Iterator[str]:
     own = {layout.relative(layout.manifest)}
     present = set(files_below(layout.root))
-    for relative, digest in sorted(manifest.files.items()):
-        if not _is_relative(relative):
-            yield f"The manifest names {relative!r}, which is no path inside the suite."
-        elif relative not in present:
-            yield f"{relative} is missing."
-        elif sha256_file(layout.at(relative)) != digest:
-            yield f"{relative} was changed after it was written (its sha256 differs)."
+    yield from damaged_files(layout, manifest).values()
     for relative in sorted(present - set(manifest.files) - own):
         if not is_written_later(relative):
             yield f"{WARNING}{relative} is not part of the suite."
@@ -86,7 +147,7 @@ def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
         where = layout.relative(path)
         try:
             content = yaml.safe_load(path.read_text(encoding="ascii"))
-        except (OSError, yaml.YAMLError, UnicodeDecodeError):
+        except (OSError, yaml.YAMLError, ValueError, RecursionError):
             yield f"{where} cannot be read."
             continue
         listed = content if isinstance(content, list) else []

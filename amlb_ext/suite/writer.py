@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from amlb_ext.core.atomic import sha256_file, sweep, write_file, write_text
+from amlb_ext.core.atomic import move, remove, sha256_file, sweep, write_file, write_text
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite.coding import Coding, write_csv
@@ -103,7 +103,7 @@ def begin(layout: Layout, request: Mapping[str, Any]) -> None:
         )
     write_text(layout.request, json_text(request))
     if layout.manifest.exists():
-        layout.manifest.replace(layout.previous)
+        move(layout.manifest, layout.previous)
     sweep(root)
 
 
@@ -153,7 +153,7 @@ def write_fold(
     unknown = sorted(set(parts) - set(SUFFIXES))
     if unknown:
         raise SuiteError(f"unknown suffix {unknown[0]!r}", f"use one of {SUFFIXES}")
-    layout.record(task_name, fold).unlink(missing_ok=True)
+    remove(layout.record(task_name, fold))
     files: dict[str, str] = {}
     notes: list[str] = []
     records: dict[str, PartRecord] = {}
@@ -283,7 +283,7 @@ def _write_rows(
     else:
         path, home = layout.test(name, fold), layout.provenance(name, fold)
     for derived in (".parquet", ".arff"):  # AMLB would reuse what it made of an older file
-        path.with_suffix(derived).unlink(missing_ok=True)
+        remove(path.with_suffix(derived))
     relative = layout.relative(path)
     files[relative] = write_csv(coding.encode(rows.features, rows.target), path)
     files[layout.relative(home)] = _write_parquet(rows.provenance, home)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.parallel import Execution, available_cores, run_jobs
 from amlb_ext.suite import Suite
 from amlb_ext.validity import measures
 from amlb_ext.validity.assemble import assemble, usable
@@ -80,12 +80,19 @@ class Certified:
     null: pd.DataFrame
 
 
-def certify_jobs(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[tuple[int, Certified]]:
+def certify_jobs(
+    jobs: Sequence[tuple[Any, ...]], workers: int | Execution
+) -> Iterator[tuple[int, Certified]]:
     """Yield ``(index, certified)`` as tasks finish; 0 workers for every core.
 
     Tasks are shared out to the processes, or, where there are fewer tasks than processes, the
     folds of each.
     """
+    if isinstance(workers, Execution):
+        if workers.cluster and workers.shared:
+            yield from run_jobs(certify_job, jobs, replace(workers, timeout=0.0, memory=0))
+            return
+        workers = workers.processes if not workers.cluster else 0
     workers = workers or available_cores()
     if len(jobs) >= workers:
         yield from run_jobs(certify_job, jobs, workers)

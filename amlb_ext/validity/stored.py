@@ -2,49 +2,62 @@
 
 A certificate is stored with a key of all it depends on, so that a suite that is continued or
 grown keeps those that still hold. It is no part of the manifest: it may be written again, with
-another seed or zoo, without touching the suite.
+another seed or zoo, without touching the suite. It carries its own checksum and that of
+``null.parquet``; how it was made stands in both, so that either can be made again from the other.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from amlb_ext.core.atomic import sha256_file, write_file, write_text
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.suite import Suite
-from amlb_ext.suite.records import json_text
+from amlb_ext.core.parallel import Execution
+from amlb_ext.suite import Layout, Suite
+from amlb_ext.suite.lock import locked
+from amlb_ext.suite.seal import sealed_text
+from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.certificate import Certificate
-from amlb_ext.validity.certify import certify_jobs
+from amlb_ext.validity.certify import Certified, certify_jobs
 from amlb_ext.validity.null import REFITS
 from amlb_ext.validity.zoo import Size
+
+#: Key in the metadata of ``null.parquet``.
+_HOW = b"hardsynth"
 
 
 def certify_suite(
     directory: Path,
-    workers: int = 0,
+    workers: int | Execution = 0,
     *,
     size: Size = "quick",
     refits: int = REFITS,
     seed: int | None = None,
-    candidates: Sequence[str] = (),
+    candidates: Collection[str] = (),
     reuse: bool = True,
     quiet: bool = True,
     unlabelled: Mapping[str, Path] | None = None,
+    tasks: Collection[str] | None = None,
 ) -> list[Certificate]:
     """Certify every task of a finished suite and store the certificates in it.
 
     Parameters
     ----------
     directory : Path
-    workers : int
-        Processes, one task or one fold each; 0 for every core. They change nothing but time.
+    workers : int or Execution
+        Processes, one task or one fold each; 0 for every core. They change nothing but time. A
+        cluster's workers are used where they see the suite's folder; a limit is one of folds,
+        and does not hold here.
     size, refits, seed, candidates
         See :func:`amlb_ext.validity.certify`.
     reuse : bool
@@ -53,6 +66,8 @@ def certify_suite(
         No progress bar.
     unlabelled : mapping of str to Path, optional
         A table of real rows without labels per task.
+    tasks : collection of str, optional
+        Leave the certificates of the others alone.
 
     Returns
     -------
@@ -66,24 +81,47 @@ def certify_suite(
     ModelError
         A candidate that cannot be built.
     """
-    suite = Suite.load(directory)
-    how = [size, refits, seed, list(candidates)]
-    files = dict(unlabelled or {})
-    more = {task: [sha256_file(path)] for task, path in files.items()}
-    keys = {task: _key(suite, task, [*how, *more.get(task, [])]) for task in suite.tasks}
-    found = {task: _stored(suite, task, key) for task, key in keys.items() if reuse}
-    missing = [task for task in suite.tasks if found.get(task) is None]
-    same = (size, refits, seed, tuple(candidates))
-    jobs = [(str(directory), task, *same, files.get(task)) for task in missing]
-    with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
-        for index, done in certify_jobs(jobs, workers):
-            task, null = missing[index], done.null
-            found[task] = done.certificate
-            content = {"key": keys[task], "certificate": done.certificate.to_json()}
-            write_file(suite.layout.task_null(task), partial(null.to_parquet, index=False))
-            write_text(suite.layout.task_certificate(task), json_text(content))
-            bar.update()
-    return [certificate for task in suite.tasks if (certificate := found[task]) is not None]
+    with locked(Layout(Path(directory))):
+        suite = Suite.load(directory)
+        wanted = [task for task in suite.tasks if tasks is None or task in tasks]
+        how = {"size": size, "refits": refits, "seed": seed, "candidates": list(candidates)}
+        files = dict(unlabelled or {})
+        more = {task: how | {"unlabelled": sha256_file(path)} for task, path in files.items()}
+        keys = {task: _key(suite, task, more.get(task, how)) for task in wanted}
+        found = {task: _stored(suite, task, key) for task, key in keys.items() if reuse}
+        missing = [task for task in wanted if found.get(task) is None]
+        same = (size, refits, seed, tuple(candidates))
+        jobs = [(str(directory), task, *same, files.get(task)) for task in missing]
+        with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
+            for index, done in certify_jobs(jobs, workers):
+                task = missing[index]
+                found[task] = done.certificate
+                _store(suite, task, keys[task], more.get(task, how), done)
+                bar.update()
+    return [certificate for task in wanted if (certificate := found[task]) is not None]
+
+
+def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
+    """Return how a task's certificate was made, as the arguments of :func:`certify_suite`.
+
+    Parameters
+    ----------
+    layout : Layout
+    task : str
+
+    Returns
+    -------
+    dict or None
+        ``size``, ``refits``, ``seed``, ``candidates``, and ``unlabelled`` where a table of such
+        rows was used: its sha256. None where neither of the two files can be read.
+    """
+    content = open_certificate(layout, task).content
+    try:
+        if content is not None:
+            return dict(content["how"])
+        return dict(json.loads(pq.read_schema(layout.task_null(task)).metadata[_HOW]))
+    except (OSError, ValueError, KeyError, TypeError):  # pyarrow's errors derive from these
+        return None
 
 
 def read_certificates(suite: Suite) -> dict[str, Certificate]:
@@ -98,8 +136,13 @@ def read_certificates(suite: Suite) -> dict[str, Certificate]:
     for task in suite.tasks:
         path = suite.layout.task_certificate(task)
         if path.is_file():
-            entry = json.loads(path.read_text(encoding="utf-8"))
-            found[task] = Certificate.from_json(entry.get("certificate", {}))
+            try:
+                entry = json.loads(path.read_text(encoding="utf-8"))["certificate"]
+            except (OSError, ValueError, KeyError, TypeError):
+                raise SuiteError(
+                    f"{path} is damaged", "hardsynth verify DIR --repair makes it again"
+                ) from None
+            found[task] = Certificate.from_json(entry)
     return found
 
 
@@ -118,17 +161,27 @@ def read_null(suite: Suite, task: str) -> pd.DataFrame | None:
         raise SuiteError(f"{path} is damaged", "hardsynth certify DIR writes it again") from None
 
 
-def _key(suite: Suite, task: str, how: Sequence[object]) -> str:
+def _key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
     folds = {k: fold["key"] for k, fold in suite.tasks[task].folds.items()}
-    text = json.dumps([suite.manifest.version, task, sorted(folds.items()), how])
+    text = json.dumps([suite.manifest.version, task, sorted(folds.items()), list(how.values())])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _store(suite: Suite, task: str, key: str, how: Mapping[str, object], done: Certified) -> None:
+    table = pa.Table.from_pandas(done.null, preserve_index=False)
+    about = {**(table.schema.metadata or {}), _HOW: json.dumps(how).encode()}
+    write = partial(pq.write_table, table.replace_schema_metadata(about))
+    digest = write_file(suite.layout.task_null(task), write)
+    content = {"key": key, "how": how, "null": digest, "certificate": done.certificate.to_json()}
+    write_text(suite.layout.task_certificate(task), sealed_text(content))
+
+
 def _stored(suite: Suite, task: str, key: str) -> Certificate | None:
+    opened = open_certificate(suite.layout, task)
+    if opened.content is None or not opened.sealed or damaged_certificate(suite.layout, task):
+        return None
     try:
-        path = suite.layout.task_certificate(task)
-        entry = json.loads(path.read_text(encoding="utf-8"))
-        holds = entry["key"] == key and suite.layout.task_null(task).is_file()
-        return Certificate.from_json(entry["certificate"]) if holds else None
-    except (OSError, ValueError, KeyError, TypeError):
+        holds = opened.content["key"] == key
+        return Certificate.from_json(opened.content["certificate"]) if holds else None
+    except (KeyError, TypeError, SuiteError):
         return None

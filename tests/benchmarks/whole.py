@@ -133,6 +133,7 @@ def simulate(rows: int, columns: int, kind: str, seed: int) -> pd.DataFrame:
 def one_run(given: dict[str, Any]) -> dict[str, Any]:
     """Generate one suite and measure; in a process of its own."""
     from amlb_ext.core.config import build_config
+    from amlb_ext.core.parallel import Execution
     from amlb_ext.pipeline.generate import generate_suite
     from amlb_ext.pipeline.request import Request
 
@@ -162,7 +163,7 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         profiler = _profiler(given["profile"])
         start, used = time.perf_counter(), time.process_time()
         request = Request(sources=tuple(sources), out=Path(folder, "suite"), config=config,
-                          workers=given["workers"], certificate=given["certificate"],
+                          execution=Execution(given["workers"]), certificate=given["certificate"],
                           quiet=True)  # fmt: skip
         report = generate_suite(request)
         wall, used = time.perf_counter() - start, time.process_time() - used

@@ -64,5 +64,5 @@ def die(_):
 
 
 def test_a_dead_worker_is_one_clear_error():
-    with pytest.raises(HardsynthError, match="a worker process died"):
+    with pytest.raises(HardsynthError, match="a worker process was lost"):
         list(run_jobs(die, [(0,)], 2))

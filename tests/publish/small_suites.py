@@ -33,7 +33,7 @@ def table(kind: str, n: int, seed: int = 0) -> pd.DataFrame:
     return frame.assign(**{"the target": np.resize(labels, n)})
 
 
-def write_suite(root, tasks, licence="CC BY 4.0", seed=1, **origin):
+def write_suite(root, tasks, licence="CC BY 4.0", seed=1, integrations=None, **origin):
     """A suite of tasks: name → (kind, training rows, test rows), or (kind, sizes of each fold)."""
     layout, entries = Layout(root), []
     begin(layout, {"sources": sorted(tasks)})
@@ -70,7 +70,7 @@ def write_suite(root, tasks, licence="CC BY 4.0", seed=1, **origin):
         tasks=entries,
         failures=[],
         version="9.9",
-        integrations={},
+        integrations=integrations or {},
         command="hardsynth generate openml/t/1 -o DIR",
     )
     return root

@@ -179,7 +179,7 @@ def test_openml_task_in_a_definition(home, options, openml_cache):
         ({"dataset": "{root}/data"}, "--amlb DIR"),
         ({"dataset": "{home}/data"}, "{home} is unknown"),
         ({"dataset": "{user/data"}, "stands for nothing"),
-        ({"dataset": "s3://bucket/a.csv"}, "scheme 's3'"),
+        ({"dataset": "ftp://host/a.csv"}, "scheme 'ftp'"),
         ({"dataset": 7}, "no path"),
         ({"dataset": PAIR, "folds": "two"}, "folds is 'two'"),
         ({"openml_task_id": "iris"}, "openml_task_id is 'iris'"),

@@ -15,6 +15,7 @@ stands in the current directory, for the benchmark.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,7 +174,7 @@ def _bytes(suite: Suite, relative: str) -> bytes:
     except OSError as error:
         raise SuiteError(
             f"{relative} of the suite {suite.layout.root} cannot be read: {error.strerror}",
-            f"see what is wrong: hardsynth verify {suite.layout.root}",
+            f"see what is wrong: hardsynth verify {shlex.quote(str(suite.layout.root))}",
         ) from None
 
 

@@ -1,0 +1,251 @@
+"""Units on a Dask cluster: one that runs, or one started through SLURM or PBS.
+
+A worker hands each unit to a process of its own (:mod:`amlb_ext.core.parallel.supervise`), so
+that limits hold, threads of one worker do not meet, and a crash costs one unit. Dask itself
+gives the units of a worker that was lost to another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.errors import ClusterError
+from amlb_ext.core.parallel.execution import BATCH, Execution
+from amlb_ext.core.parallel.supervise import Child
+from amlb_ext.core.parallel.units import Died, Refused, Report, Unit, Waiting
+from amlb_ext.core.parallel.versions import difference, versions
+
+#: Seconds to wait for a scheduler, and for a first worker of one that runs.
+PATIENCE = 30.0
+#: Seconds without any worker after which the run ends.
+ABSENCE = 300.0
+#: Seconds for which what the scheduler said of its workers is taken to hold.
+FRESH = 2.0
+_OWN = threading.local()
+
+
+class Cluster:
+    """A Dask cluster.
+
+    Parameters
+    ----------
+    execution : Execution
+        Its ``cluster`` names the scheduler or the batch system.
+
+    Raises
+    ------
+    ClusterError
+        Dask is not installed, the scheduler does not answer, no worker came, or each is of
+        another version.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._here = versions()
+        self._refused: dict[str, str] = {}
+        self._known: dict[str, dict[str, Any]] = {}
+        self._asked = -math.inf
+        self._held: dict[Future[Report], tuple[Any, frozenset[str]]] = {}
+        self._batch, self._client = _connect(execution)
+        try:
+            self._greet()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def slots(self) -> int:
+        """Threads of the workers that are not refused."""
+        return max(1, sum(about["nthreads"] for about in self._workers().values()))
+
+    def submit(self, unit: Unit, index: int, attempt: int) -> Future[Report]:
+        """Hand a unit to the scheduler."""
+        limits = self._execution
+        workers = self._wanted()
+        with warnings.catch_warnings():
+            # Tables go with the unit, so that the scheduler still has them when a worker is lost.
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            task = self._client.submit(
+                supervised,
+                unit.function,
+                unit.arguments,
+                (limits.timeout, limits.memory),
+                self._here,
+                key=f"{unit.name}-{index}-{attempt}-{unit.key[:16]}",
+                workers=sorted(workers) if self._refused else None,
+                pure=False,
+            )
+        future: Future[Report] = Future()
+        self._held[future] = task, workers if self._refused else frozenset()
+        task.add_done_callback(lambda done: _pass_on(done, future))
+        return future
+
+    def refuse(self, worker: str, reason: str) -> None:
+        """Hand nothing more to a worker; raise when it was the last."""
+        if worker not in self._refused:
+            self._refused[worker] = reason
+            print(f"hardsynth: the worker {worker} is refused: {reason}", file=sys.stderr)
+        if not self._workers():
+            raise ClusterError(
+                f"each worker of {self._execution.cluster} is refused, {worker} for one: {reason}",
+                "give the workers the environment of this machine",
+            )
+
+    def check(self) -> None:
+        """Take back units for workers that are gone; raise when no worker comes any more."""
+        here = self._wanted()
+        self._held = {future: held for future, held in self._held.items() if not future.done()}
+        for future, (task, workers) in list(self._held.items()):
+            if workers and not workers & here and not future.done():
+                with contextlib.suppress(InvalidStateError):
+                    future.set_exception(Waiting("its workers are gone"))
+                task.cancel()
+
+    def _wanted(self) -> frozenset[str]:
+        """Workers that may have units; wait for one where there is none."""
+        for _ in range(int(ABSENCE / FRESH)):
+            found = frozenset(self._workers())
+            if found:
+                return found
+            time.sleep(FRESH)
+        raise ClusterError(
+            f"{self._execution.cluster} has had no usable worker for {ABSENCE:g} s",
+            "start workers and run the same command again; what is finished is kept",
+        )
+
+    def close(self) -> None:
+        """Let go of the cluster; one that was started here is ended."""
+        with contextlib.suppress(Exception):
+            self._client.close()
+        if self._batch is not None:
+            with contextlib.suppress(Exception):
+                self._batch.close()
+
+    def _workers(self) -> dict[str, dict[str, Any]]:
+        if time.monotonic() - self._asked > FRESH:
+            self._known = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._asked = time.monotonic()
+        return {name: about for name, about in self._known.items() if name not in self._refused}
+
+    def _greet(self) -> None:
+        """Wait for a worker and refuse those that are not like this machine."""
+        wait = None if self._batch is not None else PATIENCE
+        try:
+            self._client.wait_for_workers(1, timeout=wait)
+        except TimeoutError:
+            raise ClusterError(
+                f"no worker came to {self._execution.cluster} within {PATIENCE:g} seconds",
+                f"start some: dask worker {self._execution.cluster}",
+            ) from None
+        try:
+            found = self._client.run(versions, on_error="return")
+        except Exception as error:
+            raise ClusterError(
+                f"the workers of {self._execution.cluster} do not answer: {error}",
+                "install hardsynth where they run",
+            ) from None
+        for worker, there in sorted(found.items()):
+            lacks = isinstance(there, BaseException)
+            reason = f"it cannot load hardsynth ({there})" if lacks else ""
+            reason = reason or difference(self._here, there)
+            if reason:
+                self.refuse(worker, reason)
+
+
+def supervised(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    limits: tuple[float, int],
+    wanted: dict[str, str],
+) -> Report:
+    """Run a unit in a process beside a worker's thread.
+
+    Raises
+    ------
+    Refused
+        This worker came later, and is not like the machine that asks.
+    """
+    from distributed import get_worker
+
+    differs = difference(wanted, versions())
+    if differs:
+        raise Refused(differs, str(get_worker().address))
+    child = getattr(_OWN, "child", None)
+    if child is None:
+        child = _OWN.child = Child()
+    return child.run(function, arguments, *limits)
+
+
+def _pass_on(task: Any, future: Future[Report]) -> None:
+    """Give what came of Dask's future to an ordinary one."""
+    from distributed import CancelledError, KilledWorker
+
+    with contextlib.suppress(InvalidStateError):  # it was taken back
+        try:
+            future.set_result(task.result())
+        except KilledWorker:
+            future.set_exception(Died("the workers that had it were lost, one after another"))
+        except CancelledError:
+            future.set_exception(Died("its worker was lost"))
+        except InvalidStateError:
+            raise
+        except BaseException as error:
+            future.set_exception(error)
+    task.release()
+
+
+def _connect(execution: Execution) -> tuple[Any, Any]:
+    """Return the batch system's cluster, or None, and a client."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError(
+            f"--cluster {execution.cluster} needs Dask", "pip install 'hardsynth[dask]'"
+        ) from None
+    if execution.cluster in BATCH:
+        batch = _batch(execution)
+        return batch, Client(batch, set_as_default=False)
+    place: dict[str, Any] = {"address": execution.cluster}
+    if "://" not in execution.cluster and Path(execution.cluster).is_file():
+        place = {"scheduler_file": execution.cluster}
+    try:
+        with warnings.catch_warnings():
+            # Each worker that differs is refused below, with what differs.
+            warnings.filterwarnings("ignore", "Mismatched versions")
+            return None, Client(**place, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {execution.cluster}: {error}",
+            "give its address, e.g. tcp://head:8786, its scheduler file, slurm or pbs",
+        ) from None
+
+
+def _batch(execution: Execution) -> Any:
+    try:
+        import dask_jobqueue
+    except ImportError:
+        raise ClusterError(
+            f"--cluster {execution.cluster} needs dask-jobqueue",
+            "pip install 'hardsynth[dask,jobqueue]'",
+        ) from None
+    kind = getattr(dask_jobqueue, f"{execution.cluster.upper()}Cluster")
+    options: dict[str, Any] = {"cores": 1, "memory": "4GB", **execution.options}
+    options["cores"] = int(options["cores"])
+    try:
+        batch = kind(**options)
+        batch.scale(jobs=execution.workers or 1)
+    except (OSError, RuntimeError, ValueError, TypeError) as error:
+        raise ClusterError(
+            f"{execution.cluster} takes no jobs: {error}",
+            "see dask-jobqueue's options, e.g. --cluster-option queue=short",
+        ) from None
+    return batch

@@ -1,0 +1,122 @@
+"""The address below which the files of an export will be found, as AMLB's loader can fetch it.
+
+AMLB fetches a file with ``urllib`` (http, https) or boto3 (s3), after ``str.format`` has replaced
+its folders in the address, and names its copy by what follows the last slash.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from amlb_ext.core.errors import PublishError
+
+SCHEMES = ("http", "https", "s3")
+_EXAMPLE = "--base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"
+_PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
+_KEY = re.compile(r"[A-Za-z0-9._!'()*/-]*")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
+
+
+def base_url(url: str) -> str:
+    """Return an address without its last slash, after a check that AMLB can fetch from below it.
+
+    Parameters
+    ----------
+    url : str
+        ``http://``, ``https://`` or ``s3://``, then host or bucket, then a folder.
+
+    Raises
+    ------
+    PublishError
+        Another scheme, user or password, a query, or what cannot stand in an address.
+
+    Examples
+    --------
+    >>> base_url("https://host.org/suites/hard/"), base_url("S3://my-bucket")
+    ('https://host.org/suites/hard', 's3://my-bucket')
+    >>> base_url("ftp://host.org")
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.PublishError: --base-url 'ftp://host.org': AMLB fetches by http, https \
+and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER)
+    """
+    scheme, mark, rest = url.partition("://")
+    scheme = scheme.lower()
+    if not mark:
+        _refuse(url, "an address with its scheme was wanted", f"type {_EXAMPLE}")
+    if scheme in ("s3a", "s3n"):
+        _refuse(url, f"{scheme} is a name of s3", f"type --base-url {_shown(f's3://{rest}')}")
+    if scheme not in SCHEMES:
+        kind = scheme if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "that"
+        _refuse(url, f"AMLB fetches by http, https and s3, not by {kind}", f"type {_EXAMPLE}")
+    place, _, path = rest.partition("/")
+    if "?" in rest or "#" in rest:
+        _refuse(
+            url,
+            "AMLB names a file by the end of its address, so nothing may stand behind the name",
+            "leave ? and # and what follows out; a server that wants a key in the address cannot "
+            "serve AMLB, s3:// takes the worker's own credentials",
+        )
+    if "@" in place or ("@" in rest and ":" in place and not _port(place)):
+        _refuse(
+            url,
+            "user and password would be written into every definition",
+            "leave them out; s3:// takes the worker's own credentials",
+        )
+    if any(part in ("", ".", "..") for part in path.rstrip("/").split("/")) and path.strip("/"):
+        _refuse(url, "its folder has an empty part, a . or a ..", "write the folder out")
+    if scheme == "s3":
+        _check_bucket(url, place, path)
+    else:
+        _check_host(url, place, path)
+    return f"{scheme}://{place}/{path}".rstrip("/")
+
+
+def _check_bucket(url: str, bucket: str, key: str) -> None:
+    if not _BUCKET.fullmatch(bucket):
+        _refuse(
+            url,
+            "after s3:// a bucket was wanted: 3 to 63 lower-case letters, digits, - and .",
+            "type --base-url s3://BUCKET/FOLDER",
+        )
+    if not _KEY.fullmatch(key):
+        _refuse(
+            url,
+            "AMLB takes a key as it is written, without escapes",
+            "use a folder of letters, digits, - _ . only",
+        )
+
+
+def _check_host(url: str, place: str, path: str) -> None:
+    host = place.rpartition(":")[0] if _port(place) else place
+    if not _HOST.fullmatch(host):
+        _refuse(url, "a host was wanted, in ASCII, and at most a port", f"type {_EXAMPLE}")
+    if not _PATH.fullmatch(path):
+        _refuse(
+            url,
+            "a space, a brace or another character in it cannot stand in an address",
+            "write it percent-encoded, e.g. %20 for a space",
+        )
+    try:
+        if urlsplit(url).hostname and urlsplit(url).port != 0:
+            return
+    except ValueError:
+        pass
+    _refuse(url, "that is no address", f"type {_EXAMPLE}")
+
+
+def _port(place: str) -> bool:
+    return re.search(r"[^:]:\d{1,5}$|\]:\d{1,5}$", place) is not None
+
+
+def _refuse(url: str, why: str, remedy: str) -> NoReturn:
+    raise PublishError(f"--base-url {_shown(url)!r}: {why}", remedy)
+
+
+def _shown(url: str) -> str:
+    """An address without what may be secret in it."""
+    plain = re.sub(r"//.*@", "//***@", url, flags=re.DOTALL)
+    return re.sub(r"[?#].*", "?***", plain, flags=re.DOTALL)

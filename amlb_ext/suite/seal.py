@@ -1,0 +1,76 @@
+"""JSON files that carry the sha256 of their own content, so that any changed byte shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from amlb_ext.suite.records import json_text
+
+#: Key of the checksum.
+SEAL = "sha256"
+
+
+class Opened(NamedTuple):
+    """A sealed file as it was read.
+
+    Attributes
+    ----------
+    content : dict or None
+        Without the seal; None when the file is missing or damaged.
+    sealed : bool
+        Whether it carries a seal; one that an older version wrote does not.
+    """
+
+    content: dict[str, Any] | None
+    sealed: bool
+
+
+def sealed_text(content: Mapping[str, Any]) -> str:
+    """Return deterministic JSON with the sha256 of the same JSON without that key.
+
+    Examples
+    --------
+    >>> print(sealed_text({"b": 1}), end="")
+    {
+     "b": 1,
+     "sha256": "54af79f2c647b47dcacc5b5195c9e90556e695b45c08d2208e00235b914313c8"
+    }
+    """
+    text = json_text(content)
+    return json_text({**content, SEAL: hashlib.sha256(text.encode()).hexdigest()})
+
+
+def open_sealed(path: Path, known: Collection[str]) -> Opened:
+    """Read a file that :func:`sealed_text` wrote.
+
+    The bytes must be those that the content gives, so a changed space counts too. A file without
+    a seal must be written the same way and hold ``known`` keys only: a seal whose own key was
+    damaged is no missing seal.
+
+    Parameters
+    ----------
+    path : Path
+    known : collection of str
+        Keys that a file without a seal may have.
+
+    Returns
+    -------
+    Opened
+    """
+    try:
+        raw = path.read_bytes()
+        content = json.loads(raw)
+    except (OSError, ValueError, RecursionError):
+        return Opened(None, False)
+    if not isinstance(content, dict):
+        return Opened(None, False)
+    sealed = content.pop(SEAL, None) is not None
+    if sealed:
+        whole = raw == sealed_text(content).encode()
+    else:
+        whole = raw == json_text(content).encode() and set(content) <= set(known)
+    return Opened(content if whole else None, sealed)

@@ -1,0 +1,56 @@
+"""Killed at random moments, continued, and the same bytes in the end.
+
+A quick run kills a few times; ``HARDSYNTH_NIGHTLY=1`` kills fifty.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+from small_faults import CHEAP, contents
+
+from amlb_ext.suite import verify
+
+KILLS = 50 if os.environ.get("HARDSYNTH_NIGHTLY") else 4
+SEED = 20
+COMMAND = [sys.executable, "-m", "amlb_ext", "generate", "bundled/toy", "bundled/wine", *CHEAP[:-2]]
+COMMAND += ["--folds", "2", "-j", "2", "-o"]
+
+
+def workers_of(process):
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
+    began = time.monotonic()
+    subprocess.run([*COMMAND, str(tmp_path / "whole")], check=True)
+    length = time.monotonic() - began
+    wanted = contents(tmp_path / "whole")
+
+    draw = random.Random(SEED)
+    killed, finished = 0, 0
+    while killed < KILLS:
+        folder = tmp_path / f"killed_{finished}"
+        with subprocess.Popen([*COMMAND, str(folder)]) as process:
+            try:
+                process.wait(draw.uniform(0.1, 1.0) * length)
+            except subprocess.TimeoutExpired:
+                workers = workers_of(process)
+                process.send_signal(signal.SIGKILL)
+                killed += 1
+                psutil.wait_procs(workers, timeout=0.3)  # the next run may meet them alive
+                continue
+        assert process.returncode == 0
+        assert contents(folder) == wanted
+        finished += 1
+    folder = tmp_path / f"killed_{finished}"
+    subprocess.run([*COMMAND, str(folder)], check=True)
+    assert contents(folder) == wanted
+    assert verify(folder) == []

@@ -1,0 +1,66 @@
+"""A source that vanishes half-way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from small_faults import CHEAP, cheap, contents, error_of, write_table
+
+from amlb_ext.sources import files
+from amlb_ext.suite import Suite, verify
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return [write_table(tmp_path / f"{name}.csv", 10) for name in "ab"]
+
+
+def test_a_table_deleted_between_listing_and_loading(tables, tmp_path, capsys, monkeypatch):
+    read = files.read_table
+
+    def vanish(path):
+        tables[1].unlink(missing_ok=True)
+        return read(path)
+
+    monkeypatch.setattr(files, "read_table", vanish)
+    out = tmp_path / "hard"
+    assert cheap("generate", *tables, "-o", out, "--certificate", "none") == 1
+    suite = Suite.load(out)
+    assert list(suite.tasks) == ["a"]
+    (failure,) = suite.manifest.failures
+    assert failure["task"] == "b"
+    assert "b.csv" in failure["reason"]
+    assert verify(out) == []
+    # it is back: the same command adds it and keeps the others
+    monkeypatch.undo()
+    write_table(tables[1], 10)
+    before = {path: path.stat().st_mtime_ns for path in out.glob("data/*/*.csv")}
+    assert cheap("generate", *tables, "-o", out, "--certificate", "none") == 0
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    other = tmp_path / "undisturbed"
+    assert cheap("generate", *tables, "-o", other, "--certificate", "none") == 0
+    assert contents(out) == contents(other)
+
+
+def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):
+    out, table = tmp_path / "hard", tables[0]
+    words = ["generate", str(table), "-o", str(out), *CHEAP, "--certificate", "none"]
+    process = subprocess.Popen([sys.executable, "-m", "amlb_ext", *words, "--folds", "2"])
+    while process.poll() is None and not list(out.glob("hardsynth/*/fold_*/record.json")):
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    content = table.read_bytes()
+    table.unlink()
+    before = contents(out)
+    assert cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2") == 2
+    assert "a.csv" in error_of(capsys)
+    assert contents(out) == before  # what was finished waits for it
+    table.write_bytes(content)
+    assert cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2") == 0
+    other = tmp_path / "undisturbed"
+    assert cheap("generate", table, "-o", other, "--certificate", "none", "--folds", "2") == 0
+    assert contents(out) == contents(other)

@@ -1,0 +1,332 @@
+"""An export: the same bytes, the suite's own files, nothing of others, nothing lost."""
+
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+from small_suites import write_suite
+
+from amlb_ext.cli import main
+from amlb_ext.core.atomic import sha256_file
+from amlb_ext.core.errors import PublishError, SuiteError
+from amlb_ext.publish import archives
+from amlb_ext.publish import export as exports
+from amlb_ext.publish.base_url import base_url
+from amlb_ext.publish.export import export_suite
+from amlb_ext.suite import Layout, Suite, verify
+from amlb_ext.suite.layout import files_below
+from amlb_ext.suite.manifest import write_manifest
+
+URL = "https://host.org/hard"
+
+
+def content(root):
+    return {name: (root / name).read_bytes() for name in files_below(root)}
+
+
+def definition(root, name="hardsynth"):
+    return yaml.safe_load((root / "benchmarks" / f"{name}.yaml").read_text("ascii"))
+
+
+def test_the_same_suite_gives_the_same_bytes(suite, tmp_path):
+    one = export_suite(suite, URL, tmp_path / "one")
+    moved = shutil.copytree(suite, tmp_path / "elsewhere" / "hard")  # other times, another place
+    for path in sorted(moved.rglob("*"), reverse=True):
+        os.utime(path, (1e9, 1e9))
+        path.chmod(0o700)
+    two = export_suite(moved, f"{URL}/", tmp_path / "two")
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    assert one.uploads == two.uploads
+
+
+def test_archives_hold_the_files_of_the_suite_under_amlbs_names(suite, tmp_path):
+    out = tmp_path / "out"
+    done = export_suite(suite, URL, out)
+    opened = Suite.load(suite)
+    named = {}
+    for entry in definition(out, "hardsynth_all"):
+        assert set(entry["dataset"]) == {"path", "target", "type"}
+        folder, _, name = entry["dataset"]["path"].rpartition("/")
+        assert folder == URL
+        named[entry["name"]] = name
+        task = opened.amlb_tasks[entry["name"]]
+        with zipfile.ZipFile(out / "upload" / name) as archive:
+            wanted = {
+                f"{task.name}_{side}_{fold}.csv": (suite / file).read_bytes()
+                for side, files in (("train", task.train), ("test", task.test))
+                for fold, file in enumerate(files)
+            }
+            assert {member: archive.read(member) for member in archive.namelist()} == wanted
+            assert all(entry.date_time[0] == 1980 for entry in archive.infolist())
+    # _full has no training file of its own
+    assert opened.amlb_tasks["cars_full"].train == ["data/cars/cars_train_0.csv"]
+    assert len(set(named.values())) == len(opened.amlb_tasks) == 9
+    assert {entry["name"] for entry in definition(out)} == opened.definitions["hardsynth"]
+    assert set(done.uploads) == {*named.values(), done.suite}
+    for name, about in done.uploads.items():
+        assert hashlib.sha256((out / "upload" / name).read_bytes()).hexdigest() == about["sha256"]
+
+
+def test_everything_but_the_addresses_stays_as_in_the_suite(suite, tmp_path):
+    export_suite(suite, URL, tmp_path / "out")
+    for name in ("hardsynth", "hardsynth_all"):
+        pairs = zip(definition(suite, name), definition(tmp_path / "out", name), strict=True)
+        for there, here in pairs:
+            for entry in (there, here):
+                for key in ("train", "test", "path"):
+                    entry["dataset"].pop(key, None)
+            assert here == there
+    same = [name for name in files_below(suite) if name.startswith("extensions/")]
+    assert same
+    for name in (*same, "frameworks.yaml", "constraints.yaml"):
+        assert (tmp_path / "out" / name).read_bytes() == (suite / name).read_bytes()
+
+
+def test_files_as_they_are_are_named_by_their_content(suite, tmp_path):
+    out = tmp_path / "out"
+    export_suite(suite, "s3://bucket", out, form="files")
+    opened = Suite.load(suite)
+    for entry in definition(out, "hardsynth_all"):
+        task = opened.amlb_tasks[entry["name"]]
+        for side, files in (("train", task.train), ("test", task.test)):
+            for address, file in zip(entry["dataset"][side], files, strict=True):
+                name = address.removeprefix("s3://bucket/")
+                assert (out / "upload" / name).read_bytes() == (suite / file).read_bytes()
+    # one training file serves all tasks of a source: 3 of them, 9 test files, and the suite
+    assert len(list((out / "upload").iterdir())) == 3 + 9 + 1
+
+
+def test_folds_are_numbered_as_amlb_numbers_them(tmp_path):
+    root = write_suite(tmp_path / "hard", {"cars": ("binary", (60, 12), (50, 14))})
+    export_suite(root, URL, tmp_path / "out")
+    (name,) = (tmp_path / "out" / "upload").glob("cars_region-*.zip")
+    with zipfile.ZipFile(name) as archive:
+        assert archive.namelist() == [
+            *("cars_region_test_0.csv", "cars_region_test_1.csv"),
+            *("cars_region_train_0.csv", "cars_region_train_1.csv"),
+        ]
+
+
+def test_the_suite_comes_whole_out_of_its_archive(suite, tmp_path):
+    Layout(suite).task_certificate("cars").write_text('{"since": "generated"}')
+    done = export_suite(suite, URL, tmp_path / "out")
+    with zipfile.ZipFile(tmp_path / "out" / "upload" / done.suite) as archive:
+        archive.extractall(tmp_path / "again")
+    assert content(tmp_path / "again") == content(suite)
+    assert verify(tmp_path / "again") == verify(suite)
+
+
+def test_other_content_of_the_same_name_has_another_name(suite, tmp_path):
+    tasks = {"cars": ("binary", 80, 12), "wines": ("multiclass", 60, 25)}
+    other = write_suite(tmp_path / "other", tasks)
+    one = export_suite(suite, URL, tmp_path / "one")
+    two = export_suite(other, URL, tmp_path / "two")
+    same = {name for name in one.uploads if name.startswith("wines")}
+    assert set(one.uploads) & set(two.uploads) == same  # the same rows in both
+
+
+def test_no_path_of_this_machine_is_written(suite, tmp_path):
+    out = tmp_path / "out"
+    export_suite(suite, URL, out)
+    for name, blob in content(out).items():
+        assert str(tmp_path).encode() not in blob, name
+        assert str(Path.home()).encode() + b"/" not in blob, name
+    for path in (out / "upload").glob("*.zip"):
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                assert str(tmp_path).encode() not in archive.read(member), member
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("", "with its scheme"),
+        ("host.org/hard", "with its scheme"),
+        ("C:\\hard", "with its scheme"),
+        ("ftp://host.org/hard", "not by ftp"),
+        ("file:///srv/hard", "not by file"),
+        ("s3a://bucket/hard", "type --base-url s3://bucket/hard"),
+        ("https://me:secret@host.org/hard", "user and password"),
+        ("https://me:sec/ret@host.org", "user and password"),
+        ("https://host.org/hard?sig=secret", "nothing may stand behind"),
+        ("https://host.org/hard#top", "nothing may stand behind"),
+        ("https://", "a host was wanted"),
+        ("https://host.org:port/x", "a host was wanted"),
+        ("https://host.org:99999/x", "no address"),
+        ("https://bücher.de/x", "a host was wanted"),
+        ("https://host.org/a b", "%20"),
+        ("https://host.org/{user}", "percent-encoded"),
+        ("https://host.org/a/../b", "a . or a .."),
+        ("https://host.org//a", "empty part"),
+        ("s3://", "a bucket"),
+        ("s3://Bucket/x", "a bucket"),
+        ("s3://bucket/a%20b", "without escapes"),
+        ("s3://bucket:80/x", "a bucket"),
+        ("https://host.org/a\nb", "percent-encoded"),
+    ],
+)
+def test_addresses_that_amlb_could_not_fetch_from_are_refused(url, told, suite, tmp_path):
+    with pytest.raises(PublishError) as raised:
+        export_suite(suite, url, tmp_path / "out")
+    assert told in str(raised.value)
+    assert raised.value.remedy
+    assert "sec" not in str(raised.value).replace("second", "")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://[::1]:80/x/", "http://[::1]:80/x"),
+        ("HTTPS://Host.org/a%20b/@scope", "https://Host.org/a%20b/@scope"),
+        ("s3://bucket.name/ec2/hard/", "s3://bucket.name/ec2/hard"),
+    ],
+)
+def test_addresses_are_taken_with_and_without_the_last_slash(url, wanted):
+    assert base_url(url) == wanted
+
+
+def test_an_export_is_brought_up_to_date_and_files_of_others_stay(suite, tmp_path):
+    out = tmp_path / "out"
+    export_suite(suite, URL, out)
+    (out / "results").mkdir()
+    (out / "results" / "results.csv").write_text("mine")
+    before = {path: path.stat().st_mtime_ns for path in (out / "upload").glob("cars*")}
+    assert before
+    write_suite(tmp_path / "new", {"cars": ("binary", 90, 12)})
+    export_suite(tmp_path / "new", "s3://bucket/x", out)
+    assert {path: path.stat().st_mtime_ns for path in before} == before  # not packed again
+    assert (out / "results" / "results.csv").read_text() == "mine"
+    export_suite(tmp_path / "new", "s3://bucket/x", tmp_path / "fresh")
+    (out / "results" / "results.csv").unlink()
+    assert content(out) == content(tmp_path / "fresh")
+
+
+def test_folders_of_others_are_left_alone(suite, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years")
+    places = [mine, mine / "thesis.txt", suite, suite / "out", tmp_path]
+    before = content(tmp_path)
+    for out in places:
+        with pytest.raises(PublishError, match="-o"):
+            export_suite(suite, URL, out)
+        assert content(tmp_path) == before
+
+
+def test_what_was_changed_by_hand_is_not_overwritten(suite, tmp_path):
+    out = tmp_path / "out"
+    export_suite(suite, URL, out)
+    with (out / "config.yaml").open("a") as config:
+        config.write("input_dir: '/mine'\n")
+    before = content(out)
+    with pytest.raises(PublishError, match=r"config\.yaml was changed"):
+        export_suite(suite, URL, out)
+    assert content(out) == before
+
+
+@pytest.mark.parametrize("entry", ["{", "[]", '{"tool": "hardsynth export"}', None])
+def test_a_damaged_record_makes_no_export(suite, tmp_path, entry):
+    out = tmp_path / "out"
+    export_suite(suite, URL, out)
+    record = out / "hardsynth" / "export.json"
+    if entry is None:  # a record that names files outside
+        told = json.loads(record.read_text())
+        told["files"]["../thesis.txt"] = ""
+        entry = json.dumps(told)
+    record.write_text(entry)
+    (tmp_path / "thesis.txt").write_text("years")
+    with pytest.raises(PublishError, match="no export"):
+        export_suite(suite, URL, out)
+    assert (tmp_path / "thesis.txt").read_text() == "years"
+
+
+@pytest.mark.parametrize("at", [0, 3, 9, 10, 13, 15, 16])
+def test_a_killed_export_is_finished_by_the_next(suite, tmp_path, monkeypatch, at):
+    out = tmp_path / "out"
+    export_suite(suite, URL, out, form="files")
+    written = []
+
+    def killed(path, *how, real):
+        if len(written) == at:  # 10 archives, then 5 files of integrations, then 3 of AMLB's YAML
+            raise KeyboardInterrupt
+        written.append(path)
+        return real(path, *how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(archives, "write_file", partial(killed, real=archives.write_file))
+        patched.setattr(exports, "write_text", partial(killed, real=exports.write_text))
+        with pytest.raises(KeyboardInterrupt):
+            export_suite(suite, "s3://bucket", out)
+    export_suite(suite, "s3://bucket", out)
+    export_suite(suite, "s3://bucket", tmp_path / "fresh")
+    assert content(out) == content(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("damage", ["changed", "gone", "link"])
+def test_a_damaged_suite_leaves_the_earlier_export_whole(suite, tmp_path, damage):
+    out = tmp_path / "out"
+    export_suite(suite, URL, out)
+    before = content(out)
+    path = suite / "data" / "wines_region" / "wines_region_test_0.csv"
+    blob = path.read_bytes()
+    path.unlink()
+    if damage == "changed":
+        path.write_bytes(blob.replace(b"red", b"rad"))
+    elif damage == "link":
+        (tmp_path / "secret.csv").write_bytes(blob)
+        path.symlink_to(tmp_path / "secret.csv")
+    (out / "upload").rename(tmp_path / "away")  # so that all is packed again
+    with pytest.raises(SuiteError):
+        export_suite(suite, URL, out)
+    after = content(out)
+    assert not [name for name in after if "part" in name]
+    assert all(after[name] == before[name] for name in after if name != "hardsynth/export.json")
+
+
+@pytest.mark.parametrize("text", ["- {name: nobody}\n", "- 1\n", "7\n", "["])
+def test_a_definition_that_is_none_is_refused(suite, tmp_path, text):
+    path = suite / "benchmarks" / "hardsynth.yaml"
+    path.write_text(text)
+    opened = Suite.load(suite)
+    opened.manifest.files["benchmarks/hardsynth.yaml"] = sha256_file(path)
+    write_manifest(opened.manifest, opened.layout.manifest)
+    with pytest.raises(SuiteError, match="a definition hardsynth that is none"):
+        export_suite(suite, URL, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("file", ["../secret.csv", "data/../../secret.csv"])
+def test_a_manifest_that_leads_out_of_the_suite_is_refused(suite, tmp_path, file):
+    (tmp_path / "secret.csv").write_text("x,y\n1,2\n")
+    opened = Suite.load(suite)
+    opened.amlb_tasks["cars"].test[0] = file
+    opened.manifest.files[file] = sha256_file(tmp_path / "secret.csv")
+    write_manifest(opened.manifest, opened.layout.manifest)
+    with pytest.raises(SuiteError, match="no file inside the suite"):
+        export_suite(suite, URL, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_tells_what_to_do_next(suite, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", "hard", "--base-url", "s3://bucket/hard"]) == 0
+    said = capsys.readouterr().out
+    assert "aws s3 cp --recursive hard_export/upload s3://bucket/hard/" in said
+    assert "runbenchmark.py FRAMEWORK hardsynth -u hard_export" in said
+    assert "hardsynth report hard --results results" in said
+    assert main(["export", "hard", "--base-url", "s3://bucket/hard", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(["export", "hard", "--base-url", "s3://bucket/hard", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["definitions"] == {"hardsynth": 6, "hardsynth_all": 9}
+    assert told["bytes"] == sum(about["bytes"] for about in told["uploads"].values())
+    assert main(["export", "hard", "--base-url", "https://me:secret@host.org"]) == 2
+    assert "secret" not in capsys.readouterr().err
