@@ -121,7 +121,7 @@ def test_a_lost_fold_of_one_target_is_made_again_for_both(suite, table, tmp_path
         return harden_shared(tasks, fold, *rest)
 
     shutil.copytree(suite, copy)
-    monkeypatch.setattr("amlb_ext.pipeline.folds.harden_shared", counted)
+    monkeypatch.setattr("amlb_ext.pipeline.job.harden_shared", counted)
     assert generate(table, copy) == 0
     assert made == []
     (copy / "hardsynth/flats_rent/fold_1/record.json").unlink(missing_ok=False)

@@ -107,7 +107,8 @@ def test_a_moved_suite_verifies_and_a_changed_byte_is_seen(suite, tmp_path):
 
 
 def test_one_or_two_workers_the_same_bytes(tmp_path):
-    flags = ["--folds", "2", "--baseline", "random_forest", "--epochs", "3", "-q"]
+    flags = ["--folds", "2", "--baseline", "random_forest", "--baseline-params", "n_estimators=10"]
+    flags += ["--epochs", "3", "-q"]
     for workers in ("1", "2"):
         out = str(tmp_path / workers)
         assert main(["generate", "bundled/wine", "-o", out, "-j", workers, *flags]) == 0
@@ -124,7 +125,7 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     def never(*args):
         raise AssertionError("a finished fold was computed again")
 
-    monkeypatch.setattr("amlb_ext.pipeline.folds.harden_fold", never)
+    monkeypatch.setattr("amlb_ext.pipeline.job.harden_fold", never)
     flags = [*FAST, "-j", "1"]
     assert main(["generate", "bundled/toy", "bundled/wine", "-o", str(copy), *flags]) == 0
     assert before == {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}

@@ -26,7 +26,7 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.estimate.assemble import finish, prepared
 from amlb_ext.estimate.regions import Regions
 from amlb_ext.estimate.results import FAILED, ErrorEstimate
-from amlb_ext.estimate.tallies import Batch, RegionTally, is_zero_one, placed
+from amlb_ext.estimate.tallies import Batch, Placed, RegionTally, inside, is_zero_one, placed
 from amlb_ext.estimate.theorem import OsynBound, OsynSettings, target
 
 ASSUMES = (
@@ -184,13 +184,43 @@ def osyn_iterative(
     >>> r.g, float(r.F_minus_eps), osyn_closed(s[:, 0], seen, of).F_minus_eps
     (100, 0.5, 0.5)
     """
+    return osyn_selected(placed(stream, regions), loss_s, masses, settings, rng, g_star)
+
+
+def osyn_selected(
+    stream: Iterable[Placed],
+    loss_s: np.ndarray,
+    masses: RegionTally,
+    settings: OsynSettings | None = None,
+    rng: np.random.Generator | None = None,
+    g_star: np.ndarray | None = None,
+) -> OsynBound:
+    """Run Algorithm 1 over rows whose regions are known; see :func:`osyn_iterative`.
+
+    Where many models are asked on the same rows, these are placed once.
+
+    Parameters
+    ----------
+    stream : iterable of (regions, losses)
+        The region of each row, -1 for none.
+    loss_s, masses, settings, rng, g_star
+        See :func:`osyn_iterative`.
+
+    Examples
+    --------
+    >>> even = RegionTally(np.array([5, 5]), None, 0, False)
+    >>> rows = [(np.array([0, 0, 1, 1, -1]), np.array([0.1, 0.3, 0.9, 0.6, 0.5]))]
+    >>> r = osyn_selected(rows, np.array([0.2, 0.8]), even, OsynSettings(g=2, b=0))
+    >>> r.g, float(r.F_minus_eps)
+    (2, 0.5)
+    """
     settings, loss_s, g_star = prepared(loss_s, masses, settings, rng, g_star)
-    K = regions.n_regions
+    K = len(loss_s)
     kept_region, kept = np.empty(0, dtype=np.int64), np.empty(0)
     counts, sums = np.zeros(K, dtype=np.int64), np.zeros(K)
     outside, zero_one = 0, True
     reached = np.zeros(K, dtype=np.int64)
-    for region, loss, missed in placed(stream, regions, settings.C_h):
+    for region, loss, missed in inside(stream, settings.C_h):
         if loss is None:
             raise DataError("rows without losses", "let the stream give losses as well")
         counts += np.bincount(region, minlength=K)

@@ -14,6 +14,8 @@ from amlb_ext.estimate.theorem import checked_losses
 
 #: Encoded rows (n, d), class codes (n,) or none, losses (n,) or none.
 Batch: TypeAlias = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
+#: Region of each row, -1 for none (n,), losses (n,) or none.
+Placed: TypeAlias = tuple[np.ndarray, np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def tally(stream: Iterable[Batch], regions: Regions, C_h: float = 1.0) -> Region
     K = regions.n_regions
     counts, sums = np.zeros(K, dtype=np.int64), np.zeros(K)
     outside, zero_one, known = 0, True, True
-    for region, loss, missed in placed(stream, regions, C_h):
+    for region, loss, missed in inside(placed(stream, regions), C_h):
         counts += np.bincount(region, minlength=K)
         outside += missed
         if loss is None:
@@ -107,21 +109,26 @@ def tally(stream: Iterable[Batch], regions: Regions, C_h: float = 1.0) -> Region
     return RegionTally(counts, sums if known else None, outside, known and zero_one)
 
 
-def placed(
-    stream: Iterable[Batch], regions: Regions, C_h: float
+def placed(stream: Iterable[Batch], regions: Regions) -> Iterator[Placed]:
+    """Yield the region of each row, -1 for none, and its loss."""
+    for X, labels, losses in stream:
+        yield regions.assign(X, labels), losses
+
+
+def inside(
+    stream: Iterable[Placed], C_h: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray | None, int]]:
     """Yield region and loss of the rows inside, and the number of those outside."""
-    for X, labels, losses in stream:
-        region = regions.assign(X, labels)
-        inside = region >= 0
-        missed = int((~inside).sum())
+    for region, losses in stream:
+        here = region >= 0
+        missed = int((~here).sum())
         if losses is None:
-            yield region[inside], None, missed
+            yield region[here], None, missed
             continue
         loss = checked_losses(losses, C_h)
         if len(loss) != len(region):
             raise DataError(f"{len(loss)} losses for {len(region)} rows", "give one loss a row")
-        yield region[inside], loss[inside], missed
+        yield region[here], loss[here], missed
 
 
 def is_zero_one(loss: np.ndarray) -> bool:

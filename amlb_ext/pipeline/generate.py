@@ -104,6 +104,7 @@ def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, 
         except (SourceError, DataError) as error:
             first = first or error
             report.failures.append({"task": ref.name, "reason": str(error)})
+            report.absent.append(ref.name)
     if not tasks:
         raise first or SourceError("the sources hold no task", "name another source")
     config = request.config
@@ -175,6 +176,7 @@ def _finish(
         ),
         constraints=asset("resources", "constraints.yaml").read_text(encoding="utf-8"),
         original=original,
+        absent=report.absent,
     )
     changed = [t for t in manifest.amlb_tasks.values() if t.metric and t.suffix in MAIN_SUFFIXES]
     for entry in changed:

@@ -81,6 +81,8 @@ class Report:
         Per task the certificate's ``verdict`` and its ``reason``.
     twin : str
         Name of the hard twin's definition, see :attr:`Request.twin`.
+    absent : list of str
+        Tasks that could not be loaded.
     """
 
     out: str
@@ -90,6 +92,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
     verdicts: dict[str, dict[str, str]] = field(default_factory=dict)
     twin: str = ""
+    absent: list[str] = field(default_factory=list)
 
 
 def result_settings(config: GenerateConfig) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def finish(
     command: str,
     constraints: str | None = None,
     original: Original | None = None,
+    absent: Sequence[str] = (),
 ) -> Manifest:
     """Write everything beside the folds, remove what no longer belongs, then the manifest.
 
@@ -74,6 +75,9 @@ def finish(
         Text of ``constraints.yaml``; the packaged one when omitted.
     original : Original, optional
         The benchmark to write a hard twin of.
+    absent : sequence of str
+        Names of tasks that could not be loaded this time. They are no part of the suite, but
+        their finished folds stay until they can be.
 
     Returns
     -------
@@ -117,10 +121,11 @@ def finish(
         integrations=integrations,
         constraints=constraints,
     )
-    _remove_stale(layout, ours, files)
     kept = {task.name for task in tasks}
+    waiting = set(safe_names(absent)) - kept
+    _remove_stale(layout, ours, files, {amlb_name(n, end) for n in waiting for end in SUFFIXES})
     for path in [*layout.own.glob("*/certificate.json"), *layout.own.glob("*/null.parquet")]:
-        if path.parent.name not in kept:
+        if path.parent.name not in kept | waiting:
             remove(path)
     manifest = Manifest(
         version=version,
@@ -235,11 +240,13 @@ def _previous_files(layout: Layout) -> dict[str, str]:
     return {}
 
 
-def _remove_stale(layout: Layout, ours: Mapping[str, str], files: Mapping[str, str]) -> None:
+def _remove_stale(
+    layout: Layout, ours: Mapping[str, str], files: Mapping[str, str], waiting: set[str]
+) -> None:
     """Remove files of an earlier generation that this one has not, and folders left empty.
 
     Ours are files of folds, by their names, and what the earlier manifest lists and nobody
-    changed since.
+    changed since. Those of AMLB tasks in ``waiting`` stay.
     """
     sweep(layout.root)
     for relative in files_below(layout.root):
@@ -248,7 +255,8 @@ def _remove_stale(layout: Layout, ours: Mapping[str, str], files: Mapping[str, s
         path = layout.at(relative)
         csv = str(Path(relative).with_suffix(".csv"))
         if is_fold_file(relative):
-            stale = csv not in files  # what AMLB derived from a present file stays
+            # what AMLB derived from a present file stays
+            stale = csv not in files and relative.split("/")[1] not in waiting
         else:
             stale = relative in ours and sha256_file(path) == ours[relative]
         if stale:

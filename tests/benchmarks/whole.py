@@ -79,7 +79,7 @@ def watched() -> Stages:
     from amlb_ext.hardening.encode import Encoder, TargetEncoder
     from amlb_ext.hardening.oracle import Oracle
     from amlb_ext.hardening.weights import Region
-    from amlb_ext.pipeline import folds, generate
+    from amlb_ext.pipeline import generate, job
     from amlb_ext.synthesizers import base
 
     # a package may hold a function of its module's name, so modules are asked for by path
@@ -106,7 +106,7 @@ def watched() -> Stages:
     stages.watch(Encoder, "inverse", "encode")
     stages.watch(TargetEncoder, "transform", "encode")
     stages.watch(prepare, "fit_to_train", "encode")
-    stages.watch(folds, "write_fold", "write", whole=True)
+    stages.watch(job, "write_fold", "write", whole=True)
     stages.watch(generate, "finish", "write", whole=True)
     stages.watch(generate, "load_tasks", "read", whole=True)
     stages.watch(certify, "read_task", "read", whole=True)

@@ -64,3 +64,19 @@ def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):
     other = tmp_path / "undisturbed"
     assert cheap("generate", table, "-o", other, "--certificate", "none", "--folds", "2") == 0
     assert contents(out) == contents(other)
+
+
+def test_a_table_that_is_gone_when_a_finished_suite_is_made_again(tables, tmp_path):
+    out, content = tmp_path / "hard", tables[1].read_bytes()
+    words = ["generate", *tables, "-o", out, "--certificate", "none"]
+    assert cheap(*words) == 0
+    before = contents(out)
+    written = {path: path.stat().st_mtime_ns for path in out.glob("data/*/*.csv")}
+    tables[1].unlink()
+    assert cheap(*words) == 1
+    assert list(Suite.load(out).tasks) == ["a"]
+    assert all(finding.startswith("warning: ") for finding in verify(out))
+    tables[1].write_bytes(content)
+    assert cheap(*words) == 0
+    assert contents(out) == before
+    assert {path: path.stat().st_mtime_ns for path in written} == written

@@ -24,29 +24,14 @@ import pandas as pd
 
 from amlb_ext.estimate.explore import B_GRID, explore
 from amlb_ext.estimate.intervals import clopper_pearson, t_interval
-from amlb_ext.estimate.osyn import osyn_closed, osyn_counts, osyn_iterative
-from amlb_ext.estimate.regions import Regions
+from amlb_ext.estimate.osyn import osyn_closed, osyn_counts, osyn_selected
 from amlb_ext.estimate.strata import stratified
-from amlb_ext.estimate.tallies import Batch, RegionTally
+from amlb_ext.estimate.tallies import Placed, RegionTally
 from amlb_ext.estimate.theorem import OsynBound, OsynSettings
 from amlb_ext.reproduce.osyn.choices import Choice
 
 #: Rows of one step of Algorithm 1 over losses that are at hand.
 STEP = 50_000
-
-
-class Placed(Regions):
-    """Regions of rows whose place is known: their only column says it.
-
-    Algorithm 1 is run for many models on the same rows, which are placed once.
-    """
-
-    def __init__(self, n_regions: int) -> None:
-        self.n_regions, self.n_columns, self.labelled = n_regions, 1, False
-
-    def assign(self, X: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
-        """Return the column."""
-        return np.asarray(X)[:, 0].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -88,13 +73,13 @@ def algorithm_1(found: Evidence, settings: OsynSettings, rng: np.random.Generato
         wrong = np.bincount(found.region[inside], found.loss_u[inside], minlength=K)
         seen = RegionTally(counts, wrong, int((~inside).sum()), True)
         return osyn_counts(found.loss_s, seen, settings, rng, masses=found.masses)
-    return osyn_iterative(_batches(found), Placed(K), found.loss_s, found.masses, settings, rng)
+    return osyn_selected(_batches(found), found.loss_s, found.masses, settings, rng)
 
 
-def _batches(found: Evidence) -> Iterator[Batch]:
+def _batches(found: Evidence) -> Iterator[Placed]:
     for start in range(0, len(found.region), STEP):
         part = slice(start, start + STEP)
-        yield found.region[part, None], None, found.loss_u[part].astype(float)
+        yield found.region[part], found.loss_u[part].astype(float)
 
 
 def nearest_below(sweep: pd.DataFrame, oracle: float) -> pd.Series:

@@ -11,12 +11,12 @@ import numpy as np
 
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.estimate.osyn import osyn_closed, osyn_iterative
+from amlb_ext.estimate.osyn import osyn_closed, osyn_selected
 from amlb_ext.estimate.regions import Regions
-from amlb_ext.estimate.tallies import Batch, RegionTally
+from amlb_ext.estimate.tallies import Placed, RegionTally
 from amlb_ext.estimate.theorem import OsynSettings
 from amlb_ext.hardening.baseline import fill_missing
-from amlb_ext.reproduce.osyn.arms import Placed, bootstrap
+from amlb_ext.reproduce.osyn.arms import bootstrap
 from amlb_ext.reproduce.osyn.case import SEED, Case, Generator
 from amlb_ext.reproduce.osyn.choices import TABLES, Choice, models_of
 
@@ -95,7 +95,7 @@ def _of_size(
         search = Clock()
         before = time.process_time()
         rows_of = _searched(case, generator, regions, model, search)
-        osyn_iterative(rows_of, Placed(regions.n_regions), loss_s, masses, settings)
+        osyn_selected(rows_of, loss_s, masses, settings)
         # What is left is Algorithm 1's own.
         search.seconds["select"] = time.process_time() - before - search.total
         clock = time.monotonic() - began
@@ -126,12 +126,12 @@ def _masses(case: Case, generator: Generator, regions: Regions, clock: Clock) ->
 
 def _searched(
     case: Case, generator: Generator, regions: Regions, model: object, clock: Clock
-) -> Iterator[Batch]:
+) -> Iterator[Placed]:
     n = case.choice.iterations * case.choice.batch
     for region, seen, y in _placed(case, generator, regions, n, "search", clock):
         with clock("predict"):
             loss = case.losses(model, seen, y)
-        yield region[:, None], None, loss
+        yield region, loss
 
 
 def _placed(
