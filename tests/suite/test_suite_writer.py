@@ -26,6 +26,7 @@ from amlb_ext.suite import (
     write_fold,
 )
 from amlb_ext.suite.definition import yaml_text
+from amlb_ext.suite.seal import sealed_text
 
 
 def toy(seed: int = 0):
