@@ -29,7 +29,7 @@ demo: $(READY)  ## a hard suite from bundled data, scored, and run by AMLB where
 	$(BIN)/hardsynth report $(DEMO)/suite --results $(DEMO)/results
 
 test: $(READY)  ## all tests; those that need AMLB or other data skip with their reason
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .

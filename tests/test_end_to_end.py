@@ -12,7 +12,7 @@ pytestmark = pytest.mark.amlb
 FRAMEWORKS = ["constantpredictor", "DecisionTree", "HardsynthBaseline"]
 QUICK = ["--baseline", "ridge", "--synthesizer", "copula", "--copies", "2", "--times", "2", "-q"]
 QUICK += ["--certificate", "none"]
-BUNDLED = ["bundled/toy", "bundled/wine", "bundled/breast_cancer", "bundled/diabetes_gaps"]
+BUNDLED = ["bundled/toy", "bundled/wine", "bundled/diabetes_gaps"]
 REAL = {"credit-g": 31, "vineyard": 631, "vehicle": 53, "Titanic": 9000021, "anneal": 1882}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shutil
 import sys
 import threading
 import time
@@ -139,6 +140,9 @@ class Cluster:
     def _greet(self) -> None:
         """Wait for a worker and refuse those that are not like this machine."""
         wait = None if self._batch is not None else PATIENCE
+        if self._batch is not None:
+            name = self._execution.cluster
+            print(f"hardsynth: waiting for the first job of {name} to start", file=sys.stderr)
         try:
             self._client.wait_for_workers(1, timeout=wait)
         except TimeoutError:
@@ -237,12 +241,19 @@ def _batch(execution: Execution) -> Any:
             f"--cluster {execution.cluster} needs dask-jobqueue",
             "pip install 'hardsynth[dask,jobqueue]'",
         ) from None
+    submit = BATCH[execution.cluster]
+    if shutil.which(submit) is None:
+        raise ClusterError(
+            f"--cluster {execution.cluster}, but there is no command {submit} here",
+            "run it where jobs are submitted, or give a Dask scheduler's address",
+        )
     kind = getattr(dask_jobqueue, f"{execution.cluster.upper()}Cluster")
     options: dict[str, Any] = {"cores": 1, "memory": "4GB", **execution.options}
     options["cores"] = int(options["cores"])
     try:
         batch = kind(**options)
-        batch.scale(jobs=execution.workers or 1)
+        jobs = execution.workers or 1
+        batch.adapt(minimum_jobs=jobs, maximum_jobs=jobs)  # one whose time is over is replaced
     except (OSError, RuntimeError, ValueError, TypeError) as error:
         raise ClusterError(
             f"{execution.cluster} takes no jobs: {error}",

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from amlb_ext.core.errors import ConfigError
 
-#: Kinds of batch systems that ``--cluster`` names instead of an address.
-BATCH = ("slurm", "pbs")
+#: Batch systems that ``--cluster`` names instead of an address, and what submits a job to each.
+BATCH = {"slurm": "sbatch", "pbs": "qsub"}
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)}
 
@@ -101,7 +101,7 @@ class Execution:
         if self.options and self.cluster not in BATCH:
             raise ConfigError(
                 f"options of a batch system ({', '.join(self.options)}) without one",
-                f"add --cluster {BATCH[0]}, or leave --cluster-option out",
+                f"add --cluster {next(iter(BATCH))}, or leave --cluster-option out",
             )
 
     @property
