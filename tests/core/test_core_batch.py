@@ -12,7 +12,7 @@ pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed")
 
 SBATCH = """#!/bin/sh
 cp "$1" "{folder}/script"
-setsid sh "$1" > "{folder}/job.log" 2>&1 &
+setsid sh "{folder}/script" > "{folder}/job.log" 2>&1 &
 echo "Submitted batch job $!"
 echo "submitted $!" >> "{folder}/calls"
 """
@@ -38,8 +38,9 @@ def test_jobs_are_asked_for_used_and_given_back(tmp_path, monkeypatch):
     where = Execution(
         workers=1,
         cluster="slurm",
-        options={"queue": "short", "memory": "2GB", "interface": "lo", "log_directory": ""},
+        options={"queue": "short", "memory": "2GB", "interface": "lo"},
     )
+    monkeypatch.chdir(tmp_path)
     units = [Unit(f"u{i}", str(i), double, (i,)) for i in range(3)]
     found = {one.index: one.result for one in run_units(units, where)}
     assert found == {0: 0, 1: 2, 2: 4}
