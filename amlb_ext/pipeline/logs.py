@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from amlb_ext.core.atomic import write_text
+from amlb_ext.core.atomic import remove, write_text
 from amlb_ext.core.parallel import Outcome
 from amlb_ext.pipeline.job import Tasks
 from amlb_ext.pipeline.request import Request
@@ -24,7 +24,7 @@ def forget(layout: Layout, group: Tasks, fold: int) -> None:
     """Remove the log of a fold that was lost before and is now finished."""
     path: Path = layout.logs / _name(group, fold)
     if path.exists():
-        path.unlink()
+        remove(path)
         if not any(layout.logs.iterdir()):
             layout.logs.rmdir()
 

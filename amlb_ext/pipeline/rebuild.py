@@ -15,6 +15,7 @@ from typing import Any
 
 from amlb_ext import __version__
 from amlb_ext.core.atomic import on_disk
+from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import HardsynthError, SourceError, SuiteError
 from amlb_ext.pipeline.command import Command, as_said, told_sources
 from amlb_ext.pipeline.folds import grouped
@@ -122,17 +123,22 @@ def _renamed(
     word = "harden" if command.twin else "generate"
     text = command_text(command.sources, word, command.targets)
     manifest = as_said(manifest, {name: portable_spec(said) for name, said in names.items()})
-    files = write_beside(
-        staging,
+    files = write_derived(staging, manifest, config)
+    about = {**vars(manifest), "command": text, "files": manifest.files | files}
+    write_manifest(Manifest(**about), staging.manifest)
+    return Manifest(**about)
+
+
+def write_derived(layout: Layout, manifest: Manifest, config: GenerateConfig) -> dict[str, str]:
+    """Write what follows from a manifest alone; return the sha256 of each file."""
+    return write_beside(
+        layout,
         name=manifest.name,
         seed=manifest.seed,
         amlb_tasks=manifest.listed,
         pair=manifest.pair,
         integrations=integrations(config),
     )
-    about = {**vars(manifest), "command": text, "files": manifest.files | files}
-    write_manifest(Manifest(**about), staging.manifest)
-    return Manifest(**about)
 
 
 def _records(

@@ -19,12 +19,10 @@ from typing import Any
 from amlb_ext.core.atomic import TEMPORARY, move, remove, sha256_file, sweep
 from amlb_ext.core.errors import HardsynthError, SuiteError
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.pipeline.integrations import integrations
 from amlb_ext.pipeline.job import write_job
 from amlb_ext.pipeline.origins import Asked, Group, config_of, find_groups
-from amlb_ext.pipeline.rebuild import check_version, rebuild
+from amlb_ext.pipeline.rebuild import check_version, rebuild, write_derived
 from amlb_ext.suite import Layout, Manifest, begin, read_manifest, verify
-from amlb_ext.suite.beside import write_beside
 from amlb_ext.suite.layout import is_fold_file
 from amlb_ext.suite.lock import locked
 from amlb_ext.suite.manifest import open_manifest
@@ -122,15 +120,7 @@ def _make(staging: Layout, manifest: Manifest, damaged: Collection[str], asked: 
     if wanted and not staging.root.exists():
         begin(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
-        config = config_of(manifest.config, asked.options)
-        write_beside(
-            staging,
-            name=manifest.name,
-            seed=manifest.seed,
-            amlb_tasks=manifest.listed,
-            pair=manifest.pair,
-            integrations=integrations(config),
-        )
+        write_derived(staging, manifest, config_of(manifest.config, asked.options))
     folds = {place for path in wanted if (place := _place(path, manifest)) is not None}
     if folds:
         groups = find_groups(manifest, {task for task, _ in folds}, asked)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from amlb_ext.core.parallel.child import single_threaded
 from amlb_ext.core.parallel.execution import Execution
 from amlb_ext.core.parallel.supervise import Child
-from amlb_ext.core.parallel.units import Died, Report, Unit
+from amlb_ext.core.parallel.units import Died, Failed, Report, Unit
 
 
 class Here:
@@ -24,8 +25,11 @@ class Here:
         """Run a unit."""
         future: Future[Report] = Future()
         began = time.monotonic()
-        result = single_threaded(unit.function, unit.arguments)
-        future.set_result(Report(result, time.monotonic() - began))
+        try:
+            result = single_threaded(unit.function, unit.arguments)
+            future.set_result(Report(result, time.monotonic() - began))
+        except Exception as error:
+            future.set_exception(Failed(error, traceback.format_exc()))
         return future
 
     def refuse(self, worker: str, reason: str) -> None:

@@ -108,7 +108,8 @@ def run_units(
                     again.append(_Held(*drawn))
                 one = again.popleft()
                 # In this process the unit is done on return: it is given back at once.
-                future = _submit(pool, one)
+                one.handed += 1
+                future = pool.submit(one.unit, one.index, one.handed)
                 held[future] = one
                 if future.done():
                     break
@@ -126,18 +127,6 @@ def run_units(
                     yield outcome
     finally:
         pool.close()
-
-
-def _submit(pool: Pool, one: _Held) -> Future[Report]:
-    one.handed += 1
-    try:
-        return pool.submit(one.unit, one.index, one.handed)
-    except HardsynthError:
-        raise
-    except Exception as error:
-        future: Future[Report] = Future()
-        future.set_exception(error)
-        return future
 
 
 def _outcome(
@@ -174,9 +163,7 @@ def _outcome(
         if isinstance(failed.error, raises):
             raise failed.error from None
         return lost(_words(failed.error), failed.log + failed.trace)
-    except raises:
-        raise
-    except Exception as error:
+    except Exception as error:  # on its way to or from a worker
         return lost(_words(error))
 
 
