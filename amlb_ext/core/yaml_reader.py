@@ -18,8 +18,8 @@ from yaml.events import AliasEvent
 
 from amlb_ext.core.errors import HardsynthError, SourceError
 
-#: Most bytes of a file, nodes in it, and levels of nesting.
-MAX_BYTES, MAX_NODES, MAX_DEPTH = 16 << 20, 250_000, 50
+#: Most levels of nesting.
+MAX_DEPTH = 50
 #: Most characters that a document may stand for with its aliases written out.
 MAX_EXPANDED = 32 << 20
 
@@ -27,7 +27,10 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 class Loader(yaml.SafeLoader):
-    """PyYAML's safe loader with the limits of this module."""
+    """PyYAML's safe loader with limits."""
+
+    #: Most bytes of a file, and nodes in it.
+    max_bytes, max_nodes = 16 << 20, 250_000
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
@@ -58,8 +61,8 @@ class Loader(yaml.SafeLoader):
         self._sizes[id(node)] = size
         if size > MAX_EXPANDED:
             raise _refused("its aliases stand for more than 32 MiB of text", event)
-        if len(self._sizes) > MAX_NODES:
-            raise _refused(f"more than {MAX_NODES} values", event)
+        if len(self._sizes) > self.max_nodes:
+            raise _refused(f"more than {self.max_nodes} values", event)
         return node
 
 
@@ -75,7 +78,7 @@ def read_yaml(
     error : type
         Error to raise for what is wrong with the content.
     loader : type
-        A :class:`Loader`, where other rules hold for plain words.
+        A :class:`Loader`, where other limits or rules for plain words hold.
 
     Returns
     -------
@@ -103,10 +106,11 @@ def read_yaml(
 inside what it stands for (mend that line)
     """
     with path.open("rb") as handle:
-        raw = handle.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
+        raw = handle.read(loader.max_bytes + 1)
+    if len(raw) > loader.max_bytes:
         raise error(
-            f"{path.name} is larger than {MAX_BYTES >> 20} MiB", "divide it into several files"
+            f"{path.name} is larger than {loader.max_bytes >> 20} MiB",
+            "divide it into several files",
         )
     try:
         reader = loader(raw.decode("utf-8"))

@@ -10,7 +10,8 @@ suite · ``verify`` checks one.
 
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.columns import ColumnCoding
-from amlb_ext.suite.contract import check_pair, fit_to_train, metrics_for
+from amlb_ext.suite.contract import check_pair, fit_to_train
+from amlb_ext.suite.definition import metrics_for
 from amlb_ext.suite.finish import check_twin, finish
 from amlb_ext.suite.layout import MAIN_SUFFIXES, SUFFIXES, Layout, amlb_name, safe_names
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest

@@ -9,7 +9,7 @@ tried on AMLB v2.1.7; ``tests/suite/test_suite_amlb.py`` repeats that where AMLB
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +32,14 @@ from amlb_ext.suite.texts import (
 Read = Literal["integer", "float", "boolean", "text"]
 
 
-def check_pair(train_csv: Path, test_csv: Path, target: str, type: str) -> list[str]:
+def check_pair(
+    train_csv: Path,
+    test_csv: Path,
+    target: str,
+    type: str,
+    *,
+    read_train: Callable[[Path], pd.DataFrame | str] | None = None,
+) -> list[str]:
     """Return what AMLB, or a framework in it, would stumble over.
 
     Parameters
@@ -42,6 +49,8 @@ def check_pair(train_csv: Path, test_csv: Path, target: str, type: str) -> list[
         Name of the target column in the files.
     type : str
         ``binary``, ``multiclass`` or ``regression``, as in the benchmark definition.
+    read_train : callable, optional
+        In place of :func:`read_fields`, one that remembers: test files share training files.
 
     Returns
     -------
@@ -62,13 +71,9 @@ def check_pair(train_csv: Path, test_csv: Path, target: str, type: str) -> list[
     """
     if type not in [kind.value for kind in Kind]:
         return [f"The type {type!r} is none of binary, multiclass, regression."]
-    frames = []
-    for path in (train_csv, test_csv):
-        frame = _read(path)
-        if isinstance(frame, str):
-            return [frame]
-        frames.append(frame)
-    train, test = frames
+    train, test = (read_train or read_fields)(train_csv), read_fields(test_csv)
+    if isinstance(train, str) or isinstance(test, str):
+        return [next(said for said in (train, test) if isinstance(said, str))]
     if target not in train.columns:
         return [f"The target {target!r} is no column of {train_csv.name}."]
     if list(train.columns) != list(test.columns):
@@ -150,37 +155,8 @@ def fit_to_train(
     return fitted, cells
 
 
-def metrics_for(
-    kind: Kind, test_labels: Sequence[Sequence[str]], labels: Sequence[str]
-) -> list[str] | None:
-    """Return the metrics to name in the definition, or None for AMLB's own.
-
-    AMLB optimises the first metric and reports it as the result. Its default for binary
-    tasks, AUC, is undefined where a test file has a single class; logloss and accuracy are
-    not. Its default for multiclass, logloss, is given all labels, and its default for
-    regression, RMSE, is defined on one row (only r2, reported beside it, is not), so these
-    need no override.
-
-    Parameters
-    ----------
-    kind : Kind
-    test_labels : sequence of sequence of str
-        The labels present in each fold's test file.
-    labels : sequence of str
-        The task's labels.
-
-    Examples
-    --------
-    >>> metrics_for(Kind.BINARY, [["a", "b"], ["a"]], ["a", "b"])
-    ['logloss', 'acc']
-    >>> metrics_for(Kind.MULTICLASS, [["a"]], ["a", "b", "c"])
-    """
-    single = any(len(set(present)) < len(labels) for present in test_labels)
-    return ["logloss", "acc"] if kind is Kind.BINARY and single else None
-
-
-def _read(path: Path) -> pd.DataFrame | str:
-    """All fields as text, or the sentence that says why not."""
+def read_fields(path: Path) -> pd.DataFrame | str:
+    """Return all fields of a CSV file as text, or the sentence that says why not."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
             header = next(csv.reader(handle), [])

@@ -6,11 +6,12 @@ text is written quoted and in ASCII: a task called ``1e5``, ``yes`` or ``007`` s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
 
+from amlb_ext.core.task import Kind
 from amlb_ext.suite.manifest import AmlbTask
 
 
@@ -119,3 +120,32 @@ def _quoted(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [_quoted(item) for item in value]
     return _Text(value) if isinstance(value, str) else value
+
+
+def metrics_for(
+    kind: Kind, test_labels: Sequence[Sequence[str]], labels: Sequence[str]
+) -> list[str] | None:
+    """Return the metrics to name in the definition, or None for AMLB's own.
+
+    AMLB optimises the first metric and reports it as the result. Its default for binary
+    tasks, AUC, is undefined where a test file has a single class; logloss and accuracy are
+    not. Its default for multiclass, logloss, is given all labels, and its default for
+    regression, RMSE, is defined on one row (only r2, reported beside it, is not), so these
+    need no override.
+
+    Parameters
+    ----------
+    kind : Kind
+    test_labels : sequence of sequence of str
+        The labels present in each fold's test file.
+    labels : sequence of str
+        The task's labels.
+
+    Examples
+    --------
+    >>> metrics_for(Kind.BINARY, [["a", "b"], ["a"]], ["a", "b"])
+    ['logloss', 'acc']
+    >>> metrics_for(Kind.MULTICLASS, [["a"]], ["a", "b", "c"])
+    """
+    single = any(len(set(present)) < len(labels) for present in test_labels)
+    return ["logloss", "acc"] if kind is Kind.BINARY and single else None

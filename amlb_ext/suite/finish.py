@@ -11,7 +11,7 @@ from typing import Any
 from amlb_ext.core.atomic import on_disk, remove, sha256_file, sweep
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite.beside import write_beside
-from amlb_ext.suite.contract import metrics_for
+from amlb_ext.suite.definition import metrics_for
 from amlb_ext.suite.layout import (
     SUFFIXES,
     Layout,

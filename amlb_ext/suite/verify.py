@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
+import pandas as pd
 import pyarrow.parquet as pq
 import yaml
 
 from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.suite.contract import check_pair
+from amlb_ext.suite.contract import check_pair, read_fields
 from amlb_ext.suite.definition import benchmark
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below, is_written_later
 from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
@@ -21,6 +24,8 @@ from amlb_ext.suite.seal import Opened, open_sealed
 
 #: Begins sentences that tell of something odd but harmless.
 WARNING = "warning: "
+#: A safe loader, the fast one where PyYAML was built with it: suites can have thousands of tasks.
+_YAML = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 CHANGED = "was changed after it was written"
 
 
@@ -60,8 +65,7 @@ def verify(directory: str | Path) -> list[str]:
         if certificate.content is not None and not certificate.sealed:
             out.append(_unsealed(layout, layout.task_certificate(name)))
     out += _definitions(layout, suite.manifest)
-    for task in suite.amlb_tasks.values():
-        out += _task(layout, suite.manifest, task)
+    out += _pairs(layout, suite.manifest)
     return out
 
 
@@ -146,7 +150,7 @@ def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
     for path, entries in wanted.items():
         where = layout.relative(path)
         try:
-            content = yaml.safe_load(path.read_text(encoding="ascii"))
+            content = yaml.load(path.read_text(encoding="ascii"), Loader=_YAML)
         except (OSError, yaml.YAMLError, ValueError, RecursionError):
             yield f"{where} cannot be read."
             continue
@@ -161,24 +165,41 @@ def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
                 yield f"{where} and the manifest differ in the task {name}."
 
 
-def _task(layout: Layout, manifest: Manifest, task: AmlbTask) -> Iterator[str]:
-    for index in range(len(task.folds)):
-        where = f"{task.name}, fold {index}"
-        paths = [task.train[index], task.test[index], task.provenance[index]]
-        strange = [p for p in paths if not _is_relative(p) or p not in manifest.files]
-        if strange:
-            yield f"{where}: {strange[0]} is not among the files of the suite."
-            continue
-        train, test, provenance = map(layout.at, paths)
-        if not (train.is_file() and test.is_file() and provenance.is_file()):
-            continue  # already said
-        for sentence in check_pair(train, test, task.target, task.type.value):
-            yield f"{where}: {sentence}"
-        rows = _rows(provenance)
-        if rows is None:
-            yield f"{where}: the provenance cannot be read."
-        elif rows != task.test_rows[index] or rows != _csv_rows(test, task, manifest):
-            yield f"{where}: the provenance has {rows} rows, not those of the test file."
+def _pairs(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    """Check fold by fold, so that the companions' common training file is read once."""
+    read_train = lru_cache(maxsize=1)(read_fields)
+    tasks = sorted(manifest.amlb_tasks.values(), key=lambda task: task.task)  # stable
+    for _, group in groupby(tasks, key=lambda task: task.task):
+        together = list(group)
+        for index in range(max(len(task.folds) for task in together)):
+            for task in together:
+                if index < len(task.folds):
+                    yield from _pair(layout, manifest, task, index, read_train)
+
+
+def _pair(
+    layout: Layout,
+    manifest: Manifest,
+    task: AmlbTask,
+    index: int,
+    read_train: Callable[[Path], pd.DataFrame | str],
+) -> Iterator[str]:
+    where = f"{task.name}, fold {index}"
+    paths = [task.train[index], task.test[index], task.provenance[index]]
+    strange = [p for p in paths if not _is_relative(p) or p not in manifest.files]
+    if strange:
+        yield f"{where}: {strange[0]} is not among the files of the suite."
+        return
+    train, test, provenance = map(layout.at, paths)
+    if not (train.is_file() and test.is_file() and provenance.is_file()):
+        return  # already said
+    for sentence in check_pair(train, test, task.target, task.type.value, read_train=read_train):
+        yield f"{where}: {sentence}"
+    rows = _rows(provenance)
+    if rows is None:
+        yield f"{where}: the provenance cannot be read."
+    elif rows != task.test_rows[index] or rows != _csv_rows(test, task, manifest):
+        yield f"{where}: the provenance has {rows} rows, not those of the test file."
 
 
 def _rows(path: Path) -> int | None:

@@ -4,10 +4,9 @@ import time
 
 import pytest
 
-from amlb_ext.core import yaml_reader
 from amlb_ext.core.config import SourceConfig, read_config
 from amlb_ext.core.errors import ConfigError, RunError, SourceError
-from amlb_ext.core.yaml_reader import read_yaml
+from amlb_ext.core.yaml_reader import Loader, read_yaml
 from amlb_ext.runner.definition import _read
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.definition import folders, read_definition, substitute
@@ -77,10 +76,10 @@ def test_size_and_number(tmp_path, monkeypatch):
     path = tmp_path / "d.yaml"
     path.write_text("- a\n" * 100)
     assert len(read_yaml(path)) == 100
-    monkeypatch.setattr(yaml_reader, "MAX_NODES", 99)
+    monkeypatch.setattr(Loader, "max_nodes", 99)
     with pytest.raises(SourceError, match="more than 99 values"):
         read_yaml(path)
-    monkeypatch.setattr(yaml_reader, "MAX_BYTES", 399)
+    monkeypatch.setattr(Loader, "max_bytes", 399)
     with pytest.raises(SourceError, match="larger than"):
         read_yaml(path)
 
