@@ -17,6 +17,7 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -156,7 +157,7 @@ class Task:
         """Return the same task under another name."""
         return dataclasses.replace(self, name=name)
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """The sha256 of values, target, schema and folds (not of name or origin)."""
         digest = hashlib.sha256()

@@ -12,6 +12,7 @@ from amlb_ext import __version__
 from amlb_ext.core.assets import asset
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import DataError, HardsynthError, SourceError
+from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.split import split_task
@@ -96,11 +97,12 @@ def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, 
         A spec that no source knows, or no task that could be loaded.
     """
     refs = list(open_specs(request.sources, request.config.source))
+    spill = Spill(request.out.absolute().parent)
     tasks: list[Task] = []
     first: HardsynthError | None = None
     for ref in tqdm(refs, desc="sources", disable=request.quiet, leave=False):
         try:
-            tasks.append(ref.load())
+            tasks.append(spill.keep(ref.load()))
         except (SourceError, DataError) as error:
             first = first or error
             report.failures.append({"task": ref.name, "reason": str(error)})
@@ -112,7 +114,8 @@ def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, 
     tasks = own_groups(tasks)
     renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]
     source_names = {name: task.name for task, name in zip(tasks, names, strict=True)}
-    return [split_task(task, config.split, config.seed) for task in renamed], source_names
+    split = (split_task(task, config.split, config.seed) for task in renamed)
+    return [spill.keep_folds(task) for task in split], source_names
 
 
 def own_groups(tasks: list[Task]) -> list[Task]:
