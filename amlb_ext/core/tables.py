@@ -189,7 +189,8 @@ def _target(
             )
         floats = values.astype("float64")
         _check_finite(floats, name)
-        return Kind.REGRESSION, floats.rename(values.name).reset_index(drop=True), ()
+        own = floats.reset_index(drop=True).copy()  # a view would keep the source's whole table
+        return Kind.REGRESSION, own, ()
     text = _as_text(values)
     present = set(text.dropna())
     order = [label for label in known or [] if label in present]

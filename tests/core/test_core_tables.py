@@ -96,3 +96,11 @@ def test_whole_number_regression_is_remarked():
     assert task.kind is Kind.REGRESSION
     assert any("--kind multiclass" in note for note in task.notes)
     assert make_task(table, "y", name="t", kind="multiclass").labels == ("1", "2", "3", "4")
+
+
+def test_the_source_table_is_not_kept_alive():
+    table = pd.DataFrame(np.random.default_rng(0).random((30, 4)), columns=list("abcy"))
+    task = make_task(table, "y", name="t")
+    source = table.to_numpy()
+    for values in (task.target, *(task.features[name] for name in "abc")):
+        assert not np.shares_memory(values.to_numpy(), source)
