@@ -189,8 +189,7 @@ def _target(
             )
         floats = values.astype("float64")
         _check_finite(floats, name)
-        own = floats.reset_index(drop=True).copy()  # a view would keep the source's whole table
-        return Kind.REGRESSION, own, ()
+        return Kind.REGRESSION, floats.reset_index(drop=True).copy(), ()  # no view of the table
     text = _as_text(values)
     present = set(text.dropna())
     order = [label for label in known or [] if label in present]
