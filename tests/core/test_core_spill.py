@@ -90,13 +90,17 @@ def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch
         "synthesizer": {"name": "local"},
         "split": {"folds": 1},
     }
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.random(60), "c": rng.choice(["u", "v"], 60)})
+    table["y"] = 3 * table["x"] + rng.normal(0, 0.3, 60)
+    table.to_csv(tmp_path / "t.csv", index=False)
     made = {}
     for in_memory in (0, 1 << 30):
         monkeypatch.setattr(
             generate, "Spill", lambda folder, most=in_memory: Spill(folder, in_memory=most)
         )
         out = tmp_path / str(in_memory)
-        generate_suite(Request(("bundled/toy",), build_config(cheap), out, Execution(1, ""),
+        generate_suite(Request((str(tmp_path / "t.csv"),), build_config(cheap), out, Execution(1, ""),
                                quiet=True, certificate="none"))  # fmt: skip
         made[in_memory] = {
             path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()
