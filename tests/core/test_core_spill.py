@@ -100,8 +100,12 @@ def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch
             generate, "Spill", lambda folder, most=in_memory: Spill(folder, in_memory=most)
         )
         out = tmp_path / str(in_memory)
-        generate_suite(Request((str(tmp_path / "t.csv"),), build_config(cheap), out, Execution(1, ""),
-                               quiet=True, certificate="none"))  # fmt: skip
+        source = (str(tmp_path / "t.csv"),)
+        generate_suite(
+            Request(
+                source, build_config(cheap), out, Execution(1, ""), quiet=True, certificate="none"
+            )
+        )
         made[in_memory] = {
             path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()
         }
