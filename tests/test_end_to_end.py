@@ -19,7 +19,8 @@ REAL = {"credit-g": 31, "vineyard": 631, "vehicle": 53, "Titanic": 9000021, "ann
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory):
     root = tmp_path_factory.mktemp("bundled") / "hard"
-    assert main(["generate", *BUNDLED, "--folds", "2", "-o", str(root), *QUICK]) == 0
+    words = ["generate", *BUNDLED, "--folds", "2", "--kappa", ".005", "-o", str(root), *QUICK]
+    assert main(words) == 0
     return root
 
 
