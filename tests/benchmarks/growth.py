@@ -1,10 +1,13 @@
 """Growth with the number of tasks: time, overhead, manifest, verify, memory of the parent.
 
     python tests/benchmarks/growth.py 100 1000 --workers 1 2 4 > growth.csv
+    python tests/benchmarks/growth.py 500 --workers 1 2 --nothing
 
 Each line is one run in a process of its own over tables of 60 rows with the cheapest settings, so
 that what is not the work of a fold shows. ``busy`` is the processor time of all processes over
-the wall clock times the workers; ``parent`` the most memory the parent held.
+the wall clock times the workers; ``parent`` the most memory the parent held. ``--nothing`` hands
+out that many units which do nothing, which is what a unit costs beside its work; ``--cluster``
+takes the address of a Dask scheduler.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -90,20 +94,49 @@ def measure(tasks: int, workers: int, cluster: str) -> dict[str, float]:
         return found
 
 
+def nothing(number: int) -> int:
+    """Do the work of a unit that has none."""
+    return number
+
+
+def measure_nothing(units: int, workers: int, cluster: str) -> dict[str, float]:
+    """Time units that do nothing, the start of workers apart."""
+    from amlb_ext.core.parallel import Execution, Unit, run_units
+
+    def drawn(count: int) -> Iterator[Unit]:
+        return (Unit(f"unit {k}", f"{k}", nothing, (k,)) for k in range(count))
+
+    began = time.perf_counter()
+    for number, outcome in enumerate(run_units(drawn(units + 20), Execution(workers, cluster))):
+        assert outcome.result == int(outcome.unit.key)
+        if number == 19:
+            started, began = time.perf_counter() - began, time.perf_counter()
+    seconds = time.perf_counter() - began
+    return {
+        "units": units,
+        "workers": workers,
+        "first_20": started,
+        "ms_a_unit": 1e3 * seconds / units,
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tasks", type=int, nargs="+")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--cluster", default="", help="a Dask scheduler's address")
+    parser.add_argument("--nothing", action="store_true", help="units without work")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(measure(given.tasks[0], given.workers[0], given.cluster)))
+        chosen = measure_nothing if given.nothing else measure
+        print(json.dumps(chosen(given.tasks[0], given.workers[0], given.cluster)))
         return
     table = None
     for tasks in given.tasks:
         for workers in given.workers:
             words = [str(tasks), "--workers", str(workers), "--cluster", given.cluster, "--one"]
+            words += ["--nothing"] * given.nothing
             done = subprocess.run([sys.executable, __file__, *words], check=True,
                                   capture_output=True, text=True)  # fmt: skip
             row = json.loads(done.stdout.splitlines()[-1])
