@@ -5,6 +5,8 @@ import os
 # before anything numerical is imported: tests run side by side, and threads that wait for each
 # other on a busy machine are slower than one
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# commands work in one process where a test does not ask for more, for the same reason
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
 import shutil
 from pathlib import Path

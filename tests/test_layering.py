@@ -40,7 +40,7 @@ HEAVY = {
     "distributed": {"core/parallel/cluster"},
     "dask": set(),
     "dask_jobqueue": {"core/parallel/cluster"},
-    "loky": {"core/parallel/supervise"},
+    "loky": {"core/parallel/execution", "core/parallel/supervise"},
     "psutil": {"core/parallel/supervise"},
     "ctgan": set(),
     "xgboost": set(),

@@ -11,14 +11,15 @@ import sys
 import time
 
 import psutil
-from small_faults import CHEAP, contents
+from small_faults import CHEAP, contents, write_table
 
 from amlb_ext.suite import verify
 
-KILLS = 50 if os.environ.get("HARDSYNTH_NIGHTLY") else 2
+NIGHTLY = bool(os.environ.get("HARDSYNTH_NIGHTLY"))
+KILLS = 50 if NIGHTLY else 2
 SEED = 20
-COMMAND = [sys.executable, "-m", "amlb_ext", "generate", "bundled/toy", *CHEAP[:-2]]
-COMMAND += ["--folds", "2", "-j", "2", "-o"]
+COMMAND = [sys.executable, "-m", "amlb_ext", "generate", *CHEAP[:-2], "--folds", "2", "-j", "2"]
+COMMAND += [] if NIGHTLY else ["--certificate", "none"]
 
 
 def workers_of(process):
@@ -29,8 +30,10 @@ def workers_of(process):
 
 
 def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
+    write_table(tmp_path / "t.csv", seed=1, n=120)
+    command = [*COMMAND, str(tmp_path / "t.csv"), "-o"]
     began = time.monotonic()
-    subprocess.run([*COMMAND, str(tmp_path / "whole")], check=True)
+    subprocess.run([*command, str(tmp_path / "whole")], check=True)
     length = time.monotonic() - began
     wanted = contents(tmp_path / "whole")
 
@@ -39,7 +42,7 @@ def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bytes(tmp_pat
     while killed < KILLS:
         folder = tmp_path / f"killed_{finished}"
         began = time.monotonic()
-        with subprocess.Popen([*COMMAND, str(folder)]) as process:
+        with subprocess.Popen([*command, str(folder)]) as process:
             try:
                 process.wait(draw.uniform(0.2, 0.9) * length)
             except subprocess.TimeoutExpired:
@@ -53,6 +56,6 @@ def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bytes(tmp_pat
         finished += 1
         length = min(length, time.monotonic() - began)  # it ended before its time: aim earlier
     folder = tmp_path / f"killed_{finished}"
-    subprocess.run([*COMMAND, str(folder)], check=True)
+    subprocess.run([*command, str(folder)], check=True)
     assert contents(folder) == wanted
     assert verify(folder) == []

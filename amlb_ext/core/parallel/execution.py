@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +15,14 @@ _UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)}
 
 
 def available_cores() -> int:
-    """Return the number of cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+    """Return the number of cores this process may use.
+
+    The least of the machine's, of its affinity, of a container's quota, and of the variable
+    ``LOKY_MAX_CPU_COUNT``, as joblib counts them.
+    """
+    from loky import cpu_count
+
+    return int(cpu_count())
 
 
 def to_bytes(text: str) -> int:
