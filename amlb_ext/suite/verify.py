@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -20,6 +21,7 @@ from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below, is_written
 from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
 from amlb_ext.suite.pair import pair_entries
 from amlb_ext.suite.reader import Suite, unfinished
+from amlb_ext.suite.records import FoldRecord
 from amlb_ext.suite.seal import Opened, open_sealed
 
 #: Begins sentences that tell of something odd but harmless.
@@ -129,9 +131,36 @@ def _files(layout: Layout, manifest: Manifest) -> Iterator[str]:
     own = {layout.relative(layout.manifest)}
     present = set(files_below(layout.root))
     yield from damaged_files(layout, manifest).values()
-    for relative in sorted(present - set(manifest.files) - own):
+    waiting = _waiting(layout, manifest)
+    for task, files in waiting.items():
+        folds = sum(relative.endswith("/record.json") for relative in files)
+        yield (
+            f"{WARNING}{task} is no task of the suite, as its table was away when it was made, but "
+            f"its finished folds ({folds}) are kept: give the command again when it is back."
+        )
+    for relative in sorted(present.difference(manifest.files, own, *waiting.values())):
         if not is_written_later(relative):
             yield f"{WARNING}{relative} is not part of the suite."
+
+
+def _waiting(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
+    """Files of finished, unchanged folds of tasks that the suite does not have, by task."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(layout.own.glob("*/fold_*/record.json")):
+        task = path.parent.parent.name
+        if task in manifest.tasks:
+            continue
+        try:
+            record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
+            whole = record.task == task and all(
+                _is_relative(file) and sha256_file(layout.at(file)) == digest
+                for file, digest in record.files.items()
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if whole:
+            found.setdefault(task, set()).update(record.files, [layout.relative(path)])
+    return found
 
 
 def _is_relative(path: str) -> bool:
