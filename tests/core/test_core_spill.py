@@ -47,7 +47,9 @@ def test_what_does_not_fit_is_mapped_and_the_same(task, tmp_path):
     pd.testing.assert_frame_equal(kept.features, task.features)
     pd.testing.assert_series_equal(kept.target, task.target)
     assert kept.content_hash == task.content_hash
-    assert pickle.loads(pickle.dumps(kept)).content_hash == task.content_hash
+    sent = pickle.loads(pickle.dumps(kept))  # as to a worker; its hash is kept, so look at the rows
+    pd.testing.assert_frame_equal(sent.features, task.features)
+    assert (sent.folds[0].train == task.folds[0].train).all()
     assert list(tmp_path.iterdir()) == []  # no name, so nothing to leave behind
     kept.features.loc[0, "x"] = 7.0  # as any other frame
     assert kept.features.loc[0, "x"] == 7.0
@@ -84,7 +86,6 @@ def test_a_full_disk_leaves_the_task_in_memory(task, tmp_path, monkeypatch):
 
 
 def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch):
-
     cheap = {
         "baseline": {"model": "ridge"},
         "synthesizer": {"name": "local"},
@@ -94,11 +95,14 @@ def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch
     table = pd.DataFrame({"x": rng.random(60), "c": rng.choice(["u", "v"], 60)})
     table["y"] = 3 * table["x"] + rng.normal(0, 0.3, 60)
     table.to_csv(tmp_path / "t.csv", index=False)
-    made = {}
+    made, spills = {}, []
     for in_memory in (0, 1 << 30):
-        monkeypatch.setattr(
-            generate, "Spill", lambda folder, most=in_memory: Spill(folder, in_memory=most)
-        )
+
+        def keeper(folder, most=in_memory):
+            spills.append(Spill(folder, in_memory=most))
+            return spills[-1]
+
+        monkeypatch.setattr(generate, "Spill", keeper)
         out = tmp_path / str(in_memory)
         source = (str(tmp_path / "t.csv"),)
         generate_suite(
@@ -109,4 +113,5 @@ def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch
         made[in_memory] = {
             path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()
         }
+    assert [spill.on_disk > 0 for spill in spills] == [True, False]
     assert made[0] == made[1 << 30]
