@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from amlb_ext.core.atomic import move, remove, sha256_file, sweep, write_file, write_text
+from amlb_ext.core.atomic import move, remove, sha256_file, sweep, write_text
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.parquet import write_parquet
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite.coding import Coding, write_csv
 from amlb_ext.suite.contract import fit_to_train
@@ -293,8 +293,4 @@ def _write_rows(
 def _write_parquet(frame: pd.DataFrame, path: Path) -> str:
     table = pa.Table.from_pandas(frame.reset_index(drop=True), preserve_index=False)
     plain = table.replace_schema_metadata(None)  # pandas names its own version there
-
-    def write(part: Path) -> None:
-        pq.write_table(plain, part, compression="zstd", store_schema=False)
-
-    return write_file(path, write)
+    return write_parquet(plain, path, compression="zstd", store_schema=False)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from amlb_ext.core.atomic import sha256_file, write_file, write_text
+from amlb_ext.core.atomic import sha256_file, write_text
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.parallel import Execution
+from amlb_ext.core.parquet import write_parquet
 from amlb_ext.suite import Layout, Suite
 from amlb_ext.suite.lock import locked
 from amlb_ext.suite.seal import sealed_text
@@ -170,8 +170,7 @@ def _key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
 def _store(suite: Suite, task: str, key: str, how: Mapping[str, object], done: Certified) -> None:
     table = pa.Table.from_pandas(done.null, preserve_index=False)
     about = {**(table.schema.metadata or {}), _HOW: json.dumps(how).encode()}
-    write = partial(pq.write_table, table.replace_schema_metadata(about))
-    digest = write_file(suite.layout.task_null(task), write)
+    digest = write_parquet(table.replace_schema_metadata(about), suite.layout.task_null(task))
     content = {"key": key, "how": how, "null": digest, "certificate": done.certificate.to_json()}
     write_text(suite.layout.task_certificate(task), sealed_text(content))
 

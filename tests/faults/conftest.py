@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -32,10 +34,13 @@ def whole(desk):
 
 
 @pytest.fixture
-def disk(tmp_path):
-    """Mount a disk of so many bytes; skips where that is not allowed."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
+def disk():
+    """Mount a disk of so many bytes; skips where that is not allowed.
+
+    Not below ``tmp_path``: pytest removes its old folders, and a disk that a killed run left
+    mounted there would make every later run fail.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="disk-"))
 
     def mount(options):
         command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
@@ -48,5 +53,6 @@ def disk(tmp_path):
         return folder
 
     yield mount
-    if os.path.ismount(folder):
-        subprocess.run(["umount", str(folder)], check=True)
+    if os.path.ismount(folder):  # lazily: files still open are looked for by a test of their own
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    folder.rmdir()

@@ -7,13 +7,13 @@ import subprocess
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from small_faults import cheap, contents, error_of, flip
 
 from amlb_ext.cli import main
 from amlb_ext.core.atomic import TEMPORARY, sweep, write_file, write_text
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.parquet import write_parquet
 from amlb_ext.suite import Layout, verify
 from amlb_ext.suite.layout import is_fresh
 
@@ -111,12 +111,16 @@ def test_what_the_system_says_is_one_line(tmp_path, code):
     assert path.read_text() == "old"
 
 
-def test_pyarrow_on_a_full_disk(disk):
+@pytest.mark.parametrize("free", [0, 1, 6, 12])
+def test_parquet_on_a_full_disk_keeps_nothing_open(disk, free):
     folder = disk("size=256k")
-    table = pa.table({"a": pa.array(os.urandom(1 << 20))})
-    with pytest.raises(SuiteError, match="No space left on device"):
-        write_file(folder / "a.parquet", lambda part: pq.write_table(table, part))
-    assert list(folder.iterdir()) == []
+    values = np.frombuffer(np.random.default_rng(0).bytes(12 * PAGE), np.uint8)
+    (folder / "ballast").write_bytes(b"\0" * (os.statvfs(folder).f_bavail - free) * PAGE)
+    with pytest.raises(SuiteError, match="No space left on device") as caught:
+        write_parquet(pa.table({"a": values}), folder / "a.parquet")
+    assert [path.name for path in folder.iterdir()] == ["ballast"]
+    assert caught.value.__cause__  # its frames live on, and what they opened must not
+    subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_any_other_error_leaves_nothing_either(tmp_path):

@@ -1,0 +1,52 @@
+"""Parquet files that are whole or absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from amlb_ext.core.atomic import write_file
+
+
+def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
+    """Write a table whole or not at all, and keep no file open when that fails.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        With the metadata that the file shall carry.
+    path : Path
+        Where the file shall stand; its folder is made when missing.
+    **options
+        For :func:`pyarrow.parquet.write_table`.
+
+    Returns
+    -------
+    str
+        The sha256 of the file, as 64 hexadecimal digits.
+
+    Raises
+    ------
+    SuiteError
+        When the disk or the quota is full or the folder cannot be written; nothing is left
+        behind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.parquet")
+    ...     digest = write_parquet(pa.table({"a": [1, 2]}), path)
+    ...     pq.read_table(path).to_pydict()
+    {'a': [1, 2]}
+    """
+
+    def write(part: Path) -> None:
+        # Opened here: what pyarrow opens itself stays open where the footer has no room.
+        with part.open("wb") as file:
+            pq.write_table(table, file, **options)
+
+    return write_file(path, write)
