@@ -16,7 +16,27 @@ import pytest
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout, ensure
 
+#: Files that take longest. They go first, so that short ones fill the gaps at the end; and the
+#: first makes the suite that the report's other tests would stand and wait for.
+LONGEST = (
+    "test_report_build",
+    "test_readme",
+    "test_pipeline",
+    "test_end_to_end",
+    "test_validity_certificate",
+    "test_validity_calibrate",
+    "test_faults_cluster",
+    "test_hardening_fold",
+    "test_report_notebook",
+    "test_validity_shared_fits",
+)
+
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items):
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -107,11 +106,13 @@ def test_a_moved_suite_verifies_and_a_changed_byte_is_seen(suite, tmp_path):
 
 
 def test_one_or_two_workers_the_same_bytes(tmp_path):
-    flags = ["--folds", "2", "--baseline", "random_forest", "--baseline-params", "n_estimators=10"]
-    flags += ["--epochs", "3", "--certificate", "none", "-q"]
+    label = np.random.default_rng(1).choice(["no", "yes", "both"], 120)
+    source = table(tmp_path, 120, y=label)
+    flags = ["--target", "y", "--folds", "2", "--kappa", ".005", "--epochs", "3"]
+    flags += ["--baseline", "random_forest", "--baseline-params", "n_estimators=10"]
     for workers in ("1", "2"):
-        out = str(tmp_path / workers)
-        assert main(["generate", "bundled/wine", "-o", out, "-j", workers, *flags]) == 0
+        words = [*flags, "--certificate", "none", "-q", "-j", workers]
+        assert main(["generate", source, "-o", str(tmp_path / workers), *words]) == 0
     assert checksums(tmp_path / "1") == checksums(tmp_path / "2")
 
 
@@ -131,30 +132,10 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     assert before == {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
 
 
-# few files, some, and most of them; every night all, as it takes a while
-KILLED_AFTER = [1, 9, 30] if os.environ.get("HARDSYNTH_NIGHTLY") else [9]
-
-
-@pytest.mark.parametrize("files_before_kill", KILLED_AFTER)
-def test_a_killed_run_continues_to_the_same_bytes(suite, tmp_path, files_before_kill):
+@pytest.mark.parametrize("workers", ["1", "2"])  # kill -9 is in tests/faults
+def test_ctrl_c_leaves_a_suite_that_continues(tmp_path, workers):
     out = tmp_path / "hard"
-    command = ["generate", "bundled/toy", "bundled/wine", "-o", str(out), *FAST, "-j", "1"]
-    process = subprocess.Popen([sys.executable, "-m", "amlb_ext", *command])
-    while process.poll() is None:
-        if out.exists() and sum(p.is_file() for p in out.rglob("*")) >= files_before_kill:
-            os.kill(process.pid, signal.SIGKILL)
-            break
-        time.sleep(0.002)
-    process.wait()
-    assert not (out / "hardsynth/manifest.json").exists()
-    assert main(command) == 0
-    assert checksums(out) == checksums(suite)
-
-
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_ctrl_c_leaves_a_suite_that_continues(suite, tmp_path, workers):
-    out = tmp_path / "hard"
-    command = ["generate", "bundled/toy", "bundled/wine", "-o", str(out), *FAST]
+    command = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *FAST]
     process = subprocess.Popen(
         [sys.executable, "-m", "amlb_ext", *command, "-j", workers],
         stderr=subprocess.PIPE,
@@ -169,7 +150,9 @@ def test_ctrl_c_leaves_a_suite_that_continues(suite, tmp_path, workers):
     assert err.strip().splitlines()[-1].startswith("hardsynth: interrupted; the same command")
     assert "Traceback" not in err
     assert main(command) == 0
-    assert checksums(out) == checksums(suite)
+    whole = tmp_path / "whole"
+    assert main([*command, "-o", str(whole)]) == 0
+    assert checksums(out) == checksums(whole)
 
 
 def test_each_fold_has_its_own_calibrated_kappa(tmp_path, capsys):

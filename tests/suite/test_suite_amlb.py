@@ -18,6 +18,7 @@ from amlb_ext.runner import Checkout
 from amlb_ext.suite import Coding, Layout, Part, check_pair, metrics_for, write_fold
 
 pytestmark = pytest.mark.amlb
+NIGHTLY = bool(os.environ.get("HARDSYNTH_NIGHTLY"))
 
 SCRIPT = r"""
 import json, logging, os, sys, tempfile, warnings
@@ -160,9 +161,8 @@ def case_of(folder: Path, seed: int) -> dict | None:
 
 
 def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
-    first, count = (int(os.environ.get(f"HARDSYNTH_AMLB_{x}", d)) for x, d in
-                    (("FIRST", "0"), ("COUNT", "200")))  # fmt: skip
-    cases = [case for seed in range(first, first + count) if (case := case_of(tmp_path, seed))]
+    count = 1000 if NIGHTLY else 120
+    cases = [case for seed in range(count) if (case := case_of(tmp_path, seed))]
     assert len(cases) > count / 2
     wrong = {
         c["seed"]: said
@@ -175,7 +175,7 @@ def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
 def test_what_amlb_stumbles_over_check_pair_names(amlb, tmp_path):
     """Break one cell of the test file at random: where AMLB fails, check_pair says why."""
     cases = []
-    for seed in range(300):
+    for seed in range(1000 if NIGHTLY else 160):
         case = case_of(tmp_path, seed)
         if case is None:
             continue
