@@ -1,6 +1,10 @@
 """SLURM through dask-jobqueue, with stand-ins for ``sbatch`` and ``scancel`` that run jobs here."""
 
+import gc
 import os
+import shutil
+import subprocess
+import sys
 import time
 
 import pytest
@@ -27,20 +31,30 @@ def double(x):
     return 2 * x
 
 
-def test_jobs_are_asked_for_used_and_given_back(tmp_path, monkeypatch):
-    for name, text in {"sbatch": SBATCH, "scancel": SCANCEL}.items():
-        command = tmp_path / name
-        command.write_text(text.format(folder=tmp_path))
-        command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    here = os.path.dirname(__file__)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+@pytest.fixture
+def batch_system(tmp_path, monkeypatch):
+    """Put commands first on the path, given as texts of shell scripts."""
+
+    def make(**commands):
+        for name, text in commands.items():
+            command = tmp_path / name
+            command.write_text(text.format(folder=tmp_path))
+            command.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        here = os.path.dirname(__file__)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+        monkeypatch.chdir(tmp_path)
+
+    return make
+
+
+def test_jobs_are_asked_for_used_and_given_back(tmp_path, batch_system):
+    batch_system(sbatch=SBATCH, scancel=SCANCEL)
     where = Execution(
         workers=1,
         cluster="slurm",
         options={"queue": "short", "memory": "2GB", "interface": "lo"},
     )
-    monkeypatch.chdir(tmp_path)
     units = [Unit(f"u{i}", str(i), double, (i,)) for i in range(3)]
     found = {one.index: one.result for one in run_units(units, where)}
     assert found == {0: 0, 1: 2, 2: 4}
@@ -53,6 +67,46 @@ def test_jobs_are_asked_for_used_and_given_back(tmp_path, monkeypatch):
         calls = (tmp_path / "calls").read_text().split()
     assert calls.count("submitted") == 1
     assert "cancelled" in calls
+
+
+def test_a_job_that_is_not_taken_ends_the_wait(batch_system, capfd):
+    said = "sbatch: error: invalid partition specified: nosuch"
+    batch_system(sbatch=f'#!/bin/sh\necho "{said}" >&2\nexit 1\n', scancel="#!/bin/sh\n")
+    where = Execution(workers=2, cluster="slurm", options={"queue": "nosuch", "interface": "lo"})
+    with pytest.raises(ClusterError, match=f"slurm takes no jobs: {said} .*queue=short"):
+        list(run_units([Unit("u", "0", double, (1,))], where))
+    gc.collect()  # an exception that nobody asked for is told of when it goes
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_an_option_out_of_range_is_one_clear_line(batch_system):
+    batch_system(sbatch=SBATCH, scancel=SCANCEL)
+    with pytest.raises(ClusterError, match=r"slurm takes no jobs: .*'two'"):
+        list(run_units([], Execution(cluster="slurm", options={"cores": "two"})))
+
+
+def test_ctrl_c_stays_an_interruption():
+    """dask-jobqueue, once imported, would make it exit with 0."""
+    code = "import signal; from amlb_ext.core.parallel import batch; batch._imported('slurm'); "
+    code += "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
+def _has_slurm():
+    asked = os.environ.get("HARDSYNTH_NIGHTLY") and shutil.which("sinfo")
+    return asked and not subprocess.run(["sinfo", "-h"], capture_output=True).returncode
+
+
+@pytest.mark.skipif(not _has_slurm(), reason="HARDSYNTH_NIGHTLY is not set, or no SLURM answers")
+def test_a_real_slurm(tmp_path, batch_system):
+    batch_system()
+    options = {"memory": "500MB", "walltime": "00:05:00"}
+    where = Execution(workers=2, cluster="slurm", options=options)
+    units = [Unit(f"u{i}", str(i), double, (i,)) for i in range(6)]
+    found = {one.index: one.result for one in run_units(units, where)}
+    assert found == {i: 2 * i for i in range(6)}
+    assert list(tmp_path.glob("slurm-*.out"))
 
 
 def test_no_batch_system_is_one_clear_line(tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shutil
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import ClusterError
+from amlb_ext.core.parallel.batch import Batch
 from amlb_ext.core.parallel.execution import BATCH, Execution
 from amlb_ext.core.parallel.supervise import Child
 from amlb_ext.core.parallel.units import Died, Refused, Report, Unit, Waiting
@@ -118,6 +118,8 @@ class Cluster:
             if found:
                 return found
             time.sleep(FRESH)
+        if self._batch is not None and self._batch.refusals:
+            raise self._batch.error(self._batch.refusals[-1])
         raise ClusterError(
             f"{self._execution.cluster} has had no usable worker for {ABSENCE:g} s",
             "start workers and run the same command again; what is finished is kept",
@@ -128,8 +130,7 @@ class Cluster:
         with contextlib.suppress(Exception):
             self._client.close()
         if self._batch is not None:
-            with contextlib.suppress(Exception):
-                self._batch.close()
+            self._batch.close()
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         if time.monotonic() - self._asked > FRESH:
@@ -137,19 +138,38 @@ class Cluster:
             self._asked = time.monotonic()
         return {name: about for name, about in self._known.items() if name not in self._refused}
 
+    def _wait_for_job(self, batch: Batch) -> None:
+        """Wait as long as the queue makes us wait, unless it takes no job at all."""
+        name, waited = self._execution.cluster, 0.0
+        print(f"hardsynth: waiting for the first job of {name} to start", file=sys.stderr)
+        while True:
+            try:
+                self._client.wait_for_workers(1, timeout=FRESH)
+                return
+            except TimeoutError:
+                if batch.refusals:
+                    raise batch.error(batch.refusals[0]) from None
+            waited += FRESH
+            if waited == PATIENCE:
+                print(
+                    f"hardsynth: no job of {name} has brought a worker yet: ask {name} whether "
+                    "they wait (then so does this command) or have ended (then their output, "
+                    "slurm-*.out for one, says why; Ctrl-C ends this command)",
+                    file=sys.stderr,
+                )
+
     def _greet(self) -> None:
         """Wait for a worker and refuse those that are not like this machine."""
-        wait = None if self._batch is not None else PATIENCE
         if self._batch is not None:
-            name = self._execution.cluster
-            print(f"hardsynth: waiting for the first job of {name} to start", file=sys.stderr)
-        try:
-            self._client.wait_for_workers(1, timeout=wait)
-        except TimeoutError:
-            raise ClusterError(
-                f"no worker came to {self._execution.cluster} within {PATIENCE:g} seconds",
-                f"start some: dask worker {self._execution.cluster}",
-            ) from None
+            self._wait_for_job(self._batch)
+        else:
+            try:
+                self._client.wait_for_workers(1, timeout=PATIENCE)
+            except TimeoutError:
+                raise ClusterError(
+                    f"no worker came to {self._execution.cluster} within {PATIENCE:g} seconds",
+                    f"start some: dask worker {self._execution.cluster}",
+                ) from None
         try:
             found = self._client.run(versions, on_error="return")
         except Exception as error:
@@ -207,8 +227,8 @@ def _pass_on(task: Any, future: Future[Report]) -> None:
     task.release()
 
 
-def _connect(execution: Execution) -> tuple[Any, Any]:
-    """Return the batch system's cluster, or None, and a client."""
+def _connect(execution: Execution) -> tuple[Batch | None, Any]:
+    """Return the batch system's jobs, or None, and a client."""
     try:
         from distributed import Client
     except ImportError:
@@ -216,8 +236,8 @@ def _connect(execution: Execution) -> tuple[Any, Any]:
             f"--cluster {execution.cluster} needs Dask", "pip install 'hardsynth[dask]'"
         ) from None
     if execution.cluster in BATCH:
-        batch = _batch(execution)
-        return batch, Client(batch, set_as_default=False)
+        batch = Batch(execution)
+        return batch, Client(batch.cluster, set_as_default=False)
     place: dict[str, Any] = {"address": execution.cluster}
     if "://" not in execution.cluster and Path(execution.cluster).is_file():
         place = {"scheduler_file": execution.cluster}
@@ -231,32 +251,3 @@ def _connect(execution: Execution) -> tuple[Any, Any]:
             f"no Dask scheduler answers at {execution.cluster}: {error}",
             "give its address, e.g. tcp://head:8786, its scheduler file, slurm or pbs",
         ) from None
-
-
-def _batch(execution: Execution) -> Any:
-    try:
-        import dask_jobqueue
-    except ImportError:
-        raise ClusterError(
-            f"--cluster {execution.cluster} needs dask-jobqueue",
-            "pip install 'hardsynth[dask,jobqueue]'",
-        ) from None
-    submit = BATCH[execution.cluster]
-    if shutil.which(submit) is None:
-        raise ClusterError(
-            f"--cluster {execution.cluster}, but there is no command {submit} here",
-            "run it where jobs are submitted, or give a Dask scheduler's address",
-        )
-    kind = getattr(dask_jobqueue, f"{execution.cluster.upper()}Cluster")
-    options: dict[str, Any] = {"cores": 1, "memory": "4GB", **execution.options}
-    options["cores"] = int(options["cores"])
-    try:
-        batch = kind(**options)
-        jobs = execution.workers or 1
-        batch.adapt(minimum_jobs=jobs, maximum_jobs=jobs)  # one whose time is over is replaced
-    except (OSError, RuntimeError, ValueError, TypeError) as error:
-        raise ClusterError(
-            f"{execution.cluster} takes no jobs: {error}",
-            "see dask-jobqueue's options, e.g. --cluster-option queue=short",
-        ) from None
-    return batch
