@@ -13,13 +13,16 @@ coverage = mean_r 1[L_r <= theta <= U_r] over the draws with an interval
 covered : the same over all draws; an estimator that refuses just where it would miss (no error
     among few rows) has a flattering ``coverage``, and shows here what it left out
 
-Estimators: those of ``intervals`` from S alone; ``ppi`` with unlabelled rows of the pool;
-``ppi_generated`` with rows from a generator that is off by the same shift as ``drifted``.
+Estimators: those of ``intervals`` from S alone; ``quoted``, which ``hardsynth estimate`` puts first
+for a loss other than 0-1 (``t`` or ``empirical_bernstein``, as the losses are skewed); ``ppi`` with
+unlabelled rows of the pool; ``ppi_generated`` with rows from a generator that is off by the same
+shift as ``drifted``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -207,6 +210,9 @@ def _draw(
             if bootstrap:
                 answers.append(intervals.bca(v, level, loss.bound, seed=boot))
             answers.append(intervals.empirical_bernstein(v, level, loss.bound))
+            if not loss.binary and design != "by_class":
+                which = answers[0] if intervals.nearly_normal(v) else answers[-1]
+                answers.append(replace(which, name="quoted"))
             if len(codes):
                 answers.append(
                     stratified(v, codes[i], population.priors, level, loss.bound, loss.binary)

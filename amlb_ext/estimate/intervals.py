@@ -10,7 +10,8 @@ e : number of errors, for losses that are 0 or 1
 References
 ----------
 Wilson (1927), JASA 22, 209-212; Clopper & Pearson (1934), Biometrika 26, 404-413; Efron (1987),
-JASA 82, 171-185 (BCa); Maurer & Pontil (2009), COLT, theorem 4.
+JASA 82, 171-185 (BCa); Cochran (1977), Sampling Techniques, section 2.15; Maurer & Pontil (2009),
+COLT, theorem 4.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.estimate.results import ErrorEstimate, without
 
 IID = "the labelled rows are independent draws from the population"
+#: Fewest rows of which a skewness is believed, and the factor of Cochran's rule.
+FEWEST, COCHRAN = 100, 25
 LARGE = f"{IID}, and enough of them that their mean is nearly normal"
 
 
@@ -144,6 +147,33 @@ def t_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> E
         return refused("t", v, level, LARGE, reason)
     half = special.stdtrit(len(v) - 1, 0.5 + level / 2) * v.std(ddof=1) / math.sqrt(len(v))
     return clipped("t", v.mean(), v.mean() - half, v.mean() + half, level, len(v), LARGE, bound)
+
+
+def nearly_normal(losses: np.ndarray) -> bool:
+    """Say whether the losses are many enough, for their skewness, to quote a t interval.
+
+    Cochran's rule, n >= 25 g^2 with the skewness g, and 100 rows, since fewer do not show it.
+    What came of it: docs/coverage.md.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> nearly_normal(np.linspace(0, 1, 100)), nearly_normal(np.linspace(0, 1, 99))
+    (True, False)
+    >>> nearly_normal(np.repeat([0.0, 1.0], [990, 10]))  # g = 9.8
+    False
+    """
+    v = np.asarray(losses, dtype=float)
+    if len(v) < FEWEST or no_spread(v):
+        return False
+    return bool(len(v) >= COCHRAN * stats.skew(v) ** 2)
 
 
 def bca(

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.core.rng import derive_seed, stream
-from amlb_ext.estimate.losses import LOSSES, Loss, squared
+from amlb_ext.estimate.losses import LOSSES, Loss, absolute, squared
 from amlb_ext.estimate.powered import expected_loss
 
 #: Shares, means and covariances of the five classes.
@@ -129,7 +129,7 @@ def _tree(size: int, seed: int) -> Population:
 
 def _logistic(size: int, seed: int) -> Population:
     model = LogisticRegression(max_iter=1000)
-    return _mixture("logistic", model, ("zero_one", "brier"), size, seed)
+    return _mixture("logistic", model, ("zero_one", "brier", "log"), size, seed)
 
 
 def _mixture(name: str, model: Any, losses: tuple[str, ...], size: int, seed: int) -> Population:
@@ -162,10 +162,12 @@ def _boosting(size: int, seed: int) -> Population:
     X_far, y_far = waves(size // 5, rng, SHIFT)
     f, f_far = model.predict(X), model.predict(X_far)
     other = waves(20_000, rng)
-    loss = squared(low, high)
-    learnt = _learnt(other[0], loss(other[1], model.predict(other[0])), seed)
-    pool = Pool(loss, loss(y, f), learnt(X), loss(y_far, f_far), learnt(X_far))
-    return Population("waves", "boosting", (pool,))
+    seen = model.predict(other[0])
+    pools = []
+    for loss in (squared(low, high), absolute(low, high)):
+        learnt = _learnt(other[0], loss(other[1], seen), seed)
+        pools.append(Pool(loss, loss(y, f), learnt(X), loss(y_far, f_far), learnt(X_far)))
+    return Population("waves", "boosting", tuple(pools))
 
 
 def _learnt(X: np.ndarray, v: np.ndarray, seed: int) -> Callable[[np.ndarray], np.ndarray]:

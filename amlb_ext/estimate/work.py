@@ -20,9 +20,8 @@ from amlb_ext.estimate.results import FAILED, ErrorEstimate, without
 from amlb_ext.estimate.strata import stratified
 from amlb_ext.estimate.support import NEIGHBOURS, Support, support
 
-#: Labelled rows from which a t interval of a bounded loss held its level, and rows of each class
-#: from which the stratified one did (docs/coverage.md).
-LARGE, LARGE_CLASS = 500, 100
+#: Rows of each class from which the stratified interval of a bounded loss held (docs/coverage.md).
+LARGE_CLASS = 200
 #: What may be quoted at all; prediction-powered intervals stand beside, being a little short.
 QUOTABLE = ("stratified", "wilson", "t", "empirical_bernstein")
 #: Most rows whose place is looked up by the support check, and cells of the sound bound.
@@ -198,7 +197,8 @@ def _preferred(inputs: Inputs, by_class: bool) -> tuple[str, ...]:
         return ("stratified",) if enough else ()
     if inputs.loss.binary:
         return ("wilson",)
-    return ("t", "empirical_bernstein") if len(inputs.y) >= LARGE else ("empirical_bernstein",)
+    safe = ("empirical_bernstein",)
+    return ("t", *safe) if intervals.nearly_normal(inputs.losses) else safe
 
 
 def _choose(rows: Sequence[ErrorEstimate], preferred: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ def test_the_table_is_tidy(table):
     assert not table.duplicated(keys).any()
     assert set(table["design"]) == {"iid", "by_class", "drifted"}
     assert set(pick(table, loss="brier").index) == {
-        *("t", "bca", "empirical_bernstein", "stratified", "ppi", "ppi_generated")
+        *("t", "bca", "empirical_bernstein", "quoted", "stratified", "ppi", "ppi_generated")
     }
 
 
@@ -40,7 +40,7 @@ def test_what_should_cover_covers(table):
 
 
 def test_draws_by_class_bias_the_plain_mean_but_not_the_stratified_one(table):
-    for loss in ("zero_one", "brier"):
+    for loss in ("zero_one", "brier", "log"):
         bias = pick(table, loss=loss, design="by_class")["bias"].abs()
         assert bias["stratified"] < 0.5 * bias["t"]
 
@@ -66,7 +66,7 @@ def test_regression_has_no_classes():
     )
     assert set(got["design"]) == {"iid", "drifted"}
     assert "stratified" not in set(got["estimator"])
-    assert set(got["loss"]) == {"squared"}
+    assert set(got["loss"]) == {"squared", "absolute"}
 
 
 def test_the_mixture_is_that_of_the_paper():
@@ -81,7 +81,7 @@ def test_the_mixture_is_that_of_the_paper():
 
 def test_markdown_marks_what_does_not_hold(table):
     text = markdown(table)
-    assert text.count("## ") == 6  # two losses, three designs
+    assert text.count("## ") == 9  # three losses, three designs
     assert ("!" in text) == (not table["holds"].all())
     assert "| stratified | " in text
 
