@@ -39,7 +39,7 @@ HEAVY = {
     "sdv": {"synthesizers/sdv"},
     "distributed": {"core/parallel/cluster"},
     "dask": set(),
-    "dask_jobqueue": {"core/parallel/cluster"},
+    "dask_jobqueue": {"core/parallel/batch"},
     "loky": {"core/parallel/execution", "core/parallel/supervise"},
     "psutil": {"core/parallel/supervise"},
     "ctgan": set(),
