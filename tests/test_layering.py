@@ -37,7 +37,7 @@ HEAVY = {
     "jinja2": {"report/page", "reproduce/page"},
     "scikit_posthocs": {"report/ranks", "report/still"},
     "sdv": {"synthesizers/sdv"},
-    "distributed": {"core/parallel/cluster"},
+    "distributed": {"core/parallel/batch", "core/parallel/cluster"},
     "dask": set(),
     "dask_jobqueue": {"core/parallel/batch"},
     "loky": {"core/parallel/execution", "core/parallel/supervise"},

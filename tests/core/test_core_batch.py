@@ -77,6 +77,10 @@ def test_a_job_that_is_not_taken_ends_the_wait(batch_system, capfd):
         list(run_units([Unit("u", "0", double, (1,))], where))
     gc.collect()  # an exception that nobody asked for is told of when it goes
     assert "Traceback" not in capfd.readouterr().err
+    from dask_jobqueue import JobQueueCluster
+
+    left = [thing for thing in gc.get_objects() if isinstance(thing, JobQueueCluster)]
+    assert [cluster.status.name for cluster in left if cluster.status.name != "closed"] == []
 
 
 def test_an_option_out_of_range_is_one_clear_line(batch_system):

@@ -85,6 +85,7 @@ def _imported(name: str) -> Any:
 
 def _telling(kind: type, refusals: list[str]) -> type:
     """Return a kind of job that notes what the batch system says when it does not take one."""
+    from distributed.core import Status
 
     class Telling(kind):
         async def start(self) -> None:
@@ -94,6 +95,7 @@ def _telling(kind: type, refusals: list[str]) -> type:
                 # what the command wrote to stderr, where dask-jobqueue tells it
                 refusals.append(str(error).partition("\nstderr:\n")[2].strip() or str(error))
                 error.is_told = True  # type: ignore[union-attr]
+                self.status = Status.failed  # without it, closing the cluster stops half-way
                 raise
 
     return Telling
