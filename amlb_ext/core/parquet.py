@@ -45,7 +45,8 @@ def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
     """
 
     def write(part: Path) -> None:
-        # Opened here: what pyarrow opens itself stays open where the footer has no room.
+        # Opened here: where not even the first bytes find room, what pyarrow opened itself stays
+        # open as long as the error is held.
         with part.open("wb") as file:
             pq.write_table(table, file, **options)
 

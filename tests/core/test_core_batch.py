@@ -31,6 +31,11 @@ def double(x):
     return 2 * x
 
 
+def pause(x):
+    time.sleep(1)
+    return x
+
+
 @pytest.fixture
 def batch_system(tmp_path, monkeypatch):
     """Put commands first on the path, given as texts of shell scripts."""
@@ -81,6 +86,20 @@ def test_a_job_that_is_not_taken_ends_the_wait(batch_system, capfd):
 
     left = [thing for thing in gc.get_objects() if issubclass(type(thing), JobQueueCluster)]
     assert [cluster.status.name for cluster in left if cluster.status.name != "closed"] == []
+
+
+def test_a_job_that_is_not_taken_leaves_the_work_to_the_others(tmp_path, batch_system, capfd):
+    refuse = """#!/bin/sh
+mkdir "{folder}/one" 2> /dev/null || {{ echo "over your limit" >&2; exit 1; }}
+"""
+    batch_system(sbatch=refuse + SBATCH, scancel=SCANCEL)
+    options = {"memory": "2GB", "interface": "lo"}
+    where = Execution(workers=2, cluster="slurm", options=options)
+    units = [Unit(f"u{i}", str(i), pause, (i,)) for i in range(4)]
+    assert {one.index: one.result for one in run_units(units, where)} == {0: 0, 1: 1, 2: 2, 3: 3}
+    said = capfd.readouterr().err
+    assert "hardsynth: slurm did not take a job: over your limit" in said
+    assert "Traceback" not in said
 
 
 def test_an_option_out_of_range_is_one_clear_line(batch_system):

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import shutil
 import signal
+import sys
 from typing import Any
 
 from amlb_ext.core.errors import ClusterError
@@ -28,6 +29,8 @@ class Batch:
     cluster : dask_jobqueue.JobQueueCluster
     refusals : list of str
         What the batch system said of jobs that it did not take.
+    taken : list of str
+        Jobs that it took, by their number there.
 
     Raises
     ------
@@ -47,14 +50,15 @@ class Batch:
         kind = getattr(dask_jobqueue, f"{execution.cluster.upper()}Cluster")
         options: dict[str, Any] = {"cores": 1, "memory": "4GB", **execution.options}
         self._name = execution.cluster
+        self._jobs, self._told = execution.workers or 1, 0
         self.refusals: list[str] = []
+        self.taken: list[str] = []
         for logger in _LOGGERS:
             logging.getLogger(logger).addFilter(_is_news)
         try:
             options["cores"] = int(options["cores"])
-            self.cluster = kind(job_cls=_telling(kind.job_cls, self.refusals), **options)
-            jobs = execution.workers or 1
-            self.cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
+            self.cluster = kind(job_cls=_telling(kind.job_cls, self), **options)
+            self.cluster.adapt(minimum_jobs=self._jobs, maximum_jobs=self._jobs)
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             raise self.error(str(error)) from None
 
@@ -65,8 +69,22 @@ class Batch:
             "see dask-jobqueue's options, e.g. --cluster-option queue=short",
         )
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether none of the jobs was taken."""
+        return not self.taken and len(self.refusals) >= self._jobs
+
+    def tell(self) -> None:
+        """Say once of each job that was not taken that others must do without it."""
+        for said in self.refusals[self._told :]:
+            text = " ".join(said.split())
+            print(f"hardsynth: {self._name} did not take a job: {text}", file=sys.stderr)
+        self._told = len(self.refusals)
+
     def close(self) -> None:
         """End the jobs."""
+        if self.taken:
+            self.tell()
         with contextlib.suppress(Exception):
             self.cluster.close()
 
@@ -79,12 +97,13 @@ def _imported(name: str) -> Any:
         raise ClusterError(
             f"--cluster {name} needs dask-jobqueue", "pip install 'hardsynth[dask,jobqueue]'"
         ) from None
-    signal.signal(signal.SIGINT, handler)  # it makes Ctrl-C end the program, as if all were done
+    if signal.getsignal(signal.SIGINT) is not handler:  # Ctrl-C would end with status 0
+        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
     return dask_jobqueue
 
 
-def _telling(kind: type, refusals: list[str]) -> type:
-    """Return a kind of job that notes what the batch system says when it does not take one."""
+def _telling(kind: type, batch: Batch) -> type:
+    """Return a kind of job that notes whether the batch system took it, or what it said."""
     from distributed.core import Status
 
     class Telling(kind):
@@ -93,10 +112,11 @@ def _telling(kind: type, refusals: list[str]) -> type:
                 await super().start()
             except (OSError, RuntimeError, ValueError) as error:
                 # what the command wrote to stderr, where dask-jobqueue tells it
-                refusals.append(str(error).partition("\nstderr:\n")[2].strip() or str(error))
+                batch.refusals.append(str(error).partition("\nstderr:\n")[2].strip() or str(error))
                 error.is_told = True  # type: ignore[union-attr]
                 self.status = Status.failed  # without it, closing the cluster stops half-way
                 raise
+            batch.taken.append(str(self.job_id))
 
     return Telling
 

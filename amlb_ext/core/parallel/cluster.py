@@ -103,6 +103,8 @@ class Cluster:
 
     def check(self) -> None:
         """Take back units for workers that are gone; raise when no worker comes any more."""
+        if self._batch is not None:
+            self._batch.tell()
         here = self._wanted()
         self._held = {future: held for future, held in self._held.items() if not future.done()}
         for future, (task, workers) in list(self._held.items()):
@@ -147,7 +149,7 @@ class Cluster:
                 self._client.wait_for_workers(1, timeout=FRESH)
                 return
             except TimeoutError:
-                if batch.refusals:
+                if batch.is_refused:
                     raise batch.error(batch.refusals[0]) from None
             waited += FRESH
             if waited == PATIENCE:
