@@ -3,18 +3,19 @@
 The wings, by phase; an arrow may only point down (``tests/test_layering.py`` holds it):
 
 =========  =====================================================================
-floor 7    ``cli``
-floor 6    ``reproduce``: the papers' tables and figures beside ours
-floor 5    ``pipeline``: the only wing that knows the order of the stages;
+floor 8    ``cli``
+floor 7    ``reproduce``: the papers' tables and figures beside ours
+floor 6    ``pipeline``: the only wing that knows the order of the stages;
            ``report``: from AMLB's results to an answer
-floor 4    ``validity``: what a task may be used for, by measurement;
+floor 5    ``validity``: what a task may be used for, by measurement;
            ``estimate``: the true error of a model from few labels
-floor 3    ``hardening``: from one fold of a task to its hard rows;
+floor 4    ``hardening``: from one fold of a task to its hard rows;
            ``runner``: AMLB itself, and what it wrote;
            ``publish``: a suite for others, on OpenML or at an address
-floor 2    ``sources``: a spec string to a :class:`~amlb_ext.core.task.Task`;
+floor 3    ``sources``: a spec string to a :class:`~amlb_ext.core.task.Task`;
            ``synthesizers``: generative models of rows;
            ``suite``: the directory that AMLB runs
+floor 2    ``amlb``: the rules of AMLB, each written once
 floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
 =========  =====================================================================
 """

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 import yaml
 
+from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.assets import asset
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.runner.install import install
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
-from amlb_ext.sources.definition import read_definition
 from amlb_ext.suite import Suite, verify
 
 FAST = ["--baseline", "logistic", "--synthesizer", "local", "--kappa", ".005", "--tries", "20"]
@@ -244,7 +244,7 @@ def test_installed_with_its_twin(made, user, tmp_path) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_amlbs_definitions_are_found_without_a_checkout(name, monkeypatch, tmp_path) -> None:
-    from amlb_ext.sources.definition import find
+    from amlb_ext.amlb.configuration import search_definition as find
 
     monkeypatch.delenv("AMLB_HOME", raising=False)
     path = find(name, SourceConfig(userdir=str(tmp_path)))

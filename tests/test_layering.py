@@ -10,19 +10,20 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "amlb_ext"
 FLOORS = {
     "core": 1,
-    "sources": 2,
-    "synthesizers": 2,
-    "suite": 2,
-    "hardening": 3,
-    "runner": 3,
-    "publish": 3,
-    "validity": 4,
-    "estimate": 4,
-    "pipeline": 5,
-    "report": 5,
-    "reproduce": 6,
-    "cli": 7,
-    "__main__": 8,
+    "amlb": 2,
+    "sources": 3,
+    "synthesizers": 3,
+    "suite": 3,
+    "hardening": 4,
+    "runner": 4,
+    "publish": 4,
+    "validity": 5,
+    "estimate": 5,
+    "pipeline": 6,
+    "report": 6,
+    "reproduce": 7,
+    "cli": 8,
+    "__main__": 9,
 }
 #: package -> the only places that may import it
 HEAVY = {

@@ -65,6 +65,13 @@ class RunError(HardsynthError):
     """The AutoML Benchmark could not be found, set up or run."""
 
 
+class DefinitionError(SourceError, RunError):
+    """A benchmark definition or AMLB's configuration cannot be read or understood.
+
+    Both a source of tasks and a run of AMLB rest on them.
+    """
+
+
 class ClusterError(HardsynthError):
     """A cluster cannot be reached, or none of its workers can be used."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 
+from amlb_ext.amlb.configuration import search_definition
+from amlb_ext.amlb.definition import read_definition, sanitize_name
 from amlb_ext.core.errors import SourceError, nearest
 from amlb_ext.pipeline.request import Request
 from amlb_ext.sources.amlb_yaml import AmlbSource
-from amlb_ext.sources.definition import find, read_definition
 from amlb_ext.suite import Manifest, Original, changed_metrics, check_twin, fold_text, safe_names
 
 
@@ -65,7 +65,7 @@ def original_of(request: Request, source_names: Mapping[str, str]) -> Original:
         )
     spec = request.sources[0]
     base = spec.partition("#")[0]
-    path = None if "://" in base else find(base, options)
+    path = None if "://" in base else search_definition(base, options)
     if path is None:
         hint = nearest(base, AmlbSource().suggestions(options))
         if base.startswith(("openml/", "test.openml/", "bundled")) or "." in base:
@@ -89,7 +89,7 @@ def twin_notes(original: Original, manifest: Manifest) -> list[str]:
         said, folds = about["name"], fold_text(manifest.amlb_tasks[name])
         if folds:
             notes.append(f"{pair.name}: {said}: {folds}")
-        if re.sub(r"[^\w-]", "_", said) != name:  # AMLB's own spelling
+        if sanitize_name(said) != name:
             notes.append(
                 f"{pair.name}: {said} is called {name} in the suite, so hardsynth report cannot "
                 f"join its results there; run {name} of {manifest.name} for it"

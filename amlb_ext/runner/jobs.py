@@ -16,9 +16,9 @@ from typing import Any
 
 import pandas as pd
 
+from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.commands import shareable
-from amlb_ext.runner.definition import Job
 from amlb_ext.runner.outcome import last_error, started, told
 from amlb_ext.runner.results import TEXT, read_results
 from amlb_ext.runner.runs import Run, read_run

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from amlb_ext.runner.definition import Job
+from amlb_ext.amlb.definition import Job
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,17 @@ from typing import IO, Any
 
 import pandas as pd
 
+from amlb_ext.amlb.configuration import (
+    configured_folds,
+    find_definition,
+    is_openml,
+    read_constraint,
+    read_user_config,
+)
+from amlb_ext.amlb.definition import Job, list_jobs, sanitize_name
 from amlb_ext.core.assets import asset
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner import definition as definitions
 from amlb_ext.runner.checkout import Checkout, ensure
-from amlb_ext.runner.definition import Job, sanitized
 from amlb_ext.runner.outcome import RunOutcome, check
 from amlb_ext.runner.results import read_results
 from amlb_ext.runner.runs import write_asked
@@ -82,20 +88,26 @@ def run_benchmark(
         raise, they are in the outcome.
     """
     user, out = Path(userdir).expanduser().absolute(), Path(outdir).expanduser().absolute()
-    config = definitions.read_user_config(user)
+    config = read_user_config(user)
     found = amlb if isinstance(amlb, Checkout) else ensure(amlb, python, quiet=quiet)
     constraint = constraint or DEFAULT_CONSTRAINT
-    limits = definitions.read_constraint(constraint, user, found.root, config)
+    limits = read_constraint(constraint, user, found.root, config)
     expected: tuple[Job, ...] = ()
     mode = _mode(extra)
-    if definitions.is_openml(benchmark):
-        word, name = benchmark, sanitized(benchmark)
+    if is_openml(benchmark):
+        word, name = benchmark, sanitize_name(benchmark)
     else:
-        path = definitions.find_definition(benchmark, user, found.root, config)
-        expected = definitions.expected_jobs(path, limits, config, tasks, folds)
+        path = find_definition(benchmark, user, found.root, config)
+        expected = list_jobs(
+            path,
+            limits,
+            fallback_folds=configured_folds(config),
+            tasks=tasks,
+            folds=folds,
+        )
         # An absolute path gives the same benchmark name, and no file or folder of that name
         # in the current directory can take its place.
-        word, name = str(path), sanitized(path.stem)
+        word, name = str(path), sanitize_name(path.stem)
         if mode in CONTAINERS and path.parent == user / "benchmarks":
             word = path.stem  # a container sees the user directory elsewhere
     remove_stale(user)
@@ -154,7 +166,7 @@ def _mode(extra: Sequence[str]) -> str:
 
 def _new_run_dir(out: Path, framework: str, benchmark: str, constraint: str, mode: str) -> Path:
     """Make the folder that AMLB would make, so that this run is told from all others."""
-    words = [sanitized(framework.split(":")[0]), benchmark, sanitized(constraint), mode]
+    words = [sanitize_name(framework.split(":")[0]), benchmark, sanitize_name(constraint), mode]
     name = ".".join(words).lower()
     start = time.time()
     for later in range(3600):

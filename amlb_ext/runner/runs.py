@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.runner.definition import Job
+from amlb_ext.amlb.definition import Job
 
 #: What a run of ours was asked for, in the run's folder.
 ASKED = "asked.json"

@@ -11,7 +11,7 @@
 They stand on ``table`` (a table as it was read, and how tables are joined), ``targets`` (a table
 with several targets), ``features`` (rows of another table in the form of a task), ``reading`` and
 ``arff`` (file to table), ``remote`` and ``archive`` (URL to file, archive to files) and
-``definition`` and ``dataset_files`` (the grammar of AMLB's definitions, and the files they name).
+``dataset_files`` (the files that AMLB's definitions name).
 ``openml_client`` keeps the OpenML client in hand. A new source is one file and one line in
 :data:`SOURCES`; the conformance test then holds it to the
 contract.

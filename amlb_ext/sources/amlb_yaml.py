@@ -12,19 +12,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from amlb_ext.amlb.configuration import (
+    ENDINGS,
+    resolve_directories,
+    search_definition,
+    search_folders,
+)
+from amlb_ext.amlb.definition import read_definition
 from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, nearest
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.dataset_files import Place, find_files
-from amlb_ext.sources.definition import (
-    ENDINGS,
-    directories,
-    find,
-    folders,
-    read_definition,
-)
 from amlb_ext.sources.files import to_task
 from amlb_ext.sources.openml import load_task
 from amlb_ext.sources.reading import read_table
@@ -49,14 +49,14 @@ class AmlbSource(Source):
         if "://" in base:
             return False
         try:
-            return find(base, options) is not None
+            return search_definition(base, options) is not None
         except SourceError:
             return True  # the user's AMLB configuration is broken: let refs say so
 
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the enabled tasks of the definition, or the one after ``#``."""
         base, _, only = spec.partition("#")
-        path = find(base, options)
+        path = search_definition(base, options)
         if path is None:
             raise SourceError(
                 f"no AMLB definition {base!r}", nearest(base, self.suggestions(options))
@@ -74,7 +74,7 @@ class AmlbSource(Source):
     def suggestions(self, options: SourceConfig) -> list[str]:
         """Return the names of all definitions that are found."""
         try:
-            found = folders(options)
+            found = search_folders(options)
         except SourceError:
             return []
         return sorted(
@@ -133,7 +133,7 @@ def load_entry(
             f"{name}: the type {reprlib.repr(kind)} is unknown",
             nearest(str(kind)[:50], [k.value for k in Kind]),
         )
-    place = Place(name, path.parent, directories(options), options)
+    place = Place(name, path.parent, resolve_directories(options), options)
     ids: dict[str, str] = {}
     pairs = find_files(dataset, place)
     notes: tuple[str, ...] = ()

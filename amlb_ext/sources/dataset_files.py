@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from amlb_ext.amlb.configuration import expand_path, substitute
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
 from amlb_ext.sources import archive, remote
 from amlb_ext.sources.base import cache_folder
-from amlb_ext.sources.definition import expanded, substitute
 from amlb_ext.sources.reading import READERS
 from amlb_ext.sources.unpacking import Limits
 
@@ -80,7 +80,7 @@ class Place:
         return path
 
     def _local(self, text: str) -> Path:
-        path = expanded(text)
+        path = expand_path(text)
         with suppress(OSError, ValueError):  # a path no file system can hold
             if path.exists():
                 return path

@@ -39,16 +39,17 @@ class Hang(BaseException):
 
 def read_yaml(data: bytes, folder: Path) -> None:
     """A definition, and the files that its tasks name."""
+    from amlb_ext.amlb.configuration import search_folders
+    from amlb_ext.amlb.definition import read_definition
     from amlb_ext.core.config import SourceConfig
     from amlb_ext.core.errors import HardsynthError
     from amlb_ext.sources.amlb_yaml import load_entry
-    from amlb_ext.sources.definition import folders, read_definition
 
     options = SourceConfig(userdir=str(folder), cache_dir=str(folder / "cache"), retries=1)
     path = folder / "config.yaml"
     path.write_bytes(data)
     try:
-        folders(options)
+        search_folders(options)
     except HardsynthError:
         path.unlink()
     (folder / "t_train.csv").write_text("a,y\n1,2\n2,3\n3,5\n")

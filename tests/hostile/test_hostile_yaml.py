@@ -4,12 +4,12 @@ import time
 
 import pytest
 
+from amlb_ext.amlb.configuration import search_folders, substitute
+from amlb_ext.amlb.definition import read_amlb_yaml, read_definition
 from amlb_ext.core.config import SourceConfig, read_config
 from amlb_ext.core.errors import ConfigError, RunError, SourceError
 from amlb_ext.core.yaml_reader import Loader, read_yaml
-from amlb_ext.runner.definition import _read
 from amlb_ext.sources import open_specs
-from amlb_ext.sources.definition import folders, read_definition, substitute
 
 LAUGHS = "a0: &a0 [lol, lol]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 40)
@@ -48,7 +48,7 @@ def test_bombs_in_every_reader(tmp_path, text):
         (read_yaml, SourceError),
         (lambda p: list(read_definition(p)), SourceError),
         (read_config, ConfigError),
-        (_read, RunError),
+        (read_amlb_yaml, RunError),
     ):
         with pytest.raises(error) as caught:
             read(path)
@@ -61,7 +61,7 @@ def test_bombs_in_every_reader(tmp_path, text):
 def test_the_users_own_configuration_is_read_by_it_too(tmp_path):
     (tmp_path / "config.yaml").write_text(LAUGHS)
     with pytest.raises(SourceError, match="aliases stand for"):
-        folders(SourceConfig(userdir=str(tmp_path)))
+        search_folders(SourceConfig(userdir=str(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_users_own_configuration_is_read_by_it_too(tmp_path):
 )
 def test_a_configuration_of_other_forms_is_as_good_as_none(tmp_path, content):
     (tmp_path / "config.yaml").write_text(content)
-    assert folders(SourceConfig(userdir=str(tmp_path)))
+    assert search_folders(SourceConfig(userdir=str(tmp_path)))
 
 
 def test_size_and_number(tmp_path, monkeypatch):
@@ -79,7 +79,7 @@ def test_size_and_number(tmp_path, monkeypatch):
     monkeypatch.setattr(Loader, "max_nodes", 99)
     with pytest.raises(SourceError, match="more than 99 values"):
         read_yaml(path)
-    assert len(_read(path)) == 100  # a suite's own definition may be longer
+    assert len(read_amlb_yaml(path)) == 100  # a suite's own definition may be longer
     monkeypatch.setattr(Loader, "max_bytes", 399)
     with pytest.raises(SourceError, match="larger than"):
         read_yaml(path)

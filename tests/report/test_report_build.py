@@ -12,12 +12,12 @@ import pytest
 from sklearn import metrics as sk
 
 from amlb_ext import Suite
+from amlb_ext.amlb.definition import Job
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.report import build_report, report_text, tables, write_report
 from amlb_ext.report.files import TABLES
 from amlb_ext.runner import read_predictions
-from amlb_ext.runner.definition import Job
 from amlb_ext.runner.runs import write_asked
 from amlb_ext.suite import Suite as Files
 from amlb_ext.suite import verify

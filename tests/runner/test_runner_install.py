@@ -15,10 +15,11 @@ import pandas as pd
 import pytest
 import yaml
 
+from amlb_ext.amlb.configuration import configured_folds, find_definition, read_constraint
+from amlb_ext.amlb.definition import list_jobs
 from amlb_ext.cli import main
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.report.compare import is_control
-from amlb_ext.runner.definition import expected_jobs, find_definition, read_constraint
 from amlb_ext.runner.install import change, install, uninstall
 from amlb_ext.runner.install.place import LISTS, MARK
 from amlb_ext.runner.install.text import entries_of, insert, read_config, strip
@@ -192,7 +193,7 @@ def test_amlb_knows_the_suite_and_all_that_it_knew(suite, user) -> None:
     assert config["seed"] == 3
     path = find_definition("hardsynth", user, Path("amlb"), config)
     tasks = yaml.safe_load(path.read_text())
-    assert len(expected_jobs(path, {}, config)) == 4
+    assert len(list_jobs(path, {}, fallback_folds=configured_folds(config))) == 4
     for file in tasks[0]["dataset"]["test"]:
         assert Path(file.format(user="nowhere")).is_file()  # braces are doubled
     assert find_definition("own", user, Path("amlb"), config).parent == user / "benchmarks"

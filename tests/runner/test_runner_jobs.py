@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from amlb_ext.amlb.configuration import configured_folds, find_definition
+from amlb_ext.amlb.definition import Job, list_jobs
 from amlb_ext.cli.main import parser
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
-from amlb_ext.runner.definition import Job, expected_jobs, find_definition
 from amlb_ext.runner.jobs import COLUMNS, read_jobs
 from amlb_ext.runner.rerun import rerun
 from amlb_ext.runner.runs import write_asked
@@ -345,7 +346,13 @@ def asked_by(command, suite):
     arguments = parser().parse_args(words[1:])
     assert arguments.userdir == str(suite.layout.root)
     path = find_definition(arguments.benchmark, suite.layout.root, suite.layout.root, CONFIG)
-    return arguments, expected_jobs(path, {}, CONFIG, arguments.task, arguments.fold)
+    return arguments, list_jobs(
+        path,
+        {},
+        fallback_folds=configured_folds(CONFIG),
+        tasks=arguments.task,
+        folds=arguments.fold,
+    )
 
 
 def table_of(jobs, **columns):

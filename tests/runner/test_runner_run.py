@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from amlb_ext.amlb.definition import Job
 from amlb_ext.core.assets import asset
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.definition import Job
 from amlb_ext.runner.outcome import check
 from amlb_ext.runner.run import remove_stale, run_benchmark
 

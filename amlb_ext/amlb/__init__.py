@@ -1,0 +1,7 @@
+"""The AMLB wing: the rules of the AutoML Benchmark v2.1.7, each written once.
+
+Nothing here runs AMLB or imports it; the tests put each disputed rule to AMLB itself.
+
+``definition`` which tasks and jobs a benchmark definition asks for · ``configuration`` where AMLB
+looks for definitions, constraints and data.
+"""

@@ -1,0 +1,276 @@
+"""Benchmark definitions: a YAML list of tasks, read as AMLB v2.1.7 reads it.
+
+Rules from ``amlb/benchmarks/parser.py``, ``amlb/resources.py`` and ``amlb/benchmark.py``:
+
+* AMLB's parser is ruamel's, YAML 1.2: ``on``, ``off``, ``yes`` and ``no`` are text, so a task may
+  be called ``on``.
+* ``enabled`` is read as text afterwards, so there ``yes`` and ``no`` do mean true and false.
+* A task keeps its own keys and takes the missing ones from the first entry called
+  ``__defaults__``.
+* Names are compared after :func:`sanitize_name`.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from amlb_ext.core.errors import DefinitionError, nearest
+from amlb_ext.core.yaml_reader import Loader, read_yaml
+
+#: Name of the entry that holds what the tasks do not say themselves.
+DEFAULTS = "__defaults__"
+#: Folds of a task where neither task, constraint nor configuration says.
+DEFAULT_FOLDS = 10
+#: What AMLB's ``str2bool`` takes for true and for false, in any case.
+TRUE_WORDS = ("true", "t", "yes", "y", "on", "1")
+FALSE_WORDS = ("false", "f", "no", "n", "off", "0")
+
+
+@dataclass(frozen=True, order=True)
+class Job:
+    """One fold of one task, by AMLB's names."""
+
+    task: str
+    fold: int
+
+
+def sanitize_name(name: str) -> str:
+    """Return a name as AMLB writes it (``str_sanitize``).
+
+    Examples
+    --------
+    >>> sanitize_name("a b/c.d-e")
+    'a_b_c_d-e'
+    """
+    return re.sub(r"[^\w-]", "_", name)
+
+
+def is_enabled(task: dict[str, Any], source: str) -> bool:
+    """Return whether AMLB runs a task.
+
+    Parameters
+    ----------
+    task : dict
+        Its keys, defaults merged in.
+    source : str
+        What an error calls the definition.
+
+    Raises
+    ------
+    DefinitionError
+        The value of ``enabled`` is neither a true nor a false word; AMLB would stop there too.
+
+    Examples
+    --------
+    >>> is_enabled({"enabled": "no"}, "mine.yaml"), is_enabled({}, "mine.yaml")
+    (False, True)
+    """
+    word = str(task.get("enabled", True)).lower()
+    if word in TRUE_WORDS:
+        return True
+    if word in FALSE_WORDS:
+        return False
+    raise DefinitionError(
+        f"{source}: the task {task.get('name')!r} has 'enabled: {word[:50]}'",
+        "write 'enabled: true' or 'enabled: false'",
+    )
+
+
+def read_definition(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read a definition and yield its enabled tasks, ``__defaults__`` merged in.
+
+    Parameters
+    ----------
+    path : Path
+
+    Yields
+    ------
+    name : str
+        As the definition spells it.
+    task : dict
+        Its keys.
+
+    Raises
+    ------
+    DefinitionError
+        The file cannot be read (with the line), is no list of tasks, or has a task without a name
+        or without data; or two tasks have one name in AMLB's spelling.
+
+    Notes
+    -----
+    ``openml_task_id: null`` without a ``dataset`` leaves a task out. AMLB itself would stop there;
+    definitions of its own have such tasks, so the others are still read.
+    """
+    spelled: dict[str, str] = {}
+    for task in read_tasks(path):
+        name = task["name"]
+        key = sanitize_name(name).lower()
+        if key in spelled:
+            raise DefinitionError(
+                f"{path.name}: the names {spelled[key]!r} and {name!r} are the same to AMLB",
+                "rename one of them",
+            )
+        spelled[key] = name
+        if not is_enabled(task, path.name):
+            continue
+        if task.get("dataset") is None and task.get("openml_task_id") is None:
+            if "openml_task_id" in task:
+                continue
+            raise DefinitionError(
+                f"{path.name}: task {name!r} says nothing about its data",
+                "add 'openml_task_id: ID' or 'dataset: {train: ..., test: ..., target: ...}'",
+            )
+        yield name, task
+
+
+def read_tasks(path: Path, constraint: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Return all tasks of a definition, the disabled ones too.
+
+    Parameters
+    ----------
+    path : Path
+    constraint : dict, optional
+        Settings that stand behind those of the definition.
+
+    Returns
+    -------
+    list of dict
+        Each with its name, its own keys, and the keys of ``__defaults__`` and of the constraint
+        that it lacks.
+
+    Raises
+    ------
+    DefinitionError
+        The file cannot be read, is no list of tasks, or has a task without a name.
+    """
+    entries = _read_entries(path)
+    is_defaults = [entry["name"] == DEFAULTS for entry in entries]
+    shared = dict(constraint or {})
+    if any(is_defaults):
+        shared |= entries.pop(is_defaults.index(True))
+    return [shared | entry for entry in entries]
+
+
+def list_jobs(
+    path: Path,
+    constraint: dict[str, Any],
+    *,
+    fallback_folds: int = DEFAULT_FOLDS,
+    tasks: Sequence[str] = (),
+    folds: Sequence[int] = (),
+) -> tuple[Job, ...]:
+    """Return the jobs that AMLB must report for a definition, in its order.
+
+    Parameters
+    ----------
+    path : Path
+        The definition.
+    constraint : dict
+        As :func:`amlb_ext.amlb.configuration.read_constraint` gives it. A task's own ``folds`` win
+        over the definition's ``__defaults__``, these over the constraint's.
+    fallback_folds : int
+        Number of folds where none of them says.
+    tasks, folds : sequence
+        The choice, as AMLB's ``-t`` and ``-f``; empty means all.
+
+    Raises
+    ------
+    DefinitionError
+        An unknown or disabled task, or no job left.
+    """
+    known = {sanitize_name(task["name"]): task for task in read_tasks(path, constraint)}
+    if tasks:
+        chosen = [_choose_task(task, known, path.name) for task in tasks]
+    else:
+        chosen = [name for name, task in known.items() if is_enabled(task, path.name)]
+    jobs = []
+    for name in chosen:
+        own_folds = known[name].get("folds")
+        count = int(fallback_folds if own_folds is None else own_folds)
+        wanted = folds or range(count)
+        jobs += [Job(name, fold) for fold in wanted if 0 <= fold < count]
+    if not jobs:
+        raise DefinitionError(
+            f"no fold of {path.stem} is chosen (tasks: {list(tasks) or 'all'}, "
+            f"folds: {list(folds) or 'all'})",
+            "choose folds that the tasks have, counted from 0",
+        )
+    return tuple(dict.fromkeys(jobs))
+
+
+def read_amlb_yaml(path: Path) -> Any:
+    """Read a YAML file as AMLB's own parser does, with limits.
+
+    Raises
+    ------
+    DefinitionError
+        The file cannot be read or is no YAML; with the line.
+    """
+    try:
+        return read_yaml(path, DefinitionError, loader=_AmlbLoader)
+    except OSError as error:
+        raise DefinitionError(
+            f"cannot read {path}: {error.strerror or error}", "check the path and its permissions"
+        ) from None
+
+
+def _read_entries(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a definition, ``__defaults__`` too, each with a name that is text."""
+    content = read_amlb_yaml(path)
+    if not isinstance(content, list) or not content:
+        found = "nothing" if not content else f"a {type(content).__name__}"
+        raise DefinitionError(
+            f"{path.name} holds {found}, a definition is a list of tasks",
+            "start each task with '- name: ...'",
+        )
+    entries = []
+    for number, entry in enumerate(content, start=1):
+        if not isinstance(entry, dict):
+            raise DefinitionError(
+                f"{path.name}: entry {number} is {reprlib.repr(entry)}, no task",
+                "write '- name: ...'",
+            )
+        name = entry.get("name")
+        # a bare 31 is a usable name, a bare true is a slip
+        is_text = isinstance(name, str | int | float) and not isinstance(name, bool)
+        if not is_text or not str(name):
+            raise DefinitionError(
+                f"{path.name}: task {number} has no name", "add 'name: ...' to it"
+            )
+        entries.append(entry | {"name": str(name)})
+    return entries
+
+
+def _choose_task(task: str, known: dict[str, dict[str, Any]], source: str) -> str:
+    for name, settings in known.items():
+        if name.lower() == sanitize_name(task).lower():
+            if is_enabled(settings, source):
+                return name
+            raise DefinitionError(f"the task {name} is disabled", "enable it in the definition")
+    raise DefinitionError(f"there is no task {task!r}", nearest(task, known))
+
+
+class _AmlbLoader(Loader):
+    """YAML 1.2 as AMLB's parser has it: only ``true`` and ``false`` are truth values.
+
+    The limits let a suite of 10,000 tasks with all its companions pass (17 MB, 1.2 million nodes).
+    """
+
+    max_bytes, max_nodes = 64 << 20, 3_000_000
+
+
+_BOOLEAN = "tag:yaml.org,2002:bool"
+_AmlbLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in pairs if tag != _BOOLEAN]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_AmlbLoader.add_implicit_resolver(
+    _BOOLEAN, re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
