@@ -3,7 +3,8 @@
 ``checkout`` find AMLB or clone it (``ensure``, ``Checkout``) · ``environment`` the virtual
 environment that AMLB runs in · ``run`` one run of AMLB (``run_benchmark``) · ``outcome``
 whether it did all that was asked (``RunOutcome``, ``Problem``) · ``results`` scores and
-predictions, joined to provenance (``read_results``, ``read_predictions``, ``find_predictions``, ``join``) ·
+predictions, joined to provenance (``read_results``, ``read_predictions``, ``find_predictions``,
+``join``) ·
 ``jobs`` which jobs of a suite have been run, and what came of each (``read_jobs``) ·
 ``rerun`` the commands that run some of them again · ``runs`` what one run's folder tells ·
 ``install`` a suite in a user's own AMLB configuration, not imported here ·
