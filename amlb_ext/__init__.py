@@ -4,7 +4,7 @@ The wings, by phase; an arrow may only point down (``tests/test_layering.py`` ho
 
 =========  =====================================================================
 floor 8    ``cli``
-floor 7    ``reproduce``: the papers' tables and figures beside ours
+floor 7    ``experiments``: the papers' tables beside ours, and our own studies
 floor 6    ``pipeline``: the only wing that knows the order of the stages;
            ``report``: from AMLB's results to an answer
 floor 5    ``validity``: what a task may be used for, by measurement;

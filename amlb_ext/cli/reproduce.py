@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amlb_ext.cli import show
 
 if TYPE_CHECKING:
-    from amlb_ext.reproduce.reproduce import Result
+    from amlb_ext.experiments.reproduce import Result
 
 Add = Callable[[argparse.ArgumentParser], None]
 NAMES = (
@@ -69,9 +69,9 @@ def add_reproduce(commands: Any, jobs: Add, output: Add) -> None:
 
 
 def reproduce(arguments: argparse.Namespace) -> int:
-    """Run it; see :func:`amlb_ext.reproduce.reproduce`. Exit status 1: something was left out."""
-    from amlb_ext.reproduce import reproduce as run
-    from amlb_ext.reproduce.settings import read_changes
+    """Run it; see :func:`amlb_ext.experiments.reproduce`. Exit status 1: something was left out."""
+    from amlb_ext.experiments import reproduce as run
+    from amlb_ext.experiments.paper.settings import read_changes
     from amlb_ext.suite.records import json_text
 
     results = run(
@@ -94,7 +94,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 def _text(results: list[Result]) -> str:
     """Return every table cell by cell, then one line per name."""
-    from amlb_ext.reproduce.cells import verdict
+    from amlb_ext.experiments.paper.cells import verdict
 
     shown = [r.markdown for r in results if r.markdown]
     headers = ["what", "splits", "G", "within", "outside", "processor s", "left out"]

@@ -13,7 +13,7 @@ from amlb_ext.core.errors import ConfigError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from amlb_ext.validity.study.protocol import Protocol
+    from amlb_ext.experiments.fidelity.protocol import Protocol
 
 Add = Callable[[argparse.ArgumentParser], None]
 
@@ -87,7 +87,7 @@ def add_study(commands: Any, jobs: Add, output: Add) -> None:
 
 
 def study(arguments: argparse.Namespace) -> int:
-    """Run a study, or list its methods; see :mod:`amlb_ext.validity.study`."""
+    """Run a study, or list its methods; see :mod:`amlb_ext.experiments.fidelity`."""
     run = {
         "fidelity": fidelity,
         "coverage": coverage,
@@ -99,7 +99,7 @@ def study(arguments: argparse.Namespace) -> int:
 
 def protocol(arguments: argparse.Namespace) -> int:
     """Print the shipped protocol as it stands."""
-    from amlb_ext.validity.study.protocol import shipped_protocol
+    from amlb_ext.experiments.fidelity.protocol import shipped_protocol
 
     print(shipped_protocol().read_text(encoding="utf-8"), end="")
     return 0
@@ -107,8 +107,8 @@ def protocol(arguments: argparse.Namespace) -> int:
 
 def methods(arguments: argparse.Namespace) -> int:
     """Print every method by name."""
+    from amlb_ext.experiments.fidelity.registry import METHODS
     from amlb_ext.suite.records import json_text
-    from amlb_ext.validity.study.registry import METHODS
 
     texts = {name: method.text for name, method in METHODS.items()}
     if arguments.json:
@@ -144,11 +144,11 @@ def coverage(arguments: argparse.Namespace) -> int:
 
 def fidelity(arguments: argparse.Namespace) -> int:
     """Run or continue a phase of the study of ranking fidelity and write its summary."""
+    from amlb_ext.experiments.fidelity.page_text import progress
+    from amlb_ext.experiments.fidelity.protocol import read_protocol
+    from amlb_ext.experiments.fidelity.run import run_study, seeds_of
+    from amlb_ext.experiments.fidelity.summary import levels, paired, write
     from amlb_ext.suite.records import json_text
-    from amlb_ext.validity.study.protocol import read_protocol
-    from amlb_ext.validity.study.run import run_study, seeds_of
-    from amlb_ext.validity.study.summary import levels, paired, write
-    from amlb_ext.validity.study.text import progress
 
     declared = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
     if arguments.sources:
@@ -191,7 +191,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
 
 def _with_sources(protocol: Protocol, sources: Sequence[str], target: str | None) -> Protocol:
     """Return the protocol with the words' tables, which belong to whatever phase runs."""
-    from amlb_ext.validity.study.protocol import Table
+    from amlb_ext.experiments.fidelity.protocol import Table
 
     tables: dict[str, Table] = {}
     for word in sources:
@@ -218,8 +218,8 @@ def _table_name(word: str) -> str:
 
 
 def _contrasts(found: pd.DataFrame) -> str:
-    from amlb_ext.validity.study.judge import ALL
-    from amlb_ext.validity.study.text import contrast_rows
+    from amlb_ext.experiments.fidelity.judge import ALL
+    from amlb_ext.experiments.fidelity.page_text import contrast_rows
 
     headers, rows = contrast_rows(found[found["table"] == ALL])
     return show.table(headers, rows)
@@ -227,8 +227,8 @@ def _contrasts(found: pd.DataFrame) -> str:
 
 def _levels(level: pd.DataFrame) -> str:
     """Return each method's agreement where no contrast is declared."""
-    from amlb_ext.validity.study.judge import ALL
-    from amlb_ext.validity.study.text import plus_minus
+    from amlb_ext.experiments.fidelity.judge import ALL
+    from amlb_ext.experiments.fidelity.page_text import plus_minus
 
     part = level[(level["table"] == ALL) & (level["figure"] == "tau")]
     rows = [[r.n, r.method, plus_minus(r.mean, r.se), r.draws] for r in part.itertuples()]

@@ -17,9 +17,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.estimate.strata import stratified
-from amlb_ext.reproduce.osyn.case import MINORITY, Case
-from amlb_ext.reproduce.osyn.choices import CLASSIFIERS, REGRESSORS, Choice
-from amlb_ext.reproduce.osyn.tabular import TEXT, load
+from amlb_ext.experiments.osyn.case import MINORITY, Case
+from amlb_ext.experiments.osyn.choices import CLASSIFIERS, REGRESSORS, Choice
+from amlb_ext.experiments.osyn.tabular import TEXT, load
 
 CASES = (("bank", False), ("adult", False), ("adult", True))
 SLOW = {"SVM", "SVR"}

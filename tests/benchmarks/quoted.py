@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.estimate.intervals import empirical_bernstein, nearly_normal, t_interval
 from amlb_ext.estimate.losses import LOSSES, absolute, squared
-from amlb_ext.reproduce.osyn.case import Case
-from amlb_ext.reproduce.osyn.choices import Choice
-from amlb_ext.reproduce.osyn.tabular import load
+from amlb_ext.experiments.osyn.case import Case
+from amlb_ext.experiments.osyn.choices import Choice
+from amlb_ext.experiments.osyn.tabular import load
 
 SIZES = (50, 100, 200, 500, 1000, 2000)
 

@@ -4,9 +4,9 @@ import pytest
 import yaml
 
 from amlb_ext.cli.main import main
-from amlb_ext.validity.study import run
-from amlb_ext.validity.study.protocol import REFERENCES
-from amlb_ext.validity.study.registry import METHODS
+from amlb_ext.experiments.fidelity import run
+from amlb_ext.experiments.fidelity.protocol import REFERENCES
+from amlb_ext.experiments.fidelity.registry import METHODS
 
 PROTOCOL = {
     "name": "tiny",
@@ -138,6 +138,6 @@ def test_the_shipped_protocol_is_printed_to_start_from(capsys, tmp_path):
     text = capsys.readouterr().out
     assert text.startswith("# hardsynth study fidelity")
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
-    from amlb_ext.validity.study import read_protocol
+    from amlb_ext.experiments.fidelity import read_protocol
 
     assert read_protocol(tmp_path / "mine.yaml") == read_protocol()

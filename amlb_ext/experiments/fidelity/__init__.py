@@ -1,0 +1,13 @@
+"""The study of ranking fidelity: which way of building a benchmark ranks models as a pool does?
+
+A row's way: ``tables`` (any labelled table) → ``draw`` (a small S, a large pool, models fitted,
+references) → ``sample`` (S, what every method gets) → ``real``, ``made`` and ``designs`` (the
+methods; ``registry`` names them; ``proposals`` and ``corrected`` serve the designs) → ``judge``
+(an answer against a reference) → ``run`` (jobs, resumable) → ``summary`` (the declared contrasts,
+paired), ``text`` and ``plot``. ``protocol`` is what all of it is declared in.
+"""
+
+from amlb_ext.experiments.fidelity.protocol import Protocol, read_protocol
+from amlb_ext.experiments.fidelity.run import run_study
+
+__all__ = ["Protocol", "read_protocol", "run_study"]

@@ -1,0 +1,29 @@
+"""Every way of building a benchmark that a study can compare, by name."""
+
+from __future__ import annotations
+
+from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.experiments.fidelity.designs import DESIGNS
+from amlb_ext.experiments.fidelity.made import MADE
+from amlb_ext.experiments.fidelity.real import REAL
+from amlb_ext.experiments.fidelity.sample import Method
+
+METHODS: dict[str, Method] = {**REAL, **MADE, **DESIGNS}
+
+
+def find(name: str) -> Method:
+    """Return a method by name.
+
+    Raises
+    ------
+    ConfigError
+        No such method; the message names the nearest.
+
+    Examples
+    --------
+    >>> find("few_bad").text
+    'the few real bad rows of S'
+    """
+    if name not in METHODS:
+        raise ConfigError(f"no method {name!r} to study", nearest(name, METHODS))
+    return METHODS[name]

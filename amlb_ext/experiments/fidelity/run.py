@@ -1,0 +1,218 @@
+"""Runs a study: one job for each table and seed, each result a file of its own.
+
+A finished draw is never computed again unless the protocol or the table changed, so a study may
+be stopped at any time and continued by the same command; workers change nothing but time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from amlb_ext.core.atomic import write_text
+from amlb_ext.core.errors import ConfigError, HardsynthError, SuiteError
+from amlb_ext.core.task import Task
+from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
+from amlb_ext.experiments.fidelity.draw import make_draw
+from amlb_ext.experiments.fidelity.judge import judge
+from amlb_ext.experiments.fidelity.protocol import Phase, Protocol
+from amlb_ext.experiments.fidelity.registry import find
+from amlb_ext.experiments.fidelity.sample import Sample
+from amlb_ext.experiments.fidelity.tables import load_table
+from amlb_ext.suite.records import json_text
+
+DRAWS = "draws"
+PROTOCOL = "protocol.json"
+
+
+def run_study(
+    protocol: Protocol,
+    phase: Phase,
+    out: Path,
+    *,
+    data: Path = Path(),
+    draws: int | None = None,
+    workers: int = 0,
+    quiet: bool = True,
+) -> list[dict[str, Any]]:
+    """Run or continue the draws of one phase; return one record per draw and sample.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    phase : {'exploratory', 'confirmatory'}
+    out : Path
+        Folder of the results; it may hold both phases of one protocol.
+    data : Path
+        Folder of the tables' files.
+    draws : int, optional
+        How many draws to make in place of the declared number; see :func:`seeds_of`.
+    workers : int
+        Processes; 0 for every core.
+    quiet : bool
+
+    Returns
+    -------
+    list of dict
+        ``table, seed, n, first, baseline, pool, bad_share, bad, answers, without``; answers map
+        method and reference to the figures of :func:`~amlb_ext.experiments.fidelity.judge.judge`,
+        ``without`` maps a method that has no answer to the reason.
+
+    Raises
+    ------
+    ConfigError
+        An unknown method, no table in this phase, more draws than may be made, or a folder of
+        another protocol.
+    DataError, SourceError
+        A table that is too small or cannot be read.
+    """
+    for name in protocol.used():
+        find(name)
+    if not protocol.used():
+        raise ConfigError("the protocol names no method", "declare contrasts or methods")
+    tables = protocol.tables_of(phase)
+    if not tables:
+        raise ConfigError(f"no table for the {phase} phase", "add one under 'tables'")
+    seeds = seeds_of(protocol, phase, draws)
+    tasks = {name: load_table(name, table, data) for name, table in tables.items()}
+    _claim(protocol, out)
+    repetitions = []
+    for name, task in sorted(tasks.items()):
+        for seed in sorted(seeds):
+            path = draw_file(out, phase, name, seed)
+            key = hash_key(protocol.sha256, task.content_hash)
+            repetitions.append(Repetition(path, key, compute_draw, (task, name, seed, protocol)))
+    results = run_repetitions(
+        repetitions, name=f"{phase} draws", unit="draw", workers=workers, quiet=quiet
+    )
+    return [record for result in results for record in result["records"]]
+
+
+def seeds_of(protocol: Protocol, phase: Phase, draws: int | None = None) -> tuple[int, ...]:
+    """Return the seeds of a phase, or the first ``draws`` from its first seed on.
+
+    The exploratory phase may take more than declared, as far as the confirmatory seeds; the
+    confirmatory phase only fewer.
+
+    Raises
+    ------
+    ConfigError
+        More draws than that, or none.
+
+    Examples
+    --------
+    >>> seeds_of(Protocol(), "confirmatory", 2)
+    (1000, 1001)
+    """
+    declared = getattr(protocol.seeds, phase)
+    if draws is None:
+        return declared.values()
+    if draws < 1:
+        raise ConfigError(f"{draws} draws were asked for", "give 1 or more")
+    wanted = tuple(range(declared.first, declared.first + draws))
+    if phase == "confirmatory" and draws > declared.draws:
+        raise ConfigError(
+            f"{draws} confirmatory draws were asked for, the protocol declares {declared.draws}",
+            "declare more under 'seeds' in a new protocol, and choose a new folder",
+        )
+    if phase == "exploratory" and set(wanted) & set(protocol.seeds.confirmatory.values()):
+        raise ConfigError(
+            f"{draws} exploratory draws would use seeds of the confirmatory phase",
+            f"give fewer than {protocol.seeds.confirmatory.first - declared.first + 1}",
+        )
+    return wanted
+
+
+def draw_file(out: Path, phase: Phase, table: str, seed: int) -> Path:
+    """Return where one draw's records stand."""
+    return out / DRAWS / phase / f"{table}_{seed}.json"
+
+
+def _claim(protocol: Protocol, out: Path) -> None:
+    """Write the protocol down before the first draw; refuse a folder of another one."""
+    path = out / PROTOCOL
+    entry = protocol.model_dump(mode="json")
+    if path.exists():
+        if _read(path) == entry:
+            return
+        confirmed = any((out / DRAWS / "confirmatory").glob("*.json"))
+        if confirmed:
+            raise ConfigError(
+                f"{out} holds confirmatory draws of another protocol; contrasts declared after "
+                "they were seen confirm nothing",
+                "choose another folder with -o, and fresh seeds",
+            )
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SuiteError(f"{out} is not empty and holds no study", "choose another folder with -o")
+    write_text(path, json_text(entry))
+
+
+def _read(path: Path) -> Any:
+    """Return a JSON file's content; None when it is missing or damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def compute_draw(task: Task, table: str, seed: int, protocol: Protocol) -> dict[str, Any]:
+    """Return the records of one draw under ``records``; see :func:`one_draw`."""
+    return {"records": one_draw(task, table, seed, protocol)}
+
+
+def one_draw(task: Task, table: str, seed: int, protocol: Protocol) -> list[dict[str, Any]]:
+    """Return the records of one draw, one for each sample of S."""
+    draw = make_draw(task, table, seed, protocol)
+    records = []
+    for rows in samples(protocol.sizes.labelled):
+        s = Sample(draw, rows)
+        answers: dict[str, Any] = {}
+        without: dict[str, str] = {}
+        for name in protocol.used():
+            try:
+                found = find(name).function(s)
+            except HardsynthError as error:  # one method's failure costs no other its answer
+                without[name] = error.message
+                continue
+            if found is None:
+                without[name] = "no rows"
+            elif not np.isfinite(found.point).all():
+                without[name] = "a score that is no number"
+            else:
+                judged = {r: judge(found, delta) for r, delta in draw.references.items()}
+                answers[name] = {"rows": found.rows, **judged}
+        records.append(
+            {
+                "table": table,
+                "seed": seed,
+                "baseline": draw.baseline,
+                "n": len(rows),
+                "first": int(rows[0]),
+                "bad": len(s.bad),
+                "candidates": list(draw.names),
+                **draw.about,
+                "answers": answers,
+                "without": without,
+            }
+        )
+    return records
+
+
+def samples(sizes: Sequence[int]) -> list[np.ndarray]:
+    """Return which labelled rows make each S: the small sizes twice, on rows of their own.
+
+    Examples
+    --------
+    >>> [(len(rows), int(rows[0])) for rows in samples([200, 1000])]
+    [(200, 0), (200, 200), (1000, 0)]
+    """
+    most = max(sizes)
+    out = []
+    for n in sorted(sizes):
+        for k in range(2 if 2 * n <= most else 1):
+            out.append(np.arange(k * n, (k + 1) * n))
+    return out

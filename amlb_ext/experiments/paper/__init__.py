@@ -1,0 +1,1 @@
+"""Tables and figures of the paper behind ``generate``; see :mod:`amlb_ext.experiments`."""

@@ -1,0 +1,67 @@
+"""What each reproduced row may be used for: a suite by the same settings, and its certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.atomic import write_file
+from amlb_ext.core.config import build_config
+from amlb_ext.core.errors import HardsynthError
+from amlb_ext.core.parallel import Execution
+from amlb_ext.core.task import Task
+from amlb_ext.experiments.paper.settings import Experiment, Setting
+from amlb_ext.pipeline import Request, generate_suite
+
+#: Folds of a suite, and most rows of its table: a certificate pools them.
+FOLDS, MOST_ROWS = 2, 5_000
+
+
+def certified(
+    experiment: Experiment,
+    tasks: dict[str, tuple[Task, list[Setting]]],
+    out: Path,
+    workers: int = 0,
+    quiet: bool = True,
+) -> list[dict[str, Any]]:
+    """Make a suite per row with the pipeline and return what its certificate says.
+
+    The settings are the row's own, so F, K, search and synthesizer are the paper's; the table is
+    cut to :data:`MOST_ROWS` rows. Suites stand in ``suites/`` and are continued, not made again.
+
+    Returns
+    -------
+    list of dict
+        ``data, row, verdict, reason, checks``, and ``rows`` of the table; ``verdict`` is
+        ``none`` where no suite could be made, and ``reason`` says why.
+    """
+    found = []
+    for data, (task, settings) in tasks.items():
+        rows = min(len(task), MOST_ROWS)
+        table = out / "data" / f"{data}.csv"
+        if not table.exists():
+            frame = task.features.assign(**{task.target_name: task.target}).iloc[:rows]
+            write_file(table, lambda part, f=frame: f.to_csv(part, index=False))  # type: ignore[misc]
+        for setting in settings:
+            entry = {"data": data, "row": setting.name, "rows": rows}
+            suite = out / "suites" / f"{data}_{setting.name}"
+            found.append(entry | _verdict(task, table, setting, suite, workers, quiet))
+    return found
+
+
+def _verdict(
+    task: Task, table: Path, setting: Setting, suite: Path, workers: int, quiet: bool
+) -> dict[str, Any]:
+    layer = setting.config.model_dump(exclude={"source", "split", "name"})
+    source = {"target": task.target_name, "kind": str(task.kind)}
+    config = build_config(layer, {"source": source, "split": {"folds": FOLDS}})
+    where = Execution(workers)
+    request = Request((str(table),), config, suite, where, force=True, quiet=quiet)
+    try:
+        report = generate_suite(request)
+    except HardsynthError as error:
+        return {"verdict": "none", "reason": str(error), "checks": {}}
+    if not report.verdicts:
+        reason = report.failures[0]["reason"] if report.failures else "no suite was made"
+        return {"verdict": "none", "reason": reason, "checks": {}}
+    return dict(next(iter(report.verdicts.values())))

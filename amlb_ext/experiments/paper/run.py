@@ -1,0 +1,160 @@
+"""All splits of an experiment: one job per data set and split, each result a file of its own.
+
+A finished split is never computed again unless a setting, the data or the version changed, so the
+same command continues a run that was stopped; the first splits are the same however many are asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from amlb_ext.core.atomic import write_file
+from amlb_ext.core.config import SplitConfig
+from amlb_ext.core.task import Task
+from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
+from amlb_ext.experiments.paper.chain import Outcome, run_split, to_json
+from amlb_ext.experiments.paper.settings import Experiment, Setting
+from amlb_ext.hardening.split import split_task
+
+SPLITS = "splits"
+#: Seed of the splits.
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Done:
+    """One split of one data set.
+
+    Attributes
+    ----------
+    data : str
+    split : int
+    rows : dict
+        Setting → ``counts`` and ``scores``; see :class:`~amlb_ext.experiments.paper.chain.Outcome`.
+    seconds : float
+        Processor seconds it took.
+    candidate : str
+        What stood for G.
+    arrays : Path
+        Points of every part, where the experiment is a figure.
+    """
+
+    data: str
+    split: int
+    rows: dict[str, Any]
+    seconds: float
+    candidate: str
+    arrays: Path
+
+
+def run_experiment(
+    experiment: Experiment,
+    tasks: dict[str, tuple[Task, list[Setting]]],
+    splits: int,
+    out: Path,
+    workers: int = 0,
+    quiet: bool = True,
+) -> list[Done]:
+    """Run or continue an experiment.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    tasks : dict
+        Data set → its task, without folds, and the settings of its rows.
+    splits : int
+    out : Path
+        The experiment's folder.
+    workers : int
+        Processes; 0 for every core.
+    quiet : bool
+
+    Returns
+    -------
+    list of Done
+        By data set and split.
+
+    Raises
+    ------
+    ModelError
+        F or G cannot be fitted.
+    """
+    repetitions = []
+    for data, (task, settings) in tasks.items():
+        split = split_task(task, SplitConfig(folds=splits), SEED)
+        for number in range(splits):
+            path = out / SPLITS / f"{data}_{number:02d}.json"
+            is_drawn = bool(experiment.figure)
+            key = split_key(settings, task.content_hash, number=number, is_drawn=is_drawn)
+            fold = split.with_folds((split.folds[number],))
+            arrays = path.with_suffix(".npz") if is_drawn else None
+            arguments = (fold, number, settings, arrays)
+            repetitions.append(Repetition(path, key, compute_split, arguments))
+    results = run_repetitions(
+        repetitions, name=experiment.name, unit="split", workers=workers, quiet=quiet
+    )
+    return [
+        _read_split(result, repetition.path)
+        for result, repetition in zip(results, repetitions, strict=True)
+    ]
+
+
+def split_key(settings: Sequence[Setting], content: str, *, number: int, is_drawn: bool) -> str:
+    """Return the hash of everything a split's result depends on."""
+    return hash_key([setting.to_json() for setting in settings], content, number, SEED, is_drawn)
+
+
+def compute_split(
+    task: Task, number: int, settings: list[Setting], arrays: Path | None
+) -> dict[str, Any]:
+    """Return the scores of one split, and write its points where the experiment is a figure.
+
+    Parameters
+    ----------
+    task : Task
+        With one fold, the split.
+    number : int
+        Of the split.
+    settings : list of Setting
+    arrays : Path, optional
+        File for the points of every part.
+    """
+    began = time.process_time()
+    outcomes = run_split(task, 0, settings, number)
+    if arrays is not None:
+        write_file(arrays, lambda part: _save_points(part, outcomes))
+    return {
+        "data": task.name,
+        "split": number,
+        "candidate": settings[0].candidate.model,
+        "seconds": time.process_time() - began,
+        "rows": {name: to_json(outcome) for name, outcome in outcomes.items()},
+    }
+
+
+def _save_points(path: Path, outcomes: dict[str, Outcome]) -> None:
+    arrays = {
+        f"{row}/{part}/{name}": values
+        for row, outcome in outcomes.items()
+        for part, points in outcome.parts.items()
+        for name, values in vars(points).items()
+    }
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def _read_split(result: dict[str, Any], path: Path) -> Done:
+    return Done(
+        data=result["data"],
+        split=result["split"],
+        rows=result["rows"],
+        seconds=result["seconds"],
+        candidate=result["candidate"],
+        arrays=path.with_suffix(".npz"),
+    )
