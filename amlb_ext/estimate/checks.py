@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from amlb_ext.estimate.support import Support
+from amlb_ext.stats.support import Support
 
 #: p-value below which an assumption counts as refuted.
 REFUTED = 0.01

@@ -11,7 +11,7 @@ import pandas as pd
 
 from amlb_ext.estimate.osyn_run import OsynRun
 from amlb_ext.estimate.results import ErrorEstimate
-from amlb_ext.estimate.support import Support
+from amlb_ext.stats.support import Support
 
 
 @dataclass(frozen=True)

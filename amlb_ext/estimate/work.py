@@ -18,7 +18,7 @@ from amlb_ext.estimate.powered import ppi, surrogate
 from amlb_ext.estimate.report import Report
 from amlb_ext.estimate.results import FAILED, ErrorEstimate, without
 from amlb_ext.estimate.strata import stratified
-from amlb_ext.estimate.support import NEIGHBOURS, Support, support
+from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
 
 #: Rows of each class from which the stratified interval of a bounded loss held (docs/coverage.md).
 LARGE_CLASS = 200
@@ -134,7 +134,7 @@ class Work:
     def _support(self, whose: str, M: np.ndarray, labels: np.ndarray | None) -> checks.Finding:
         rng = stream(self.seed, "estimate", "support", whose)
         some = np.sort(rng.permutation(len(M))[:SUPPORT_ROWS])
-        found = support(
+        found = check_support(
             self.metric,
             M[some],
             k=min(NEIGHBOURS, max(1, len(self.metric) // 5)),

@@ -28,7 +28,8 @@ from amlb_ext.hardening.parts import (
     training_rows,
 )
 from amlb_ext.hardening.prepare import Prepared, prepare
-from amlb_ext.hardening.weights import draw_region, effective_size
+from amlb_ext.hardening.weights import draw_region
+from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import Part, Rows
 
 #: Fewer hard training rows than this make no training file for ``<task>_hard``.
@@ -148,8 +149,8 @@ def written_up(
         "region": {
             "rows": len(region),
             "with_replacement": replaced,
-            "effective_size": effective_size(weights),
-            "effective_size_reducible": effective_size(test.reducible + 1e-12),
+            "effective_size": kish_size(weights),
+            "effective_size_reducible": kish_size(test.reducible + 1e-12),
         },
         "score": dict([losses.score(test.y, test.f)]),
         "notes": [],

@@ -99,17 +99,6 @@ def platt(p: np.ndarray, bad: np.ndarray) -> LogisticRegression:
     return LogisticRegression(C=1e6).fit(both, labels, sample_weight=weight)
 
 
-def effective_size(weights: np.ndarray) -> float:
-    """Return Kish's effective sample size ``(sum w)^2 / sum w^2``.
-
-    Examples
-    --------
-    >>> effective_size(np.array([1.0, 1.0, 0.0]))
-    2.0
-    """
-    return float(weights.sum() ** 2 / (weights**2).sum())
-
-
 def draw_region(
     weights: np.ndarray, rng: np.random.Generator, smallest: int = 30
 ) -> tuple[np.ndarray, bool]:

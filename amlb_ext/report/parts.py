@@ -17,7 +17,7 @@ import pandas as pd
 from amlb_ext.core.losses import brier
 from amlb_ext.report.metrics import DIRECTION, score_rows
 from amlb_ext.report.rows import Predicted
-from amlb_ext.validity.intervals import weighted_mean_interval
+from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 #: What F is called among frameworks.
 F = "F"

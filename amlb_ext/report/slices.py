@@ -36,7 +36,7 @@ from sklearn.tree import DecisionTreeClassifier
 from amlb_ext.core.rng import int_seed
 from amlb_ext.core.task import Column
 from amlb_ext.report.conditions import Condition, code_column
-from amlb_ext.validity.intervals import holm
+from amlb_ext.stats.weighted_mean import holm, kish_size
 
 #: Columns of :func:`find_slices`.
 COLUMNS = (
@@ -252,7 +252,7 @@ def _judge(
         if inside.sum() < 5 or inside.all():
             continue
         share = hits[inside].sum() / times[inside].sum()
-        low, high = wilson(share, times[inside].sum() ** 2 / (times[inside] ** 2).sum())
+        low, high = wilson(share, kish_size(times[inside]))
         judged.append({
             "slice": s.text, "rows": int(times[inside].sum()), "bad": int(hits[inside].sum()),
             "share": share, "low": low, "high": high, "base": base, "lift": share / base,

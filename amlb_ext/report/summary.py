@@ -10,7 +10,7 @@ import pandas as pd
 from amlb_ext.report.compare import is_control
 from amlb_ext.report.model import Ranks, TaskReport
 from amlb_ext.report.words import percent
-from amlb_ext.validity.intervals import holm, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import holm, weighted_mean_interval
 
 COLUMNS = (
     *("framework", "tasks", "better", "worse", "undecided", "withheld", "better_family"),

@@ -17,9 +17,14 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.hardening.weights import effective_size
-from amlb_ext.validity.clusters import checked_rows, cluster_sums
-from amlb_ext.validity.intervals import Estimate, p_value, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import (
+    Estimate,
+    checked_rows,
+    cluster_sums,
+    kish_size,
+    p_value,
+    weighted_mean_interval,
+)
 
 #: Below this effective size weights cost more than they give (measured: n = 200 against 1000).
 SMALLEST_EFFECTIVE_SIZE = 50.0
@@ -72,7 +77,7 @@ def contrast(
     -------
     Estimate
         Negative where the candidate is better. See
-        :func:`~amlb_ext.validity.intervals.weighted_mean_interval`.
+        :func:`~amlb_ext.stats.weighted_mean.weighted_mean_interval`.
 
     Examples
     --------
@@ -147,7 +152,7 @@ def choose_weights(weights: np.ndarray) -> tuple[np.ndarray, str]:
     'effective size 60: region weights are used'
     """
     w = np.asarray(weights, dtype=float)
-    size = effective_size(w) if w.sum() > 0 else 0.0
+    size = kish_size(w)
     if size < SMALLEST_EFFECTIVE_SIZE:
         return np.ones(len(w)), (
             f"effective size {size:.0f} is below {SMALLEST_EFFECTIVE_SIZE:.0f}: "
@@ -189,4 +194,4 @@ def cluster_effective_size(
 ) -> float:
     """Return Kish's effective size of the clusters' weights; 0 without rows."""
     v, w, codes = checked_rows(loss_f, weights, clusters)
-    return effective_size(cluster_sums(v, w, codes)[1]) if len(v) else 0.0
+    return kish_size(cluster_sums(v, w, codes)[1])

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.stats.weighted_mean import Estimate, holm, p_value
 from amlb_ext.validity.contrast import (
     NullControl,
     beyond_refits,
@@ -22,7 +23,6 @@ from amlb_ext.validity.contrast import (
     null_control,
     refit_spread,
 )
-from amlb_ext.validity.intervals import Estimate, holm, p_value
 
 
 def contrasts(

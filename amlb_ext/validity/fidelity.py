@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import binomtest
 
-from amlb_ext.validity.intervals import naive_interval, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import naive_interval, weighted_mean_interval
 from amlb_ext.validity.measures import (
     MIN_ROWS,
     ROUNDING,

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.oracle import Oracle, check_labels
-from amlb_ext.validity.intervals import Estimate, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import Estimate, weighted_mean_interval
 from amlb_ext.validity.measures import MIN_ROWS, Measure, lacking, measure, too_few
 
 #: Share of labels by which made rows may surely agree less than real bad rows.

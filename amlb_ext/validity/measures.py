@@ -7,7 +7,7 @@ G : (n, m) loss per row of each of m candidates;  F : (n,) loss of the baseline
 w : (n,) weight of each row, ``P(bad | x)``;  c : (n,) the real row each came from (its cluster)
 delta_g : weighted mean of ``G[:, g] - F``
 
-Intervals are 95 % and clustered by c, see :mod:`amlb_ext.validity.intervals`; those of rankings
+Intervals are 95 % and clustered by c, see :mod:`amlb_ext.stats.weighted_mean`; those of rankings
 come from a bootstrap of clusters, drawn jointly for real rows and what was made from them.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from amlb_ext.validity.intervals import Estimate, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import Estimate, kish_size, weighted_mean_interval
 
 #: Fewer distinct real rows than this say nothing.
 MIN_ROWS = 10
@@ -244,7 +244,7 @@ def hardness(made: Losses, bad: Losses) -> Measure:
 def effective_size(w: np.ndarray, c: np.ndarray, threshold: float = 50.0) -> Measure:
     """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
     total = np.bincount(np.unique(c, return_inverse=True)[1], w)
-    value = float(total.sum() ** 2 / (total**2).sum()) if total.sum() > 0 else 0.0
+    value = kish_size(total)
     text = f"distinct real rows that the weighted test rows are worth, of {len(total)}"
     source = "docs/validity.md, 5; below 50 rank on all rows"
     return measure("effective size", value, text, source, threshold=threshold, sense=">=")

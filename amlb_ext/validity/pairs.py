@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from amlb_ext.stats.weighted_mean import Estimate, holm, p_value
 from amlb_ext.validity.contrast import contrast, refit_spread
-from amlb_ext.validity.intervals import Estimate, holm, p_value
 
 COLUMNS = (
     *("framework", "other", "rows", "difference", "low", "high", "p", "p_holm", "null_spread"),

@@ -20,16 +20,16 @@ import pandas as pd
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import derive_seed, stream
-from amlb_ext.hardening.baseline import EstimatorBaseline, cross_folds
+from amlb_ext.hardening.baseline import EstimatorBaseline, cross_folds, fill_missing
 from amlb_ext.hardening.crossfit import PARTS
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.weights import Region
 from amlb_ext.sources.features import copies, read_features
+from amlb_ext.stats.support import Support, check_support
 from amlb_ext.suite import Rows, fit_to_train
 from amlb_ext.validity.null import baseline_spec
-from amlb_ext.validity.powered import SupportReport, support_check
 from amlb_ext.validity.task_rows import TaskRows
 
 #: Unlabelled rows that the support check looks at, at most.
@@ -44,13 +44,13 @@ class Unlabelled:
     ----------
     features : DataFrame
         In the task's canonical form, copies of labelled rows left out.
-    support : SupportReport
+    support : Support
     notes : tuple of str
         What was ignored, left out or made missing.
     """
 
     features: pd.DataFrame
-    support: SupportReport
+    support: Support
     notes: tuple[str, ...] = ()
 
 
@@ -111,9 +111,9 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
     if len(some) > SUPPORT_ROWS:
         rng = stream(seed, rows.name, "support")
         some = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
-    support = support_check(
-        encoder.metric(encoder.transform(tests)),
-        encoder.metric(encoder.transform(features.iloc[some])),
+    support = check_support(
+        fill_missing(encoder.metric(encoder.transform(tests))),
+        fill_missing(encoder.metric(encoder.transform(features.iloc[some]))),
     )
     return Unlabelled(features, support, tuple(notes))
 

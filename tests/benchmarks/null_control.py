@@ -41,10 +41,10 @@ from amlb_ext.hardening.crossfit import PARTS
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.models import resolve_model
 from amlb_ext.hardening.weights import Region
+from amlb_ext.stats.weighted_mean import p_value
 from amlb_ext.validity.contrast import contrast
 from amlb_ext.validity.estimation import contrasts
 from amlb_ext.validity.fidelity import null_check
-from amlb_ext.validity.intervals import p_value
 from amlb_ext.validity.null import refit_rows
 
 TRAIN, TEST, COLUMNS = 600, 300, 8

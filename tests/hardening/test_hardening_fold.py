@@ -9,7 +9,8 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.split import split_task
-from amlb_ext.hardening.weights import draw_region, effective_size
+from amlb_ext.hardening.weights import draw_region
+from amlb_ext.stats.weighted_mean import kish_size
 
 QUICK = {"synthesizer": {"epochs": 60}, "split": {"folds": 1, "test_size": 0.3}, "seed": 4}
 
@@ -188,7 +189,7 @@ def test_region_is_drawn_in_proportion_to_the_weights():
     rows, replaced = draw_region(np.r_[100.0, np.ones(50)], np.random.default_rng(0))
     assert replaced
     assert len(rows) == 30
-    assert effective_size(np.ones(7)) == 7
+    assert kish_size(np.ones(7)) == 7
 
 
 def test_test_rows_are_judged_as_amlb_gives_them():

@@ -1,4 +1,4 @@
-"""Contrasts, null control, prediction-powered intervals, support: truth planted and found."""
+"""Contrasts and the null control: truth planted and found."""
 
 import dataclasses
 
@@ -9,7 +9,6 @@ import pytest
 from amlb_ext.core.errors import DataError
 from amlb_ext.validity.contrast import choose_weights, contrast, null_control
 from amlb_ext.validity.estimation import contrasts
-from amlb_ext.validity.powered import ppi_contrast, support_check
 from amlb_ext.validity.scores import expected_contrast, half_and_half_score
 
 DRAWS = 300
@@ -176,133 +175,3 @@ class TestTeacher:
 
     def test_half_and_half_without_bad_rows(self):
         assert np.isnan(half_and_half_score(np.array([]), np.ones(3)).score)
-
-
-def region(x):
-    return 1 / (1 + np.exp(-2 * x))
-
-
-def planted_mean():
-    """Return E[w x] / E[w] for x standard normal, w = region(x), by quadrature."""
-    x = np.linspace(-8, 8, 20_001)
-    mass = np.exp(-(x**2) / 2) * region(x)
-    return (mass * x).sum() / mass.sum()
-
-
-class TestPPI:
-    # Deterministic data; golden values from ppi-python 0.2.3 (numpy 2.4):
-    # ppi_py.ppi_mean_ci(d, t, tu, alpha=.05, lam=lam), printed to 8 digits.
-    i, j = np.arange(400), np.arange(3000)
-    d = np.sin(i * 1.7) + 0.3 * np.cos(i * 5.1) - 0.1
-    t, tu = np.sin(i * 1.7) + 0.05, np.sin(j * 2.3) + 0.02
-
-    @pytest.mark.parametrize(
-        ("lam", "low", "high"),
-        [
-            (0.0, -0.17158176, -0.02694679),
-            (0.5, -0.15651789, -0.07181170),
-            (1.0, -0.16182202, -0.09630861),
-        ],
-    )
-    def test_against_ppi_py(self, lam, low, high):
-        got = ppi_contrast(self.d, np.zeros(400), self.t, self.tu, lam=lam).estimate
-        assert got.point == pytest.approx((low + high) / 2, abs=2e-8)
-        # It divides by n where we divide by n - 1: at most 1 / 800 of the width.
-        assert got.se * 2 * 1.9599640 == pytest.approx(high - low, rel=1.5e-3)
-        assert got.df == 399
-
-    def test_tuned_against_ppi_py(self):
-        got = ppi_contrast(self.d, np.zeros(400), self.t, self.tu).estimate
-        assert got.point == pytest.approx(-0.12551239, abs=2e-4)  # it pools var(t), we do not
-        assert got.se * 2 * 1.9599640 == pytest.approx(-0.09391588 + 0.15710890, rel=3e-3)
-
-    def test_weighted_point_against_ppi_py(self):
-        # ppi_mean_pointestimate(d + 3, t, tu, lam=.5, w=w, w_unlabeled=wu); its interval is not
-        # that of a ratio: adding 3 to every d would more than double it.
-        w, wu = 1 + 0.9 * np.sin(self.i * 0.37), 1 + 0.9 * np.sin(self.j * 0.37)
-        shifted = ppi_contrast(self.d + 3, np.zeros(400), self.t, self.tu, w, wu, lam=0.5)
-        assert shifted.estimate.point == pytest.approx(2.885579, abs=2e-7)
-        plain = ppi_contrast(self.d, np.zeros(400), self.t, self.tu, w, wu, lam=0.5)
-        assert shifted.estimate.se == pytest.approx(plain.estimate.se)
-
-    @pytest.mark.parametrize(("noise", "narrow"), [(0.5, 0.7), (2.0, 1.0)])
-    def test_covers_and_narrows_in_the_region(self, noise, narrow):
-        rng = np.random.default_rng(6)
-        truth, hit, ratio = planted_mean(), [], []
-        for _ in range(DRAWS):
-            x, far = rng.standard_normal(200), rng.standard_normal(3000)
-            d = x + noise * rng.standard_normal(200)
-            got = ppi_contrast(d, np.zeros(200), x, far, region(x), region(far))
-            hit.append(got.estimate.low <= truth <= got.estimate.high)
-            ratio.append(got.width_ratio)
-        assert 0.95 - 3 * 0.0126 <= np.mean(hit) <= 0.95 + 3 * 0.0126
-        assert np.mean(ratio) < narrow
-
-    def test_covers_with_clusters_and_a_biased_teacher(self):
-        # Every labelled row four times; the teacher is off by 5 and half asleep.
-        rng = np.random.default_rng(7)
-        hit = []
-        for _ in range(DRAWS):
-            x, far = np.repeat(rng.standard_normal(100), 4), rng.standard_normal(3000)
-            d = x + np.repeat(0.5 * rng.standard_normal(100), 4)
-            got = ppi_contrast(
-                d, np.zeros(400), x / 2 + 5, far / 2 + 5, clusters=np.arange(400) // 4
-            )
-            hit.append(got.estimate.low <= 0 <= got.estimate.high)
-        assert 0.95 - 3 * 0.0126 <= np.mean(hit) <= 0.95 + 3 * 0.0126
-
-    def test_a_useless_teacher_costs_nothing(self):
-        d = np.random.default_rng(8).standard_normal(50)
-        got = ppi_contrast(d, np.zeros(50), np.ones(50), np.ones(900))
-        assert (got.lam, got.width_ratio) == (0.0, 1.0)
-        assert (got.estimate.low, got.estimate.high) == pytest.approx(
-            (got.classical.low, got.classical.high)
-        )
-
-    def test_a_perverse_teacher_is_not_believed(self):
-        x = np.random.default_rng(9).standard_normal(50)
-        assert ppi_contrast(x, np.zeros(50), -x, np.zeros(9)).lam == 0.0
-
-    def test_one_cluster_has_no_interval(self):
-        x = np.arange(9.0)
-        got = ppi_contrast(x, np.zeros(9), x, x, clusters=np.zeros(9))
-        assert not got.estimate.has_interval
-        assert "only 1 cluster" in got.estimate.reason
-        assert np.isnan(got.width_ratio)
-
-    def test_no_unlabelled_rows(self):
-        x = np.arange(9.0)
-        got = ppi_contrast(x, np.zeros(9), x, np.array([]))
-        assert "0 unlabelled rows" in got.estimate.reason
-        assert got.classical.has_interval
-
-
-class TestSupport:
-    def test_share_by_hand(self):
-        # Labelled 0..9 on a line, k 1: all distances 1, radius 1. Inside: 0.5, 10, -1; not 11.5.
-        line = np.arange(10.0)[:, None]
-        got = support_check(line, np.array([[0.5], [10], [-1], [11.5]]), k=1)
-        assert (got.radius, got.share_inside, got.refused) == (1.0, 0.75, True)
-        assert "only 75%" in got.reason
-
-    def test_same_population_passes_and_another_is_refused(self):
-        rng = np.random.default_rng(10)
-        for _ in range(20):
-            a, b = rng.random((200, 6)), rng.random((500, 6))
-            assert not support_check(a, b).refused
-            b[:100] += 1  # a fifth of the rows comes from elsewhere
-            assert support_check(a, b).refused
-
-    def test_equal_rows_and_missing_values(self):
-        rows = np.tile([[0.1, np.nan]], (20, 1))
-        assert support_check(rows, rows[:3]).share_inside == 1.0
-        assert support_check(rows, np.array([[0.1, 0.5]])).refused
-
-    def test_too_few_rows_are_refused(self):
-        got = support_check(np.ones((6, 2)), np.ones((9, 2)))
-        assert got.refused
-        assert "6 labelled and 9 unlabelled rows are too few" in got.reason
-
-    def test_other_columns_are_an_error(self):
-        with pytest.raises(DataError, match="same encoder"):
-            support_check(np.ones((9, 2)), np.ones((9, 3)))

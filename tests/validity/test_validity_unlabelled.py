@@ -12,9 +12,9 @@ from amlb_ext.core.losses import brier, squared_error
 from amlb_ext.core.task import Column
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.sources.features import copies, read_features
+from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.suite import Suite
 from amlb_ext.validity import Certificate, certify_rows, certify_suite, read_task
-from amlb_ext.validity.powered import ppi_contrast
 from amlb_ext.validity.unlabelled import expected_contrast, read_unlabelled
 from amlb_ext.validity.unlabelled_files import assign
 
@@ -214,7 +214,10 @@ def test_intervals_cover_and_are_narrower():
         x, y = world(100, rng)
         far = world(2000, rng)[0]
         tau, tau_far = (expected_contrast(*(np.polyval(p, z) for p in fit)) for z in (x, far))
-        both = ppi_contrast(*losses(fit, x, y), tau, tau_far, np.exp(x), np.exp(far))
+        loss_g, loss_f = losses(fit, x, y)
+        both = prediction_powered_mean(
+            loss_g - loss_f, tau, tau_far, weights=np.exp(x), weights_unlabelled=np.exp(far)
+        )
         inside.append(both.estimate.low <= truth <= both.estimate.high)
         ratios.append(both.width_ratio)
     assert np.mean(inside) >= 0.85

@@ -33,7 +33,7 @@ from amlb_ext.hardening.baseline import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.population import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
-from amlb_ext.validity.intervals import Estimate, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import Estimate, weighted_mean_interval
 from amlb_ext.validity.null import refit
 from amlb_ext.validity.zoo import fit_zoo, zoo
 

@@ -12,7 +12,7 @@ from amlb_ext.experiments.fidelity.draw import (
     without_interval,
 )
 from amlb_ext.experiments.fidelity.sample import Method, Sample, expected
-from amlb_ext.validity.powered import ppi_contrast
+from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.validity.scores import half_and_half_score
 
 
@@ -65,11 +65,12 @@ def ppi_weighted(s: Sample) -> Answer | None:
         return None
     near_tau = expected(s.draw, s.points, failures=False)[0]
     far_tau = expected(s.draw, far, failures=False)[0]
-    nothing = np.zeros(len(s.y))
-    found = [
-        ppi_contrast(d, nothing, a, b, s.points.w, far.w).estimate
-        for d, a, b in zip(s.delta.T, near_tau.T, far_tau.T, strict=True)
-    ]
+    found = []
+    for values, near, unlabelled in zip(s.delta.T, near_tau.T, far_tau.T, strict=True):
+        powered = prediction_powered_mean(
+            values, near, unlabelled, weights=s.points.w, weights_unlabelled=far.w
+        )
+        found.append(powered.estimate)
     return Answer.of(found, len(s.y) + len(far))
 
 

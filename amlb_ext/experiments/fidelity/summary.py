@@ -26,7 +26,7 @@ from scipy.stats import t as student
 from amlb_ext.core.atomic import write_text
 from amlb_ext.experiments.fidelity.judge import ALL, FIGURES, Record
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Phase, Protocol
-from amlb_ext.validity.intervals import holm
+from amlb_ext.stats.weighted_mean import holm
 
 _NAN = float("nan")
 _LEVELS = ["reference", "table", "n", "method", "figure", "mean", "se", "draws"]

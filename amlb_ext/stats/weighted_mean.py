@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from amlb_ext.validity.clusters import checked_rows, cluster_sums
+from amlb_ext.core.errors import DataError
 
 #: Fewer clusters than this say nothing of their own spread.
 MIN_CLUSTERS = 3
@@ -210,6 +210,75 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
+def checked_rows(
+    values: np.ndarray, weights: np.ndarray | None, clusters: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return values, weights and cluster codes ``0..K-1`` of the rows with positive weight.
+
+    Raises
+    ------
+    DataError
+        When lengths differ, a value is not finite or a weight is negative or not finite.
+
+    Examples
+    --------
+    >>> v, w, c = checked_rows(np.array([5.0, 6.0]), np.array([0.0, 2.0]), np.array(["a", "b"]))
+    >>> v.tolist(), w.tolist(), c.tolist()
+    ([6.0], [2.0], [0])
+    """
+    v = np.asarray(values, dtype=float)
+    w = np.ones(len(v)) if weights is None else np.asarray(weights, dtype=float)
+    c = np.arange(len(v)) if clusters is None else np.asarray(clusters)
+    if v.ndim != 1 or w.shape != v.shape or c.shape != v.shape:
+        raise DataError(
+            f"values, weights and clusters have shapes {v.shape}, {w.shape} and {c.shape}",
+            "give three one-dimensional arrays with one entry per row",
+        )
+    if not (np.isfinite(w).all() and (w >= 0).all()):
+        raise DataError("a weight is negative or not finite", "weights are P(bad | x) or counts")
+    keep = w > 0
+    if not np.isfinite(v[keep]).all():
+        raise DataError(
+            f"{int((~np.isfinite(v[keep])).sum())} of {int(keep.sum())} values are not finite",
+            "leave out a model whose predictions are missing, not single rows of it",
+        )
+    codes = np.unique(c[keep], return_inverse=True)[1].reshape(-1)
+    return v[keep], w[keep], codes
+
+
+def cluster_sums(
+    values: np.ndarray, weights: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``N_k``, the sums of w v, and ``W_k``, the sums of w, per cluster.
+
+    Examples
+    --------
+    >>> sums = cluster_sums(np.array([1.0, 2.0]), np.array([1.0, 3.0]), np.array([0, 0]))
+    >>> [s.tolist() for s in sums]
+    [[7.0], [4.0]]
+    """
+    return np.bincount(codes, weights * values), np.bincount(codes, weights)
+
+
+def kish_size(weights: np.ndarray) -> float:
+    """Return Kish's effective sample size ``(sum w)^2 / sum w^2``; 0 where no weight is positive.
+
+    Source: Kish (1965).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+        Not negative: of rows, or summed per cluster.
+
+    Examples
+    --------
+    >>> kish_size(np.array([1.0, 1.0, 0.0]))
+    2.0
+    """
+    total = float(weights.sum())
+    return total**2 / float((weights**2).sum()) if total > 0 else 0.0
+
+
 def interval_around(point: float, se: float, df: float, level: float) -> tuple[float, float]:
     """Return ``point -+ t_df se``."""
     half = float(student.ppf(0.5 + level / 2, df)) * se
@@ -232,13 +301,9 @@ def refusal(totals: np.ndarray) -> str:
             f"only {len(totals)} cluster{plural} with weight; "
             f"an interval needs at least {MIN_CLUSTERS}"
         )
-    if _effective(totals) < MIN_EFFECTIVE:
+    if kish_size(totals) < MIN_EFFECTIVE:
         return f"one cluster holds {totals.max() / totals.sum():.0%} of the weight"
     return ""
-
-
-def _effective(totals: np.ndarray) -> float:
-    return float(totals.sum() ** 2 / (totals**2).sum())
 
 
 def _interval(
@@ -256,7 +321,7 @@ def _interval(
     # that dominates has psi near 0 whatever the truth, so the interval would be far too narrow.
     psi = (num - point * den) / total
     se = float(np.sqrt(k / (k - 1) * (psi**2).sum()))
-    df = _effective(den) - 1
+    df = kish_size(den) - 1
     if se <= 1e-12 * np.abs(v).max():
         if point != 0 and np.abs(v).max() > 0:
             why = "all clusters agree on one value; their spread cannot be estimated"

@@ -44,6 +44,8 @@ class Support:
     ----------
     share_inside, own : float
         Of the other rows, and of each labelled one among the rest; NaN when it cannot be said.
+    least : float
+        Smallest share of the other rows that passes.
     k : int
         Neighbours that set the radii.
     inside : ndarray of shape (N,)
@@ -57,6 +59,7 @@ class Support:
 
     share_inside: float
     own: float
+    least: float
     k: int
     inside: np.ndarray
     refused: bool
@@ -64,7 +67,7 @@ class Support:
     reason: str
 
 
-def support(
+def check_support(
     SX: np.ndarray,
     X: np.ndarray,
     k: int = NEIGHBOURS,
@@ -101,12 +104,12 @@ def support(
     --------
     >>> rng = np.random.default_rng(0)
     >>> near, far = rng.random((300, 2)), rng.random((300, 2)) + [5, 0]
-    >>> support(near, rng.random((500, 2))).refused
+    >>> check_support(near, rng.random((500, 2))).refused
     False
-    >>> s = support(near, np.vstack([near, far]), labels=np.repeat([0, 1], 300))
+    >>> s = check_support(near, np.vstack([near, far]), labels=np.repeat([0, 1], 300))
     >>> s.share_inside, s.lacking
     (0.5, ('1',))
-    >>> support(near, np.vstack([near, far]), columns=["age", "pay"]).lacking
+    >>> check_support(near, np.vstack([near, far]), columns=["age", "pay"]).lacking
     ('age',)
     """
     S, U = np.asarray(SX, float), np.asarray(X, float)
@@ -124,7 +127,16 @@ def support(
         raise DataError(f"spheres of {k} neighbours", "give k >= 1")
     if len(S) <= k or len(U) == 0:
         why = f"{len(S)} labelled and {len(U)} other rows are too few to compare (k = {k})"
-        return Support(math.nan, math.nan, k, np.zeros(0, dtype=bool), True, (), why)
+        return Support(
+            share_inside=math.nan,
+            own=math.nan,
+            least=1 - TOLERANCE,
+            k=k,
+            inside=np.zeros(0, dtype=bool),
+            refused=True,
+            lacking=(),
+            reason=why,
+        )
     search = NearestNeighbors(n_jobs=1).fit(S)
     apart, others = search.kneighbors(None, k)  # None: a row is not its own neighbour
     radius, closest = apart[:, -1] * (1 + 1e-9) + 1e-9, others[:, 0]
@@ -135,17 +147,40 @@ def support(
     share = float(inside.mean())
     least = own - max(TOLERANCE, ERRORS * math.sqrt(own * (1 - own) / len(S)))
     found = f"{share:.1%} of the other rows lie near labelled ones, {own:.1%} of these themselves"
-    if share >= least:
-        return Support(share, own, k, inside, False, (), found)
-    why = f"only {found}; at least {least:.1%} must"
+    is_refused = share < least
+    reason = found
     lacking: tuple[str, ...] = ()
-    if given is not None:
-        lacking, said = _classes(inside, given, classes, share)
-        why += said
-    if not lacking:
-        lacking, said = _columns(S, U[~inside], columns)
-        why += said
-    return Support(share, own, k, inside, True, lacking, why)
+    if is_refused:
+        reason = f"only {found}; at least {least:.1%} must"
+        lacking, detail = _name_what_lacks(S, U, inside, given, classes=classes, columns=columns)
+        reason += detail
+    return Support(
+        share_inside=share,
+        own=own,
+        least=least,
+        k=k,
+        inside=inside,
+        refused=is_refused,
+        lacking=lacking,
+        reason=reason,
+    )
+
+
+def _name_what_lacks(
+    S: np.ndarray,
+    U: np.ndarray,
+    inside: np.ndarray,
+    labels: np.ndarray | None,
+    *,
+    classes: Sequence[str] | None,
+    columns: Sequence[str] | None,
+) -> tuple[tuple[str, ...], str]:
+    """Return the classes, or else the columns, in which the rows outside differ, in words too."""
+    if labels is not None:
+        lacking, detail = _classes(inside, labels, classes, float(inside.mean()))
+        if lacking:
+            return lacking, detail
+    return _columns(S, U[~inside], columns)
 
 
 def _classes(

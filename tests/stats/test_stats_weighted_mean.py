@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.validity.intervals import (
+from amlb_ext.stats.weighted_mean import (
     Estimate,
     holm,
     naive_interval,
