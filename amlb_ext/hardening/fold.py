@@ -158,7 +158,8 @@ def written_up(
         **ready.changes.to_json(),
     }
     if on_test is None:
-        summary["notes"].append(no_failures(rule, test.hardness))
+        summary["no_failures"] = no_failures(rule, test.hardness)
+        summary["notes"].append(summary["no_failures"])
         return HardFold(training_rows(task, train_rows), parts, summary)
 
     parts |= _hard_parts(task, models, test, on_test, config)
