@@ -15,8 +15,7 @@ has shown nothing. 'full' and 'region' are real rows chosen without looking at F
 
 #: What the last columns of the summary count, where they are shown.
 LEGEND = """left out: test rows whose class no training row of their fold has
-replaced: test cells whose value no training row of their fold has
-"""
+replaced: test cells whose value no training row of their fold has"""
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
