@@ -177,7 +177,7 @@ class _Search:
         everything = np.arange(len(self.rows))
         start = self._distance(everything, self.state)
         pending = (start > 0) | self.repeats(everything, self.state)
-        cells = max(1, np.count_nonzero(self.mask[pending]))
+        cells = max(1, int(self.mask[pending].sum()))
         tried = int(np.clip(MOST_ASKED // cells, LEAST_TRIED, MOST_TRIED))
         place = np.cumsum(self.mask, axis=1)
         for turn in range(1, int(place.max()) + 1):
