@@ -293,7 +293,10 @@ def _write_rows(
         remove(path.with_suffix(derived))
     relative = layout.relative(path)
     files[relative] = write_csv(coding.encode(rows.features, rows.target), path)
-    files[layout.relative(home)] = _write_parquet(rows.provenance, home)
+    provenance = rows.provenance
+    if side == "train":  # in training rows no cell is replaced
+        provenance = provenance.drop(columns="substituted", errors="ignore")
+    files[layout.relative(home)] = _write_parquet(provenance, home)
     return relative
 
 
