@@ -13,6 +13,10 @@ Rows of 'bad', 'ga', 'synthetic' and '' were chosen by F's realised errors, whic
 other model: where HardsynthNull, which is F again, improves as much as a candidate, the candidate
 has shown nothing. 'full' and 'region' are real rows chosen without looking at F's errors."""
 
+#: What the last columns of the summary count, where they are shown.
+LEGEND = """left out: test rows whose class no training row of their fold has
+replaced: test cells whose value no training row of their fold has"""
+
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return an aligned text table; numbers to the right.
@@ -80,6 +84,10 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
     """Return the one-screen summary of ``hardsynth generate``; ``words`` are its arguments."""
     headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]
     headers += ["F full", "F bad", "F augm.", "F synth."]
+    # of the test rows of all folds; columns of zeros would say nothing
+    changes = {"left out": "left_out", "replaced": "replaced"}
+    changes = {word: key for word, key in changes.items() if any(t[key] for t in report.tasks)}
+    headers += changes
     rows = []
     for task in report.tasks:
         scores = task["score"]
@@ -98,11 +106,14 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
                 scores.get("bad"),
                 scores.get("ga"),
                 scores.get("synthetic"),
+                *(task[key] for key in changes.values()),
             ]
         )
     lines = []
     if rows:
         lines += [table(headers, rows), ""]
+    if changes:
+        lines.append(LEGEND)
     for task, entry in report.verdicts.items():
         lines.append(f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}")
     for note in report.notes:

@@ -98,9 +98,8 @@ class Inputs:
     def metric_names(self) -> list[str]:
         """Return a name for each column of :meth:`metric`."""
         names = []
-        for column, card in zip(self.encoder.categorical_, self.encoder.cards_, strict=True):
-            values = [*column.categories, "missing"][:card]
-            names += [f"{column.name}={value}" for value in values]
+        for column, values in zip(self.encoder.categorical_, self.encoder.values_, strict=True):
+            names += [f"{column.name}={value}" for value in (*values, "missing")]
         return [*names, *(c.name for c in self.encoder.numeric_)]
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
@@ -170,7 +169,7 @@ def read(asked: Asked) -> Inputs:
     seen = _take(task, fold_train, 0) if fold_train is not None else None
     if seen is not None:
         _refuse_training_rows(asked.data.name, given.features, seen.features)
-    encoder = Encoder(task.columns).fit((seen or given).features)
+    encoder = Encoder(task.columns, known="table").fit((seen or given).features)
     target = TargetEncoder(task.kind, task.labels, (seen or given).target)
     train = None
     if seen is not None:

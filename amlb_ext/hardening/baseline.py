@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning
@@ -25,6 +26,7 @@ from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening import forests
+from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.models import ModelSpec, build
 
 #: Positions to fit on and positions to predict, once per part.
@@ -56,6 +58,10 @@ class Baseline(ABC):
     def predict_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Predict rows of the table, given encoded and by position."""
         return self.predict(Z)
+
+    def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
+        """Predict rows in canonical form, those with values unknown to the training rows too."""
+        return self.predict(encoder.transform(features))
 
     @abstractmethod
     def cross_fit(
@@ -152,10 +158,10 @@ class EstimatorBaseline(Baseline):
         return model, classes
 
     def _preprocessed(self, estimator: BaseEstimator, empty: np.ndarray) -> BaseEstimator:
-        # a column without any value is constant 0, which the other models get from the imputer
+        # a column without any training value is constant 0, whatever test rows have there
         steps: list[BaseEstimator] = [FunctionTransformer(fill_empty, kw_args={"empty": empty})]
         if not self.spec.reads_missing:
-            steps = [SimpleImputer(strategy="median", keep_empty_features=True)]
+            steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
         if self.spec.encoding == "onehot" and self.n_categorical:
             one_hot = OneHotEncoder(
                 handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False

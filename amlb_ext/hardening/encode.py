@@ -1,10 +1,14 @@
 """Tables to matrices and back (paper, section 4.1).
 
+The integration that runs F in AMLB (``frameworks/HardsynthSklearn/pipeline.py``) sees nothing but
+the CSV files of a fold. So categories are numbered by what is *written* of them, in text order, and
+by the training rows of the fold alone: both give the same matrix.
+
 Notation
 --------
 Z : (n, d) float64, the encoded rows; the first M_c columns are category codes, the rest are
-    numeric columns, min–max scaled by the training rows. ``NaN`` is a missing number; a missing
-    category is the last code of its column.
+    numeric columns, min–max scaled by the training rows. ``NaN`` is a missing number; a category
+    that is missing, or that no training row has, is the last code of its column.
 y : (n,) float64, the scaled target (regression) or class codes 0..C-1; of a group of tasks
     (n, k), the scaled targets of k regressions side by side
 """
@@ -13,58 +17,74 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
 from amlb_ext.core.task import Column, Kind
+from amlb_ext.suite.columns import form_of, written_values
 
 
 class Encoder(BaseEstimator):
     """Min–max for numbers, ordinal codes for everything else; missing values survive.
 
-    A category that the training rows lack keeps its own code (codes follow the task's category
-    list), so unseen categories need no special case. Constant and empty columns are carried.
+    The codes of a column are its training categories in the text order of their written values,
+    and a last one for a value that is missing or unknown to the training rows. A column without
+    any training value is read as numbers by pandas, whatever its type in the source: it stands
+    among the numeric columns and is missing everywhere.
 
     Parameters
     ----------
     columns : sequence of Column
         The task's columns.
+    known : {'training', 'table'}
+        Which categories have a code of their own: those of the training rows, or all that the
+        columns name, for rows that no model of AMLB's will see.
 
     Attributes
     ----------
+    categorical_, numeric_ : list of Column
+        Columns encoded as codes and as numbers, each in the table's order.
     names_ : list of str
         Column names in encoded order, categories first.
+    values_ : list of tuple of str
+        Categories of the source by code, for each categorical column.
     cards_ : tuple of int
-        Number of codes of each categorical column, the missing code included.
+        Number of codes of each categorical column, the last code included.
     low_, span_ : ndarray of shape (d - M_c,)
         Minimum and range of each numeric column over the training rows; range 1 where constant.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> columns = (Column("a", "integer"), Column("b", "categorical", ("x", "y"), True))
-    >>> table = pd.DataFrame({"a": [0.0, 10.0], "b": pd.Categorical(["y", None], ["x", "y"])})
-    >>> encoder = Encoder(columns).fit(table)
-    >>> encoder.transform(table).tolist()
-    [[1.0, 0.0], [2.0, 1.0]]
-    >>> encoder.inverse(encoder.transform(table)).equals(table)
+    >>> columns = (Column("a", "integer"), Column("b", "categorical", ("y", "x", "w"), True))
+    >>> dtype = pd.CategoricalDtype(columns[1].categories)
+    >>> train = pd.DataFrame({"a": [0.0, 10.0], "b": pd.Series(["y", "x"], dtype=dtype)})
+    >>> test = pd.DataFrame({"a": [5.0, 0.0], "b": pd.Series(["x", "w"], dtype=dtype)})
+    >>> encoder = Encoder(columns).fit(train)
+    >>> encoder.transform(train).tolist(), encoder.transform(test).tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.5], [2.0, 0.0]])
+    >>> encoder.inverse(encoder.transform(train)).equals(train)
     True
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(
+        self, columns: Sequence[Column], known: Literal["training", "table"] = "training"
+    ) -> None:
         self.columns = columns
+        self.known = known
 
     def fit(self, features: pd.DataFrame) -> Encoder:
-        """Learn the range of each numeric column from the training rows."""
-        self.categorical_ = [c for c in self.columns if not c.is_numeric]
-        self.numeric_ = [c for c in self.columns if c.is_numeric]
+        """Learn categories and ranges from the training rows."""
+        self.categorical_: list[Column] = []
+        self.numeric_: list[Column] = []
+        for column in self.columns:
+            has_codes = not column.is_numeric and len(self._known_codes(column, features)) > 0
+            (self.categorical_ if has_codes else self.numeric_).append(column)
         self.names_ = [c.name for c in (*self.categorical_, *self.numeric_)]
-        self.cards_ = tuple(
-            max(1, len(c.categories) + int(c.has_missing)) for c in self.categorical_
-        )
+        self._learn_categories(features)
         values = self._numbers(features)
         seen = ~np.isnan(values)
         low = np.where(seen, values, np.inf).min(axis=0, initial=np.inf)
@@ -74,21 +94,46 @@ class Encoder(BaseEstimator):
         self.span_ = np.where(span > 0, span, 1.0)
         return self
 
+    def _learn_categories(self, features: pd.DataFrame) -> None:
+        self.values_: list[tuple[str, ...]] = []
+        # from the table's codes to ours, position -1 for missing, and back
+        self._code: list[np.ndarray] = []
+        self._back: list[np.ndarray] = []
+        for column in self.categorical_:
+            order = np.argsort(np.array(written_values(column), dtype=object), kind="stable")
+            codes = self._known_codes(column, features)
+            known = order[np.isin(order, codes)]
+            code = np.full(len(column.categories) + 1, len(known))
+            code[known] = np.arange(len(known))
+            self.values_.append(tuple(column.categories[k] for k in known))
+            self._code.append(code)
+            self._back.append(np.array([*known, _unknown_value(column, known)]))
+        self.cards_ = tuple(len(values) + 1 for values in self.values_)
+
+    def _known_codes(self, column: Column, features: pd.DataFrame) -> np.ndarray:
+        """Return the table's codes of the categories that get one of ours."""
+        if self.known == "table":
+            return np.arange(len(column.categories))
+        codes = np.unique(features[column.name].cat.codes.to_numpy())
+        return codes[codes >= 0]
+
     @property
     def n_categorical_(self) -> int:
         """M_c, the number of categorical columns."""
         return len(self.cards_)
 
     def _numbers(self, features: pd.DataFrame) -> np.ndarray:
-        names = [c.name for c in self.numeric_]
-        return features[names].to_numpy(dtype=float).reshape(len(features), len(names))
+        out = np.full((len(features), len(self.numeric_)), np.nan)
+        for j, column in enumerate(self.numeric_):
+            if column.is_numeric:
+                out[:, j] = features[column.name].to_numpy(dtype=float)
+        return out
 
     def transform(self, features: pd.DataFrame) -> np.ndarray:
         """Return the encoded rows, ``(n, d)``."""
         codes = np.empty((len(features), self.n_categorical_))
         for j, column in enumerate(self.categorical_):
-            code = features[column.name].cat.codes.to_numpy()
-            codes[:, j] = np.where(code < 0, self.cards_[j] - 1, code)
+            codes[:, j] = self._code[j][features[column.name].cat.codes.to_numpy()]
         return np.hstack([codes, (self._numbers(features) - self.low_) / self.span_])
 
     def metric(self, encoded: np.ndarray) -> np.ndarray:
@@ -103,7 +148,7 @@ class Encoder(BaseEstimator):
         >>> table = pd.DataFrame({"a": [0.0, 1.0], "b": pd.Categorical(["x", "y"])})
         >>> encoder = Encoder(columns).fit(table)
         >>> encoder.metric(encoder.transform(table)).round(2).tolist()
-        [[0.71, 0.0, 0.0], [0.0, 0.71, 1.0]]
+        [[0.71, 0.0, 0.0, 0.0], [0.0, 0.71, 0.0, 1.0]]
         """
         parts = [
             np.eye(card)[encoded[:, j].astype(int)] / np.sqrt(2)
@@ -112,17 +157,35 @@ class Encoder(BaseEstimator):
         return np.hstack([*parts, encoded[:, self.n_categorical_ :]])
 
     def inverse(self, encoded: np.ndarray) -> pd.DataFrame:
-        """Return rows in canonical form; integers are rounded, the column order is the task's."""
+        """Return rows in canonical form; integers are rounded, the column order is the task's.
+
+        A category's last code becomes missing; of a column written as ``True``/``False`` it
+        becomes the truth value that the training rows lack.
+        """
         out: dict[str, pd.Series | np.ndarray] = {}
         for j, column in enumerate(self.categorical_):
-            code = np.rint(encoded[:, j]).astype(int)
-            code = np.where(code >= len(column.categories), -1, code)
-            dtype = pd.CategoricalDtype(list(column.categories))
-            out[column.name] = pd.Series(pd.Categorical.from_codes(code, dtype=dtype))
+            code = np.clip(np.rint(encoded[:, j]).astype(int), 0, self.cards_[j] - 1)
+            out[column.name] = _categories(column, self._back[j][code])
         for j, column in enumerate(self.numeric_):
+            if not column.is_numeric:
+                out[column.name] = _categories(column, np.full(len(encoded), -1))
+                continue
             values = encoded[:, self.n_categorical_ + j] * self.span_[j] + self.low_[j]
             out[column.name] = np.rint(values) + 0.0 if column.type == "integer" else values
         return pd.DataFrame({c.name: out[c.name] for c in self.columns})
+
+
+def _unknown_value(column: Column, known: np.ndarray) -> int:
+    """Return the table's code for a column's last code: -1, missing, where there is a choice."""
+    if form_of(column) != "boolean":
+        return -1
+    absent = set(range(len(column.categories))) - set(known.tolist())
+    return min(absent, default=-1)
+
+
+def _categories(column: Column, codes: np.ndarray) -> pd.Series:
+    dtype = pd.CategoricalDtype(list(column.categories))
+    return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype))
 
 
 class TargetEncoder:

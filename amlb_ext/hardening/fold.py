@@ -23,12 +23,14 @@ from amlb_ext.hardening.parts import (
     RealRows,
     blocks_by_origin,
     failures,
+    judged_again,
     real_rows,
     stack,
     training_rows,
 )
 from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.hardening.weights import draw_region
+from amlb_ext.hardening.written import substituted_names
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import Part, Rows
 
@@ -153,10 +155,12 @@ def written_up(
             "effective_size_reducible": kish_size(test.reducible + 1e-12),
         },
         "score": dict([losses.score(test.y, test.f)]),
-        "notes": [],
+        "notes": ready.changes.notes(),
+        **ready.changes.to_json(),
     }
     if on_test is None:
-        summary["notes"].append(no_failures(rule, test.hardness))
+        summary["no_failures"] = no_failures(rule, test.hardness)
+        summary["notes"].append(summary["no_failures"])
         return HardFold(training_rows(task, train_rows), parts, summary)
 
     parts |= _hard_parts(task, models, test, on_test, config)
@@ -164,8 +168,30 @@ def written_up(
     if config.train_hard:
         hard = _hard_training_rows(task, models, ready.train, on_train, summary)
         if hard is not None:
-            parts["hard"] = Part(parts[""].test, hard)
+            tests = readable_beside(task, parts[""].test, hard, ready)
+            parts["hard"] = Part(tests, hard)
     return HardFold(training_rows(task, train_rows), parts, summary)
+
+
+def readable_beside(task: Task, tests: Rows, train: Rows, ready: Prepared) -> Rows:
+    """Return test rows with what these training rows do not know replaced, and judged again.
+
+    The hard training rows are few, so they know fewer categories than the fold's own.
+    """
+    fitted, _ = ready.chooser.fit(train.features, tests.features, task)
+    if not fitted.cells:
+        return tests
+    names = substituted_names(task, fitted.cells, len(tests))
+    earlier = tests.provenance["substituted"].to_numpy()
+    both = [",".join(filter(None, pair)) for pair in zip(earlier, names, strict=True)]
+    provenance = tests.provenance.assign(substituted=both)
+    changed = np.flatnonzero(names != "")
+    if ready.models.baseline.can_search:
+        features, target = fitted.features.iloc[changed], tests.target.iloc[changed]
+        fresh = judged_again(task, ready.models, features, target)
+        for name, values in fresh.items():
+            provenance.loc[changed, name] = values
+    return Rows(fitted.features, tests.target, provenance)
 
 
 def no_failures(rule: BadRule, hardness: np.ndarray) -> str:

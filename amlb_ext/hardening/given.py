@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.task import Task
+from amlb_ext.core.task import Column, Task
 from amlb_ext.hardening.baseline import Baseline, EstimatorBaseline, Parts, first_line
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.models import BASELINES, resolve_model
@@ -80,10 +81,16 @@ class FittedBaseline(Baseline):
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Decode the rows, ask the model, and scale or order what it says."""
-        frame = as_user_frame(self.encoder, Z)
+        return self._ask(as_user_frame(self.encoder, Z))
+
+    def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
+        """Predict rows in canonical form; the model may know values that our training rows lack."""
+        return self._ask(user_frame(encoder.columns, features))
+
+    def _ask(self, frame: pd.DataFrame) -> np.ndarray:
         try:
             if not self.target.n_classes:
-                raw = np.asarray(self.model.predict(frame), dtype=float).reshape(len(Z))
+                raw = np.asarray(self.model.predict(frame), dtype=float).reshape(len(frame))
                 return (raw - self.target.low) / self.target.span
             p = np.asarray(self.model.predict_proba(frame), dtype=float)
         except Exception as error:
@@ -91,7 +98,7 @@ class FittedBaseline(Baseline):
                 f"{self.name} failed in predict: {first_line(error)}",
                 "it must accept a DataFrame with the columns of the source",
             ) from error
-        f = np.zeros((len(Z), self.target.n_classes))
+        f = np.zeros((len(frame), self.target.n_classes))
         codes = {label: code for code, label in enumerate(self.target.labels)}
         for j, label in enumerate(self.model.classes_):
             word = str(int(label)) if isinstance(label, float | np.floating) else str(label)
@@ -146,8 +153,13 @@ class PredictionsBaseline(Baseline):
 
 def as_user_frame(encoder: Encoder, Z: np.ndarray) -> pd.DataFrame:
     """Return encoded rows as a user's model knows them: plain columns, integers as integers."""
-    frame = encoder.inverse(Z)
-    for column in encoder.columns:
+    return user_frame(encoder.columns, encoder.inverse(Z))
+
+
+def user_frame(columns: Sequence[Column], features: pd.DataFrame) -> pd.DataFrame:
+    """Return rows in canonical form as a user's model knows them."""
+    frame = features.copy()
+    for column in columns:
         values = frame[column.name]
         if column.type == "integer" and not values.isna().any():
             frame[column.name] = values.astype("int64")

@@ -14,7 +14,9 @@ from amlb_ext.core.task import Task
 from amlb_ext.hardening.augment import Side
 from amlb_ext.hardening.baseline import Baseline
 from amlb_ext.hardening.encode import TargetEncoder
+from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.made import Failures, FoldModels, MadeRows
+from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.suite import Rows
 
 
@@ -22,10 +24,13 @@ from amlb_ext.suite import Rows
 class RealRows:
     """The real rows of one side, with what is known of each.
 
+    ``features`` are the rows as they are written, ``substituted`` the columns with replaced cells;
     ``null`` are the losses ``(n, R)`` of F's re-fits, none where the rows are training rows.
     """
 
     rows: np.ndarray
+    features: pd.DataFrame
+    substituted: np.ndarray
     Z: np.ndarray
     y: np.ndarray
     f: np.ndarray
@@ -58,7 +63,7 @@ def training_rows(task: Task, rows: np.ndarray) -> Rows:
 
 
 def real_rows(task: Task, target: TargetEncoder, side: RealRows, chosen: Any) -> Rows:
-    """Real rows as they stand in the table."""
+    """Real rows as they are written."""
     rows = side.rows[chosen]
     ids = task.row_ids[rows].astype(np.int64)
     provenance = pd.DataFrame(
@@ -74,9 +79,10 @@ def real_rows(task: Task, target: TargetEncoder, side: RealRows, chosen: Any) ->
             "weight": side.weight[chosen],
             **_predicted(target, side.f[chosen]),
             **_null(side.null[chosen]),
+            "substituted": side.substituted[chosen],
         }
     )
-    return Rows(_reset(task.features.iloc[rows]), _reset(task.target.iloc[rows]), provenance)
+    return Rows(_reset(side.features.iloc[chosen]), _reset(task.target.iloc[rows]), provenance)
 
 
 def made_rows(
@@ -96,6 +102,7 @@ def made_rows(
             "weight": np.full(len(made), np.nan),
             **_predicted(models.target, made.f),
             **_null(null_losses(models.fits, made.Z, made.y)),
+            "substituted": np.full(len(made), "", dtype=object),
         }
     )
     target = models.target.inverse(made.y, task.target_name)
@@ -119,6 +126,28 @@ def blocks_by_origin(task: Task, models: FoldModels, real: RealRows, side: Side)
     if len(side.synthetic):
         blocks["synthetic"] = made_rows(task, models, side.synthetic, "synthetic", parents)
     return blocks
+
+
+def judged_again(
+    task: Task, models: FoldModels, features: pd.DataFrame, target: pd.Series
+) -> dict[str, np.ndarray]:
+    """Return the columns of the provenance that F, K and the oracle give rows as they now stand.
+
+    The hardness of rows with several targets is not among them: no target alone decides it.
+    """
+    Z, y = models.encoder.transform(features), models.target.transform(target)
+    f, t = models.baseline.predict(Z), models.oracle.predict(Z)
+    support, agrees = check_labels(models.oracle, t, y, models.config.agreement)
+    hardness = {} if task.group else {"hardness": models.rule.hardness(y, f, t)}
+    return {
+        **hardness,
+        "loss": losses.row_loss(y, f),
+        "reducible": raw_hardness("reducible", y, f, t),
+        "label_support": support,
+        "label_agrees": agrees,
+        **_predicted(models.target, f),
+        **_null(null_losses(models.fits, Z, y)),
+    }
 
 
 def _predicted(target: TargetEncoder, f: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,16 +1,19 @@
 """One fold before anything is made: models fitted, every real row judged.
 
-F is fitted on the training rows and judges the test rows as AMLB will be given them, categories
-that no training row has replaced (``suite.fit_to_train``), for a candidate sees no others. The
-training rows are judged by out-of-fold fits of F and of the oracle T, so both sides are seen as a
-model sees new rows.
+F is fitted on the training rows and judges the test rows *as they are written*: without those whose
+class no training row has, and with another value where a category is unknown to the training rows
+(:mod:`amlb_ext.hardening.written`). So it is the same F, on the same rows, that AMLB runs and
+scores. The training rows are judged by out-of-fold fits of F and of the oracle T, so both sides are
+seen as a model sees new rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_seed
@@ -23,7 +26,13 @@ from amlb_ext.hardening.made import FoldModels
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.parts import RealRows, null_losses
 from amlb_ext.hardening.weights import Region
-from amlb_ext.suite import fit_to_train
+from amlb_ext.hardening.written import (
+    Changes,
+    Chooser,
+    WrittenRows,
+    known_classes,
+    write_test_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -38,12 +47,16 @@ class Prepared:
         ``P(bad | x)``, fitted on the out-of-fold failures of the training rows.
     test, train : RealRows
         The weights of training rows are NaN; their predictions are out of fold.
+    chooser, changes : Chooser, Changes
+        As in :class:`Fitted`.
     """
 
     models: FoldModels
     region: Region
     test: RealRows
     train: RealRows
+    chooser: Chooser
+    changes: Changes
 
 
 @dataclass(frozen=True)
@@ -51,10 +64,13 @@ class Seen:
     """Rows of one side of a fold with what F and T predict of them.
 
     ``Z (n, d)``, ``y (n,)``, ``f`` and ``t`` of shape ``(n,)`` or ``(n, C)``; ``rows`` are
-    positions in the table. Seen by side for k targets, y, f and t are ``(n, k)``.
+    positions in the table, ``features`` the rows as they are written and ``substituted (n,)`` the
+    written names of replaced cells. Seen by side for k targets, y, f and t are ``(n, k)``.
     """
 
     rows: np.ndarray
+    features: pd.DataFrame
+    substituted: np.ndarray
     Z: np.ndarray
     y: np.ndarray
     f: np.ndarray
@@ -63,12 +79,18 @@ class Seen:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fold's F and T, and both sides as they see them; K has not been asked yet."""
+    """A fold's F and T, and both sides as they see them; K has not been asked yet.
+
+    ``chooser`` settles replacements by F, by those of all targets where several share the rows;
+    ``changes`` is what was left out and replaced among the test rows.
+    """
 
     known: CrossFit
     baseline: Baseline
     train: Seen
     test: Seen
+    chooser: Chooser
+    changes: Changes
 
 
 @dataclass(frozen=True)
@@ -126,20 +148,74 @@ def fit_models(
     task: Task, fold: int, config: GenerateConfig, cross: CrossFit | None = None
 ) -> Fitted:
     """Fit F on the training rows, and let F and T predict both sides; as :func:`prepare`."""
-    known = cross or cross_fit(task, fold, config)
-    key, encoder, target, oracle = known.key, known.encoder, known.target, known.oracle
-    Z, y = known.Z, known.y
-    test_rows = task.folds[fold].test
-    features = task.features
-    asked, _ = fit_to_train(features.iloc[known.rows], features.iloc[test_rows], task.columns)
-    Z_test = encoder.transform(asked)
-    y_test = target.transform(task.target.iloc[test_rows])
+    return fit_together([task], fold, config, [cross or cross_fit(task, fold, config)])[0]
 
-    seed = derive_seed(config.seed, *key, "fit") % 2**31
-    baseline = make_baseline(config.baseline, task, encoder, target).fit(Z, y, seed)
-    f_test, t_test = baseline.predict_rows(Z_test, test_rows), oracle.predict(Z_test)
-    train = Seen(known.rows, Z, y, known.f, oracle.out_of_fold_)
-    return Fitted(known, baseline, train, Seen(test_rows, Z_test, y_test, f_test, t_test))
+
+def fit_together(
+    tasks: Sequence[Task], fold: int, config: GenerateConfig, crosses: Sequence[CrossFit]
+) -> list[Fitted]:
+    """Fit the F of each task of a group; what is written of the test rows is one for all.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        With the same features and folds; several are regressions.
+    fold : int
+    config : GenerateConfig
+    crosses : sequence of CrossFit
+        Of each task.
+
+    Raises
+    ------
+    ModelError
+        F cannot be fitted, or its predict fails.
+    DataError
+        No test row has a class that a training row has.
+    """
+    baselines = []
+    for task, known in zip(tasks, crosses, strict=True):
+        seed = derive_seed(config.seed, *known.key, "fit") % 2**31
+        baseline = make_baseline(config.baseline, task, known.encoder, known.target)
+        baselines.append(baseline.fit(known.Z, known.y, seed))
+    chooser = Chooser(tuple(baselines), tuple(known.encoder for known in crosses))
+    rows, left_out = known_classes(tasks[0], fold)
+    test = write_test_rows(tasks[0], crosses[0].rows, rows, chooser)
+    changes = replace(test.changes, left_out=left_out)
+    return [
+        _fitted(task, known, baseline, test, chooser, changes)
+        for task, known, baseline in zip(tasks, crosses, baselines, strict=True)
+    ]
+
+
+def _fitted(
+    task: Task,
+    known: CrossFit,
+    baseline: Baseline,
+    test: WrittenRows,
+    chooser: Chooser,
+    changes: Changes,
+) -> Fitted:
+    """Let F and T predict both sides."""
+    Z_test = known.encoder.transform(test.features)
+    on_train = Seen(
+        rows=known.rows,
+        features=task.features.iloc[known.rows],
+        substituted=np.full(len(known.rows), "", dtype=object),
+        Z=known.Z,
+        y=known.y,
+        f=known.f,
+        t=known.oracle.out_of_fold_,
+    )
+    on_test = Seen(
+        rows=test.rows,
+        features=test.features,
+        substituted=test.substituted,
+        Z=Z_test,
+        y=known.target.transform(task.target.iloc[test.rows]),
+        f=baseline.predict_rows(Z_test, test.rows),
+        t=known.oracle.predict(Z_test),
+    )
+    return Fitted(known, baseline, on_train, on_test, chooser, changes)
 
 
 def call_bad(rule: BadRule, config: GenerateConfig, train: Seen, test: Seen) -> Verdict:
@@ -164,6 +240,8 @@ def judged(fitted: Fitted, verdict: Verdict, region: Region, config: GenerateCon
     oracle = known.oracle
     on_test = RealRows(
         test.rows,
+        test.features,
+        test.substituted,
         test.Z,
         test.y,
         test.f,
@@ -176,6 +254,8 @@ def judged(fitted: Fitted, verdict: Verdict, region: Region, config: GenerateCon
     )
     on_train = RealRows(
         train.rows,
+        train.features,
+        train.substituted,
         train.Z,
         train.y,
         train.f,
@@ -198,4 +278,4 @@ def judged(fitted: Fitted, verdict: Verdict, region: Region, config: GenerateCon
         known.key,
         known.fits,
     )
-    return Prepared(models, region, on_test, on_train)
+    return Prepared(models, region, on_test, on_train, fitted.chooser, fitted.changes)

@@ -26,8 +26,8 @@ from amlb_ext.hardening.prepare import (
     Prepared,
     Seen,
     call_bad,
-    fit_models,
     fit_region,
+    fit_together,
     judged,
 )
 from amlb_ext.hardening.several import settle_several, side_by_side
@@ -85,9 +85,7 @@ def harden_shared(
     """
     check_shared(config)
     known = crosses or [cross_fit(task, fold, config) for task in tasks]
-    fitted = [
-        fit_models(task, fold, config, cross) for task, cross in zip(tasks, known, strict=True)
-    ]
+    fitted = fit_together(tasks, fold, config, known)
     joint, each = share(fitted, config)
     sides = both_sides(joint, config)
     about = {
@@ -143,7 +141,7 @@ def share(fitted: Sequence[Fitted], config: GenerateConfig) -> tuple[Prepared, l
     on_test, on_train = (
         rows_beside([getattr(ready, side) for ready in each]) for side in ("test", "train")
     )
-    return Prepared(models, region, on_test, on_train), each
+    return replace(each[0], models=models, region=region, test=on_test, train=on_train), each
 
 
 def _beside(sides: Sequence[Seen]) -> Seen:

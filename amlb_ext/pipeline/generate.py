@@ -231,6 +231,8 @@ def _summary(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
         "bad": sum(s["bad"] for s in summaries),
         "augmented": sum(s["augmented"] for s in summaries),
         "synthetic": sum(s["synthetic"] for s in summaries),
+        "left_out": sum(sum(s.get("left_out", {}).values()) for s in summaries),
+        "replaced": sum(sum(s.get("replaced", {}).values()) for s in summaries),
         "score_name": "acc" if task.kind.is_classification else "rmse",
         "score": scores,
         "alpha": sorted({round(s["alpha"], 6) for s in summaries}),

@@ -167,6 +167,10 @@ class TaskReport:
         Groups of failures, see :mod:`amlb_ext.report.clusters`.
     charts : tuple of Chart
     notes : tuple of str
+    left_out : int
+        Test rows left out of all folds, since no training row has their class.
+    replaced : dict of str to int
+        Test cells by column, in which another value stands, since no training row has theirs.
     """
 
     name: str
@@ -188,6 +192,22 @@ class TaskReport:
     clusters: pd.DataFrame
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
+    left_out: int = 0
+    replaced: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> str:
+        """What was left out of the test folds and replaced in them; empty for nothing."""
+        parts = []
+        if self.left_out:
+            parts.append(f"{self.left_out} test rows whose class no training row has are left out.")
+        if self.replaced:
+            counts = ", ".join(f"{name} {count}" for name, count in self.replaced.items())
+            parts.append(
+                f"{sum(self.replaced.values())} test cells whose value no training row has are "
+                f"replaced, by column: {counts}."
+            )
+        return " ".join(parts)
 
     @property
     def unweighted(self) -> bool:

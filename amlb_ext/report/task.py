@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -77,6 +78,7 @@ def report_task(
     """
     suite = Suite.load(directory)
     entry = suite.tasks[task]
+    summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
     views: dict[str, Predicted] = {}
     refused: dict[int, str] = {}
     for suffix in READ:
@@ -116,6 +118,8 @@ def report_task(
         clusters=failures.clusters,
         charts=_charts(task, views, failures, found.contrasts, order, colours, points),
         notes=tuple(entry.notes),
+        left_out=sum(sum(s.get("left_out", {}).values()) for s in summaries),
+        replaced=dict(sum((Counter(s.get("replaced", {})) for s in summaries), Counter())),
     )
     return TaskDone(
         report,

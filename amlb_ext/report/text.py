@@ -71,6 +71,8 @@ def _task(task: TaskReport, level: float) -> Iterator[str]:
         f"augmented, {counts.get('synthetic', 0)} synthetic, {task.folds} folds. {task.weighting}",
         2,
     )
+    if task.changes:
+        yield from _wrap(plain(task.changes, 400), 2)
     if len(task.contrasts):
         yield f"  {task.loss} minus F's ({level:.0%} interval), p by Holm; null: F fitted again"
         rows = [["framework", "folds", "minus F", "p", "null ± s.e.", "verdict"]]

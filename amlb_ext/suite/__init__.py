@@ -2,15 +2,15 @@
 
 ``layout`` where everything stands, and safe names · ``texts`` which texts survive AMLB ·
 ``columns`` and ``coding`` a task's values in CSV and back · ``contract`` AMLB's loader rules
-replayed · ``records`` what a finished fold and task are · ``writer`` writes folds ·
-``definition`` AMLB's YAML files · ``pair`` the hard twin of an existing benchmark ·
-``finish`` completes a suite · ``manifest`` its list of contents · ``reader`` opens a finished
-suite · ``verify`` checks one.
+replayed · ``unknown`` what is written where no training row has a value · ``records`` what a
+finished fold and task are · ``writer`` writes folds · ``definition`` AMLB's YAML files · ``pair``
+the hard twin of an existing benchmark · ``finish`` completes a suite · ``manifest`` its list of
+contents · ``reader`` opens a finished suite · ``verify`` checks one.
 """
 
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.columns import ColumnCoding
-from amlb_ext.suite.contract import check_pair, fit_to_train
+from amlb_ext.suite.contract import check_pair
 from amlb_ext.suite.definition import metrics_for
 from amlb_ext.suite.finish import check_twin, finish
 from amlb_ext.suite.layout import MAIN_SUFFIXES, SUFFIXES, Layout, amlb_name, safe_names
@@ -18,6 +18,7 @@ from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
 from amlb_ext.suite.pair import Original, changed_metrics, fold_text
 from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.records import FoldRecord, PartRecord, SuiteTask
+from amlb_ext.suite.unknown import FittedRows, Judge, fit_to_train
 from amlb_ext.suite.verify import WARNING, verify
 from amlb_ext.suite.writer import Part, Rows, begin, finished_fold, write_fold
 
@@ -28,7 +29,9 @@ __all__ = [
     "AmlbTask",
     "Coding",
     "ColumnCoding",
+    "FittedRows",
     "FoldRecord",
+    "Judge",
     "Layout",
     "Manifest",
     "Original",

@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.tables import MAX_ABS
-from amlb_ext.core.task import Column, Kind
-from amlb_ext.suite.columns import form_of
+from amlb_ext.core.task import Kind
 from amlb_ext.suite.texts import (
     BAD_NAME,
     NA_TEXTS,
@@ -95,64 +94,6 @@ def check_pair(
         out += _check_feature(name, train[name], test[name])
     out += _check_target(train[target], test[target], Kind(type))
     return out
-
-
-def fit_to_train(
-    train: pd.DataFrame, test: pd.DataFrame, columns: Sequence[Column]
-) -> tuple[pd.DataFrame, list[tuple[int, str]]]:
-    """Replace what the training rows do not know, so that AMLB can read the test rows.
-
-    A category that no training row has becomes missing where some training row lacks the
-    value (AMLB would read it so), else the most frequent category of the training rows, the
-    first in the column's order on a tie. A missing category follows the same rule. Columns
-    written as ``True``/``False`` are numbers to AMLB and may hold an unseen value.
-
-    Parameters
-    ----------
-    train : DataFrame of shape (n, d)
-        Training features in canonical form.
-    test : DataFrame of shape (m, d)
-        Test features in canonical form.
-    columns : sequence of Column
-        The task's columns.
-
-    Returns
-    -------
-    DataFrame of shape (m, d)
-        The test features; ``test`` itself stays as it is.
-    list of (int, str)
-        Position and column of each replaced cell, column by column.
-
-    Examples
-    --------
-    >>> column = Column("c", "categorical", ("a", "b", "z"))
-    >>> def frame(*values):
-    ...     return pd.DataFrame({"c": pd.Categorical(values, categories=column.categories)})
-    >>> fitted, cells = fit_to_train(frame("b", "b", "a"), frame("a", "z", None), [column])
-    >>> list(fitted["c"]), cells
-    (['a', 'b', 'b'], [(1, 'c'), (2, 'c')])
-    """
-    fitted = test.copy()
-    cells: list[tuple[int, str]] = []
-    for column in columns:
-        if column.is_numeric:
-            continue
-        known = train[column.name].cat.codes.to_numpy()
-        codes = test[column.name].cat.codes.to_numpy()
-        may_miss = bool((known < 0).any())
-        replace = (codes < 0) & (not may_miss)
-        if form_of(column) == "text":
-            replace |= (codes >= 0) & ~np.isin(codes, known)
-        if not replace.any():
-            continue
-        substitute = -1 if may_miss else int(np.bincount(known).argmax())
-        dtype = pd.CategoricalDtype(test[column.name].cat.categories)
-        values = pd.Categorical.from_codes(
-            np.where(replace, substitute, codes).astype(np.int64), dtype=dtype
-        )
-        fitted[column.name] = pd.Series(values, index=test.index)
-        cells += [(int(row), column.name) for row in np.flatnonzero(replace)]
-    return fitted, cells
 
 
 def read_fields(path: Path) -> pd.DataFrame | str:

@@ -183,7 +183,9 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
                 suffix=suffix,
                 type=task.kind,
                 target=task.coding.written_target,
-                description=f"{_WHAT[suffix]} {task.source_name or task.name} ({source})",
+                description=_description(
+                    suffix, f"{task.source_name or task.name} ({source})", present
+                ),
                 metric=metrics_for(task.kind, [p.labels for p in parts], task.coding.labels),
                 folds=[fold.fold for fold, _ in present],
                 train=[part.train for part in parts],
@@ -194,6 +196,21 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
             )
         )
     return out
+
+
+def _description(suffix: str, source: str, present: Sequence[tuple[FoldRecord, PartRecord]]) -> str:
+    """Say what an AMLB task holds, and what was left out of its test files and replaced there."""
+    left_out = sum(part.dropped for _, part in present)
+    if suffix == "full":  # the other parts are choices of rows, and leave most of them out
+        left_out += sum(sum(fold.summary.get("left_out", {}).values()) for fold, _ in present)
+    cells = sum(sum(part.substituted.values()) for _, part in present)
+    what = "the test folds of" if suffix == "full" and left_out + cells else _WHAT[suffix]
+    text = f"{what} {source}"
+    if left_out:
+        text += f"; {left_out} test rows whose class no training row has are left out"
+    if cells:
+        text += f"; {cells} test cells whose value no training row has are replaced"
+    return text
 
 
 def _entry(task: SuiteTask) -> TaskEntry:

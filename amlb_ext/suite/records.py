@@ -27,7 +27,7 @@ class PartRecord:
         Labels present in the test file, in the task's order and spelling; empty for regression.
     substituted : dict of str to int
         Per column of the file, how many test cells were replaced, see
-        :func:`amlb_ext.suite.contract.fit_to_train`.
+        :func:`amlb_ext.suite.unknown.fit_to_train`.
     dropped : int
         Test rows left out because the training rows lack their label.
     """

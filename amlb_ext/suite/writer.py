@@ -22,9 +22,9 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite.coding import Coding, write_csv
-from amlb_ext.suite.contract import fit_to_train
 from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
 from amlb_ext.suite.records import FoldRecord, PartRecord, json_text
+from amlb_ext.suite.unknown import fit_to_train
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Rows:
     target : Series of shape (n,)
         In canonical form.
     provenance : DataFrame of shape (n, p)
-        Where each row comes from.
+        Where each row comes from. ``substituted``, where it is there, names the columns (as they
+        are written, with commas between) whose cells were replaced already.
     """
 
     features: pd.DataFrame
@@ -121,7 +122,9 @@ def write_fold(
 
     Test rows whose label no training row of their part has are dropped and counted; a part
     that AMLB could not use at all (no test rows, training rows of a single class) is left
-    out. Both are said in the record's notes.
+    out. Both are said in the record's notes. Cells that AMLB could not read beside the training
+    rows are replaced where the caller has not done so; see
+    :func:`amlb_ext.suite.unknown.fit_to_train`.
 
     Parameters
     ----------
@@ -229,15 +232,19 @@ def _fit(
     if reason:
         notes.append(f"{where}: left out, {reason}")
         return None
-    features, cells = fit_to_train(train.features, test.features, _columns(coding))
+    fitted = fit_to_train(train.features, test.features, _columns(coding))
     written = {column.name: column.written for column in coding.columns}
-    by_row: dict[int, list[str]] = {}
-    for row, column in cells:
-        by_row.setdefault(row, []).append(written[column])
-    said = [",".join(by_row.get(row, [])) for row in range(len(test))]
-    provenance = test.provenance.reset_index(drop=True).assign(substituted=said)
-    counts = Counter(written[column] for _, column in cells)
-    return Rows(features, test.target, provenance), dict(sorted(counts.items()))
+    by_row: list[set[str]] = [set() for _ in range(len(test))]
+    for row, names in enumerate(test.provenance.get("substituted", pd.Series(dtype=object))):
+        by_row[row] |= set(filter(None, names.split(",")))
+    for row, column in fitted.cells:
+        by_row[row].add(written[column])
+    order = [column.written for column in coding.columns]
+    said = [",".join(name for name in order if name in names) if names else "" for names in by_row]
+    provenance = test.provenance.reset_index(drop=True)
+    provenance = provenance.drop(columns="substituted", errors="ignore").assign(substituted=said)
+    counts = Counter(name for names in by_row for name in names)
+    return Rows(fitted.features, test.target, provenance), dict(sorted(counts.items()))
 
 
 def _unfit(train: Rows, coding: Coding) -> str:
@@ -286,7 +293,10 @@ def _write_rows(
         remove(path.with_suffix(derived))
     relative = layout.relative(path)
     files[relative] = write_csv(coding.encode(rows.features, rows.target), path)
-    files[layout.relative(home)] = _write_parquet(rows.provenance, home)
+    provenance = rows.provenance
+    if side == "train":  # in training rows no cell is replaced
+        provenance = provenance.drop(columns="substituted", errors="ignore")
+    files[layout.relative(home)] = _write_parquet(provenance, home)
     return relative
 
 

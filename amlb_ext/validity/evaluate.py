@@ -109,7 +109,10 @@ def evaluate(
         out.notes.append("F is a file and cannot be fitted again: there is no null control")
     real = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
     target = pd.concat([parts["full"].target for _, parts in rows.folds.values()])
-    look, look_y = Encoder(rows.columns).fit(real), TargetEncoder(rows.kind, rows.labels, target)
+    look, look_y = (
+        Encoder(rows.columns, known="table").fit(real),
+        TargetEncoder(rows.kind, rows.labels, target),
+    )
     codes = np.arange(len(look.names_) + 1) < look.n_categorical_
     codes[-1] = rows.kind.is_classification
     raw: dict[str, list[Entry]] = {part: [] for part in PARTS}

@@ -10,6 +10,7 @@ import pandas as pd
 
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite import Rows, Suite, amlb_name
+from amlb_ext.suite.columns import ColumnCoding
 
 #: What is scored: all real rows, the bad ones, and what was made from these.
 PARTS = ("full", "bad", "ga", "synthetic")
@@ -84,12 +85,7 @@ def read_task(suite: Suite, task: str) -> TaskRows:
                 folds[fold] = (Rows(*train, pd.DataFrame(index=train[0].index)), {})
             test = coding.decode(coding.read_csv(test_file))
             folds[fold][1][part] = Rows(*test, suite.provenance(name, index))
-    # a missing number or category may appear in any column of a file, so every one allows it
-    columns = tuple(
-        Column(c.name, "numeric" if c.form in ("float", "integer") else "categorical",
-               c.categories, True)
-        for c in coding.columns
-    )  # fmt: skip
+    columns = tuple(_column(column) for column in coding.columns)
     return TaskRows(
         task,
         entry.kind,
@@ -100,3 +96,12 @@ def read_task(suite: Suite, task: str) -> TaskRows:
         folds,
         tuple(entry.folds[k].get("summary", {}) for k in sorted(entry.folds)),
     )
+
+
+def _column(coding: ColumnCoding) -> Column:
+    """Return a column as the files hold it; missing may be any value of a number or a text."""
+    if coding.form == "boolean":
+        return Column(coding.name, "boolean", coding.categories)
+    if coding.form == "text":
+        return Column(coding.name, "categorical", coding.categories, True)
+    return Column(coding.name, "numeric", (), True)

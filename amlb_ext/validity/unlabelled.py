@@ -26,6 +26,7 @@ from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.weights import Region
+from amlb_ext.hardening.written import Chooser
 from amlb_ext.sources.features import copies, read_features
 from amlb_ext.stats.support import Support, check_support
 from amlb_ext.suite import Rows, fit_to_train
@@ -65,7 +66,7 @@ class View:
     weight, far_weight : ndarray
         From one and the same refitted region model.
     drift : float
-        Largest difference of ``weight`` from the stored weights, rows with replaced cells aside.
+        Largest difference of ``weight`` from the stored weights.
     """
 
     tau: dict[str, np.ndarray] = field(default_factory=dict)
@@ -106,7 +107,7 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
         notes.append(f"{path.name}: {known.sum()} rows are copies of labelled rows and left out")
         features = features[~known].reset_index(drop=True)
     tests = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
-    encoder = Encoder(rows.columns).fit(tests)
+    encoder = Encoder(rows.columns, known="table").fit(tests)
     some = np.arange(len(features))
     if len(some) > SUPPORT_ROWS:
         rng = stream(seed, rows.name, "support")
@@ -173,7 +174,8 @@ def view(
     Z, y = encoder.transform(train.features), models.target.transform(train.target)
     region = fit_region(rows, fold, Z, y, baseline)
     # as the suite's own test rows were fitted to their training file
-    fitted, _ = fit_to_train(train.features, far.features, rows.columns)
+    judge = Chooser((baseline,), (encoder,))
+    fitted = fit_to_train(train.features, far.features, rows.columns, judge).features
     out = []
     for X in (encoder.transform(test.features), encoder.transform(fitted)):
         f = baseline.predict(X)
@@ -182,7 +184,5 @@ def view(
         out.append((tau, region.weights(X)))
     (tau, w), (tau_far, w_far) = out
     stored = test.provenance["weight"].to_numpy(dtype=float)
-    # stored before cells that AMLB could not read were replaced; such rows cannot agree
-    same = (test.provenance["substituted"].astype(str) == "").to_numpy()
-    drift = float(np.abs(w - stored)[same].max(initial=0.0))
+    drift = float(np.abs(w - stored).max(initial=0.0))
     return View(tau, tau_far, w, w_far, drift)

@@ -6,8 +6,8 @@ scikit-learn, pandas and numpy alone, and nothing of AMLB: it can be tested with
 Notation
 --------
 Z : (n, d) float64, the encoded rows; the first M_c columns are category codes, the rest are
-    numeric columns, min-max scaled by the training rows. ``NaN`` is a missing number; a missing
-    category is the last code of its column.
+    numeric columns, min-max scaled by the training rows. ``NaN`` is a missing number; a category
+    that is missing, or that no training row has, is the last code of its column.
 """
 
 from __future__ import annotations
@@ -89,7 +89,10 @@ def plain(value: Any) -> Any:
 class Encoder:
     """Min-max for numbers, ordinal codes for everything else (boolean and text included).
 
-    Columns are taken by position, as AMLB does.
+    Columns are taken by position, as AMLB does. The generator (``hardening/encode.py``) numbers
+    categories by what it writes of them, in text order; what it writes is never a number, so the
+    order by value serves other benchmarks' files alone. A column without any training value is
+    read as numbers and counts as such there too.
 
     Attributes
     ----------
@@ -168,6 +171,8 @@ class Model:
     ----------
     labels_ : list of str
         Class labels, sorted as text: the order of the probability columns.
+    low_, span_ : float
+        Minimum and range of the training rows' target (numbers).
     """
 
     def __init__(
@@ -193,7 +198,10 @@ class Model:
             code = {label: i for i, label in enumerate(self.labels_)}
             y = np.array([code[text] for text in texts])
         else:
+            # scaled as the generator scales it: not every model is indifferent to the unit
             y = target.to_numpy(dtype=float)
+            self.low_, self.span_ = float(y.min()), float(y.max() - y.min()) or 1.0
+            y = (y - self.low_) / self.span_
         rows = self._rows(y)
         Z, y = Z[rows], y[rows]
         self.empty_ = np.isnan(Z).all(axis=0)
@@ -229,7 +237,8 @@ class Model:
             # a category that the training rows lack is a row of zeros, as intended
             warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
             if not self.classes:
-                return np.asarray(self.model_.predict(Z), dtype=float).reshape(len(Z)), None
+                scaled = np.asarray(self.model_.predict(Z), dtype=float).reshape(len(Z))
+                return scaled * self.span_ + self.low_, None
             if hasattr(self.model_, "predict_proba"):
                 p = np.asarray(self.model_.predict_proba(Z), dtype=float)
             else:

@@ -86,7 +86,7 @@ def test_classifiers(pipeline: ModuleType, path: str, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ordinal", "onehot"])
-def test_regression_target_is_used_as_is(pipeline: ModuleType, encoding: str) -> None:
+def test_numbers_are_predicted_in_their_own_unit(pipeline: ModuleType, encoding: str) -> None:
     frame = table()
     y = pd.Series(1000.0 + 50.0 * frame["whole"])
     settings = pipeline.Settings(

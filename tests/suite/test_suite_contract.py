@@ -118,25 +118,25 @@ def cats(*values, categories=COLUMN.categories):
 
 
 def test_unseen_becomes_missing_where_training_rows_miss():
-    fitted, cells = fit_to_train(cats("a", None), cats("b", None, "a"), [COLUMN])
-    assert fitted["c"].isna().tolist() == [True, True, False]
-    assert cells == [(0, "c")]
+    fitted = fit_to_train(cats("a", None), cats("b", None, "a"), [COLUMN])
+    assert fitted.features["c"].isna().tolist() == [True, True, False]
+    assert fitted.cells == [(0, "c")]
 
 
 def test_else_the_mode_and_the_first_of_equals():
     test = cats("d", None, "b")
-    fitted, cells = fit_to_train(cats("b", "a", "b", "a"), test, [COLUMN])
-    assert fitted["c"].tolist() == ["a", "a", "b"]
-    assert cells == [(0, "c"), (1, "c")]
+    fitted = fit_to_train(cats("b", "a", "b", "a"), test, [COLUMN])
+    assert fitted.features["c"].tolist() == ["a", "a", "b"]
+    assert fitted.cells == [(0, "c"), (1, "c")]
     assert test["c"].isna().tolist() == [False, True, False]  # untouched
 
 
 def test_written_booleans_may_be_unseen_but_not_missing():
     column = Column("c", "boolean", ("False", "True"))
     pair = [cats(*v, categories=column.categories) for v in (["True"], ["False", None])]
-    fitted, cells = fit_to_train(*pair, [column])
-    assert fitted["c"].tolist() == ["False", "True"]
-    assert cells == [(1, "c")]
+    fitted = fit_to_train(*pair, [column])
+    assert fitted.features["c"].tolist() == ["False", "True"]
+    assert fitted.cells == [(1, "c")]
 
 
 def test_metrics_only_where_auc_is_undefined():

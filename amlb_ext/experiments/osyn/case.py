@@ -58,7 +58,7 @@ class Case:
         target = TargetEncoder(task.kind, task.labels, task.target)
         self.y = target.transform(task.target)
         self.train, self.oracle = self._split()
-        self.encoder = Encoder(task.columns).fit(task.features.iloc[self.train])
+        self.encoder = Encoder(task.columns, known="table").fit(task.features.iloc[self.train])
         self.Z = fill_missing(self.encoder.transform(task.features))
         self.n_classes = target.n_classes
         self.loss = LOSSES["absolute" if regression else "zero_one"]

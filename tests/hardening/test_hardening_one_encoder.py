@@ -1,0 +1,207 @@
+"""The generator's matrix is the integration's, read from the CSV files as AMLB reads them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.assets import asset
+from amlb_ext.core.tables import make_task
+from amlb_ext.hardening.encode import Encoder
+from amlb_ext.suite import Coding, fit_to_train
+from amlb_ext.suite.coding import write_csv
+
+SEEDS = 120
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    path = asset("frameworks", "HardsynthSklearn", "pipeline.py")
+    spec = importlib.util.spec_from_file_location("one_encoder_pipeline", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def random_frame(rng, n):
+    """Columns of every type; declared orders differ from text order, some values are rare."""
+
+    def lose(values, share):
+        return pd.Series(values, dtype=object).mask(pd.Series(rng.random(n) < share))
+
+    words = ["red", "Blue", "green", "NA", "10", "9", "1e5", "x y", "Z", "a,b", "ünï", "true"]
+    pool = list(rng.permutation(words)[: rng.integers(1, len(words))])
+    odds = rng.dirichlet(np.full(len(pool), 0.4))
+    days = pd.Series(pd.date_range("2020-01-01", periods=n)).dt.strftime("%d.%m.%Y")
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(size=n) * 10.0 ** rng.integers(-9, 9),
+            "gaps": lose(rng.normal(size=n), 0.3).astype(float),
+            "whole": rng.integers(-9, 99, n),
+            "flag": rng.random(n) < rng.choice([0.5, 0.05]),
+            "maybe": lose(rng.random(n) < 0.5, 0.2),
+            "text": lose(rng.choice(np.array(pool, object), n, p=odds), rng.choice([0, 0.2])),
+            "numberlike": rng.choice(np.array(["2", "10", "007", "1.0"], object), n),
+            "date": lose(days, rng.choice([0, 0.1])),
+            "constant": "same",
+            "zero": 0.0,
+        }
+    )
+    frame["level"] = lose(rng.choice(np.array(["low", "mid", "high"], object), n), 0.1)
+    # values in the last rows alone: a column without any value in the training rows
+    frame["late"] = pd.Series(rng.choice(np.array(["p", "q"], object), n)).mask(frame.index < n / 2)
+    frame["late_number"] = pd.Series(rng.normal(size=n)).mask(frame.index < n / 2)
+    frame = frame[list(rng.permutation(frame.columns))]
+    frame["y"] = np.resize(["Yes", "no"], n)
+    return frame
+
+
+def random_task(seed):
+    rng = np.random.default_rng(seed)
+    frame = random_frame(rng, int(rng.integers(30, 80)))
+    types = {"text": "categorical", "numberlike": "categorical", "level": "categorical"}
+    categories = {}
+    for name in (*types, "date"):
+        values = sorted(frame[name].dropna().unique())
+        categories[name] = tuple(rng.permutation(values))  # a declared order
+    types |= {"flag": "boolean", "maybe": "boolean", "date": "date", "late": "categorical"}
+    return make_task(frame, "y", name="t", types=types, categories=categories)
+
+
+def written_pair(task, folder):
+    """Write the first half for training, the other for test; return their features as written."""
+    half = (len(task) + 1) // 2
+    train, test = task.features.iloc[:half], task.features.iloc[half:]
+    fitted = fit_to_train(train, test, task.columns).features
+    coding = Coding.of(task)
+    folder.mkdir(parents=True, exist_ok=True)
+    for rows, name in ((train, "train"), (fitted, "test")):
+        write_csv(coding.encode(rows, task.target.loc[rows.index]), folder / f"{name}.csv")
+    return train, fitted
+
+
+def read_as_amlb(folder):
+    """Return features as AMLB's file loader gives them: test columns have the training types."""
+    train = pd.read_csv(folder / "train.csv").iloc[:, :-1]
+    texts = [
+        name
+        for name in train
+        if not pd.api.types.is_numeric_dtype(train[name])
+        and not pd.api.types.is_bool_dtype(train[name])
+    ]
+    train = train.astype(dict.fromkeys(texts, "category"))
+    test = pd.read_csv(folder / "test.csv", dtype=dict.fromkeys(texts, str)).iloc[:, :-1]
+    return train, test.astype(dict.fromkeys(texts, "category"))
+
+
+def both(encoder, train, test):
+    encoder = encoder.fit(train)
+    return encoder.transform(train), encoder.transform(test)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_the_integration_sees_the_generators_matrix(pipeline, tmp_path, seed):
+    task = random_task(seed)
+    ours = both(Encoder(task.columns), *written_pair(task, tmp_path))
+    theirs = both(pipeline.Encoder(), *read_as_amlb(tmp_path))
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_unknown_categories_have_a_code_of_their_own_in_both(pipeline, seed):
+    """As they come, before anything is replaced."""
+    task = random_task(seed)
+    half = (len(task) + 1) // 2
+    ours = Encoder(task.columns).fit(task.features.iloc[:half])
+    codes = ours.transform(task.features.iloc[half:])
+    frame = Coding.of(task).encode(task.features, task.target).iloc[:, :-1]
+    # pandas reads a column without any training value as numbers: both have it elsewhere
+    frame = frame.drop(columns=[c for c in frame if frame[c].iloc[:half].isna().all()])
+    theirs = pipeline.Encoder().fit(frame.iloc[:half]).transform(frame.iloc[half:])
+    m = ours.n_categorical_
+    assert m == len(ours.cards_)
+    np.testing.assert_array_equal(codes[:, :m], theirs[:, :m])
+    assert (codes[:, :m] <= np.array(ours.cards_) - 1).all()
+    for j, column in enumerate(ours.categorical_):
+        train = task.features[column.name].iloc[:half]
+        values = task.features[column.name].iloc[half:]
+        unknown = (~values.isin(train.dropna())).to_numpy()
+        assert (codes[unknown, j] == ours.cards_[j] - 1).all()
+        assert (codes[~unknown, j] < ours.cards_[j] - 1).all()
+
+
+def test_made_rows_come_back_as_what_is_written(tmp_path):
+    for seed in range(20):
+        task = random_task(seed)
+        train, fitted = written_pair(task, tmp_path)
+        encoder = Encoder(task.columns).fit(train)
+        for rows in (train, fitted):
+            back = encoder.inverse(encoder.transform(rows))
+            known = rows.reset_index(drop=True)
+            names = [c.name for c in encoder.categorical_]
+            pd.testing.assert_frame_equal(back[names], known[names])
+
+
+AMLB_SCRIPT = r"""
+import importlib.util, json, logging, sys, tempfile, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, sys.argv[1])
+import amlb.logger
+logging.TRACE = 5
+import numpy as np, pandas as pd, sklearn
+from amlb.resources import from_config
+from amlb.datasets.file import FileLoader
+from amlb.utils import Namespace as ns
+from_config(ns(input_dir="i", output_dir="o", user_dir="u", root_dir="r", test_mode=False,
+               frameworks=ns(root_module="frameworks", definition_file=[],
+                             allow_duplicates=False, tags=[]),
+               docker=ns(image_defaults=ns(author="a", image=None, tag=None))))
+spec = importlib.util.spec_from_file_location("hardsynth_pipeline", sys.argv[2])
+pipeline = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = pipeline
+spec.loader.exec_module(pipeline)
+logging.disable(logging.CRITICAL)
+for folder in json.load(sys.stdin):
+    data = FileLoader(tempfile.mkdtemp()).load(
+        ns(train=[folder + "/train.csv"], test=[folder + "/test.csv"], target="y",
+           type="binary", features=None, timestamp_column=None), fold=0)
+    encoder = pipeline.Encoder().fit(data.train.X)
+    np.savez(folder + "/theirs.npz", train=encoder.transform(data.train.X),
+             test=encoder.transform(data.test.X))
+sys.__stdout__.write("VERSIONS" + json.dumps([pd.__version__, sklearn.__version__]))
+"""
+
+
+@pytest.mark.amlb
+def test_amlbs_own_reader_and_old_pandas_see_the_generators_matrix(amlb, tmp_path):
+    ours, folders = {}, []
+    for seed in range(40):
+        task, folder = random_task(seed), tmp_path / str(seed)
+        ours[folder] = both(Encoder(task.columns), *written_pair(task, folder))
+        folders.append(str(folder))
+    script = asset("frameworks", "HardsynthSklearn", "pipeline.py")
+    done = subprocess.run(
+        [str(amlb.python), "-W", "ignore", "-c", AMLB_SCRIPT, str(amlb.root), str(script)],
+        input=json.dumps(folders),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=amlb.root,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # AMLB leaves its caches there
+        timeout=600,
+    )
+    assert "VERSIONS" in done.stdout, done.stderr[-3000:]
+    assert json.loads(done.stdout.split("VERSIONS")[1])[0].startswith("1.")
+    for folder, pair in ours.items():
+        theirs = np.load(folder / "theirs.npz")
+        for a, name in zip(pair, ("train", "test"), strict=True):
+            np.testing.assert_allclose(a, theirs[name], rtol=1e-9, atol=1e-12)
