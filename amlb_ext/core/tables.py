@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import DataError
+from amlb_ext.core.errors import DataError, is_utf8
 from amlb_ext.core.missing import missing_lookalikes
 from amlb_ext.core.numbers import MAX_EXACT_INTEGER, Floats, holds_numbers, to_floats
 from amlb_ext.core.task import Column, ColumnType, Fold, Kind, Origin, Task
@@ -130,6 +130,9 @@ def make_task(
 
 
 def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
+    for what, text in [("task", name), *(("column", str(column)) for column in frame.columns)]:
+        if not is_utf8(text):
+            raise DataError(f"the name of the {what} {text!r} is not UTF-8", "rename it")
     doubled = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
     if doubled:
         raise DataError(

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from amlb_ext.core.errors import DataError, SourceError
+from amlb_ext.core.errors import DataError, SourceError, is_utf8
 from amlb_ext.core.missing import NA_TEXTS
 from amlb_ext.core.numbers import (
     LONG_NUMBER,
@@ -89,6 +89,8 @@ def read_table(path: Path) -> Table:
             f"{path.name} has the ending {path.suffix or 'none'!r}",
             f"tables end in {', '.join(READERS)}",
         )
+    if not is_utf8(str(path)):
+        raise SourceError(f"the name of the file {path} is not UTF-8", "rename the file or folder")
     if not path.exists():
         raise SourceError(f"no such file: {path}", "check the path")
     if not path.is_file():
