@@ -21,10 +21,8 @@ MAX_EXACT_INTEGER = 2**53
 #: float64 tells all decimals of so many digits apart that a program wrote from a float64.
 FLOAT_DIGITS = 17
 
-#: A whole number of 16 digits or more, or any number of more than 17 significant digits. Both are
-#: rare, so that files without them are read as fast as before.
-LONG_NUMBER = re.compile(rb"(?<![\d.])0*(?:[1-9]\d{15}|\.?0*[1-9](?:\.?\d){17})")
-_LONG_TEXT = re.compile(LONG_NUMBER.pattern.decode())
+#: A whole number of 16 digits or more, or any number of more than 17 significant digits.
+LONG_NUMBER = re.compile(r"(?<![\d.])0*(?:[1-9]\d{15}|\.?0*[1-9](?:\.?\d){17})")
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ def parsed(text: str) -> float | int | Decimal:
     (0.5, 9007199254740993, Decimal('0.100000000000000000001'))
     """
     value = float(text)
-    if len(text) < 16 or not _LONG_TEXT.search(text) or not np.isfinite(value):
+    if len(text) < 16 or not LONG_NUMBER.search(text) or not np.isfinite(value):
         return value
     return _canonical(Decimal(text.strip()))
 

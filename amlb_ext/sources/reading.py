@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import re
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from amlb_ext.core.numbers import (
 )
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.arff import not_utf8, read_arff
+from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
 from amlb_ext.sources.table import Table
 
 #: Most values of a Parquet file, which may say a thousand times "the same again" in a few bytes.
@@ -41,9 +40,6 @@ _CSV: dict[str, Any] = {
     "na_values": sorted(NA_TEXTS),
 }
 _ROWS_AT_ONCE = 50_000
-#: A field of digits that begins with a zero and goes on.
-_LEADING_ZERO = re.compile(rb"""[,"\n][ \t]*[+-]?0\d+(?:\.\d*)?[ \t]*[,"\r\n]""")
-
 #: What pandas and Arrow raise for a damaged file, or for notes of pandas' own that lie about it.
 _DAMAGED = (
     *(OSError, ValueError, NotImplementedError, LookupError, TypeError, AttributeError),
@@ -150,9 +146,7 @@ def _with_exact_numbers(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, 
         for position, dtype in enumerate(frame.dtypes)
         if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
     ]
-    with path.open("rb") as handle, mmap(handle.fileno(), 0, access=ACCESS_READ) as content:
-        is_suspicious = LONG_NUMBER.search(content) or _LEADING_ZERO.search(content)
-    if not numbers or not is_suspicious:
+    if not numbers or not may_hold_odd_numbers(path):
         return frame, ()
     long: dict[int, dict[int, int | float | Decimal]] = {position: {} for position in numbers}
     zeros: dict[int, list[str]] = {position: [] for position in numbers}
@@ -160,7 +154,8 @@ def _with_exact_numbers(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, 
     for chunk in chunks:
         for position, name in zip(numbers, chunk.columns, strict=True):
             texts = chunk[name].dropna()
-            some = texts[texts.str.contains(LONG_NUMBER.pattern.decode())]
+            some = texts[texts.str.len() >= 16]
+            some = some[some.str.contains(LONG_NUMBER.pattern)]
             if frame.dtypes.iloc[position] == "float64":
                 long[position] |= {row: parsed(text) for row, text in some.items()}
             zeros[position] += texts[texts.str.match(r"\s*[+-]?0\d")].tolist()
