@@ -2,7 +2,7 @@
 
 These are long numbers (:data:`amlb_ext.core.numbers.LONG_NUMBER`) and numbers with leading zeros.
 Most files hold neither, and are to be read as fast as before: the whole file is looked through as
-an array of bytes, which is some thirty times faster than a regular expression.
+an array of bytes, which is several times faster than a regular expression.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+
+from amlb_ext.core.numbers import FLOAT_DIGITS
 
 _BLOCK = 1 << 22
 #: The last line of a block is seen again at the head of the next, or the end of a long one.
@@ -47,26 +49,31 @@ def may_hold_odd_numbers(path: Path) -> bool:
 
 
 def _is_odd(content: np.ndarray) -> bool:
-    """Look at every run of digits and points."""
-    digit = (content - np.uint8(48)) < 10
+    """Whether a run of digits and points is a long number or has leading zeros."""
     point = content == ord(".")
-    edges = np.flatnonzero(np.diff(digit | point)) + 1
+    part = (content - np.uint8(48) < 10) | point
+    edges = np.flatnonzero(part[1:] != part[:-1]) + 1
     starts, ends = edges[::2], edges[1::2]  # the content begins and ends with a line end
-    return _has_long(content, digit, starts, ends) or _has_leading_zero(content, starts, ends)
+    points = np.append(np.flatnonzero(point), len(content))
+    return _has_long(content, points, starts, ends) or _has_leading_zero(content, starts, ends)
 
 
-def _has_long(content: np.ndarray, digit: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bool:
+def _has_long(
+    content: np.ndarray, points: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> bool:
     is_candidate = ends - starts >= 16
     starts, ends = starts[is_candidate], ends[is_candidate]
-    if not len(starts):
-        return False
-    significant = np.flatnonzero(digit & (content != ord("0")))
-    place = np.searchsorted(significant, starts)
-    first = np.append(significant, len(content))[place]
-    before = np.concatenate([[0], np.cumsum(digit, dtype=np.int64)])
-    digits = np.where(first < ends, before[ends] - before[np.minimum(first, ends)], 0)
-    is_whole = before[ends] - before[starts] == ends - starts
-    return bool(((digits > 17) | (is_whole & (digits > 15))).any())
+    whole = np.minimum(points[np.searchsorted(points, starts)], ends) - starts
+    if (whole >= 16).any():
+        return True
+    first = starts.copy()  # the first significant digit
+    for _ in range(_OVERLAP):
+        is_ahead = (first < ends) & ((content[first] == ord("0")) | (content[first] == ord(".")))
+        if not is_ahead.any():
+            break
+        first += is_ahead
+    inside = np.searchsorted(points, ends) - np.searchsorted(points, first)
+    return bool((ends - first - inside > FLOAT_DIGITS).any())
 
 
 def _has_leading_zero(content: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bool:

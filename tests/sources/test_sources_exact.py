@@ -1,5 +1,6 @@
 """Different values stay different, or it is said: long numbers, times, leading zeros, indices."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, HardsynthError
+from amlb_ext.core.numbers import LONG_NUMBER
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.sources import open_specs
+from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
 from amlb_ext.sources.reading import read_table
 from amlb_ext.sources.table import join_folds
 from amlb_ext.suite.coding import Coding, write_csv
@@ -295,3 +298,27 @@ def test_random_columns_keep_their_values_apart_or_say_so(tmp_path, column, gap,
     assert int(now.nunique()) == before or any(name in note for note in task.notes)
     if not any("64-bit" in note for note in task.notes):
         assert int(now.nunique()) == before
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    text=st.lists(st.sampled_from([*'019.,\n-" e', "0.", "12345678", "0000"]), max_size=30).map(
+        "".join
+    )
+)
+def test_no_odd_number_is_overlooked(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "odd.csv"
+    path.write_text(f"x\n{text}\n", encoding="utf-8")
+    zeros = re.search(r"""[,"\n][ \t]*[+-]?0\d+(?:\.\d*)?[ \t]*[,"\r\n]""", f"\n{text}\n")
+    if zeros or LONG_NUMBER.search(text):
+        assert may_hold_odd_numbers(path)
+
+
+def test_odd_numbers_at_the_seam_of_two_blocks(tmp_path):
+    path, line = tmp_path / "t.csv", "0.125\n"
+    for place in range(3):
+        head = line * ((1 << 22) // len(line)) + " " * place
+        path.write_text(f"{head}\n12345678901234567890\n{line}", encoding="utf-8")
+        assert may_hold_odd_numbers(path)
+    path.write_text("1007.5\n" * 700_000, encoding="utf-8")
+    assert not may_hold_odd_numbers(path)
