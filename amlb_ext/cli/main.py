@@ -1,16 +1,16 @@
 """Parse, run a command, and turn errors into one clear line.
 
-Exit status: 0 all is well · 1 done, but a task was left out, a job has no score, or a check
-failed · 2 bad input, nothing was written · 130 interrupted.
+Exit status: 0 all is well · 1 done, but a task was left out, a job has no score, a check failed,
+or standard output could not be written · 2 bad input, nothing was written · 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from amlb_ext import __version__
@@ -22,6 +22,7 @@ from amlb_ext.cli.making import add_making
 from amlb_ext.cli.publish import add_publish
 from amlb_ext.cli.reproduce import add_reproduce
 from amlb_ext.cli.study import add_study
+from amlb_ext.cli.terminal import OutputError, check_words, printable
 from amlb_ext.cli.verify import add_verify
 from amlb_ext.core.errors import HardsynthError
 
@@ -214,17 +215,30 @@ def _output_flags(parser: argparse.ArgumentParser) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; see the module's head."""
     words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with printable():
+            return _run_command(words)
+    except OutputError as error:
+        with suppress(OSError):
+            print(f"hardsynth: error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 1
+
+
+def _run_command(words: list[str]) -> int:
     extra: list[str] = []
     if "--" in words:
         at = words.index("--")
         words, extra = words[:at], words[at + 1 :]
-    arguments, unknown = parser().parse_known_args(words)
-    if unknown:
-        parser().unknown(unknown)
-    arguments.extra, arguments.words = extra, words
-    from amlb_ext.cli.commands import COMMANDS
-
     try:
+        check_words(words)
+        arguments, unknown = parser().parse_known_args(words)
+        if unknown:
+            parser().unknown(unknown)
+        arguments.extra, arguments.words = extra, words
+        from amlb_ext.cli.commands import COMMANDS
+
         return COMMANDS[arguments.command](arguments)
     except HardsynthError as error:
         print(f"hardsynth: error: {error}", file=sys.stderr)
@@ -233,6 +247,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = "the same command continues where this one stopped"
         print(f"\nhardsynth: interrupted; {hint}", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1

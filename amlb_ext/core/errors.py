@@ -80,6 +80,23 @@ class PublishError(HardsynthError):
     """A suite cannot be published: its licence, its size, the server or the key forbid it."""
 
 
+def is_utf8(text: str) -> bool:
+    """Whether the text can be written as UTF-8.
+
+    Names of files that are none reach Python with lone surrogates, which no file can hold.
+
+    Examples
+    --------
+    >>> is_utf8("Zürich"), is_utf8("Z\\udcfcrich")
+    (True, False)
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a remedy that names the nearest known word.
 

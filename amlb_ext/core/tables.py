@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import DataError
+from amlb_ext.core.errors import DataError, is_utf8
+from amlb_ext.core.missing import missing_lookalikes
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER, Floats, holds_numbers, to_floats
 from amlb_ext.core.task import Column, ColumnType, Fold, Kind, Origin, Task
 
 #: Fewer rows than this cannot be split, fitted and searched in any useful way.
@@ -16,8 +18,11 @@ MIN_ROWS = 20
 MAX_MISSING_TARGET = 0.5
 #: AMLB's encoded frameworks work in float32; what does not fit is refused.
 MAX_ABS = float(np.finfo(np.float32).max)
-#: Integers beyond this are not exact in float64.
-MAX_EXACT_INTEGER = 2**53
+#: Python knows local times up to the year after this one.
+_LAST_LOCAL_YEAR = 9998
+#: Of the decimals of a regression target, so many may become equal in float64: files spell one
+#: float64 in more ways than one, and such spellings are no different values.
+MAX_MERGED = 0.01
 
 
 def default_target(names: Sequence[str]) -> str:
@@ -78,7 +83,8 @@ def make_task(
     ------
     DataError
         Duplicate columns, unknown target, no features, infinite or too large values, too few
-        rows, a target with one value or missing too often.
+        rows, a target with one value or missing too often, or with values that are different
+        numbers and the same float64.
 
     Examples
     --------
@@ -99,12 +105,14 @@ def make_task(
             "give a larger table",
         )
     final_kind, values, labels = _target(frame[target], name, kind, categories.get(target), said)
+    said += _lookalike_notes(target, values) if labels else []
     features, columns = {}, []
     for column_name in frame.columns.drop(every):
-        column, canonical = _column(
+        column, canonical, remarks = _column(
             frame[column_name], name, types.get(column_name), categories.get(column_name)
         )
         columns.append(column)
+        said += remarks
         features[column_name] = canonical
     return Task(
         name=name,
@@ -122,6 +130,9 @@ def make_task(
 
 
 def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
+    for what, text in [("task", name), *(("column", str(column)) for column in frame.columns)]:
+        if not is_utf8(text):
+            raise DataError(f"the name of the {what} {text!r} is not UTF-8", "rename it")
     doubled = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
     if doubled:
         raise DataError(
@@ -167,7 +178,7 @@ def _target(
     known: Sequence[str] | None,
     notes: list[str],
 ) -> tuple[Kind, pd.Series, tuple[str, ...]]:
-    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    numeric = _is_numeric(values)
     distinct = int(values.nunique())
     if distinct < 2:
         raise DataError(
@@ -183,13 +194,17 @@ def _target(
             )
     if wanted == "regression":
         if not numeric:
+            _check_gaps(values, name)
             raise DataError(
                 f"{name}: the target {values.name!r} is text, regression needs numbers",
                 "use --kind classification",
             )
-        floats = values.astype("float64")
-        _check_finite(floats, name)
-        return Kind.REGRESSION, floats.reset_index(drop=True).copy(), ()  # no view of the table
+        floats = to_floats(values)
+        _check_finite(floats.values, name)
+        notes += _check_target_floats(floats, name)
+        return Kind.REGRESSION, floats.values.reset_index(drop=True).copy(), ()  # no view
+    if kind is None and known is None:
+        _check_gaps(values, name)
     text = _as_text(values)
     present = set(text.dropna())
     order = [label for label in known or [] if label in present]
@@ -201,27 +216,99 @@ def _target(
     return final, series, tuple(order)
 
 
+def _check_target_floats(floats: Floats, name: str) -> list[str]:
+    """Refuse a regression target whose values become equal as float64, or say what is lost."""
+    if not floats.lost:
+        return _rounding_notes(f"the target {floats.values.name!r}", floats)
+    shown = f"the {floats.before} distinct values of the target {floats.values.name!r}"
+    shown += f" are {floats.after} as 64-bit floats, which AMLB computes with"
+    if floats.is_whole or floats.lost > MAX_MERGED * floats.before or floats.after < 2:
+        raise DataError(
+            f"{name}: {shown}",
+            "subtract a constant from the column so that its values stay apart, choose another "
+            "--target, or make them classes with --kind classification",
+        )
+    return [shown]
+
+
+def _check_gaps(values: pd.Series, name: str) -> None:
+    """Refuse a target of numbers that a text such as ``None`` makes text, and so classes."""
+    texts = set(map(str, values.dropna().unique()))
+    gaps = missing_lookalikes(texts)
+    rest = pd.to_numeric(pd.Series(sorted(texts.difference(gaps)), dtype=object), errors="coerce")
+    if gaps and len(rest) and rest.notna().all():
+        count = int(values.isin(gaps).sum())
+        raise DataError(
+            f"{name}: the target {values.name!r} holds numbers and, in {count} rows, the text "
+            f"{gaps[0]!r}, which is a value, to AMLB too, and not missing",
+            "leave these fields empty, or make all of them classes with --kind classification",
+        )
+
+
+def _lookalike_notes(name: str, values: pd.Series) -> list[str]:
+    """Say which texts of a column are values although they look like missing ones."""
+    gaps = missing_lookalikes(values.cat.categories)
+    gaps = [text for text in gaps if (values == text).any()]
+    if not gaps:
+        return []
+    rest = pd.Series(values.cat.categories.difference(gaps), dtype=object)
+    is_text_only_so = len(rest) > 0 and pd.to_numeric(rest, errors="coerce").notna().all()
+    rows = int(values.isin(gaps).sum())
+    said = f"column {name!r}: the text {gaps[0]!r} counts as a value in {rows} rows, as for AMLB"
+    if is_text_only_so:
+        said += ", and makes a column of numbers text"
+    return [f"{said}; leave these fields empty if the value is missing"]
+
+
+def _rounding_notes(what: str, floats: Floats) -> list[str]:
+    """Say that whole numbers are rounded, though none of them becomes equal to another."""
+    if not floats.is_rounded:
+        return []
+    return [f"{what} holds whole numbers beyond 2**53, which are rounded to 64-bit floats"]
+
+
 def _column(
     values: pd.Series, name: str, known: ColumnType | None, categories: Sequence[str] | None
-) -> tuple[Column, pd.Series]:
+) -> tuple[Column, pd.Series, list[str]]:
+    """Return a feature's description, its canonical form, and what its reader should know."""
     column_name = str(values.name)
     kind = known or _infer_type(values)
-    missing = bool(values.isna().any())
+    remarks = []
     if kind in ("numeric", "integer"):
-        floats = pd.to_numeric(values, errors="coerce").astype("float64")
-        _check_finite(floats, name)
-        if kind == "integer" and not (
-            _all_whole(floats) and floats.abs().max() <= MAX_EXACT_INTEGER
-        ):
-            kind = "numeric"
-        missing = bool(floats.isna().any())
-        return Column(column_name, kind, (), missing), floats.rename(column_name)
+        floats = to_floats(values)
+        _check_finite(floats.values, name)
+        # Whole numbers too long for float64 are names of things, decimals are measurements.
+        if known is not None or not (floats.lost and floats.is_whole):
+            return *_number_column(column_name, kind, floats), _number_notes(column_name, floats)
+        kind = "categorical"
+        remarks = [
+            f"column {column_name!r}: {floats.before} distinct whole numbers would be "
+            f"{floats.after} as 64-bit floats, and are kept as categories; subtract a constant "
+            "from the column to keep them as numbers"
+        ]
     text = _as_text(values)
     present = set(text.dropna())
     order = list(dict.fromkeys(map(str, categories or [])))
     order += natural_order(present.difference(order))
     canonical = pd.Series(pd.Categorical(text, categories=order), name=column_name)
-    return Column(column_name, kind, tuple(order), missing), canonical
+    column = Column(column_name, kind, tuple(order), bool(values.isna().any()))
+    return column, canonical, remarks + _lookalike_notes(column_name, canonical)
+
+
+def _number_column(name: str, kind: ColumnType, floats: Floats) -> tuple[Column, pd.Series]:
+    values = floats.values
+    fits = _all_whole(values) and not values.abs().max() > MAX_EXACT_INTEGER
+    final: ColumnType = "numeric" if kind == "integer" and not fits else kind
+    return Column(name, final, (), bool(values.isna().any())), values.rename(name)
+
+
+def _number_notes(name: str, floats: Floats) -> list[str]:
+    if not floats.lost:
+        return _rounding_notes(f"column {name!r}", floats)
+    return [
+        f"column {name!r}: {floats.before} distinct numbers are {floats.after} as 64-bit floats; "
+        "subtract a constant from the column to keep them apart"
+    ]
 
 
 def _infer_type(values: pd.Series) -> ColumnType:
@@ -229,7 +316,7 @@ def _infer_type(values: pd.Series) -> ColumnType:
         return "boolean"
     if pd.api.types.is_datetime64_any_dtype(values):
         return "date"
-    if pd.api.types.is_numeric_dtype(values):
+    if _is_numeric(values):
         return "integer" if values.notna().any() and _all_whole(values) else "numeric"
     present = values.dropna()
     if len(present) == 0:
@@ -251,21 +338,46 @@ def _are_dates(values: np.ndarray) -> bool:
     texts = pd.Series(values, dtype=object).astype(str)
     if not texts.str.match(r"^\d{4}-\d{1,2}-\d{1,2}([T ]\d|$)").all():
         return False
-    return bool(pd.to_datetime(texts, errors="coerce", format="ISO8601").notna().all())
+    # in UTC: a column of local times has two offsets where summer time ends
+    times = pd.to_datetime(texts, errors="coerce", format="ISO8601", utc=True)
+    return bool(times.notna().all())
+
+
+def _is_numeric(values: pd.Series) -> bool:
+    if pd.api.types.is_bool_dtype(values):
+        return False
+    return pd.api.types.is_numeric_dtype(values) or holds_numbers(values)
 
 
 def _as_text(values: pd.Series) -> pd.Series:
-    """Values as ``object`` of ``str``, missing kept; whole floats lose their ``.0``."""
+    """Values as ``object`` of ``str``, missing kept, different values as different texts.
+
+    Whole floats lose their ``.0``; times keep their resolution and their offset from UTC.
+    """
     present = values.notna().to_numpy()
     out = np.full(len(values), None, dtype=object)
     kept = values[present]
-    if pd.api.types.is_float_dtype(kept) and _all_whole(kept):
-        kept = kept.astype("int64")
+    if pd.api.types.is_float_dtype(kept):
+        is_whole = _all_whole(kept)
+        out[present] = [str(int(value) if is_whole else value + 0.0) for value in kept]
     elif pd.api.types.is_datetime64_any_dtype(kept):
-        midnight = bool((kept == kept.dt.normalize()).all())
-        kept = kept.dt.strftime("%Y-%m-%d" if midnight else "%Y-%m-%dT%H:%M:%S")
-    out[present] = [str(value) for value in kept]
+        out[present] = _time_texts(kept)
+    else:
+        out[present] = [str(value) for value in kept]
     return pd.Series(out, name=values.name, dtype=object)
+
+
+def _time_texts(times: pd.Series) -> list[str]:
+    """Times in ISO 8601: dates where all are midnights, else to the unit that all of them need."""
+    if times.dt.tz is not None and (times.dt.tz_convert("UTC").dt.year > _LAST_LOCAL_YEAR).any():
+        times = times.dt.tz_convert("UTC")
+    if (times == times.dt.normalize()).all():
+        return times.dt.strftime("%Y-%m-%d").tolist()
+    units = ("seconds", "milliseconds", "microseconds", "nanoseconds")
+    fraction = times.dt.microsecond * 1000 + times.dt.nanosecond
+    steps = (10**9, 10**6, 10**3, 1)
+    unit = next(u for u, step in zip(units, steps, strict=True) if (fraction % step == 0).all())
+    return [time.isoformat(timespec=unit) for time in times]
 
 
 def natural_order(values: set[str]) -> list[str]:
@@ -285,7 +397,7 @@ def natural_order(values: set[str]) -> list[str]:
 
 
 def _all_whole(values: pd.Series) -> bool:
-    floats = values.dropna().astype("float64").to_numpy()
+    floats = values[values.notna()].astype("float64").to_numpy()
     return bool(np.isfinite(floats).all() and np.all(floats == np.floor(floats)))
 
 

@@ -32,7 +32,7 @@ def command(arguments: Sequence[str], failing: str, remedy: str = "", timeout: f
             list(arguments),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             env=environment,
             timeout=timeout,
@@ -90,7 +90,7 @@ def locked(path: Path, say: Say) -> Iterator[None]:
         ) from None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("a")
+        handle = path.open("a", encoding="utf-8")
     except OSError as error:
         raise RunError(
             f"the cache {path.parent} cannot be written: {error.strerror}",

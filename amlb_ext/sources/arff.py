@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from amlb_ext.core.errors import SourceError
+from amlb_ext.core.numbers import narrowed, parsed
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.table import Table
 
@@ -37,7 +39,8 @@ def read_arff(path: Path) -> Table:
 
     Nominal attributes become categorical columns with the declared categories in their order,
     ``{True, False}`` boolean, STRING text, DATE date (kept as written); ``?`` is missing, and
-    what a sparse row leaves out is 0 or the first category.
+    what a sparse row leaves out is 0 or the first category. A fraction in an INTEGER attribute
+    is kept.
 
     Parameters
     ----------
@@ -67,7 +70,7 @@ def read_arff(path: Path) -> Table:
     dates: set[int] = set()
     try:
         with path.open(encoding="utf-8-sig") as handle:
-            decoded = arff.load(_checked(handle, dates, path.name))
+            decoded = _decoded(_checked(handle, dates, path.name))
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except OSError as error:
@@ -92,6 +95,31 @@ def _invalid(name: str, said: str) -> SourceError:
     return SourceError(
         f"{name} is no valid ARFF file: {said[:500]}", "mend that line, or save it as .csv"
     )
+
+
+def _decoded(lines: Iterator[str]) -> dict[str, Any]:
+    """Decode as liac-arff does, its numbers apart.
+
+    NOTE[OWN]: liac-arff cuts the fraction off the values of an INTEGER attribute, and makes long
+    numbers equal that are not. Its decoder takes no other conversions, so they are put into the
+    list that its rows are read with. It is read row by row for that.
+    """
+    import arff
+
+    decoder = arff.ArffDecoder()
+    decoded = decoder.decode(lines, return_type=arff.DENSE_GEN)
+    for position, (_, declared) in enumerate(decoded["attributes"]):
+        if not isinstance(declared, list) and declared != "STRING":
+            decoder._conversors[position] = _number
+    try:
+        return {**decoded, "data": list(decoded["data"])}
+    except arff.ArffException as error:
+        error.line = decoder._current_line
+        raise
+
+
+def _number(token: str | int) -> float | int | Decimal:
+    return parsed(token) if isinstance(token, str) else float(token)  # left out of a sparse row
 
 
 def _checked(lines: Iterable[str], dates: set[int], name: str) -> Iterator[str]:
@@ -148,6 +176,7 @@ def _to_table(file_name: str, decoded: dict[str, Any], dates: set[int]) -> Table
         elif str(declared).upper() == "STRING":
             types[name] = "date" if position in dates else "text"
         else:
-            values = values.astype("float64")
+            is_exact = set(map(type, values)) <= {float, type(None)}
+            values = values.astype("float64") if is_exact else narrowed(values)
         columns[name] = values
     return Table(file_name, pd.DataFrame(columns), types, categories)

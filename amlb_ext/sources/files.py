@@ -141,5 +141,5 @@ def to_task(
         categories=table.categories,
         folds=folds,
         origin=origin,
-        notes=notes,
+        notes=(*table.notes, *notes),
     )

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -220,7 +221,8 @@ def _table(dataset: Any, folder: Path, spec: str) -> tuple[Table, list[str]]:
     path = next(iter(sorted(folder.glob("*.pq"))), path)
     if not path.exists():
         raise SourceError(f"{spec}: the client kept no data file", "try again")
-    frame = read_parquet(path).frame
+    read = read_parquet(path)
+    frame = read.frame
     types: dict[str, ColumnType] = {}
     categories: dict[str, tuple[str, ...]] = {}
     words: dict[str, ColumnType] = {"nominal": "categorical", "string": "text", "date": "date"}
@@ -229,7 +231,8 @@ def _table(dataset: Any, folder: Path, spec: str) -> tuple[Table, list[str]]:
             types[feature.name] = words[feature.data_type]
             categories[feature.name] = tuple(map(str, feature.nominal_values or ()))
     notes.append("read from the cached Parquet file, since the ARFF file is not in the cache")
-    return Table(path.name, frame, types, {k: v for k, v in categories.items() if v}), notes
+    known = {k: v for k, v in categories.items() if v}
+    return Table(path.name, frame, types, known, read.notes), notes
 
 
 def _to_task(
@@ -255,7 +258,7 @@ def _to_task(
     ids |= {"md5_checksum": dataset.md5_checksum, "target": target}
     citation = dataset.citation
     return to_task(
-        Table(table.name, frame, table.types, table.categories),
+        replace(table, frame=frame),
         name=str(dataset.name),
         target=target,
         kind=_KINDS[int(task.task_type_id.value)],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER, holds_numbers, narrowed
 from amlb_ext.core.task import ColumnType, Fold
 
 
@@ -26,12 +27,15 @@ class Table:
         Declared types; columns without one are inferred later.
     categories : dict of str to tuple of str
         Declared categories in the file's order.
+    notes : tuple of str
+        What the reader of the task should know of the reading, one sentence each.
     """
 
     name: str
     frame: pd.DataFrame
     types: dict[str, ColumnType] = field(default_factory=dict)
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def join(tables: Sequence[Table]) -> Table:
@@ -77,11 +81,11 @@ def join(tables: Sequence[Table]) -> Table:
             if name in other.categories:
                 known = categories.get(name, ())
                 categories[name] = tuple(dict.fromkeys((*known, *other.categories[name])))
-    parts = [
-        pd.DataFrame({name: _common(table.frame[name], classes[name]) for name in classes})
-        for table in tables
-    ]
-    return Table(first.name, pd.concat(parts, ignore_index=True), types, categories)
+    stacked = {
+        name: _stacked([table.frame[name] for table in tables], classes[name]) for name in classes
+    }
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+    return Table(first.name, pd.DataFrame(stacked), types, categories, notes)
 
 
 def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold, ...]]:
@@ -131,7 +135,7 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
         kept = table.frame.iloc[first].reset_index(drop=True)
         # Hashes of 64 bits may collide; then nothing is merged.
         if kept.iloc[number].reset_index(drop=True).equals(table.frame):
-            table = Table(table.name, kept, table.types, table.categories)
+            table = replace(table, frame=kept)
             place = number
     folds, start = [], 0
     for n_train, n_test in sizes:
@@ -169,16 +173,36 @@ def _class_of(table: Table, name: str) -> str:
         return "numeric"
     if pd.api.types.is_datetime64_any_dtype(values):
         return "date"
+    if holds_numbers(values):
+        return "numeric"
     present = values.dropna()
     if all(isinstance(value, bool | np.bool_) for value in present):
         return "boolean"
     return "text"
 
 
+def _stacked(parts: Sequence[pd.Series], final: str) -> pd.Series:
+    """Put one column of all tables under each other, in one form, and lose nothing by that."""
+    common = [_common(values, final) for values in parts]
+    differ = final == "numeric" and len({str(values.dtype) for values in common}) > 1
+    if differ and any(map(_may_be_inexact, common)):
+        exact = [values.astype(object) for values in common]
+        return narrowed(pd.concat(exact, ignore_index=True))
+    return pd.concat(common, ignore_index=True)
+
+
+def _may_be_inexact(values: pd.Series) -> bool:
+    """Whether a column of numbers may change when another type than its own is taken for it."""
+    if pd.api.types.is_integer_dtype(values):
+        return bool((values.max() > MAX_EXACT_INTEGER) or (values.min() < -MAX_EXACT_INTEGER))
+    return pd.api.types.is_object_dtype(values)
+
+
 def _common(values: pd.Series, final: str) -> pd.Series:
     """Bring a column to the form that all tables share, so that concatenation does not guess."""
     if final == "numeric":
-        return values if pd.api.types.is_numeric_dtype(values) else values.astype("float64")
+        is_number = pd.api.types.is_numeric_dtype(values) or holds_numbers(values)
+        return values if is_number else values.astype("float64")
     if pd.api.types.is_datetime64_any_dtype(values):
         return values
     if final == "date" and not values.notna().any():

@@ -13,6 +13,7 @@ import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, nearest
+from amlb_ext.core.numbers import holds_numbers
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Origin, Task
 from amlb_ext.sources.table import Table
@@ -115,7 +116,10 @@ def to_tasks(
             categories=table.categories,
             folds=folds,
             origin=origin,
-            notes=(f"one of {len(targets)} targets of {table.name}, beside {', '.join(others)}",),
+            notes=(
+                *table.notes,
+                f"one of {len(targets)} targets of {table.name}, beside {', '.join(others)}",
+            ),
             beside=others,
         )
         if task.kind.is_classification:
@@ -132,6 +136,8 @@ def to_tasks(
 
 def _check_numbers(values: pd.Series, name: str) -> None:
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        return
+    if holds_numbers(values):
         return
     some = values.dropna()
     shown = f", e.g. {some.iloc[0]!r}" if len(some) else ""

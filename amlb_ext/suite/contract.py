@@ -16,13 +16,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.missing import NA_TEXTS, is_missing
 from amlb_ext.core.tables import MAX_ABS
 from amlb_ext.core.task import Kind
 from amlb_ext.suite.texts import (
     BAD_NAME,
-    NA_TEXTS,
     is_boolean,
-    is_missing,
     is_number,
     labels_survive,
     normalized,

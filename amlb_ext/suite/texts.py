@@ -13,13 +13,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-#: Texts that pandas 1.5, AMLB's, reads as missing; by ``pandas._libs.parsers.STR_NA_VALUES``.
-NA_TEXTS = frozenset(
-    {"", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>"}
-    | {"#NA", "#N/A", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
-)
-#: What some pandas version, or a reader that ignores case, takes for missing.
-_LIKE_NA = {text.lower() for text in NA_TEXTS} | {"none", "nat"}
+from amlb_ext.core.missing import is_missing
+
 #: Labels that would name the last two columns of AMLB's predictions.
 TAKEN_LABELS = frozenset({"predictions", "truth"})
 #: Characters that break a framework's column names (flaml and LightGBM, XGBoost).
@@ -62,17 +57,6 @@ def is_number(text: str) -> bool:
 def is_boolean(text: str) -> bool:
     """Whether pandas reads the text as a truth value."""
     return text.strip().lower() in ("true", "false")
-
-
-def is_missing(text: str) -> bool:
-    """Whether pandas, of some version, may read the text as missing.
-
-    Examples
-    --------
-    >>> [is_missing(text) for text in ("", "NA", "None", " nan ", "nano")]
-    [True, True, True, True, False]
-    """
-    return text.strip().lower() in _LIKE_NA
 
 
 def is_safe(text: str) -> bool:

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 from amlb_ext.core.atomic import move, remove, sha256_file, sweep, write_text
-from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.errors import SuiteError, is_utf8
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite.coding import Coding, write_csv
@@ -95,6 +95,8 @@ def begin(layout: Layout, request: Mapping[str, Any]) -> None:
         The directory holds files but no suite, or cannot be written.
     """
     root = layout.root
+    if not is_utf8(str(root)):
+        raise SuiteError(f"the name of the folder {root} is not UTF-8", "choose another with -o")
     if root.exists() and not root.is_dir():
         raise SuiteError(f"{root} is a file, a directory is wanted", "choose another with -o")
     known = (layout.request, layout.manifest, layout.previous)
