@@ -15,6 +15,7 @@ from amlb_ext.core.errors import DataError, HardsynthError, SourceError
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.hardening.given import is_file
+from amlb_ext.hardening.identifiers import check_names, choose_columns, read_demand
 from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.folds import grouped, harden_all, withdraw
 from amlb_ext.pipeline.integrations import integrations
@@ -110,12 +111,42 @@ def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, 
     if not tasks:
         raise first or SourceError("the sources hold no task", "name another source")
     config = request.config
+    if not report.failures:  # a task that could not be loaded may have had the column
+        check_names(tasks, config.source)
     names = safe_names([task.name for task in tasks])
     tasks = own_groups(tasks)
     renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]
     source_names = {name: task.name for task, name in zip(tasks, names, strict=True)}
-    split = (split_task(task, config.split, config.seed) for task in renamed)
-    return [spill.keep_folds(task) for task in split], source_names
+    split = [split_task(task, config.split, config.seed) for task in renamed]
+    chosen = _choose(split, config, report)
+    kept = [spill.keep_folds(task) for task in chosen]
+    return kept, {task.name: source_names[task.name] for task in kept}
+
+
+def _choose(tasks: list[Task], config: GenerateConfig, report: Report) -> list[Task]:
+    """Return the tasks with the columns that they keep; one without any among several is told of.
+
+    The tasks of a group share one table, which stays one.
+    """
+    demand = read_demand(config.baseline)
+    shared: tuple[str, Task] | None = None
+    out: list[Task] = []
+    first: DataError | None = None
+    for task in tasks:
+        try:
+            chosen = choose_columns(task, config.source, demand)
+        except DataError as error:
+            first = first or error
+            report.failures.append({"task": task.name, "reason": str(error)})
+            report.absent.append(task.name)
+            continue
+        if task.group and shared is not None and shared[0] == task.group:
+            chosen = dataclasses.replace(chosen, features=shared[1].features)
+        shared = task.group, chosen
+        out.append(chosen)
+    if not out:
+        raise first or SourceError("the sources hold no task", "name another source")
+    return out
 
 
 def own_groups(tasks: list[Task]) -> list[Task]:
