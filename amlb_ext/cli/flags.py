@@ -137,9 +137,7 @@ def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
         inner = layer
         for part in path[:-1]:
             inner = inner.setdefault(part, {})
-        inner[path[-1]] = (
-            given if is_repeatable(field) else _parse(given, field.annotation, path)
-        )
+        inner[path[-1]] = given if is_repeatable(field) else _parse(given, field.annotation, path)
     return layer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 #: What must be read beside every score on failures.
@@ -102,7 +102,7 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
         )
     lines = []
     if rows:
-        lines += [table(headers, rows), ""]
+        lines += [table(headers, rows), *legend(report.tasks), ""]
     for task, entry in report.verdicts.items():
         lines.append(f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}")
     for note in report.notes:
@@ -121,6 +121,26 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
         twin = f" -b {report.twin}" if report.twin else ""
         lines.append(f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}")
     return "\n".join(lines).strip("\n")
+
+
+def legend(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the columns of the summary mean, where they do not say it themselves.
+
+    Examples
+    --------
+    >>> legend([{"folds_with_failures": 4, "folds": 10, "score_name": "rmse"}])
+    ["folds: those in which F fails, of all; only they have hard rows", "score: F's mean over \
+folds; rmse in the target's own unit, less is better"]
+    """
+    lines = []
+    if any(task["folds_with_failures"] < task["folds"] for task in tasks):
+        lines.append("folds: those in which F fails, of all; only they have hard rows")
+    meaning = {
+        "acc": "acc, more is better",
+        "rmse": "rmse in the target's own unit, less is better",
+    }
+    names = sorted({task["score_name"] for task in tasks})
+    return [*lines, f"score: F's mean over folds; {'; '.join(meaning[name] for name in names)}"]
 
 
 def answer(report: Any, path: Any) -> str:

@@ -20,7 +20,9 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     """Return the task with folds; of its own ones as many as asked for, the first.
 
     Where ``config.folds`` says anything about folds of the task's own, a note of the task says
-    what became of it. Classes with a single row always stay in the training part, since neither AMLB nor F can
+    what became of it.
+
+    Classes with a single row always stay in the training part, since neither AMLB nor F can
     score a label that was never seen.
 
     Parameters

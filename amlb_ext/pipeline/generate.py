@@ -30,7 +30,17 @@ from amlb_ext.pipeline.request import (
 )
 from amlb_ext.pipeline.twin import original_of, twin_notes
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import MAIN_SUFFIXES, Coding, FoldRecord, Layout, SuiteTask, finish, safe_names
+from amlb_ext.suite import (
+    MAIN_SUFFIXES,
+    Coding,
+    FoldRecord,
+    Layout,
+    Manifest,
+    SuiteTask,
+    finish,
+    safe_names,
+)
+from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
 from amlb_ext.suite.lock import locked
 from amlb_ext.validity.stored import certify_suite
 from amlb_ext.validity.zoo import Size
@@ -63,8 +73,12 @@ def generate_suite(request: Request) -> Report:
         if not made:
             withdraw(layout)
             return report
-        _finish(layout, made, source_names, records, request, settings, report)
+        manifest = _finish(layout, made, source_names, records, request, settings, report)
         report.tasks = [_summary(task, summaries[task.name]) for task in made]
+        told = [note for task in made for note in fold_notes(manifest, task.name)]
+        for entry in report.tasks:
+            entry["notes"] = [note.sentence for note in told if note.task == entry["task"]]
+        report.notes += grouped_notes(told)
         report.notes += shared_notes(made, request.config)
         said = {task.name: kappa_note(summaries[task.name]) for task in made}
         report.notes += [f"{name}: {note}" for name, note in said.items() if note]
@@ -172,7 +186,7 @@ def _finish(
     request: Request,
     settings: dict[str, Any],
     report: Report,
-) -> None:
+) -> Manifest:
     suite_tasks = [
         SuiteTask(
             name=task.name,
@@ -221,6 +235,7 @@ def _finish(
     if original is not None and manifest.pair is not None:
         report.twin = manifest.pair.name
         report.notes += twin_notes(original, manifest)
+    return manifest
 
 
 def portable(origin: Origin) -> Origin:
@@ -267,7 +282,6 @@ def _summary(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
         "alpha": sorted({round(s["alpha"], 6) for s in summaries}),
         "rule": summaries[0]["rule"],
         "kappa": [s["calibration"]["kappa"] if "calibration" in s else None for s in summaries],
-        "notes": sorted({note for s in summaries for note in s["notes"]}),
     }
 
 
@@ -293,11 +307,21 @@ def kappa_note(summaries: list[dict[str, Any]]) -> str:
     --------
     >>> kappa_note([{"calibration": {"kappa": 0.02, "passed": True}}])
     'kappa 0.02 by fold, calibrated on the training rows'
+    >>> nothing = {"calibration": {"kappa": 0, "passed": False}, "jittered": False}
+    >>> kappa_note([nothing])
+    'kappa 0 by fold, calibrated on the training rows; in 1 no kappa passed'
     """
-    found = [s["calibration"] for s in summaries if "calibration" in s]
+    found = [s for s in summaries if "calibration" in s]
     if not found:
         return ""
-    words = ", ".join(f"{entry['kappa']:g}" for entry in found)
-    floor = sum(not entry["passed"] for entry in found)
-    tail = f"; in {floor} no kappa passed and rows are jittered only" if floor else ""
+    words = ", ".join(f"{entry['calibration']['kappa']:g}" for entry in found)
+    floor = [entry for entry in found if not entry["calibration"]["passed"]]
+    tail = f"; in {len(floor)} no kappa passed" if floor else ""
+    jittered = sum(bool(entry.get("jittered")) for entry in floor)
+    if jittered:
+        tail += (
+            ", so rows are jittered only"
+            if jittered == len(floor)
+            else (f", so rows of {jittered} are jittered only")
+        )
     return f"kappa {words} by fold, calibrated on the training rows{tail}"

@@ -167,6 +167,9 @@ class TaskReport:
         Groups of failures, see :mod:`amlb_ext.report.clusters`.
     charts : tuple of Chart
     notes : tuple of str
+        What happened on the way in, and in the folds.
+    alarm : str
+        That the F which was run is not the F of the suite, where and by how much; else empty.
     """
 
     name: str
@@ -188,6 +191,7 @@ class TaskReport:
     clusters: pd.DataFrame
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
+    alarm: str = ""
 
     @property
     def unweighted(self) -> bool:

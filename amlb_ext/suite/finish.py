@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from amlb_ext.core.atomic import on_disk, remove, sha256_file, sweep
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite.beside import write_beside
 from amlb_ext.suite.definition import metrics_for
+from amlb_ext.suite.fold_notes import left_out_text
 from amlb_ext.suite.layout import (
     SUFFIXES,
     Layout,
@@ -183,7 +185,7 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
                 suffix=suffix,
                 type=task.kind,
                 target=task.coding.written_target,
-                description=f"{_WHAT[suffix]} {task.source_name or task.name} ({source})",
+                description=_description(task, suffix, parts, source),
                 metric=metrics_for(task.kind, [p.labels for p in parts], task.coding.labels),
                 folds=[fold.fold for fold, _ in present],
                 train=[part.train for part in parts],
@@ -194,6 +196,16 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
             )
         )
     return out
+
+
+def _description(task: SuiteTask, suffix: str, parts: Sequence[PartRecord], source: str) -> str:
+    """Return what an AMLB task is; the source comes last, see ``pipeline.command.as_said``."""
+    cells: Counter[str] = Counter()
+    for part in parts:
+        cells.update(part.substituted)
+    changed = left_out_text(sum(part.dropped for part in parts), cells)
+    what = f"{_WHAT[suffix]} {task.source_name or task.name}"
+    return f"{what}, {changed} ({source})" if changed else f"{what} ({source})"
 
 
 def _entry(task: SuiteTask) -> TaskEntry:
