@@ -37,8 +37,11 @@ class FoldNote:
     total : int
         Folds of the task.
     text : str
+        The same for notes of one kind, but for its numbers.
     parts : tuple of str
         AMLB tasks that it concerns; empty for all.
+    detail : str
+        What follows the text where the task stands alone.
     """
 
     kind: str
@@ -47,6 +50,7 @@ class FoldNote:
     total: int
     text: str
     parts: tuple[str, ...] = ()
+    detail: str = ""
 
     @property
     def sentence(self) -> str:
@@ -58,7 +62,7 @@ class FoldNote:
         '2 of 5 folds (0, 3): no row was made'
         """
         where = f" of {', '.join(self.parts)}" if self.parts else ""
-        return f"{_folds(self.folds, self.total)}{where}: {self.text}"
+        return f"{_folds(self.folds, self.total)}{where}: {self.text}{self.detail}"
 
 
 def fold_notes(manifest: Manifest, task: str) -> list[FoldNote]:
@@ -145,12 +149,8 @@ def _without_failures(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldN
         return []
     why = [text for fold in quiet for text in folds[fold]["summary"].get("notes", ())[:1]]
     reason = f"; {merged_text(why)}" if why else ""
-    left = len(folds) - len(quiet)
-    text = (
-        f"F fails on no test row, so {task} and its hard parts have the other {left}"
-        f"{' fold' if left == 1 else ' folds'}{reason}"
-    )
-    return [FoldNote("no failures", task, quiet, len(folds), text)]
+    text = "F fails on no test row, so the hard tasks lack these folds"
+    return [FoldNote("no failures", task, quiet, len(folds), text, detail=reason)]
 
 
 def _changed_rows(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]:
@@ -173,9 +173,10 @@ def _changed_rows(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]
         named = [f"{name} {number}" for name, number in cells.most_common()]
         text = (
             f"{count} cell{_s(count)} of test rows replaced, for AMLB could not read what no "
-            f"training row holds ({_few(named)})"
+            "training row holds"
         )
-        out.append(FoldNote("cells replaced", task, changed, total, text))
+        detail = f" ({_few(named)})"
+        out.append(FoldNote("cells replaced", task, changed, total, text, detail=detail))
     return out
 
 

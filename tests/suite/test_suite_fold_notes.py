@@ -33,7 +33,7 @@ def test_folds_without_failures_are_counted_and_named():
     other = fold(bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.2"])
     (line,) = lines(wine=[fold(), quiet, fold(), other])
     assert line.startswith("2 of 4 folds (1, 3): F fails on no test row")
-    assert "have the other 2 folds" in line
+    assert "the hard tasks lack these folds" in line
     assert "reaches 0.12 to 0.2" in line
 
 
@@ -74,6 +74,20 @@ def test_small_evaluation_sets_are_told():
     about.amlb_tasks["wine"] = entry
     (note,) = fold_notes(about, "wine")
     assert note.sentence.startswith("1 of 2 folds (0): the evaluation set has only 1 row,")
+
+
+def test_what_differs_in_more_than_numbers_is_left_out_of_a_shared_line():
+    quiet = fold(bad=0, said=["no failures found at alpha = 0.3 under the rule band"])
+    other = fold(bad=0, said=["no failures found at alpha = 9 under the rule absolute"])
+    changed = fold(full={"substituted": {"colour": 3}})
+    about = manifest(wine=[quiet, changed], cars=[other, fold(full={"substituted": {"make": 5}})])
+    notes = [note for name in ("wine", "cars") for note in fold_notes(about, name)]
+    assert grouped_notes(notes) == [
+        "2 of 4 folds of 2 tasks (wine, cars): F fails on no test row, so the hard tasks lack "
+        "these folds",
+        "2 of 4 folds of 2 tasks (wine, cars): 3 to 5 cells of test rows replaced, for AMLB could "
+        "not read what no training row holds",
+    ]
 
 
 def test_tasks_share_a_line_for_each_kind():
