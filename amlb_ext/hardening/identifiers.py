@@ -190,7 +190,7 @@ def read_demand(config: BaselineConfig) -> Demand:
     return Demand(path.name, None if names is None else frozenset(map(str, names)))
 
 
-def check_names(tasks: Sequence[Task], options: SourceConfig) -> None:
+def check_names(tasks: Sequence[Task], options: SourceConfig, all_read: bool = True) -> None:
     """Raise for columns to keep or to leave out that contradict the tables.
 
     Parameters
@@ -198,6 +198,9 @@ def check_names(tasks: Sequence[Task], options: SourceConfig) -> None:
     tasks : sequence of Task
         All that were read; a column need be in one of them only.
     options : SourceConfig
+    all_read : bool
+        Whether these are all the tasks that were asked for: a table that could not be read may
+        have had a column that no other has.
 
     Raises
     ------
@@ -219,7 +222,7 @@ def check_names(tasks: Sequence[Task], options: SourceConfig) -> None:
                     f"--drop names {name!r}, the target of {owner.name}",
                     "name a feature, or another target with --target",
                 )
-            if name not in known:
+            if name not in known and (all_read or owner is not None):
                 what = f", only as the target of {owner.name}" if owner is not None else ""
                 raise ConfigError(
                     f"--{flag} names {name!r}, and no table has such a column{what}",

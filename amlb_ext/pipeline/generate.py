@@ -125,8 +125,7 @@ def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, 
     if not tasks:
         raise first or SourceError("the sources hold no task", "name another source")
     config = request.config
-    if not report.failures:  # a task that could not be loaded may have had the column
-        check_names(tasks, config.source)
+    check_names(tasks, config.source, all_read=not report.failures)
     names = safe_names([task.name for task in tasks])
     tasks = own_groups(tasks)
     renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]

@@ -123,6 +123,13 @@ def test_names_that_cannot_be_meant_are_refused(options, message):
         check_names([task], SourceConfig(**options))
 
 
+def test_a_column_may_be_of_a_table_that_could_not_be_read():
+    task = planted()
+    check_names([task], SourceConfig(drop=("elsewhere",)), all_read=False)
+    with pytest.raises(ConfigError, match="the target of planted"):
+        check_names([task], SourceConfig(drop=("y",)), all_read=False)
+
+
 def test_a_table_of_identifiers_alone_is_refused():
     frame = pd.DataFrame({"id": texts(*range(N)), "y": ["yes", "no"] * (N // 2)})
     task = split_task(make_task(frame, "y", name="t"), SplitConfig(), 1)
