@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +88,17 @@ def certify(arguments: argparse.Namespace) -> int:
 def score(arguments: argparse.Namespace) -> int:
     """Score a suite's own integrations; see :func:`amlb_ext.runner.score_suite`."""
     from amlb_ext.core.atomic import write_file
-    from amlb_ext.runner import score_suite, summarise
+    from amlb_ext.runner import compare_scores, summarise
+    from amlb_ext.runner.agreement import alarm_text
 
     quiet = arguments.quiet or arguments.json
     results = Path(arguments.results) if arguments.results else None
-    scores = score_suite(Path(arguments.suite), arguments.jobs, quiet, arguments.hard, results)
+    found = compare_scores(Path(arguments.suite), arguments.jobs, quiet, arguments.hard, results)
+    scores = found.table
+    if found.disagreements:
+        alarm = alarm_text("HardsynthBaseline as fitted here", found.disagreements)
+        remedy = "generate the suite again with this version of hardsynth"
+        print(f"ALARM: {alarm}; {remedy}.", file=sys.stderr)
     if arguments.out:
         write_file(Path(arguments.out), lambda part: scores.to_csv(part, index=False))
     table = summarise(scores)

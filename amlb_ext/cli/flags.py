@@ -78,11 +78,19 @@ def add_flags(parser: argparse.ArgumentParser, stage: str = "") -> None:
             options["help"] = options["help"] or None
         else:
             options |= {"metavar": _metavar(field.annotation), "default": None}
-            if field.annotation == tuple[str, ...]:
+            if is_repeatable(field):
+                options |= {"action": "append", "metavar": "COLUMN"}
+            elif field.annotation == tuple[str, ...]:
                 options["nargs"] = "+"
             if typing.get_origin(field.annotation) is dict:
                 options["action"] = "append"
         groups[stage].add_argument(f"--{flag_name(path)}", **options)
+
+
+def is_repeatable(field: FieldInfo) -> bool:
+    """Whether a flag takes one whole word, commas and all, and may be given several times."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and extra.get("repeatable") is True
 
 
 def _metavar(annotation: Any) -> str:
@@ -129,7 +137,7 @@ def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
         inner = layer
         for part in path[:-1]:
             inner = inner.setdefault(part, {})
-        inner[path[-1]] = _parse(given, field.annotation, path)
+        inner[path[-1]] = given if is_repeatable(field) else _parse(given, field.annotation, path)
     return layer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 #: What must be read beside every score on failures.
@@ -14,8 +14,10 @@ other model: where HardsynthNull, which is F again, improves as much as a candid
 has shown nothing. 'full' and 'region' are real rows chosen without looking at F's errors."""
 
 #: What the last columns of the summary count, where they are shown.
-LEGEND = """left out: test rows whose class no training row of their fold has
-replaced: test cells whose value no training row of their fold has"""
+CHANGES = {
+    "left_out": "left out: test rows whose class no training row of their fold has",
+    "replaced": "replaced: test cells whose value no training row of their fold has",
+}
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -111,9 +113,7 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
         )
     lines = []
     if rows:
-        lines += [table(headers, rows), ""]
-    if changes:
-        lines.append(LEGEND)
+        lines += [table(headers, rows), *legend(report.tasks), ""]
     for task, entry in report.verdicts.items():
         lines.append(f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}")
     for note in report.notes:
@@ -132,6 +132,28 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
         twin = f" -b {report.twin}" if report.twin else ""
         lines.append(f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}")
     return "\n".join(lines).strip("\n")
+
+
+def legend(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the columns of the summary mean, where they do not say it themselves.
+
+    Examples
+    --------
+    >>> legend([{"folds_with_failures": 4, "folds": 10, "score_name": "rmse"}])
+    ["folds: those in which F fails, of all; only they have hard rows", "score: F's mean over \
+folds; rmse in the target's own unit, less is better"]
+    """
+    lines = []
+    if any(task["folds_with_failures"] < task["folds"] for task in tasks):
+        lines.append("folds: those in which F fails, of all; only they have hard rows")
+    meaning = {
+        "acc": "acc, more is better",
+        "rmse": "rmse in the target's own unit, less is better",
+    }
+    names = sorted({task["score_name"] for task in tasks})
+    lines.append(f"score: F's mean over folds; {'; '.join(meaning[name] for name in names)}")
+    lines += [text for key, text in CHANGES.items() if any(task.get(key) for task in tasks)]
+    return lines
 
 
 def answer(report: Any, path: Any) -> str:

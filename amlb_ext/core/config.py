@@ -37,6 +37,17 @@ class SourceConfig(Stage):
     kind: Literal["regression", "classification", "binary", "multiclass"] | None = Field(
         None, description="kind of a table's target; inferred when omitted"
     )
+    keep: tuple[str, ...] = Field(
+        (),
+        description="a column that would be left out because it looks like an identifier; repeat "
+        "the flag for several",
+        json_schema_extra={"repeatable": True},
+    )
+    drop: tuple[str, ...] = Field(
+        (),
+        description="a column to leave out; repeat the flag for several",
+        json_schema_extra={"repeatable": True},
+    )
     test_file: str | None = Field(None, description="a table's own test rows (one fold)")
     openml_server: str | None = Field(None, description="API address of another OpenML server")
     openml_cache: str | None = Field(None, description="cache directory of the OpenML client")
@@ -50,11 +61,21 @@ class SourceConfig(Stage):
     max_unpacked: float = Field(20.0, gt=0, description="GiB that one archive may unpack to")
 
 
-class SplitConfig(Stage):
-    """Folds for sources that have none."""
+#: Random splits of a source without folds, where the user names no number.
+DEFAULT_FOLDS = 5
 
-    folds: int = Field(5, ge=1, le=1000, description="number of random splits (the paper: 31)")
-    test_size: float = Field(0.2, gt=0, lt=1, description="share of rows in the test part")
+
+class SplitConfig(Stage):
+    """Folds: random ones for sources that have none, the first ones for sources that have."""
+
+    folds: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="number of random splits (the paper: 31; 5 when omitted); of a source with "
+        "folds of its own, as an OpenML task, the first ones (all when omitted)",
+    )
+    test_size: float = Field(0.2, gt=0, lt=1, description="share of rows in a random test part")
 
 
 class BaselineConfig(Stage):

@@ -46,12 +46,22 @@ def row_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return squared_error(y, f) if f.ndim == 1 else brier(y, f)
 
 
-def score(y: np.ndarray, f: np.ndarray) -> tuple[str, float]:
+def score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str, float]:
     """Return the name and value of the summary's score of F on some rows.
 
-    Root mean squared error for regression (in the scaled target), accuracy otherwise;
-    NaN for no rows.
+    Root mean squared error for regression, accuracy otherwise; NaN for no rows.
+
+    Parameters
+    ----------
+    y, f : ndarray
+    unit : float
+        What 1 in a scaled target is in the target's own unit, in which the error is given.
+
+    Examples
+    --------
+    >>> score(np.array([0.0, 1.0]), np.array([0.5, 0.5]), unit=10.0)
+    ('rmse', 5.0)
     """
     if f.ndim == 1:
-        return "rmse", float(np.sqrt(squared_error(y, f).mean())) if len(y) else float("nan")
+        return "rmse", unit * float(np.sqrt(squared_error(y, f).mean())) if len(y) else float("nan")
     return "acc", float((f.argmax(axis=1) == y).mean()) if len(y) else float("nan")

@@ -157,19 +157,39 @@ class Task:
         """Return the same task under another name."""
         return dataclasses.replace(self, name=name)
 
-    @cached_property
+    @property
     def content_hash(self) -> str:
         """The sha256 of values, target, schema and folds (not of name or origin)."""
+        return self._hashes[1]
+
+    @property
+    def table_hash(self) -> str:
+        """The sha256 of values, target and schema."""
+        return self._hashes[0]
+
+    def rows_hash(self, fold: int) -> str:
+        """Return the sha256 of the rows of one fold."""
+        return hashlib.sha256(_fold_bytes(self.folds[fold])).hexdigest()
+
+    @cached_property
+    def _hashes(self) -> tuple[str, str]:
+        """The table's hash without and with the folds; texts, which a worker can be sent."""
         digest = hashlib.sha256()
         digest.update(repr((self.kind.value, self.columns, self.labels)).encode())
         for column in self.columns:
             values = self.features[column.name]
             digest.update(_bytes(values))
         digest.update(_bytes(self.target))
+        table = digest.hexdigest()
         for fold in self.folds:
-            digest.update(np.asarray(fold.train, dtype="<i8").tobytes() + b"|")
-            digest.update(np.asarray(fold.test, dtype="<i8").tobytes() + b"#")
-        return digest.hexdigest()
+            digest.update(_fold_bytes(fold))
+        return table, digest.hexdigest()
+
+
+def _fold_bytes(fold: Fold) -> bytes:
+    """Bytes of the positions of a fold's rows."""
+    train, test = (np.asarray(rows, dtype="<i8").tobytes() for rows in (fold.train, fold.test))
+    return train + b"|" + test + b"#"
 
 
 def _bytes(values: pd.Series) -> bytes:

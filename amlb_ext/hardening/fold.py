@@ -50,7 +50,8 @@ class HardFold:
         Keyed by the suffix of the AMLB task: ``""``, ``full``, ``bad``, ``ga``, ``synthetic``,
         ``region``, ``hard``. A fold without failures has ``full`` and ``region`` only.
     summary : dict
-        Counts, F's score on each part, how the threshold was set, remarks; JSON values.
+        Counts, F's score on each part (an rmse in the target's own unit), how the threshold was
+        set, remarks; JSON values.
     """
 
     train: Rows
@@ -154,7 +155,7 @@ def written_up(
             "effective_size": kish_size(weights),
             "effective_size_reducible": kish_size(test.reducible + 1e-12),
         },
-        "score": dict([losses.score(test.y, test.f)]),
+        "score": dict([losses.score(test.y, test.f, target.span)]),
         "notes": ready.changes.notes(),
         **ready.changes.to_json(),
     }
@@ -164,7 +165,7 @@ def written_up(
         return HardFold(training_rows(task, train_rows), parts, summary)
 
     parts |= _hard_parts(task, models, test, on_test, config)
-    _count(summary, on_test, test)
+    _count(summary, on_test, test, target.span)
     if config.train_hard:
         hard = _hard_training_rows(task, models, ready.train, on_train, summary)
         if hard is not None:
@@ -213,15 +214,15 @@ def _hard_parts(
     return {"": Part(stack(chosen), None)} | {n: Part(b, None) for n, b in blocks.items()}
 
 
-def _count(summary: dict[str, Any], side: Side, test: RealRows) -> None:
+def _count(summary: dict[str, Any], side: Side, test: RealRows, unit: float) -> None:
     summary.update(side.counts)
     summary["notes"] += side.notes
     name = next(iter(summary["score"]))
     scores = {name: summary["score"][name]}
-    scores["bad"] = losses.score(test.y[test.bad], test.f[test.bad])[1]
+    scores["bad"] = losses.score(test.y[test.bad], test.f[test.bad], unit)[1]
     for origin, made in (("ga", side.augmented), ("synthetic", side.synthetic)):
         if len(made) and not np.isnan(made.f).any():
-            scores[origin] = losses.score(made.y, made.f)[1]
+            scores[origin] = losses.score(made.y, made.f, unit)[1]
     summary["score"] = scores
 
 

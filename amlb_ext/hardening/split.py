@@ -1,20 +1,26 @@
-"""Folds for sources that have none: repeated random splits, stratified by class.
+"""Folds: repeated random splits, stratified by class, for sources that have none.
 
-The paper (section 5) uses 31 random splits of 8:2.
+The paper (section 5) uses 31 random splits of 8:2. A source with folds of its own, as an OpenML
+task, keeps them, or the first so many of them.
 """
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-from amlb_ext.core.config import SplitConfig
+from amlb_ext.core.config import DEFAULT_FOLDS, SplitConfig
 from amlb_ext.core.rng import int_seed, stream
 from amlb_ext.core.task import Fold, Task
 
 
 def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
-    """Return the task with folds; its own are kept.
+    """Return the task with folds; of its own ones as many as asked for, the first.
+
+    Where ``config.folds`` says anything about folds of the task's own, a note of the task says
+    what became of it.
 
     Classes with a single row always stay in the training part, since neither AMLB nor F can
     score a label that was never seen.
@@ -41,7 +47,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     [8, 8, 8]
     """
     if task.folds:
-        return task
+        return _first_folds(task, config.folds)
     rng = stream(seed, task.stream_name, "split")
     rows = np.arange(len(task))
     alone = np.zeros(len(task), dtype=bool)
@@ -54,10 +60,24 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     splitter_class = ShuffleSplit
     if task.kind.is_classification and len(np.unique(codes[free])) <= min(size, len(free) - size):
         splitter_class = StratifiedShuffleSplit
-    splitter = splitter_class(config.folds, test_size=size, random_state=int_seed(rng))
+    count = DEFAULT_FOLDS if config.folds is None else config.folds
+    splitter = splitter_class(count, test_size=size, random_state=int_seed(rng))
     strata = codes[free] if task.kind.is_classification else None
     folds = []
     for train, test in splitter.split(free, strata):
         kept = np.sort(np.concatenate([free[train], rows[alone]]))
         folds.append(Fold(kept.astype(np.int64), np.sort(free[test]).astype(np.int64)))
     return task.with_folds(tuple(folds))
+
+
+def _first_folds(task: Task, wanted: int | None) -> Task:
+    """Return the task with the first of its own folds, and a note where a number was named."""
+    has = len(task.folds)
+    if wanted is None or wanted == has:
+        return task
+    own = f"{has} fold{'' if has == 1 else 's'} of its own"
+    if wanted > has:
+        note = f"the source has {own}, fewer than --folds {wanted} asks for: all are used"
+    else:
+        note = f"the source has {own}, of which --folds {wanted} takes the first {wanted}"
+    return dataclasses.replace(task, folds=task.folds[:wanted], notes=(*task.notes, note))

@@ -106,12 +106,8 @@ class Changes:
         }
 
     def notes(self) -> list[str]:
-        """Return what a reader of the fold must know, each one sentence."""
+        """Return what the counts alone do not tell a reader of the fold, each one sentence."""
         out = []
-        unknown = self.left_out.get("unknown_class", 0)
-        if unknown:
-            whole = self.rows + unknown
-            out.append(f"{unknown} of {whole} test rows left out: no training row has their class")
         for name, count in self.replaced.items():
             share = count / max(1, self.rows)
             if share > TELLING_SHARE:

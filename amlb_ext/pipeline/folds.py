@@ -172,12 +172,16 @@ def fold_keys(group: Tasks, fold: int, settings: dict[str, Any]) -> list[str]:
 
 
 def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
-    """Return the hash of a task, a fold and the settings."""
+    """Return the hash of a task, a fold and the settings that decide it.
+
+    How rows were split and columns chosen counts by what came of it: the columns and rows.
+    """
     parts = {
         "version": __version__,
-        "settings": {k: v for k, v in settings.items() if k != "name"},
+        "settings": {k: v for k, v in settings.items() if k not in ("name", "split", "source")},
         "task": task.name,
-        "content": task.content_hash,
+        "content": task.table_hash,
+        "rows": task.rows_hash(fold),
         "fold": fold,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -15,6 +15,7 @@ from amlb_ext.core.errors import DataError, HardsynthError, SourceError
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.hardening.given import is_file
+from amlb_ext.hardening.identifiers import check_names, choose_columns, read_demand
 from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.folds import grouped, harden_all, withdraw
 from amlb_ext.pipeline.integrations import integrations
@@ -29,7 +30,17 @@ from amlb_ext.pipeline.request import (
 )
 from amlb_ext.pipeline.twin import original_of, twin_notes
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import MAIN_SUFFIXES, Coding, FoldRecord, Layout, SuiteTask, finish, safe_names
+from amlb_ext.suite import (
+    MAIN_SUFFIXES,
+    Coding,
+    FoldRecord,
+    Layout,
+    Manifest,
+    SuiteTask,
+    finish,
+    safe_names,
+)
+from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
 from amlb_ext.suite.lock import locked
 from amlb_ext.validity.stored import certify_suite
 from amlb_ext.validity.zoo import Size
@@ -62,8 +73,12 @@ def generate_suite(request: Request) -> Report:
         if not made:
             withdraw(layout)
             return report
-        _finish(layout, made, source_names, records, request, settings, report)
+        manifest = _finish(layout, made, source_names, records, request, settings, report)
         report.tasks = [_summary(task, summaries[task.name]) for task in made]
+        told = [note for task in made for note in fold_notes(manifest, task.name)]
+        for entry in report.tasks:
+            entry["notes"] = [note.sentence for note in told if note.task == entry["task"]]
+        report.notes += grouped_notes(told)
         report.notes += shared_notes(made, request.config)
         said = {task.name: kappa_note(summaries[task.name]) for task in made}
         report.notes += [f"{name}: {note}" for name, note in said.items() if note]
@@ -110,12 +125,41 @@ def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, 
     if not tasks:
         raise first or SourceError("the sources hold no task", "name another source")
     config = request.config
+    check_names(tasks, config.source, all_read=not report.failures)
     names = safe_names([task.name for task in tasks])
     tasks = own_groups(tasks)
     renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]
     source_names = {name: task.name for task, name in zip(tasks, names, strict=True)}
-    split = (split_task(task, config.split, config.seed) for task in renamed)
-    return [spill.keep_folds(task) for task in split], source_names
+    split = [split_task(task, config.split, config.seed) for task in renamed]
+    chosen = _choose(split, config, report)
+    kept = [spill.keep_folds(task) for task in chosen]
+    return kept, {task.name: source_names[task.name] for task in kept}
+
+
+def _choose(tasks: list[Task], config: GenerateConfig, report: Report) -> list[Task]:
+    """Return the tasks with the columns that they keep; one without any among several is told of.
+
+    The tasks of a group share one table, which stays one.
+    """
+    demand = read_demand(config.baseline)
+    shared: tuple[str, Task] | None = None
+    out: list[Task] = []
+    first: DataError | None = None
+    for task in tasks:
+        try:
+            chosen = choose_columns(task, config.source, demand)
+        except DataError as error:
+            first = first or error
+            report.failures.append({"task": task.name, "reason": str(error)})
+            report.absent.append(task.name)
+            continue
+        if task.group and shared is not None and shared[0] == task.group:
+            chosen = dataclasses.replace(chosen, features=shared[1].features)
+        shared = task.group, chosen
+        out.append(chosen)
+    if not out:
+        raise first or SourceError("the sources hold no task", "name another source")
+    return out
 
 
 def own_groups(tasks: list[Task]) -> list[Task]:
@@ -141,7 +185,7 @@ def _finish(
     request: Request,
     settings: dict[str, Any],
     report: Report,
-) -> None:
+) -> Manifest:
     suite_tasks = [
         SuiteTask(
             name=task.name,
@@ -190,6 +234,7 @@ def _finish(
     if original is not None and manifest.pair is not None:
         report.twin = manifest.pair.name
         report.notes += twin_notes(original, manifest)
+    return manifest
 
 
 def portable(origin: Origin) -> Origin:
@@ -238,7 +283,6 @@ def _summary(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
         "alpha": sorted({round(s["alpha"], 6) for s in summaries}),
         "rule": summaries[0]["rule"],
         "kappa": [s["calibration"]["kappa"] if "calibration" in s else None for s in summaries],
-        "notes": sorted({note for s in summaries for note in s["notes"]}),
     }
 
 
@@ -264,11 +308,21 @@ def kappa_note(summaries: list[dict[str, Any]]) -> str:
     --------
     >>> kappa_note([{"calibration": {"kappa": 0.02, "passed": True}}])
     'kappa 0.02 by fold, calibrated on the training rows'
+    >>> nothing = {"calibration": {"kappa": 0, "passed": False}, "jittered": False}
+    >>> kappa_note([nothing])
+    'kappa 0 by fold, calibrated on the training rows; in 1 no kappa passed'
     """
-    found = [s["calibration"] for s in summaries if "calibration" in s]
+    found = [s for s in summaries if "calibration" in s]
     if not found:
         return ""
-    words = ", ".join(f"{entry['kappa']:g}" for entry in found)
-    floor = sum(not entry["passed"] for entry in found)
-    tail = f"; in {floor} no kappa passed and rows are jittered only" if floor else ""
+    words = ", ".join(f"{entry['calibration']['kappa']:g}" for entry in found)
+    floor = [entry for entry in found if not entry["calibration"]["passed"]]
+    tail = f"; in {len(floor)} no kappa passed" if floor else ""
+    jittered = sum(bool(entry.get("jittered")) for entry in floor)
+    if jittered:
+        tail += (
+            ", so rows are jittered only"
+            if jittered == len(floor)
+            else (f", so rows of {jittered} are jittered only")
+        )
     return f"kappa {words} by fold, calibrated on the training rows{tail}"

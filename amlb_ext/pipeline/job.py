@@ -77,11 +77,15 @@ def _calibrated(group: Tasks, fold: int, config: GenerateConfig) -> list[HardFol
     else:
         found = [calibrate(group[0], fold, config, crosses[0])]
     search = config.search.model_copy(update={"kappa": found[0].kappa})
+    numeric = any(column.is_numeric for column in group[0].columns)
+    jitters = numeric and config.search.jitter > 0
     made = _hardened(group, fold, config.model_copy(update={"search": search}), crosses)
     for hard, one in zip(made, found, strict=True):
         hard.summary["calibration"] = one.to_json()
+        hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
         if hard.summary["bad"] and not one.passed:
-            hard.summary["notes"].append(f"kappa 0, rows are jittered only: {one.reason}")
+            what = "rows are jittered only" if hard.summary["jittered"] else "no row is moved"
+            hard.summary["notes"].append(f"kappa 0, {what}: {one.reason}")
     return made
 
 

@@ -56,7 +56,7 @@ def config_of(
     settings : mapping
         See :func:`amlb_ext.pipeline.request.result_settings`.
     options : SourceConfig
-        How sources are read; no part of the settings.
+        How sources are read; of that the settings hold the columns kept and left out alone.
     near : sequence of str
         Sources, in whose folders a file that is F is looked for, after the current one.
 
@@ -68,7 +68,9 @@ def config_of(
     entry = copy.deepcopy(dict(settings))
     try:
         digest = entry["baseline"].pop("sha256", "")
-        config = GenerateConfig.model_validate({**entry, "source": options.model_dump()})
+        named = {key: names for key, names in entry.pop("source", {}).items() if names}
+        given = options.model_dump(exclude_defaults=True)
+        config = GenerateConfig.model_validate({**entry, "source": {**named, **given}})
     except (ValidationError, KeyError, TypeError, AttributeError):
         raise SuiteError(
             "the suite's settings cannot be read; nothing was changed",

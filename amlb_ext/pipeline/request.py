@@ -99,9 +99,13 @@ def result_settings(config: GenerateConfig) -> dict[str, Any]:
     """Return the settings that decide a result, as JSON values, free of local paths.
 
     Sources are identified by their content, a model file by its sha256; how several targets are
-    combined is no setting of a single one.
+    combined is no setting of a single one. Of how sources are read only the columns to keep and to
+    leave out are settings, where any are named, for nothing else tells which those were.
     """
     settings = json.loads(config.model_dump_json(exclude={"source"}))
+    named = {"keep": sorted(config.source.keep), "drop": sorted(config.source.drop)}
+    if any(named.values()):
+        settings["source"] = named
     if not config.source.targets:
         del settings["hardness"]["over"]
     if is_file(config.baseline) and Path(config.baseline.model).is_file():

@@ -16,7 +16,7 @@ from amlb_ext.report.compare import is_control
 from amlb_ext.report.draw import overall_chart, roles
 from amlb_ext.report.model import Ranks, Report, TaskReport
 from amlb_ext.report.ranks import mean_losses, rank_tasks
-from amlb_ext.report.summary import overall, verdict
+from amlb_ext.report.summary import alarm, overall, verdict
 from amlb_ext.report.task import TaskDone, report_task
 from amlb_ext.runner.jobs import COLUMNS, Jobs, read_jobs
 from amlb_ext.runner.rerun import rerun
@@ -147,6 +147,7 @@ def _whole(
             "No results were given: this tells of the suite alone. Run a framework, then name its "
             "output folder with --results.",
         )
+    said = (*alarm(tasks), *said)
     unscored = jobs[jobs["status"] != "scored"]
     columns = ["framework", "amlb_task", "fold", "status", "reason"]
     return Report(
@@ -256,7 +257,7 @@ def _frameworks(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _warnings(jobs: pd.DataFrame, tasks: Sequence[TaskReport]) -> list[str]:
-    out = []
+    out = [f"{task.title or task.name}: {task.alarm}" for task in tasks if task.alarm]
     said = {
         "refused": "files of predictions do not fit the suite and were not used",
         "failed": "jobs failed",

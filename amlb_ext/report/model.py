@@ -167,6 +167,9 @@ class TaskReport:
         Groups of failures, see :mod:`amlb_ext.report.clusters`.
     charts : tuple of Chart
     notes : tuple of str
+        What happened on the way in, and in the folds.
+    alarm : str
+        That the F which was run is not the F of the suite, where and by how much; else empty.
     left_out : int
         Test rows left out of all folds, since no training row has their class.
     replaced : dict of str to int
@@ -192,6 +195,7 @@ class TaskReport:
     clusters: pd.DataFrame
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
+    alarm: str = ""
     left_out: int = 0
     replaced: dict[str, int] = field(default_factory=dict)
 

@@ -19,6 +19,13 @@ from amlb_ext.core import losses
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
 from amlb_ext.runner import join, read_predictions
+from amlb_ext.runner.agreement import (
+    Compared,
+    Disagreement,
+    find_disagreements,
+    stored_predictions,
+    stored_refits,
+)
 from amlb_ext.suite import Suite
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.texts import normalized
@@ -74,14 +81,23 @@ class Predicted:
 
     def own(self) -> np.ndarray | None:
         """Return F's predictions as the provenance has them; None in suites that lack them."""
-        if self.labels:
-            names = [f"f_{code}" for code in range(len(self.labels))]
-        else:
-            names = ["f"]
-        if not set(names) <= set(self.rows.columns):
-            return None
-        f = self.rows[names].to_numpy(dtype=float)
-        return f if self.labels else f[:, 0]
+        return stored_predictions(self.rows, len(self.labels))
+
+    def disagreements(self, framework: str) -> list[Disagreement]:
+        """Return where a framework that is F is not the F that the provenance keeps."""
+        own, rows = self.own(), self.scored(framework)
+        if own is None or not rows.any():
+            return []
+        compared = Compared(
+            fold=self.rows["amlb_fold"].to_numpy(),
+            f=self.f[framework],
+            own=own,
+            loss=self.loss(framework),
+            loss_f=self.rows["loss"].to_numpy(dtype=float),
+            null=stored_refits(self.rows),
+            span=self.span,
+        )
+        return find_disagreements(self.name, compared.take(rows))
 
 
 def read_predicted(suite: Suite, name: str, jobs: pd.DataFrame) -> tuple[Predicted, dict[int, str]]:

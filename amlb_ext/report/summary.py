@@ -68,6 +68,18 @@ def _family(table: pd.DataFrame, alpha: float) -> np.ndarray:
     return (table["verdict"] == "better").to_numpy() & (adjusted < alpha)
 
 
+def alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
+    """Return the sentence that comes before any verdict: the F that was run is another one."""
+    odd = [task.title or task.name for task in tasks if task.alarm]
+    if not odd:
+        return ()
+    return (
+        f"ALARM: on {len(odd)} of {_tasks(len(tasks))} ({_few(odd)}) the F that was run is not "
+        "the F of this suite: do not read the contrasts there; the warnings say how far they are "
+        "apart and what to do.",
+    )
+
+
 def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> tuple[str, ...]:
     """Return the answer in sentences, the most important first."""
     if not len(table):

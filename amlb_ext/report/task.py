@@ -11,18 +11,28 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.report import draw
-from amlb_ext.report.compare import compare, is_control, region_weights
+from amlb_ext.report.compare import compare, is_baseline, is_control, region_weights
 from amlb_ext.report.failures import Failures, find_failures
 from amlb_ext.report.model import Chart, Role, TaskReport
 from amlb_ext.report.parts import fold_scores, part_views, score_parts
 from amlb_ext.report.rows import Predicted, read_predicted
 from amlb_ext.report.still import svg
+from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.suite import Suite, amlb_name
+from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
+from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.stored import read_null
 
 #: AMLB tasks that a report reads, by suffix.
 READ = ("full", "", "ga", "synthetic", "hard")
+#: Why nothing is claimed on a task whose F is not the one that was run.
+NO_CLAIM = "the F that was run is not the F of this suite, whose failures the contrasts are on"
+WHAT_TO_DO = (
+    "hardsynth score DIR fits F here: where it raises no alarm, the environment that AMLB ran in "
+    "is the cause, its scikit-learn or pandas first; where it does, generate the suite again with "
+    "this version of hardsynth."
+)
 #: Those that are read even where nothing was run on them, for what F does there.
 SHOWN = ("full", "", "ga")
 
@@ -90,7 +100,10 @@ def report_task(
     folds = len(suite.amlb_task(amlb_name(task, "full")).folds)
     incomplete = _incomplete(jobs[jobs["amlb_task"] == full.name], refused)
     null = read_null(suite, task)
-    found = compare(task, full, certificate, null, incomplete, folds, level)
+    alarm = _alarm(views)
+    found = compare(
+        task, full, certificate, null, incomplete, folds, level, NO_CLAIM if alarm else ""
+    )
     failures = find_failures(suite, task, full, points)
     parts = part_views(views, failures.groups)
     order = _order(found.contrasts)
@@ -117,7 +130,8 @@ def report_task(
         slices=failures.slices,
         clusters=failures.clusters,
         charts=_charts(task, views, failures, found.contrasts, order, colours, points),
-        notes=tuple(entry.notes),
+        notes=(*entry.notes, *_notes_of_folds(suite.manifest, task)),
+        alarm=alarm,
         left_out=sum(sum(s.get("left_out", {}).values()) for s in summaries),
         replaced=dict(sum((Counter(s.get("replaced", {})) for s in summaries), Counter())),
     )
@@ -129,6 +143,29 @@ def report_task(
         full.rows["loss"].to_numpy(dtype=float),
         found.weights,
     )
+
+
+def _notes_of_folds(manifest: Manifest, task: str) -> list[str]:
+    """Return what happened in the folds, but for rows and cells: they are counted beside the rows."""
+    return [
+        note.sentence
+        for note in fold_notes(manifest, task)
+        if note.kind not in (ROWS_LEFT_OUT, CELLS_REPLACED)
+    ]
+
+
+def _alarm(views: Mapping[str, Predicted]) -> str:
+    """Return where the F that AMLB ran is not the F of the suite; empty where it is."""
+    told = []
+    for suffix in ("full", ""):
+        view = views.get(suffix)
+        for name in sorted(view.f) if view is not None else ():
+            found = view.disagreements(name) if view is not None and is_baseline(name) else []
+            if found:
+                told.append(alarm_text(f"{name}, as it was run,", found))
+        if told:
+            break
+    return " ".join(f"{text}. {WHAT_TO_DO}" for text in told)
 
 
 def _incomplete(jobs: pd.DataFrame, refused: Mapping[int, str]) -> dict[str, str]:

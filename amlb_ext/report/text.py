@@ -65,6 +65,8 @@ def _task(task: TaskReport, level: float) -> Iterator[str]:
         yield from _wrap(f"No claim: {task.no_claim}", 2)
     for warning in task.warnings:
         yield from _wrap(f"WARNING: {warning}", 2)
+    for note in task.notes:
+        yield from _wrap(f"note: {note}", 2)
     counts = task.rows
     yield from _wrap(
         f"{counts.get('full', 0)} test rows, {counts.get('bad', 0)} bad, {counts.get('ga', 0)} "

@@ -9,7 +9,8 @@ predictions, joined to provenance (``read_results``, ``read_predictions``, ``fin
 ``rerun`` the commands that run some of them again · ``runs`` what one run's folder tells ·
 ``install`` a suite in a user's own AMLB configuration, not imported here ·
 ``commands`` commands with errors of one line, and a lock between processes · ``score`` the
-suite's own integrations scored without AMLB (``score_suite``) · ``written`` results of ours in
+suite's own integrations scored without AMLB (``score_suite``) · ``agreement`` whether the F that
+was run is the F of the suite · ``written`` results of ours in
 AMLB's form.
 """
 
@@ -19,12 +20,13 @@ from amlb_ext.runner.outcome import Problem, RunOutcome
 from amlb_ext.runner.rerun import rerun
 from amlb_ext.runner.results import find_predictions, join, read_predictions, read_results
 from amlb_ext.runner.run import run_benchmark
-from amlb_ext.runner.score import score_suite, summarise
+from amlb_ext.runner.score import compare_scores, score_suite, summarise
 
 __all__ = [
     "Checkout",
     "Problem",
     "RunOutcome",
+    "compare_scores",
     "ensure",
     "find_predictions",
     "join",

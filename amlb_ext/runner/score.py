@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,13 +23,39 @@ from tqdm import tqdm
 
 from amlb_ext.core.assets import asset
 from amlb_ext.core.errors import RunError
+from amlb_ext.core.losses import brier, squared_error
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.task import Kind
+from amlb_ext.runner.agreement import (
+    Compared,
+    Disagreement,
+    find_disagreements,
+    stored_predictions,
+    stored_refits,
+)
 from amlb_ext.runner.written import Written
 from amlb_ext.suite import AmlbTask, Suite
 from amlb_ext.suite.coding import Coding
 
 MODULE = "extensions.HardsynthSklearn"
+#: The integration that is F itself.
+BASELINE = "HardsynthBaseline"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a suite's integrations, and where F is not the F of the suite.
+
+    Attributes
+    ----------
+    table : DataFrame
+        See :func:`score_suite`.
+    disagreements : tuple of Disagreement
+        See :mod:`amlb_ext.runner.agreement`.
+    """
+
+    table: pd.DataFrame
+    disagreements: tuple[Disagreement, ...]
 
 
 def score_suite(
@@ -38,7 +65,26 @@ def score_suite(
     with_hard: bool = False,
     results: Path | None = None,
 ) -> pd.DataFrame:
-    """Score every integration of a suite on each of its AMLB tasks.
+    """Score every integration of a suite on each of its AMLB tasks; see :func:`compare_scores`.
+
+    Returns
+    -------
+    DataFrame
+        One row per AMLB task, fold and framework: ``task``, ``part`` (the AMLB task's suffix),
+        ``fold`` (the source's number), ``framework``, ``metric`` (``rmse`` in the target's own
+        unit, or ``logloss`` in nats), ``loss`` (lower is better), ``rows``.
+    """
+    return compare_scores(directory, workers, quiet, with_hard, results).table
+
+
+def compare_scores(
+    directory: Path,
+    workers: int = 0,
+    quiet: bool = True,
+    with_hard: bool = False,
+    results: Path | None = None,
+) -> Scores:
+    """Score every integration of a suite on each of its AMLB tasks, and hold F to the stored one.
 
     Parameters
     ----------
@@ -55,10 +101,7 @@ def score_suite(
 
     Returns
     -------
-    DataFrame
-        One row per AMLB task, fold and framework: ``task``, ``part`` (the AMLB task's suffix),
-        ``fold`` (the source's number), ``framework``, ``metric`` (``rmse`` in the target's own
-        unit, or ``logloss`` in nats), ``loss`` (lower is better), ``rows``.
+    Scores
 
     Raises
     ------
@@ -70,12 +113,15 @@ def score_suite(
     tasks = list(Suite.load(directory).tasks)
     jobs = [(str(directory), task, with_hard, results is not None) for task in tasks]
     done: dict[int, list[dict[str, Any]]] = {}
+    compared: dict[str, list[Compared]] = {}
     run = None if results is None else Written(Path(results), Suite.load(directory).manifest.name)
     workers = min(workers or available_cores(), len(jobs))
     with tqdm(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
         for index, rows in run_jobs(_score_task, jobs, workers):
             for row in rows:
                 predictions = row.pop("predictions")
+                if (pair := row.pop("compared")) is not None:
+                    compared.setdefault(row["amlb_task"], []).append(pair)
                 if run is not None:
                     run.add(row, predictions)
             done[index] = rows
@@ -83,7 +129,13 @@ def score_suite(
     if run is not None:
         run.finish()
     names = ["task", "part", "fold", "framework", "metric", "loss", "rows"]
-    return pd.DataFrame([row for index in sorted(done) for row in done[index]])[names]
+    table = pd.DataFrame([row for index in sorted(done) for row in done[index]])[names]
+    found = [
+        one
+        for task in sorted(compared)
+        for one in find_disagreements(task, Compared.join(compared[task]))
+    ]
+    return Scores(table, tuple(found))
 
 
 def _score_task(directory: str, task: str, with_hard: bool, keep: bool) -> list[dict[str, Any]]:
@@ -138,6 +190,9 @@ def _rows(
                     "amlb_fold": index,
                     "type": task.type.value,
                     "predictions": _table(coding, fitted[key], predicted, target),
+                    "compared": _compared(suite, task, index, fitted[key], predicted, target)
+                    if name == BASELINE and task.suffix == "full"
+                    else None,
                     "task": task.task,
                     "part": task.suffix,
                     "fold": fold,
@@ -176,6 +231,40 @@ def _table(coding: Coding, model: Any, predicted: Any, target: pd.Series) -> pd.
     out["predictions"] = [written[str(label)] for label in predictions]
     out["truth"] = [written[str(label)] for label in target]
     return out
+
+
+def _compared(
+    suite: Suite, task: AmlbTask, index: int, model: Any, predicted: Any, target: pd.Series
+) -> Compared | None:
+    """Return what F predicts here beside what the suite keeps of its own F; None where nothing."""
+    coding = suite.coding(task.name)
+    about = suite.provenance(task.name, index)
+    own = stored_predictions(about, len(coding.labels))
+    if own is None:
+        return None
+    span = 1.0
+    if coding.labels:
+        f = np.zeros(own.shape)
+        codes = {label: code for code, label in enumerate(coding.labels)}
+        for column, label in enumerate(model.labels_):
+            f[:, codes[str(label)]] = predicted[1][:, column]
+        y = target.map(codes).to_numpy(dtype=np.int64)
+        losses = brier(y, f)
+    else:
+        train, _ = suite.pair(task.name, index)
+        known = coding.decode(coding.read_csv(train))[1].to_numpy(dtype=float)
+        span = float(known.max() - known.min()) or 1.0
+        f = np.asarray(predicted[0], dtype=float)
+        losses = squared_error(target.to_numpy(dtype=float), f) / span**2
+    return Compared(
+        fold=np.full(len(about), index),
+        f=f,
+        own=own,
+        loss=losses,
+        loss_f=about["loss"].to_numpy(dtype=float),
+        null=stored_refits(about),
+        span=np.full(len(about), span),
+    )
 
 
 def _loss(model: Any, predicted: Any, target: pd.Series) -> tuple[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from amlb_ext.core.atomic import on_disk, remove, sha256_file, sweep
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite.beside import write_beside
 from amlb_ext.suite.definition import metrics_for
+from amlb_ext.suite.fold_notes import left_out_text
 from amlb_ext.suite.layout import (
     SUFFIXES,
     Layout,
@@ -183,9 +185,7 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
                 suffix=suffix,
                 type=task.kind,
                 target=task.coding.written_target,
-                description=_description(
-                    suffix, f"{task.source_name or task.name} ({source})", present
-                ),
+                description=_description(task, suffix, present, source),
                 metric=metrics_for(task.kind, [p.labels for p in parts], task.coding.labels),
                 folds=[fold.fold for fold, _ in present],
                 train=[part.train for part in parts],
@@ -198,19 +198,24 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
     return out
 
 
-def _description(suffix: str, source: str, present: Sequence[tuple[FoldRecord, PartRecord]]) -> str:
-    """Say what an AMLB task holds, and what was left out of its test files and replaced there."""
-    left_out = sum(part.dropped for _, part in present)
-    if suffix == "full":  # the other parts are choices of rows, and leave most of them out
-        left_out += sum(sum(fold.summary.get("left_out", {}).values()) for fold, _ in present)
-    cells = sum(sum(part.substituted.values()) for _, part in present)
-    what = "the test folds of" if suffix == "full" and left_out + cells else _WHAT[suffix]
-    text = f"{what} {source}"
-    if left_out:
-        text += f"; {left_out} test rows whose class no training row has are left out"
-    if cells:
-        text += f"; {cells} test cells whose value no training row has are replaced"
-    return text
+def _description(
+    task: SuiteTask,
+    suffix: str,
+    present: Sequence[tuple[FoldRecord, PartRecord]],
+    source: str,
+) -> str:
+    """Return what an AMLB task is; the source comes last, see ``pipeline.command.as_said``."""
+    cells: Counter[str] = Counter()
+    dropped = 0
+    for fold, part in present:
+        cells.update(part.substituted)
+        dropped += part.dropped
+        if suffix == "full":  # the other parts are choices of rows, and leave most of them out
+            dropped += sum(fold.summary.get("left_out", {}).values())
+    changed = left_out_text(dropped, cells)
+    what = "the test folds of" if suffix == "full" and changed else _WHAT[suffix]
+    what = f"{what} {task.source_name or task.name}"
+    return f"{what}, {changed} ({source})" if changed else f"{what} ({source})"
 
 
 def _entry(task: SuiteTask) -> TaskEntry:

@@ -172,7 +172,9 @@ def _n(value: float | None) -> str:
     return "none" if value is None else f"{value:.3g}"
 
 
-def decide(measures: Sequence[Measure], notes: Sequence[str] = ()) -> tuple[Verdict, str]:
+def decide(
+    measures: Sequence[Measure], notes: Sequence[str] = (), real_rows: int | None = None
+) -> tuple[Verdict, str]:
     """Return the verdict and the sentence that gives the reason.
 
     Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; nothing
@@ -195,7 +197,8 @@ def decide(measures: Sequence[Measure], notes: Sequence[str] = ()) -> tuple[Verd
                 return "describe", nothing_to_mend([m])
         elif m.passed is False:
             word: Verdict = "stress-test only" if (name, sentence) in _STRESS else "describe"
-            return word, sentence.format(v=_n(m.value), t=_n(m.threshold))
+            then = _instead(real_rows, m.threshold) if name == "effective size" else ""
+            return word, sentence.format(v=_n(m.value), t=_n(m.threshold), then=then)
     absent = [n for n in _NEEDED if n not in by_name or by_name[n].value is None]
     if absent:
         why = by_name[absent[0]].text if absent[0] in by_name else "it was not taken"
@@ -209,6 +212,16 @@ def decide(measures: Sequence[Measure], notes: Sequence[str] = ()) -> tuple[Verd
     return "rank", (
         f"Synthetic rows order models as real failures do (tau {_n(tau)}, z2 {_n(z2)}), labels "
         "hold and F's twins gain nothing: candidates may be ranked on them."
+    )
+
+
+def _instead(real_rows: int | None, least: float | None) -> str:
+    """Return what to rank on where the weights leave too few rows."""
+    if real_rows is None or real_rows >= (least or 0.0):
+        return "rank on the whole test folds, all rows alike"
+    return (
+        f"rank on nothing here: the test folds hold {real_rows} rows in all, so run more folds or "
+        "take a larger table"
     )
 
 
@@ -261,8 +274,7 @@ _DESCRIBE = (
     ),
     (
         "effective size",
-        "The weighted real rows are worth only {v} rows (below {t}): describe them, "
-        "and rank on the whole test fold.",
+        "The weighted real rows are worth only {v} rows (below {t}): describe them, and {then}.",
     ),
     (
         "target check",

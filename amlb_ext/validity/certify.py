@@ -167,7 +167,8 @@ def certified(
         found.notes += far.notes
         more, table = powered(found, far)
         taken += more
-    verdict, reason = decide(taken, found.notes)
+    counts = {part: len(scored) for part, scored in found.parts.items()}
+    verdict, reason = decide(taken, found.notes, counts.get("full"))
     unbeaten = nothing_to_mend(taken)
     if unbeaten and unbeaten != reason:
         found.notes.append(unbeaten)
@@ -177,7 +178,7 @@ def certified(
         verdict=verdict,
         reason=reason,
         measures=tuple(taken),
-        rows={part: len(scored) for part, scored in found.parts.items()},
+        rows=counts,
         candidates=_candidates(found),
         null=_null(found),
         dropped=dict(sorted(found.dropped.items())),

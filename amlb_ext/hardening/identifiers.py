@@ -1,0 +1,341 @@
+"""Columns that tell rows apart rather than describe them, and which columns a task keeps.
+
+Where (almost) every row has a value of its own, as in a column of ids or names, hardly any test
+row has a value that a model knows. Each such cell must be written as a value of the training rows,
+so that the column is noise to every framework of AMLB, and the failures of a model that was
+fitted on it are failures of the column. Such columns are therefore left out, unless the user keeps
+them; whole numbers can be read for unseen rows, so a column of row numbers is named only.
+
+Only the training rows are looked at, all folds together, so that every fold has the same columns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import BaselineConfig, SourceConfig
+from amlb_ext.core.errors import ConfigError, DataError, nearest
+from amlb_ext.core.task import Column, Task
+from amlb_ext.hardening.crossfit import PARTS
+from amlb_ext.hardening.given import MODEL_FILES, is_file, load_model
+
+#: Largest share of out-of-fold training rows whose value the other parts may lack.
+MOST_NEW = 0.05
+#: A column with at least so many distinct values per value is said to have one per row.
+ONE_PER_ROW = 0.95
+#: The rows of a value that stands in more rows than this never all fall into one part (1e-13).
+RARE = 20
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A column whose values identify rows.
+
+    Attributes
+    ----------
+    name : str
+    share_new : float
+        Expected share of training rows whose value stands in no other of the parts that models
+        are cross-fitted on.
+    per_value : float
+        Distinct values per training row that has one.
+    """
+
+    name: str
+    share_new: float
+    per_value: float
+
+    @property
+    def reason(self) -> str:
+        """Why the column is taken for an identifier, in a few words.
+
+        Examples
+        --------
+        >>> Identifier("id", 1.0, 1.0).reason, Identifier("street", 0.23, 0.3).reason
+        ('one value per row', '23 % of rows hold a value unknown to a model that was not fitted \
+on them')
+        """
+        if self.per_value >= 1:
+            return "one value per row"
+        if self.per_value >= ONE_PER_ROW:
+            return "almost one value per row"
+        return (
+            f"{self.share_new:.0%} of rows hold a value unknown to a model that was not fitted on "
+            "them"
+        ).replace("%", " %")
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Columns that a fitted F was fitted on and so must be given.
+
+    Attributes
+    ----------
+    file : str
+        Name of the model's file; empty where F is no fitted model.
+    names : frozenset of str, optional
+        None where the model does not say.
+    """
+
+    file: str = ""
+    names: frozenset[str] | None = frozenset()
+
+    def needs(self, name: str) -> bool:
+        """Whether F may have been fitted on the column."""
+        return self.names is None or name in self.names
+
+
+def find_identifiers(task: Task) -> list[Identifier]:
+    """Return the columns of a task that identify rows, in order.
+
+    A categorical, text or date column does when more than :data:`MOST_NEW` of the training rows
+    are expected to hold a value that no row outside their own part has, with the rows dealt into
+    parts at random. A missing value is never a new one.
+
+    Parameters
+    ----------
+    task : Task
+        With folds.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.config import SplitConfig
+    >>> from amlb_ext.core.tables import make_task
+    >>> from amlb_ext.hardening.split import split_task
+    >>> table = pd.DataFrame({"x": ["a", "b"] * 30, "y": [0, 1] * 30})
+    >>> table["id"] = [f"row {k}" for k in range(60)]
+    >>> task = split_task(make_task(table, "y", name="t"), SplitConfig(), seed=1)
+    >>> [(found.name, found.share_new) for found in find_identifiers(task)]
+    [('id', 1.0)]
+    """
+    out = []
+    for column in task.columns:
+        if column.is_numeric or column.type == "boolean":
+            continue
+        found = _identifier(column, task)
+        if found.share_new > MOST_NEW:
+            out.append(found)
+    return out
+
+
+def _identifier(column: Column, task: Task) -> Identifier:
+    codes = task.features[column.name].cat.codes.to_numpy()
+    rows, new, present, distinct = 0, 0.0, 0, 0
+    for fold in task.folds:
+        own = codes[fold.train]
+        counts = np.bincount(own[own >= 0])
+        counts = counts[counts > 0]
+        rows += len(own)
+        new += float((counts * _chance_together(counts, len(own))).sum())
+        present += int(counts.sum())
+        distinct += len(counts)
+    return Identifier(column.name, new / max(rows, 1), distinct / max(present, 1))
+
+
+def _chance_together(counts: np.ndarray, rows: int) -> np.ndarray:
+    """Return the chance that all rows of a value fall into one of the equal parts.
+
+    Given one of its rows, the others must be among the ``rows / PARTS - 1`` places left in its
+    part, out of ``rows - 1``.
+
+    Examples
+    --------
+    >>> _chance_together(np.array([1, 2]), 101).round(3).tolist()
+    [1.0, 0.192]
+    """
+    size = rows / PARTS
+    chance = np.where(counts > min(size, RARE), 0.0, 1.0)
+    for taken in range(1, RARE):
+        chance = np.where(counts > taken, chance * (size - taken) / (rows - taken), chance)
+    return np.maximum(chance, 0.0)
+
+
+def row_numbers(task: Task) -> list[str]:
+    """Return numeric columns that only count the rows, in order or shuffled.
+
+    Rows without a target are gone, so the numbers may have as many gaps as rows were dropped.
+    """
+    most = int(task.row_ids.max(initial=-1)) + 1
+    out = []
+    for column in task.columns:
+        if not column.is_numeric or column.has_missing:
+            continue
+        values = task.features[column.name].to_numpy()
+        if values.max() - values.min() >= most or not (values == np.rint(values)).all():
+            continue
+        if len(np.unique(values)) == len(values):
+            out.append(column.name)
+    return out
+
+
+def read_demand(config: BaselineConfig) -> Demand:
+    """Return the columns that F needs; none unless F is the file of a fitted model.
+
+    Raises
+    ------
+    ModelError
+        A file that cannot be loaded.
+    """
+    path = Path(config.model)
+    if not is_file(config) or path.suffix.lower() not in MODEL_FILES:
+        return Demand()
+    names = getattr(load_model(path, config.trust_pickle), "feature_names_in_", None)
+    return Demand(path.name, None if names is None else frozenset(map(str, names)))
+
+
+def check_names(tasks: Sequence[Task], options: SourceConfig, all_read: bool = True) -> None:
+    """Raise for columns to keep or to leave out that contradict the tables.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        All that were read; a column need be in one of them only.
+    options : SourceConfig
+    all_read : bool
+        Whether these are all the tasks that were asked for: a table that could not be read may
+        have had a column that no other has.
+
+    Raises
+    ------
+    ConfigError
+        A name that no table has, a target, a column both kept and left out, or every column of a
+        table.
+    """
+    both = sorted(set(options.keep) & set(options.drop))
+    if both:
+        raise ConfigError(
+            f"--keep and --drop both name {both[0]!r}", "name each column after one of the two"
+        )
+    known = {column.name for task in tasks for column in task.columns}
+    for flag, names in (("keep", options.keep), ("drop", options.drop)):
+        for name in names:
+            owner = next((task for task in tasks if task.target_name == name), None)
+            if owner is not None and flag == "drop":
+                raise ConfigError(
+                    f"--drop names {name!r}, the target of {owner.name}",
+                    "name a feature, or another target with --target",
+                )
+            if name not in known and (all_read or owner is not None):
+                what = f", only as the target of {owner.name}" if owner is not None else ""
+                raise ConfigError(
+                    f"--{flag} names {name!r}, and no table has such a column{what}",
+                    nearest(name, known),
+                )
+    for task in tasks:
+        if {column.name for column in task.columns} <= set(options.drop):
+            raise ConfigError(
+                f"--drop names every column of {task.name} but the target",
+                "leave at least one feature",
+            )
+
+
+def choose_columns(task: Task, options: SourceConfig, demand: Demand) -> Task:
+    """Return a task without the columns that identify rows, and without those named.
+
+    Parameters
+    ----------
+    task : Task
+        With folds.
+    options : SourceConfig
+        ``keep`` and ``drop``, see :func:`check_names`.
+    demand : Demand
+        What F needs, see :func:`read_demand`.
+
+    Returns
+    -------
+    Task
+        With notes of what was left out, kept, or had better be left out.
+
+    Raises
+    ------
+    ConfigError
+        A column is to be left out that F was fitted on.
+    DataError
+        No column would be left.
+    """
+    names = [column.name for column in task.columns]
+    asked = [name for name in names if name in options.drop]
+    for name in asked:
+        if demand.names is not None and name in demand.names:
+            raise ConfigError(
+                f"--drop names {name!r}, and F, the file {demand.file}, was fitted on it",
+                "keep the column, or fit F without it",
+            )
+    found = [one for one in find_identifiers(task) if one.name not in asked]
+    kept = [one for one in found if one.name in options.keep]
+    needed = [one for one in found if one not in kept and demand.needs(one.name)]
+    left_out = [one for one in found if one not in kept and one not in needed]
+    gone = {*asked, *(one.name for one in left_out)}
+    if len(gone) == len(names):
+        raise DataError(
+            f"{task.name}: every column looks like an identifier ({_listed(left_out)}), so no "
+            "feature would be left",
+            f"keep one: --keep {shlex.quote(left_out[0].name)}",
+        )
+    numbers = [name for name in row_numbers(task) if name not in {*gone, *options.keep}]
+    notes = _notes(asked, left_out, kept, needed, numbers, demand)
+    return dataclasses.replace(without(task, gone), notes=(*task.notes, *notes))
+
+
+def without(task: Task, gone: Collection[str]) -> Task:
+    """Return a task without some of its columns; the others are not copied."""
+    if not gone:
+        return task
+    columns = tuple(column for column in task.columns if column.name not in gone)
+    kept = {column.name: task.features[column.name] for column in columns}
+    features = pd.DataFrame(kept, index=task.features.index, copy=False)
+    return dataclasses.replace(task, columns=columns, features=features)
+
+
+def _notes(
+    asked: Sequence[str],
+    left_out: Sequence[Identifier],
+    kept: Sequence[Identifier],
+    needed: Sequence[Identifier],
+    numbers: Sequence[str],
+    demand: Demand,
+) -> list[str]:
+    out = []
+    if left_out:
+        flags = " ".join(f"--keep {shlex.quote(one.name)}" for one in left_out[:3])
+        out.append(
+            f"{_columns(left_out)} left out, being like identifiers: {_listed(left_out)}; to "
+            f"bring back: {flags}"
+        )
+    if kept:
+        out.append(f"like identifiers, and kept because --keep says so: {_listed(kept)}")
+    if needed:
+        why = (
+            "does not say which columns it was fitted on"
+            if demand.names is None
+            else f"was fitted on {'it' if len(needed) == 1 else 'them'}"
+        )
+        out.append(
+            f"like identifiers, and kept because F, the file {demand.file}, {why}: "
+            f"{_listed(needed)}"
+        )
+    if asked:
+        out.append(f"left out because --drop says so: {', '.join(map(repr, asked))}")
+    if numbers:
+        flags = " ".join(f"--drop {shlex.quote(name)}" for name in numbers[:3])
+        does = "counts" if len(numbers) == 1 else "count"
+        out.append(
+            f"{', '.join(map(repr, numbers))} only {does} the rows; if that says nothing of the "
+            f"target, leave it out: {flags}"
+        )
+    return out
+
+
+def _columns(found: Sequence[Identifier]) -> str:
+    return "1 column was" if len(found) == 1 else f"{len(found)} columns were"
+
+
+def _listed(found: Sequence[Identifier]) -> str:
+    return ", ".join(f"{one.name!r} ({one.reason})" for one in found)

@@ -1,0 +1,204 @@
+"""Is the F that was run the F of the suite? Predictions of both, row by row.
+
+``HardsynthBaseline`` fits F again: the same model, parameters, rows and columns, with AMLB's seed
+and whatever versions AMLB's environment has. The suite keeps what its own F predicted and, for the
+null, the losses of F's re-fits without a fifth of the training rows each. The F that was run must
+not scatter around the stored one more than those re-fits do.
+
+Measured with AMLB 2.1.7 (scikit-learn 1.2.2) against 1.9.1 on the bundled tasks, two folds each,
+F a random forest: with the same seed nine of ten tasks were predicted alike to the last bit, one
+with differences of up to .008 of the target's range. With AMLB's seed, which is another one, row
+losses scattered .3 to 1.0 times as much as the re-fits' on average, .2 to .8 times as much as the
+worst re-fit's. Versions can thus not be what takes F beyond :data:`MOST_SCATTER`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+#: Largest scatter of row losses around F's, in scatters of the worst re-fit.
+MOST_SCATTER = 2.0
+#: Least rows, and least share of rows, that differ by more than any re-fit.
+LEAST_ROWS, LEAST_SHARE = 3, 0.05
+#: Differences of losses and predictions below this are rounding.
+ROUNDING = 1e-6
+#: Mean difference allowed where a suite keeps no re-fits, in probabilities or target ranges.
+MOST_DIFFERENCE = 0.1
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Rows of a fold on which the F that was run is not the F of the suite.
+
+    Attributes
+    ----------
+    task : str
+        The AMLB task.
+    fold : int
+        AMLB's number.
+    rows : int
+        Rows that were compared.
+    differing : int
+        Rows whose loss differs by more than that of any re-fit of F.
+    largest : float
+        Largest difference of a probability, or of a prediction in the target's own unit.
+    loss, loss_f : float
+        Mean loss of the F that was run and of the stored one.
+    is_class : bool
+        Whether ``largest`` is a probability.
+    """
+
+    task: str
+    fold: int
+    rows: int
+    differing: int
+    largest: float
+    loss: float
+    loss_f: float
+    is_class: bool
+
+    @property
+    def text(self) -> str:
+        """What differs in this fold, and by how much."""
+        what = "in a probability" if self.is_class else "in the target's unit"
+        return (
+            f"{self.task} fold {self.fold}: {self.differing} of {self.rows} rows, by up to "
+            f"{self.largest:.3g} {what}; mean loss {self.loss:.3g}, stored {self.loss_f:.3g}"
+        )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Rows on which two fits of F are compared.
+
+    Attributes
+    ----------
+    fold : ndarray of shape (n,)
+        AMLB's numbers.
+    f, own : ndarray of shape (n,) or (n, C)
+        What the F that was run predicts, and the stored one.
+    loss, loss_f : ndarray of shape (n,)
+        Their losses.
+    null : ndarray of shape (n, R)
+        Losses of F's re-fits.
+    span : ndarray of shape (n,)
+        Range of the target in the training rows; 1 for classes.
+    """
+
+    fold: np.ndarray
+    f: np.ndarray
+    own: np.ndarray
+    loss: np.ndarray
+    loss_f: np.ndarray
+    null: np.ndarray
+    span: np.ndarray
+
+    @classmethod
+    def join(cls, parts: Sequence[Compared]) -> Compared:
+        """Return the rows of all parts, in order."""
+        return cls(
+            **{
+                name: np.concatenate([vars(part)[name] for part in parts])
+                for name in vars(parts[0])
+            }
+        )
+
+    def take(self, rows: np.ndarray) -> Compared:
+        """Return the rows where a mask of shape (n,) holds."""
+        return Compared(**{name: values[rows] for name, values in vars(self).items()})
+
+    @property
+    def distance(self) -> np.ndarray:
+        """Largest difference of each row's predictions, ``(n,)``."""
+        apart = np.abs(self.f - self.own)
+        return apart if apart.ndim == 1 else apart.max(axis=1)
+
+    @property
+    def differing(self) -> np.ndarray:
+        """Which rows differ by more than any re-fit, bool of shape (n,)."""
+        apart = np.abs(self.loss - self.loss_f)
+        if not self.null.shape[1]:
+            return self.distance / self.span > MOST_DIFFERENCE
+        worst = np.abs(self.null - self.loss_f[:, None]).max(axis=1)
+        return apart > np.maximum(worst, ROUNDING)
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether these rows show another F, beyond rounding, seeds and versions."""
+        n = len(self.loss)
+        if self.differing.sum() < max(LEAST_ROWS, LEAST_SHARE * n):
+            return False
+        if not self.null.shape[1]:
+            return bool((self.distance / self.span).mean() > MOST_DIFFERENCE)
+        scatter = float(np.sqrt(np.mean((self.loss - self.loss_f) ** 2)))
+        refits = np.sqrt(np.mean((self.null - self.loss_f[:, None]) ** 2, axis=0))
+        return scatter > max(MOST_SCATTER * float(refits.max()), ROUNDING)
+
+
+def find_disagreements(task: str, rows: Compared) -> list[Disagreement]:
+    """Return the folds in which the F that was run is not the stored one.
+
+    Folds are judged one by one, and all together where each alone has too few rows.
+
+    Parameters
+    ----------
+    task : str
+        The AMLB task.
+    rows : Compared
+    """
+    numbers = np.unique(rows.fold)
+    folds = {int(number): rows.take(rows.fold == number) for number in numbers}
+    odd = {number: own for number, own in folds.items() if own.disagrees}
+    if not odd and rows.disagrees:
+        odd = folds
+    return [
+        Disagreement(
+            task=task,
+            fold=number,
+            rows=len(own.loss),
+            differing=int(own.differing.sum()),
+            largest=float(own.distance.max()),
+            loss=float(own.loss.mean()),
+            loss_f=float(own.loss_f.mean()),
+            is_class=own.f.ndim == 2,
+        )
+        for number, own in odd.items()
+    ]
+
+
+def stored_predictions(provenance: pd.DataFrame, n_classes: int) -> np.ndarray | None:
+    """Return what F predicted by the provenance, ``(n,)`` or ``(n, C)``; None where it says not."""
+    names = [f"f_{code}" for code in range(n_classes)] or ["f"]
+    if not set(names) <= set(provenance.columns):
+        return None
+    f = provenance[names].to_numpy(dtype=float)
+    return f if n_classes else f[:, 0]
+
+
+def stored_refits(provenance: pd.DataFrame) -> np.ndarray:
+    """Return the losses of F's re-fits by the provenance, ``(n, R)``."""
+    names = [name for name in provenance.columns if str(name).startswith("null_")]
+    return provenance[names].to_numpy(dtype=float).reshape(len(provenance), len(names))
+
+
+def alarm_text(who: str, found: Sequence[Disagreement]) -> str:
+    """Return what the disagreement means, and what to do.
+
+    Parameters
+    ----------
+    who : str
+        What ran F, e.g. ``HardsynthBaseline in AMLB``.
+    found : sequence of Disagreement
+        At least one.
+    """
+    told = "; ".join(one.text for one in found[:3])
+    more = f"; and {len(found) - 3} more folds" if len(found) > 3 else ""
+    return (
+        f"{who} is not the F of this suite. {told}{more}. This is more than another seed or other "
+        "versions of scikit-learn explain (F fitted again differs less): the failures of this "
+        "suite are not those of the F that was run, so do not read its contrasts"
+    )

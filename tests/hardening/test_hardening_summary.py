@@ -1,0 +1,61 @@
+"""What the summary of a fold says: the unit of an rmse, and what was done without a kappa."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.config import build_config
+from amlb_ext.core.tables import make_task
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.fold import harden_fold
+from amlb_ext.hardening.split import split_task
+from amlb_ext.pipeline.generate import kappa_note
+from amlb_ext.pipeline.job import _calibrated
+from amlb_ext.validity.certificate import decide
+from amlb_ext.validity.measures import measure
+
+QUICK = {
+    "baseline": {"model": "ridge"},
+    "synthesizer": {"name": "local"},
+    "split": {"folds": 1},
+    "train_hard": False,
+}
+
+
+def prices(rows=200):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((rows, 2)), columns=["a", "b"])
+    frame["price"] = 1e5 * (frame["a"] ** 3 + 0.3 * rng.random(rows))
+    return frame
+
+
+def test_an_rmse_is_in_the_targets_own_unit():
+    config = build_config(QUICK, {"search": {"kappa": 0.0}})
+    task = split_task(make_task(prices(), "price", name="t"), config.split, 1)
+    hard = harden_fold(task, 0, config)
+    for score, part in (("rmse", "full"), ("bad", "bad"), ("ga", "ga")):
+        rows = hard.parts[part].test
+        error = rows.target.to_numpy() - rows.provenance["f"].to_numpy()
+        expected = np.sqrt(np.mean(error**2))
+        assert hard.summary["score"][score] == pytest.approx(expected)
+    assert hard.summary["score"]["rmse"] > 1000
+
+
+def test_rows_of_a_table_without_numbers_are_not_said_to_be_jittered():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.choice(list("abcd"), (150, 3)), columns=["u", "v", "w"])
+    frame["y"] = np.where((frame["u"] == "a") ^ (rng.random(150) < 0.1), "yes", "no")
+    settings = {"baseline": {"model": "logistic"}, "hardness": {"rule": "wrong"}}
+    config = build_config(QUICK, settings)
+    task = split_task(make_task(frame, "y", name="t", kind=Kind.BINARY), config.split, 1)
+    (hard,) = _calibrated((task,), 0, config)
+    assert not hard.summary["calibration"]["passed"]
+    assert hard.summary["bad"]
+    assert any(note.startswith("kappa 0, no row is moved") for note in hard.summary["notes"])
+    assert "jittered" not in kappa_note([hard.summary])
+
+
+def test_nothing_is_advised_that_few_rows_cannot_carry():
+    low = measure("effective size", 9.0, "", "", threshold=50.0, sense=">=")
+    assert "the test folds hold 36 rows in all" in decide([low], (), 36)[1]
+    assert "rank on the whole test folds" in decide([low], (), 360)[1]

@@ -1,0 +1,95 @@
+"""Whether the F that was run is the F of the suite: planted fits of F, and of another model."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+
+from amlb_ext.core.losses import brier, squared_error
+from amlb_ext.runner.agreement import Compared, alarm_text, find_disagreements
+
+
+def fitted(model, X, y, rows):
+    return model.fit(X[rows], y[rows])
+
+
+def compared(make, other=None, seed=0, test=60, regression=False):
+    """Rows of two folds: F, its re-fits without a part each, and what ``other`` predicts."""
+    parts = []
+    for number in range(2):
+        X, y = make_classification(300 + test, 6, random_state=seed + number, flip_y=0.2)
+        y = X[:, 0] * 3 + y if regression else y
+        train, held = np.arange(300), np.arange(300, 300 + test)
+        loss = squared_error if regression else brier
+        ask = "predict" if regression else "predict_proba"
+        fits = [getattr(fitted(make(9), X, y, train), ask)(X[held])]
+        for part in range(5):
+            own = fitted(make(part), X, y, train[train % 5 != part])
+            fits.append(getattr(own, ask)(X[held]))
+        shown = other(X) if other else X
+        run = getattr(fitted(make(77), shown, y, train), ask)(X[held])
+        losses = [loss(y[held], f) for f in (run, *fits)]
+        span = np.full(test, float(np.ptp(y)) if regression else 1.0)
+        parts.append(
+            Compared(
+                fold=np.full(test, number),
+                f=run,
+                own=fits[0],
+                loss=losses[0],
+                loss_f=losses[1],
+                null=np.column_stack(losses[2:]),
+                span=span,
+            )
+        )
+    return Compared.join(parts)
+
+
+def forest(seed):
+    return RandomForestClassifier(30, random_state=seed)
+
+
+def test_another_seed_is_still_f():
+    for seed in range(4):
+        assert not find_disagreements("t_full", compared(forest, seed=10 * seed))
+
+
+def test_another_seed_of_a_regression_is_still_f():
+    make = lambda seed: RandomForestRegressor(30, random_state=seed)  # noqa: E731
+    assert not find_disagreements("t_full", compared(make, regression=True))
+
+
+def test_the_same_model_with_noise_of_versions_is_f():
+    rows = compared(lambda _: LogisticRegression())
+    assert not find_disagreements("t_full", rows)
+    noisy = Compared(**{**vars(rows), "f": rows.f + 1e-9, "loss": rows.loss + 1e-9})
+    assert not find_disagreements("t_full", noisy)
+
+
+@pytest.mark.parametrize("make", [forest, lambda _: LogisticRegression()])
+def test_a_model_that_saw_its_columns_in_another_order_is_not(make):
+    rows = compared(make, other=lambda X: X[:, ::-1])
+    found = find_disagreements("t_full", rows)
+    assert [one.fold for one in found] == [0, 1]
+    assert all(one.differing > 20 and one.largest > 0.3 for one in found)
+    text = alarm_text("HardsynthBaseline", found)
+    assert "t_full fold 1: " in text
+    assert "do not read its contrasts" in text
+
+
+def test_three_rows_of_a_fold_are_judged_with_the_other_folds():
+    rows = compared(forest, other=lambda X: X[:, ::-1])
+    few = rows.take(np.arange(len(rows.fold)) % 30 == 0)
+    one_by_one = Compared(**{**vars(few), "fold": np.arange(len(few.fold))})
+    assert not any(
+        find_disagreements("t", one_by_one.take(one_by_one.fold == k)) for k in one_by_one.fold
+    )
+    assert len(find_disagreements("t", one_by_one)) == len(few.fold)
+
+
+def test_a_suite_without_refits_is_held_to_a_plain_limit():
+    rows = compared(forest, other=lambda X: X[:, ::-1])
+    bare = Compared(**{**vars(rows), "null": rows.null[:, :0]})
+    assert find_disagreements("t_full", bare)
+    rows = compared(forest)
+    assert not find_disagreements("t_full", Compared(**{**vars(rows), "null": rows.null[:, :0]}))

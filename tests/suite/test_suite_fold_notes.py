@@ -1,0 +1,101 @@
+"""What happened in folds: one line for each kind of thing, with the folds counted."""
+
+from amlb_ext.core.task import Kind, Origin
+from amlb_ext.suite import AmlbTask, Coding, Manifest, TaskEntry
+from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
+
+
+def fold(bad=5, notes=(), said=(), full=None):
+    parts = {"full": {"substituted": {}, "dropped": 0} | (full or {})}
+    summary = {"bad": bad, "notes": list(said)}
+    return {"key": "", "notes": list(notes), "summary": summary, "parts": parts}
+
+
+def manifest(**tasks):
+    coding = Coding(kind=Kind.BINARY, target="y", written_target="y", labels=("a", "b"),
+                    written_labels=("a", "b"), columns=())  # fmt: skip
+    entries = {
+        name: TaskEntry(
+            name, "y", Kind.BINARY, Origin(name), "", coding, [], dict(enumerate(folds))
+        )
+        for name, folds in tasks.items()
+    }
+    return Manifest("0", "hard", 1, "", {}, entries, {})
+
+
+def lines(**tasks):
+    about = manifest(**tasks)
+    return [note.sentence for name in tasks for note in fold_notes(about, name)]
+
+
+def test_folds_without_failures_are_counted_and_named():
+    quiet = fold(bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.12"])
+    other = fold(bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.2"])
+    (line,) = lines(wine=[fold(), quiet, fold(), other])
+    assert line.startswith("2 of 4 folds (1, 3): F fails on no test row")
+    assert "the hard tasks lack these folds" in line
+    assert "reaches 0.12 to 0.2" in line
+
+
+def test_rows_left_out_and_cells_replaced_are_counted_once():
+    changed = fold(
+        full={"substituted": {"colour": 3, "street": 9}, "dropped": 2},
+        notes=["wine_full, fold 1: 2 test rows of classes not in train dropped"],
+    )
+    found = lines(wine=[fold(), changed])
+    assert found == [
+        "1 of 2 folds (1): 2 test rows left out, whose class no training row has",
+        "1 of 2 folds (1): 12 cells of test rows replaced, for AMLB could not read what no "
+        "training row holds (street 9, colour 3)",
+    ]
+
+
+def test_notes_that_differ_in_numbers_are_one_line():
+    folds = [
+        fold(said=["no _hard: its training file would have 4 rows and 1 distinct targets"]),
+        fold(said=["no _hard: its training file would have 8 rows and 1 distinct targets"]),
+    ]
+    assert lines(wine=folds) == [
+        "all 2 folds: no _hard: its training file would have 4 to 8 rows and 1 distinct targets"
+    ]
+
+
+def test_parts_left_out_are_named():
+    folds = [fold(notes=[f"wine_ga, fold {k}: left out, no test rows"]) for k in range(2)]
+    assert lines(wine=[*folds, fold()]) == [
+        "2 of 3 folds (0, 1) of wine_ga: left out, no test rows"
+    ]
+
+
+def test_small_evaluation_sets_are_told():
+    about = manifest(wine=[fold(), fold()])
+    entry = AmlbTask("wine", "wine", "", Kind.BINARY, "y", "", None, [0, 1], ["a", "b"],
+                     ["a", "b"], ["a", "b"], [90, 90], [1, 40])  # fmt: skip
+    about.amlb_tasks["wine"] = entry
+    (note,) = fold_notes(about, "wine")
+    assert note.sentence.startswith("1 of 2 folds (0): the evaluation set has only 1 row,")
+
+
+def test_what_differs_in_more_than_numbers_is_left_out_of_a_shared_line():
+    quiet = fold(bad=0, said=["no failures found at alpha = 0.3 under the rule band"])
+    other = fold(bad=0, said=["no failures found at alpha = 9 under the rule absolute"])
+    changed = fold(full={"substituted": {"colour": 3}})
+    about = manifest(wine=[quiet, changed], cars=[other, fold(full={"substituted": {"make": 5}})])
+    notes = [note for name in ("wine", "cars") for note in fold_notes(about, name)]
+    assert grouped_notes(notes) == [
+        "2 of 4 folds of 2 tasks (wine, cars): F fails on no test row, so the hard tasks lack "
+        "these folds",
+        "2 of 4 folds of 2 tasks (wine, cars): 3 to 5 cells of test rows replaced, for AMLB could "
+        "not read what no training row holds",
+    ]
+
+
+def test_tasks_share_a_line_for_each_kind():
+    about = manifest(
+        wine=[fold(said=["test: 3 of 10 rows were had"]), fold()],
+        iris=[fold(said=["test: 5 of 10 rows were had"])],
+    )
+    notes = [note for name in ("wine", "iris") for note in fold_notes(about, name)]
+    assert grouped_notes(notes) == [
+        "2 of 3 folds of 2 tasks (wine, iris): test: 3 to 5 of 10 rows were had"
+    ]

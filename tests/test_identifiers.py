@@ -1,0 +1,195 @@
+"""Identifier-like columns and folds of a source's own, from the command line to the suite."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.cli.main import main
+from amlb_ext.suite import Suite, verify
+
+QUICK = ["--baseline", "random_forest", "--baseline-params", "n_estimators=20", "--kappa", "0",
+         "--synthesizer", "local", "--folds", "1", "--certificate", "none", "--no-train-hard",
+         "-j", "1"]  # fmt: skip
+
+
+def table(rows=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(rows, 3)), columns=["u", "v", "w"])
+    score = frame["u"] + frame["v"] ** 2 - frame["w"] + rng.normal(0, 0.3, rows)
+    frame["y"] = np.where(score > score.median(), "yes", "no")
+    return frame
+
+
+@pytest.fixture
+def plain(tmp_path):
+    path = tmp_path / "plain" / "cells.csv"
+    path.parent.mkdir()
+    table().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def with_id(tmp_path):
+    frame = table()
+    order = np.random.default_rng(1).permutation(len(frame))
+    frame.insert(0, "id", [f"patient {k}" for k in order])
+    path = tmp_path / "ids" / "cells.csv"
+    path.parent.mkdir()
+    frame.to_csv(path, index=False)
+    return path
+
+
+def generate(source, out, *more):
+    return main(["generate", str(source), "-o", str(out), *QUICK, *more])
+
+
+def of_fold(out):
+    return Suite.load(out).tasks["cells"].folds[0]["summary"]
+
+
+def test_an_id_column_changes_neither_f_nor_its_failures(tmp_path, plain, with_id, capsys):
+    assert generate(plain, tmp_path / "a", "-q") == 0
+    capsys.readouterr()
+    assert generate(with_id, tmp_path / "b") == 0
+    printed = capsys.readouterr().out
+    assert "'id' (one value per row)" in printed
+    assert "--keep id" in printed
+    ours, theirs = of_fold(tmp_path / "b"), of_fold(tmp_path / "a")
+    assert abs(ours["score"]["acc"] - theirs["score"]["acc"]) <= 0.03
+    assert ours["bad"] == theirs["bad"]
+    suite = Suite.load(tmp_path / "b")
+    train, test = suite.pair("cells_full", 0)
+    assert "id" not in pd.read_csv(train)
+    assert "id" not in pd.read_csv(test)
+    assert any("'id'" in note for note in suite.tasks["cells"].notes)
+    assert not verify(tmp_path / "b")
+
+
+def test_keep_brings_it_back_and_says_so(tmp_path, with_id, capsys):
+    assert generate(with_id, tmp_path / "out", "--keep", "id") == 0
+    assert "kept because --keep says so: 'id'" in capsys.readouterr().out
+    train, _ = Suite.load(tmp_path / "out").pair("cells_full", 0)
+    assert "id" in pd.read_csv(train)
+
+
+def test_a_dry_run_names_what_would_be_left_out(tmp_path, with_id, capsys):
+    assert generate(with_id, tmp_path / "out", "--dry-run") == 0
+    printed = capsys.readouterr().out
+    assert "'id' (one value per row)" in printed
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--keep", "idd"], "did you mean 'id'"),
+        (["--drop", "vv"], "did you mean 'v'"),
+        (["--drop", "y"], "the target of cells"),
+        (["--drop", "u", "--drop", "v", "--drop", "w", "--drop", "id"], "every column"),
+    ],
+)
+def test_a_wrong_name_ends_before_anything_is_written(tmp_path, with_id, capsys, flags, said):
+    assert generate(with_id, tmp_path / "out", *flags) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_repair_makes_the_same_columns_again(tmp_path, with_id):
+    out = tmp_path / "out"
+    assert generate(with_id, out, "-q", "--keep", "id", "--drop", "w") == 0
+    files = Suite.load(out).manifest.files
+    for name in ("data/cells/cells_train_0.csv", "hardsynth/manifest.json"):
+        (out / name).unlink()
+        assert main(["verify", str(out), "--repair", "--source", str(with_id), "-q"]) == 0
+        assert Suite.load(out).manifest.files == files
+    train = pd.read_csv(Suite.load(out).pair("cells_full", 0)[0])
+    assert "id" in train
+    assert "w" not in train
+
+
+def test_another_choice_of_columns_does_not_replace_a_suite_unasked(tmp_path, plain, capsys):
+    assert generate(plain, tmp_path / "out", "-q") == 0
+    assert generate(plain, tmp_path / "out", "--drop", "w") == 2
+    assert "other settings (source" in capsys.readouterr().err
+    assert generate(plain, tmp_path / "out", "--drop", "w", "--force", "-q") == 0
+
+
+def test_settings_of_a_file_keep_and_drop_too(tmp_path, with_id, capsys):
+    config = tmp_path / "settings.yaml"
+    config.write_text("source:\n  keep: [id]\n  drop: [w]\n")
+    assert generate(with_id, tmp_path / "out", "--config", str(config), "--dry-run", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["tasks"][0]["columns"] == 3
+    assert any("--drop says so: 'w'" in note for note in report["notes"])
+
+
+def test_several_targets_lose_the_same_columns(tmp_path):
+    frame = table().drop(columns="y")
+    frame["id"] = [f"row {k}" for k in range(len(frame))]
+    frame["a"], frame["b"] = frame["u"] ** 2, frame["u"] * frame["v"]
+    frame.to_csv(tmp_path / "pair.csv", index=False)
+    out = tmp_path / "out"
+    flags = ["--targets", "a", "b", "--baseline", "ridge", "--alpha", "0.1"]
+    quick = [flag for flag in QUICK if flag not in ("random_forest", "n_estimators=20")]
+    quick = [flag for flag in quick if not flag.startswith("--baseline")]
+    assert main(["generate", str(tmp_path / "pair.csv"), "-o", str(out), *quick, *flags, "-q"]) == 0
+    for name in ("pair_a_full", "pair_b_full"):
+        assert list(pd.read_csv(Suite.load(out).pair(name, 0)[0]))[:-1] == ["u", "v", "w"]
+
+
+def test_a_model_file_keeps_the_columns_it_was_fitted_on(tmp_path, with_id, capsys):
+    import joblib
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    frame = pd.read_csv(with_id)
+    coded = OneHotEncoder(handle_unknown="ignore")
+    columns = ColumnTransformer([("id", coded, ["id"])], remainder="passthrough")
+    model = make_pipeline(columns, LogisticRegression()).fit(frame.drop(columns="y"), frame["y"])
+    joblib.dump(model, tmp_path / "f.joblib")
+    flags = ["--baseline", str(tmp_path / "f.joblib"), "--trust-pickle", "--dry-run"]
+    without = [flag for flag in QUICK if "n_estimators" not in flag and "params" not in flag]
+    out = str(tmp_path / "out")
+    assert main(["generate", str(with_id), "-o", out, *without, *flags]) == 0
+    printed = capsys.readouterr().out
+    assert "kept because F, the file f.joblib, was fitted on it: 'id'" in printed
+
+
+@pytest.fixture
+def own_folds(tmp_path):
+    """A definition of AMLB whose files hold three folds of the same rows."""
+    frame = table(150)
+    files = {"train": [], "test": []}
+    for k in range(3):
+        held = np.arange(len(frame)) % 3 == k
+        for side, rows in (("train", ~held), ("test", held)):
+            path = tmp_path / f"{side}_{k}.csv"
+            frame[rows].to_csv(path, index=False)
+            files[side].append(str(path))
+    path = tmp_path / "mine.yaml"
+    entry = {"train": files["train"], "test": files["test"], "target": "y"}
+    path.write_text(json.dumps([{"name": "cells", "dataset": entry}]))
+    return path
+
+
+def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(tmp_path, own_folds, capsys):
+    place = QUICK.index("--folds")
+    quick = ["generate", str(own_folds), *QUICK[:place], *QUICK[place + 2 :]]
+    assert main([*quick, "-o", str(tmp_path / "all"), "-q"]) == 0
+    assert main([*quick, "-o", str(tmp_path / "two"), "--folds", "2"]) == 0
+    assert "3 folds of its own, of which --folds 2 takes the first 2" in capsys.readouterr().out
+    every, first = (Suite.load(tmp_path / n).tasks["cells"].folds for n in ("all", "two"))
+    assert sorted(every) == [0, 1, 2]
+    assert sorted(first) == [0, 1]
+    for fold in first:
+        assert first[fold]["key"] == every[fold]["key"]
+
+
+def test_more_folds_than_there_are_is_said(tmp_path, own_folds, capsys):
+    args = ["generate", str(own_folds), "-o", str(tmp_path / "out"), "--folds", "31", "--dry-run"]
+    assert main(args) == 0
+    assert "3 folds of its own, fewer than --folds 31 asks for" in capsys.readouterr().out
