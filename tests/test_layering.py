@@ -31,7 +31,7 @@ HEAVY = {
     "arff": {"sources/arff", "publish/arff"},
     "ruamel": {"runner/install"},
     "deap": {"hardening/deap_engine"},
-    "skops": {"hardening/given"},
+    "skops": {"hardening/skops_files"},
     "matplotlib": {"validity/study/plot", "report/still", "reproduce/figures", "estimate/plot"},
     "plotly": {"report/interactive"},
     "jinja2": {"report/page", "reproduce/page"},
