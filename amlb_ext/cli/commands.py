@@ -76,6 +76,7 @@ def certify(arguments: argparse.Namespace) -> int:
         reuse=False,
         quiet=quiet,
         unlabelled=assign(arguments.unlabelled, list(Suite.load(arguments.suite).tasks)),
+        trusted=arguments.trust_suite,
     )
     if arguments.json:
         _print_json(as_json(certificates))
@@ -91,7 +92,14 @@ def score(arguments: argparse.Namespace) -> int:
 
     quiet = arguments.quiet or arguments.json
     results = Path(arguments.results) if arguments.results else None
-    scores = score_suite(Path(arguments.suite), arguments.jobs, quiet, arguments.hard, results)
+    scores = score_suite(
+        Path(arguments.suite),
+        arguments.jobs,
+        quiet,
+        arguments.hard,
+        results,
+        trusted=arguments.trust_suite,
+    )
     if arguments.out:
         write_file(Path(arguments.out), lambda part: scores.to_csv(part, index=False))
     table = summarise(scores)

@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from sklearn.metrics import log_loss
 from tqdm import tqdm
 
 from amlb_ext.core.assets import asset
-from amlb_ext.core.errors import RunError
+from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.core.estimators import check_listed
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.task import Kind
+from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.runner.written import Written
 from amlb_ext.suite import AmlbTask, Suite
 from amlb_ext.suite.coding import Coding
-
-MODULE = "extensions.HardsynthSklearn"
+from amlb_ext.suite.layout import INTEGRATION, is_plain_name
 
 
 def score_suite(
@@ -37,6 +37,7 @@ def score_suite(
     quiet: bool = True,
     with_hard: bool = False,
     results: Path | None = None,
+    trusted: bool = False,
 ) -> pd.DataFrame:
     """Score every integration of a suite on each of its AMLB tasks.
 
@@ -52,6 +53,8 @@ def score_suite(
     results : Path, optional
         An output folder to write predictions and scores to, as AMLB would, one run for each
         integration; what reads AMLB's results reads these.
+    trusted : bool
+        Fit any class that the suite names, with any parameters: ``--trust-suite``.
 
     Returns
     -------
@@ -63,11 +66,15 @@ def score_suite(
     Raises
     ------
     SuiteError
-        No finished suite.
+        No finished suite, or one that names a model that is not on the list; nothing was fitted.
     RunError
         A model that cannot be built.
     """
-    tasks = list(Suite.load(directory).tasks)
+    suite = Suite.load(directory)
+    if not trusted:
+        for name, params in _frameworks(suite).items():
+            _check_models(name, params)
+    tasks = list(suite.tasks)
     jobs = [(str(directory), task, with_hard, results is not None) for task in tasks]
     done: dict[int, list[dict[str, Any]]] = {}
     run = None if results is None else Written(Path(results), Suite.load(directory).manifest.name)
@@ -88,12 +95,7 @@ def score_suite(
 
 def _score_task(directory: str, task: str, with_hard: bool, keep: bool) -> list[dict[str, Any]]:
     suite = Suite.load(directory)
-    text = suite.layout.frameworks.read_text(encoding="utf-8")
-    frameworks = {
-        name: entry.get("params") or {}
-        for name, entry in (yaml.safe_load(text) or {}).items()
-        if entry.get("module") == MODULE
-    }
+    frameworks = _frameworks(suite)
     parts = [
         part
         for part in suite.amlb_tasks.values()
@@ -101,6 +103,35 @@ def _score_task(directory: str, task: str, with_hard: bool, keep: bool) -> list[
     ]
     rows = list(_rows(suite, parts, frameworks, _pipeline()))
     return rows if keep else [row | {"predictions": None} for row in rows]
+
+
+def _frameworks(suite: Suite) -> dict[str, dict[str, Any]]:
+    """Return the parameters of a suite's own integrations, by name."""
+    try:
+        listed = read_yaml(suite.layout.frameworks, SuiteError) or {}
+        frameworks = {
+            str(name): dict(entry.get("params") or {})
+            for name, entry in listed.items()
+            if entry.get("module") == INTEGRATION
+        }
+    except (OSError, AttributeError, ValueError, TypeError):
+        raise SuiteError(
+            f"{suite.layout.frameworks} cannot be read", "hardsynth verify DIR --repair"
+        ) from None
+    for name in frameworks:  # folders of results are named after them
+        if not is_plain_name(name):
+            raise SuiteError(
+                f"frameworks.yaml names the framework {name!r}, which is no plain name",
+                "the suite was tampered with: get it again from where it was made",
+            )
+    return frameworks
+
+
+def _check_models(name: str, params: dict[str, Any]) -> None:
+    for kind in ("classifier", "regressor"):
+        if params.get(kind):
+            own = params.get(f"{kind}_params") or {}
+            check_listed(f"{name} in frameworks.yaml", str(params[kind]), own)
 
 
 def _pipeline() -> ModuleType:
