@@ -8,17 +8,21 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 import yaml
 from sklearn.linear_model import LinearRegression
 from small_models import shrink
 
 from amlb_ext.cli import main
 from amlb_ext.core.atomic import sha256_file
+from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import unlisted
-from amlb_ext.pipeline import Asked, repair_suite
+from amlb_ext.pipeline import Asked, Report, Request, repair_suite
+from amlb_ext.pipeline.folds import fold_keys
+from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.suite import Layout, Suite, verify
-from amlb_ext.suite.records import FoldRecord
+from amlb_ext.suite.records import FoldRecord, json_text
 from amlb_ext.suite.seal import sealed_text
 from amlb_ext.validity import certify
 
@@ -249,27 +253,54 @@ def test_the_list():
 # pickles
 
 
+class Charged(LinearRegression):
+    """A model that works, and leaves a file when it is unpickled."""
+
+    mark = ""
+
+    def __reduce__(self):
+        code = (
+            f"(__import__('os').makedirs({str(self.mark)!r}, exist_ok=True), LinearRegression())[1]"
+        )
+        names = {"LinearRegression": LinearRegression}
+        return eval, (code, names), {**vars(self), "_sklearn_version": sklearn.__version__}
+
+
 @pytest.fixture
 def pickled(tmp_path, mark):
-    """A suite made with a pickle of F, in which a bomb has taken the pickle's place."""
+    """A suite whose F is a pickle that runs code, and which permits itself to load it.
+
+    Whoever made it wrote the permission into manifest and request, and keys and checksums hold.
+    """
     folder = tmp_path / "pickled"
     folder.mkdir()
     table = pd.read_csv(write_table(folder))
-    model = LinearRegression().fit(table[["a", "b"]], table["y"])
+    model = Charged().fit(table[["a", "b"]], table["y"])
     path = folder / "f.pkl"
+    Charged.mark = mark
     path.write_bytes(pickle.dumps(model))
-    assert generate(folder, "--baseline", str(path), "--trust-pickle") == 0
+    words = ["--baseline", str(path)]
+    assert generate(folder, *words, "--trust-pickle") == 0
+    mark.rmdir()
     suite = folder / "hard"
-    path.write_bytes(pickle.dumps(Bomb(mark)))
+    layout = Layout(suite)
+    settings = json.loads(layout.request.read_text())["settings"]
+    settings["baseline"]["trust_pickle"] = True
+    config = build_config({"split": {"folds": 1}})
+    request = Request((str(folder / "t.csv"),), config, suite, quiet=True)
+    tasks, _ = load_tasks(request, Report(""))
+    (key,) = fold_keys(tuple(tasks), 0, settings)
+    layout.request.write_text(json_text({**json.loads(layout.request.read_text()),
+                                         "settings": settings}))  # fmt: skip
+    record = json.loads(layout.record("t", 0).read_text())
+    layout.record("t", 0).write_text(json_text({**record, "key": key}))
 
     def change(entry):
-        entry["config"]["baseline"] |= {"trust_pickle": True, "sha256": sha256_file(path)}
+        entry["config"] = settings
+        entry["tasks"]["t"]["folds"]["0"]["key"] = key
 
     reseal(suite, change)
-    request = json.loads(Layout(suite).request.read_text())
-    request["settings"]["baseline"] |= {"trust_pickle": True, "sha256": sha256_file(path)}
-    Layout(suite).request.write_text(json.dumps(request))
-    reseal(suite, lambda entry: None)
+    assert problems(suite) == []
     return suite
 
 
@@ -289,25 +320,33 @@ def test_the_permission_is_kept_in_no_suite(tmp_path):
     assert generate(folder, *words, "--trust-pickle") == 0
 
 
-def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(
-    pickled, mark, monkeypatch, capsys
-):
+def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(pickled, monkeypatch, capsys):
     monkeypatch.chdir(pickled.parent)
-    csv = next(pickled.glob("data/t/*_test_*.csv"))
-    csv.unlink()
+    next(pickled.glob("data/t/*_test_*.csv")).unlink()
     words = ["verify", str(pickled), "--repair", "--source", "t.csv", "-j", "1", "-q"]
     assert main(words) == 2
-    capsys.readouterr()
-    assert not mark.exists()
+    assert "f.pkl is a pickle" in capsys.readouterr().err
     Layout(pickled).manifest.write_text("{")  # now the request is read instead
     assert main(words) == 2
-    assert not csv.exists()
 
 
-def test_continuing_a_suite_unpickles_nothing(pickled, mark, tmp_path):
-    record = next(pickled.glob("hardsynth/t/fold_*/record.json"))
-    record.unlink()
-    assert generate(pickled.parent, "--baseline", str(pickled.parent / "f.pkl")) != 0
+def test_repair_loads_the_pickle_where_this_command_permits_it(pickled, mark, monkeypatch):
+    """The test above would see it."""
+    monkeypatch.chdir(pickled.parent)
+    gone = next(pickled.glob("data/t/*_test_*.csv"))
+    gone.unlink()
+    words = ["verify", str(pickled), "--repair", "--source", "t.csv", "-j", "1", "-q"]
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        assert main([*words, "--trust-pickle"]) == 0
+    assert gone.is_file()
+    mark.rmdir()
+
+
+def test_continuing_a_suite_unpickles_nothing(pickled, capsys):
+    Layout(pickled).record("t", 0).unlink()
+    assert generate(pickled.parent, "--baseline", str(pickled.parent / "f.pkl")) == 2
+    assert "f.pkl is a pickle" in capsys.readouterr().err
 
 
 def test_certifying_a_suite_unpickles_nothing(pickled, monkeypatch):
@@ -355,7 +394,7 @@ def tree(folder):
 
 
 @pytest.mark.parametrize(
-    "name", ["../../../x", "/tmp/x", "..", "a/b", "-u", "a\\b", "x\x1b[2J", ""]
+    "name", ["../../../x", "/nowhere/x", "..", "a/b", "-u", "a\\b", "x\x1b[2J", ""]
 )
 def test_a_task_of_a_hostile_name_writes_nothing(suite, tmp_path, name, capsys):
     reseal(suite, lambda entry: rename(entry, name))
