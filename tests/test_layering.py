@@ -33,7 +33,7 @@ HEAVY = {
     "arff": {"sources/arff", "publish/arff"},
     "ruamel": {"runner/install"},
     "deap": {"hardening/deap_engine"},
-    "skops": {"hardening/given"},
+    "skops": {"hardening/skops_files"},
     "matplotlib": {
         "experiments/fidelity/plot",
         "report/still",

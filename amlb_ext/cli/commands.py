@@ -77,6 +77,7 @@ def certify(arguments: argparse.Namespace) -> int:
         reuse=False,
         quiet=quiet,
         unlabelled=assign(arguments.unlabelled, list(Suite.load(arguments.suite).tasks)),
+        trusted=arguments.trust_suite,
     )
     if arguments.json:
         _print_json(as_json(certificates))
@@ -93,7 +94,14 @@ def score(arguments: argparse.Namespace) -> int:
 
     quiet = arguments.quiet or arguments.json
     results = Path(arguments.results) if arguments.results else None
-    found = compare_scores(Path(arguments.suite), arguments.jobs, quiet, arguments.hard, results)
+    found = compare_scores(
+        Path(arguments.suite),
+        arguments.jobs,
+        quiet,
+        arguments.hard,
+        results,
+        trusted=arguments.trust_suite,
+    )
     scores = found.table
     if found.disagreements:
         alarm = alarm_text("HardsynthBaseline as fitted here", found.disagreements)

@@ -18,7 +18,7 @@ from amlb_ext.cli.estimate import add_estimate
 from amlb_ext.cli.export import add_export
 from amlb_ext.cli.harden import add_harden
 from amlb_ext.cli.install import add_install
-from amlb_ext.cli.making import add_making
+from amlb_ext.cli.making import add_making, trust_flag
 from amlb_ext.cli.publish import add_publish
 from amlb_ext.cli.reproduce import add_reproduce
 from amlb_ext.cli.study import add_study
@@ -123,6 +123,7 @@ def parser() -> Parser:
         metavar="[TASK=]FILE",
         help="table of real rows without labels, for narrower intervals; repeat it per task",
     )
+    trust_flag(certify)
     _jobs_flag(certify)
     _output_flags(certify)
 
@@ -169,6 +170,7 @@ def parser() -> Parser:
         "-r", "--results", metavar="DIR", help="also write predictions as AMLB does, for report"
     )
     score.add_argument("--hard", action="store_true", help="the _hard tasks too, which take longer")
+    trust_flag(score)
     _jobs_flag(score)
     _output_flags(score)
 

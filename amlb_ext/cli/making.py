@@ -44,6 +44,15 @@ def add_making(parser: argparse.ArgumentParser, jobs: Add, output: Add) -> None:
     add_flags(parser)
 
 
+def trust_flag(parser: argparse.ArgumentParser) -> None:
+    """Add the permission to build whatever class a suite names."""
+    parser.add_argument(
+        "--trust-suite",
+        action="store_true",
+        help="fit any class that the suite names; it may run any code, so only your own suites",
+    )
+
+
 def make(
     arguments: argparse.Namespace,
     sources: tuple[str, ...],

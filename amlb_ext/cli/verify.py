@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli.flags import add_flags, layer_from
-from amlb_ext.cli.making import Add
+from amlb_ext.cli.making import Add, trust_flag
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 
@@ -41,6 +41,12 @@ def add_verify(commands: Any, jobs: Add, output: Add) -> None:
         metavar="SPEC",
         help="where a source of the suite stands now, under the name that it had; repeat it",
     )
+    verify.add_argument(
+        "--trust-pickle",
+        action="store_true",
+        help="with --repair: load F where it is a pickle; it can run any code, so only your own",
+    )
+    trust_flag(verify)
     jobs(verify)
     output(verify)
     add_flags(verify, stage="source")
@@ -60,7 +66,12 @@ def verify(arguments: argparse.Namespace) -> int:
         options = build_config({}, layer).source
         execution = Execution(workers=arguments.jobs)
         asked = Asked(
-            tuple(arguments.source), options, execution, arguments.quiet or arguments.json
+            tuple(arguments.source),
+            options,
+            execution,
+            arguments.quiet or arguments.json,
+            trust_pickle=arguments.trust_pickle,
+            trust_suite=arguments.trust_suite,
         )
         done = repair_suite(Path(arguments.suite), asked)
         mended, findings = done.mended, list(done.findings)

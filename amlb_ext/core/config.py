@@ -270,7 +270,8 @@ def read_config(path: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        The file is missing, is no YAML (with the line), or holds no mapping.
+        The file is missing, is no YAML (with the line), holds no mapping, or gives the permission
+        to load pickles.
     """
     try:
         layer = read_yaml(path, ConfigError)
@@ -282,6 +283,12 @@ def read_config(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(layer, dict):
         raise ConfigError(f"{path} holds a {type(layer).__name__}, settings are a mapping")
+    baseline = layer.get("baseline")
+    if isinstance(baseline, dict) and baseline.get("trust_pickle"):
+        raise ConfigError(
+            f"{path} asks for trust_pickle, a permission that the command line alone gives",
+            "leave it out of the file, and add --trust-pickle if you made the model yourself",
+        )
     return layer
 
 

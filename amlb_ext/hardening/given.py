@@ -16,11 +16,10 @@ from amlb_ext.core.task import Column, Task
 from amlb_ext.hardening.baseline import Baseline, EstimatorBaseline, Parts, first_line
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.models import BASELINES, resolve_model
+from amlb_ext.hardening.skops_files import load_skops
 
 MODEL_FILES = (".skops", ".pkl", ".pickle", ".joblib")
 PREDICTION_FILES = (".csv", ".parquet")
-#: Types of fitted scikit-learn models that skops asks about; they run no code of a file's own.
-HARMLESS = ("sklearn.", "numpy.dtype")
 
 
 def make_baseline(
@@ -177,8 +176,9 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
     Raises
     ------
     ModelError
-        Missing or unreadable file, types that skops does not trust, or a pickle without
-        ``--trust-pickle``: loading a pickle runs whatever code it holds.
+        Missing or unreadable file, a skops file that names what is not on the list of
+        :mod:`amlb_ext.hardening.skops_types`, or a pickle without ``--trust-pickle``: loading a
+        pickle runs whatever code it holds.
     """
     if not path.is_file():
         raise ModelError(f"no model file {path}", "check the path of the model")
@@ -193,18 +193,7 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         except Exception as error:
             raise ModelError(f"cannot load {path.name}: {first_line(error)}") from error
     try:
-        import skops.io
-    except ImportError:
-        raise ModelError("reading .skops needs skops", "pip install 'hardsynth[skops]'") from None
-    try:
-        unknown = skops.io.get_untrusted_types(file=path)
-        foreign = [name for name in unknown if not name.startswith(HARMLESS)]
-        if foreign and not trust_pickle:
-            raise ModelError(
-                f"{path.name} holds types that skops does not know: {', '.join(foreign[:5])}",
-                "add --trust-pickle if you made the file yourself",
-            )
-        return skops.io.load(path, trusted=unknown)
+        return load_skops(path, trust_pickle)
     except ModelError:
         raise
     except Exception as error:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, nearest
+from amlb_ext.core.estimators import check_listed, is_estimator
 from amlb_ext.core.task import Kind
 
 #: Models that read a missing number as it is; all others get the training median.
@@ -122,6 +123,19 @@ def resolve_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
     >>> resolve_model(BaselineConfig(model="sklearn.linear_model.Ridge:alpha=2"), Kind.REGRESSION)
     ModelSpec(path='sklearn.linear_model.Ridge', params={'alpha': 2}, encoding='onehot')
     """
+    spec = named_spec(config, kind)
+    build(spec, kind)
+    return spec
+
+
+def named_spec(config: BaselineConfig, kind: Kind) -> ModelSpec:
+    """Return what a short name or an import path stands for; nothing is imported.
+
+    Raises
+    ------
+    ModelError
+        Unknown name.
+    """
     word, _, inline = config.model.partition(":")
     params = {**_inline_params(inline), **config.params}
     if word in BASELINES:
@@ -135,8 +149,21 @@ def resolve_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
         raise ModelError(f"unknown baseline {word!r}", nearest(word, BASELINES))
     if config.encoding != "auto":
         spec = ModelSpec(spec.path, spec.params, config.encoding)
-    build(spec, kind)
     return spec
+
+
+def check_named(where: str, config: BaselineConfig, kind: Kind) -> None:
+    """Raise unless a model that a suite names is on the list of what it may name.
+
+    Raises
+    ------
+    SuiteError
+        See :func:`amlb_ext.core.estimators.check_listed`.
+    ModelError
+        Unknown name.
+    """
+    spec = named_spec(config, kind)
+    check_listed(where, spec.path, spec.params)
 
 
 def _inline_params(text: str) -> dict[str, Any]:
@@ -164,14 +191,14 @@ def build(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator:
         if module_name == "xgboost":
             remedy = "pip install 'hardsynth[xgboost]'"
         raise ModelError(f"cannot import the model {spec.path}: {error}", remedy) from None
+    remedy = "give a class with get_params, fit and predict"
+    if not is_estimator(estimator_class):  # nothing is called that is none
+        raise ModelError(f"{spec.path} is no class of scikit-learn estimators", remedy)
     try:
         estimator = estimator_class()
         known = estimator.get_params()
     except (TypeError, AttributeError) as error:
-        raise ModelError(
-            f"{spec.path} is no scikit-learn estimator: {error}",
-            "give a class with get_params, fit and predict",
-        ) from None
+        raise ModelError(f"{spec.path} is no scikit-learn estimator: {error}", remedy) from None
     for key in spec.params:
         if key not in known:
             raise ModelError(f"{spec.path} has no parameter {key!r}", nearest(key, known))

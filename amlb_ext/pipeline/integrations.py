@@ -9,6 +9,7 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.given import is_file
 from amlb_ext.hardening.models import resolve_model
+from amlb_ext.suite.layout import INTEGRATION
 
 #: How far the null's seed stands from F's.
 NULL_OFFSET = 1000
@@ -18,7 +19,7 @@ NULL_SHARE = 0.8
 
 def integrations(config: GenerateConfig) -> dict[str, Any]:
     """Return ``frameworks.yaml``: F itself, its re-seeded null, and a candidate to begin with."""
-    entry = {"module": "extensions.HardsynthSklearn", "version": "stable"}
+    entry = {"module": INTEGRATION, "version": "stable"}
     candidate = {
         "classifier": "sklearn.ensemble.HistGradientBoostingClassifier",
         "regressor": "sklearn.ensemble.HistGradientBoostingRegressor",

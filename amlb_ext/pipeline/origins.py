@@ -18,7 +18,9 @@ from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.config import GenerateConfig, SourceConfig
 from amlb_ext.core.errors import DataError, ModelError, SourceError, SuiteError
 from amlb_ext.core.parallel import Execution
-from amlb_ext.core.task import Task
+from amlb_ext.core.task import Kind, Task
+from amlb_ext.hardening.given import is_file
+from amlb_ext.hardening.models import check_named
 from amlb_ext.pipeline.command import Command, told_sources
 from amlb_ext.pipeline.folds import fold_keys, grouped
 from amlb_ext.pipeline.generate import load_tasks
@@ -38,16 +40,22 @@ class Asked:
         How they are read; a target and kind that are not given are the suite's own.
     execution : Execution
     quiet : bool
+    trust_pickle : bool
+        Load F where it is a pickle, whatever the suite says.
+    trust_suite : bool
+        Build whatever class the suite names.
     """
 
     sources: tuple[str, ...] = ()
     options: SourceConfig = field(default_factory=SourceConfig)
     execution: Execution = field(default_factory=Execution)
     quiet: bool = False
+    trust_pickle: bool = False
+    trust_suite: bool = False
 
 
 def config_of(
-    settings: Mapping[str, Any], options: SourceConfig, near: Sequence[str] = ()
+    settings: Mapping[str, Any], options: SourceConfig, asked: Asked, near: Sequence[str] = ()
 ) -> GenerateConfig:
     """Return the configuration of a suite's settings.
 
@@ -57,17 +65,21 @@ def config_of(
         See :func:`amlb_ext.pipeline.request.result_settings`.
     options : SourceConfig
         How sources are read; of that the settings hold the columns kept and left out alone.
+    asked : Asked
+        What the user permits; what the settings say of it is not read.
     near : sequence of str
         Sources, in whose folders a file that is F is looked for, after the current one.
 
     Raises
     ------
     SuiteError
-        Settings that this version does not understand.
+        Settings that this version does not understand, or that name a model that is not on the
+        list, where that is not permitted.
     """
     entry = copy.deepcopy(dict(settings))
     try:
         digest = entry["baseline"].pop("sha256", "")
+        entry["baseline"]["trust_pickle"] = asked.trust_pickle
         named = {key: names for key, names in entry.pop("source", {}).items() if names}
         given = options.model_dump(exclude_defaults=True)
         config = GenerateConfig.model_validate({**entry, "source": {**named, **given}})
@@ -76,6 +88,16 @@ def config_of(
             "the suite's settings cannot be read; nothing was changed",
             "run the command that made the suite again, with --force",
         ) from None
+    if is_file(config.baseline):
+        if not digest or Path(config.baseline.model).name != config.baseline.model:
+            raise SuiteError(
+                f"the suite's settings name the file {config.baseline.model} without its sha256, "
+                "or in a folder; nothing was changed",
+                "run the command that made the suite again, with --force",
+            )
+    elif not asked.trust_suite:
+        for kind in (Kind.BINARY, Kind.REGRESSION):
+            check_named("the suite's baseline", config.baseline, kind)
     for folder in [Path(), *(Path(spec).parent for spec in near)] if digest else []:
         path = folder / config.baseline.model
         if path.is_file() and sha256_file(path) == digest:
@@ -127,7 +149,7 @@ def find_groups(manifest: Manifest, needed: Collection[str], asked: Asked) -> li
     why = ""
     for options in ways(asked, command, [e.target for e in entries], [e.kind for e in entries]):
         for chosen in dict.fromkeys((own or specs, specs)):
-            config = config_of(manifest.config, options, chosen)
+            config = config_of(manifest.config, options, asked, chosen)
             check_baseline(manifest.config, config)
             request = Request(chosen, config, Path(), quiet=asked.quiet)
             report = Report("")

@@ -80,7 +80,7 @@ def rebuild(layout: Layout, staging: Layout, asked: Asked) -> Manifest:
     kinds = re.findall(r'^   "kind": "(.*)",?$', entries, re.M)
     why = ""
     for options in ways(asked, command, targets, kinds):
-        config = config_of(settings, options, specs)
+        config = config_of(settings, options, asked, specs)
         check_baseline(settings, config)
         ask = Request(specs, config, staging.root, asked.execution, quiet=True, certificate="none")
         try:
@@ -107,7 +107,7 @@ def rebuild(layout: Layout, staging: Layout, asked: Asked) -> Manifest:
     manifest = read_manifest(staging.manifest)
     names = {portable_spec(spec): said for spec, said in zip(specs, command.sources, strict=True)}
     if any(portable_spec(name) != portable_spec(said) for name, said in names.items()):
-        manifest = _renamed(staging, manifest, names, command, config_of(settings, options))
+        manifest = _renamed(staging, manifest, names, command, config_of(settings, options, asked))
     return manifest
 
 

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.atomic import TEMPORARY, move, remove, sha256_file, sweep
+from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import HardsynthError, SuiteError
 from amlb_ext.core.parallel import run_jobs
+from amlb_ext.hardening.models import check_named
 from amlb_ext.pipeline.job import write_job
 from amlb_ext.pipeline.origins import Asked, Group, config_of, find_groups
 from amlb_ext.pipeline.rebuild import check_version, rebuild, write_derived
@@ -88,7 +90,9 @@ def _mend(layout: Layout, staging: Layout, asked: Asked) -> list[str]:
     manifest = read_manifest(layout.manifest) if whole else rebuild(layout, staging, asked)
     check_version(manifest.version)
     beside = [path for task in manifest.tasks for path in damaged_certificate(layout, task)]
-    certificates = {task: how for task in manifest.tasks if (how := _how(layout, manifest, task))}
+    certificates = {
+        task: how for task in manifest.tasks if (how := _how(layout, manifest, task, asked))
+    }
     damaged = list(damaged_files(layout, manifest))
     _make(staging, manifest, damaged, asked)
     for relative in damaged:
@@ -109,7 +113,13 @@ def _mend(layout: Layout, staging: Layout, asked: Asked) -> list[str]:
         damaged.append(layout.relative(layout.manifest))
     for task, how in certificates.items():
         certify_suite(
-            layout.root, asked.execution, **how, reuse=False, quiet=asked.quiet, tasks=[task]
+            layout.root,
+            asked.execution,
+            **how,
+            reuse=False,
+            quiet=asked.quiet,
+            tasks=[task],
+            trusted=asked.trust_suite,
         )
     return damaged + beside
 
@@ -120,7 +130,7 @@ def _make(staging: Layout, manifest: Manifest, damaged: Collection[str], asked: 
     if wanted and not staging.root.exists():
         begin(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
-        write_derived(staging, manifest, config_of(manifest.config, asked.options))
+        write_derived(staging, manifest, config_of(manifest.config, asked.options, asked))
     folds = {place for path in wanted if (place := _place(path, manifest)) is not None}
     if folds:
         groups = find_groups(manifest, {task for task, _ in folds}, asked)
@@ -139,7 +149,7 @@ def _jobs(
             yield group.tasks, fold, group.config, keys, str(staging.root)
 
 
-def _how(layout: Layout, manifest: Manifest, task: str) -> dict[str, Any] | None:
+def _how(layout: Layout, manifest: Manifest, task: str, asked: Asked) -> dict[str, Any] | None:
     """Return how a damaged certificate is made again, else None."""
     if not damaged_certificate(layout, task):
         return None
@@ -151,6 +161,9 @@ def _how(layout: Layout, manifest: Manifest, task: str) -> dict[str, Any] | None
             "changed",
             f"run first: hardsynth certify DIR --unlabelled {task}=FILE",
         )
+    for word in () if asked.trust_suite else how.get("candidates", ()):
+        named = BaselineConfig(model=str(word))
+        check_named(f"the certificate of {task}", named, manifest.tasks[task].kind)
     return how or {"size": "quick"}
 
 

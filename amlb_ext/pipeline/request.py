@@ -100,12 +100,15 @@ def result_settings(config: GenerateConfig) -> dict[str, Any]:
 
     Sources are identified by their content, a model file by its sha256; how several targets are
     combined is no setting of a single one. Of how sources are read only the columns to keep and to
-    leave out are settings, where any are named, for nothing else tells which those were.
+    leave out are settings, where any are named, for nothing else tells which those were. The
+    permission to load a pickle is one of a command, so it is never kept: the entry stands, as no,
+    for the sake of suites that have it.
     """
     settings = json.loads(config.model_dump_json(exclude={"source"}))
     named = {"keep": sorted(config.source.keep), "drop": sorted(config.source.drop)}
     if any(named.values()):
         settings["source"] = named
+    settings["baseline"]["trust_pickle"] = False
     if not config.source.targets:
         del settings["hardness"]["over"]
     if is_file(config.baseline) and Path(config.baseline.model).is_file():
@@ -169,7 +172,7 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
         raise SuiteError(
             f"{root} is not empty and holds no suite of ours", "choose another folder with -o"
         )
-    known = stored_settings(layout)
+    known = without_permission(stored_settings(layout))
     if known != settings and not force:
         different = _difference(known or {}, settings)
         raise SuiteError(
@@ -184,6 +187,14 @@ def stored_settings(layout: Layout) -> Any:
         return json.loads(layout.request.read_text(encoding="utf-8"))["settings"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def without_permission(settings: Any) -> Any:
+    """Return stored settings without the permission to load pickles that older suites kept."""
+    baseline = settings.get("baseline") if isinstance(settings, dict) else None
+    if not isinstance(baseline, dict) or "trust_pickle" not in baseline:
+        return settings
+    return {**settings, "baseline": {**baseline, "trust_pickle": False}}
 
 
 def _difference(known: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from amlb_ext.core.atomic import sha256_file, sweep, write_text
 from amlb_ext.core.errors import PublishError
-from amlb_ext.suite.layout import is_fresh
+from amlb_ext.suite.layout import is_fresh, is_plain_name
 from amlb_ext.suite.records import json_text
 
 #: Folder of the files to upload.
@@ -133,6 +133,7 @@ def exported_name(root: Path) -> str:
     """
     try:
         entry = json.loads((root / RECORD).read_text(encoding="utf-8"))
-        return str(entry["suite"]["name"])
+        name = entry["suite"]["name"]
+        return name if is_plain_name(name) else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""

@@ -146,7 +146,7 @@ def report_task(
 
 
 def _notes_of_folds(manifest: Manifest, task: str) -> list[str]:
-    """Return what happened in the folds, but for rows and cells: they are counted beside the rows."""
+    """Return what happened in the folds, but for rows and cells, which are counted elsewhere."""
     return [
         note.sentence
         for note in fold_notes(manifest, task)

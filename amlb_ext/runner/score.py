@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from sklearn.metrics import log_loss
 from tqdm import tqdm
 
 from amlb_ext.core.assets import asset
-from amlb_ext.core.errors import RunError
+from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.core.estimators import check_listed
 from amlb_ext.core.losses import brier, squared_error
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.task import Kind
+from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.runner.agreement import (
     Compared,
     Disagreement,
@@ -36,8 +37,8 @@ from amlb_ext.runner.agreement import (
 from amlb_ext.runner.written import Written
 from amlb_ext.suite import AmlbTask, Suite
 from amlb_ext.suite.coding import Coding
+from amlb_ext.suite.layout import INTEGRATION, is_plain_name
 
-MODULE = "extensions.HardsynthSklearn"
 #: The integration that is F itself.
 BASELINE = "HardsynthBaseline"
 
@@ -64,6 +65,7 @@ def score_suite(
     quiet: bool = True,
     with_hard: bool = False,
     results: Path | None = None,
+    trusted: bool = False,
 ) -> pd.DataFrame:
     """Score every integration of a suite on each of its AMLB tasks; see :func:`compare_scores`.
 
@@ -74,7 +76,7 @@ def score_suite(
         ``fold`` (the source's number), ``framework``, ``metric`` (``rmse`` in the target's own
         unit, or ``logloss`` in nats), ``loss`` (lower is better), ``rows``.
     """
-    return compare_scores(directory, workers, quiet, with_hard, results).table
+    return compare_scores(directory, workers, quiet, with_hard, results, trusted=trusted).table
 
 
 def compare_scores(
@@ -83,6 +85,7 @@ def compare_scores(
     quiet: bool = True,
     with_hard: bool = False,
     results: Path | None = None,
+    trusted: bool = False,
 ) -> Scores:
     """Score every integration of a suite on each of its AMLB tasks, and hold F to the stored one.
 
@@ -98,6 +101,8 @@ def compare_scores(
     results : Path, optional
         An output folder to write predictions and scores to, as AMLB would, one run for each
         integration; what reads AMLB's results reads these.
+    trusted : bool
+        Fit any class that the suite names, with any parameters: ``--trust-suite``.
 
     Returns
     -------
@@ -106,11 +111,15 @@ def compare_scores(
     Raises
     ------
     SuiteError
-        No finished suite.
+        No finished suite, or one that names a model that is not on the list; nothing was fitted.
     RunError
         A model that cannot be built.
     """
-    tasks = list(Suite.load(directory).tasks)
+    suite = Suite.load(directory)
+    if not trusted:
+        for name, params in _frameworks(suite).items():
+            _check_models(name, params)
+    tasks = list(suite.tasks)
     jobs = [(str(directory), task, with_hard, results is not None) for task in tasks]
     done: dict[int, list[dict[str, Any]]] = {}
     compared: dict[str, list[Compared]] = {}
@@ -140,12 +149,7 @@ def compare_scores(
 
 def _score_task(directory: str, task: str, with_hard: bool, keep: bool) -> list[dict[str, Any]]:
     suite = Suite.load(directory)
-    text = suite.layout.frameworks.read_text(encoding="utf-8")
-    frameworks = {
-        name: entry.get("params") or {}
-        for name, entry in (yaml.safe_load(text) or {}).items()
-        if entry.get("module") == MODULE
-    }
+    frameworks = _frameworks(suite)
     parts = [
         part
         for part in suite.amlb_tasks.values()
@@ -153,6 +157,35 @@ def _score_task(directory: str, task: str, with_hard: bool, keep: bool) -> list[
     ]
     rows = list(_rows(suite, parts, frameworks, _pipeline()))
     return rows if keep else [row | {"predictions": None} for row in rows]
+
+
+def _frameworks(suite: Suite) -> dict[str, dict[str, Any]]:
+    """Return the parameters of a suite's own integrations, by name."""
+    try:
+        listed = read_yaml(suite.layout.frameworks, SuiteError) or {}
+        frameworks = {
+            str(name): dict(entry.get("params") or {})
+            for name, entry in listed.items()
+            if entry.get("module") == INTEGRATION
+        }
+    except (OSError, AttributeError, ValueError, TypeError):
+        raise SuiteError(
+            f"{suite.layout.frameworks} cannot be read", "hardsynth verify DIR --repair"
+        ) from None
+    for name in frameworks:  # folders of results are named after them
+        if not is_plain_name(name):
+            raise SuiteError(
+                f"frameworks.yaml names the framework {name!r}, which is no plain name",
+                "the suite was tampered with: get it again from where it was made",
+            )
+    return frameworks
+
+
+def _check_models(name: str, params: dict[str, Any]) -> None:
+    for kind in ("classifier", "regressor"):
+        if params.get(kind):
+            own = params.get(f"{kind}_params") or {}
+            check_listed(f"{name} in frameworks.yaml", str(params[kind]), own)
 
 
 def _pipeline() -> ModuleType:

@@ -1,8 +1,9 @@
 """How the OpenML client is held: its state, its cache folder, its errors.
 
 The client keeps its settings in module globals, installs a handler on the root logger, deletes
-cache folders when a load fails, leaves pickles that other versions cannot read, and writes the
-API key into exception texts. Nothing of that reaches the user.
+cache folders when a load fails, leaves pickles that other versions cannot read, writes the API key
+into exception texts, and puts it into the query of every GET: to the server, and to whatever host
+the server names for data and splits. So it reads without the key. Nothing of that reaches the user.
 """
 
 from __future__ import annotations
@@ -26,12 +27,16 @@ from amlb_ext.core.errors import HardsynthError, NetworkError, SourceError
 #: Seconds until a server that does not answer counts as unreachable.
 CONNECT_TIMEOUT = 10.0
 _LOCK = threading.RLock()
+_PUBLIC = (
+    "hardsynth reads what is public, and sends no API key to do so; download what is private "
+    "yourself and give the path of its table"
+)
 _HINTS = {
-    102: "set an API key in OpenML's configuration file",
-    103: "the API key in OpenML's configuration file is not known to this server",
+    102: _PUBLIC,
+    103: _PUBLIC,
     107: "the server is overloaded, try again later",
     111: "check the number",
-    112: "this data set is private, set an API key that may read it",
+    112: _PUBLIC,
     151: "check the number",
     273: "the server has not processed this data set yet, try again later",
 }
@@ -45,13 +50,13 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
     ----------
     openml : module
     options : SourceConfig
-        ``openml_server``, ``openml_cache``, ``retries``. The API key goes to the server it was
-        configured for and to no other.
+        ``openml_server``, ``openml_cache``, ``retries``.
 
     Yields
     ------
     module
-        Its warnings and log lines are silent meanwhile; one thread at a time may hold it.
+        It has no API key, and its warnings and log lines are silent meanwhile; one thread at a
+        time may hold it.
     """
     with _LOCK:
         config, root = openml.config, logging.getLogger()
@@ -61,7 +66,8 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
         root.addHandler(quiet)
         try:
             if options.openml_server and options.openml_server.rstrip("/") != was["server"]:
-                config.server, config.apikey = options.openml_server.rstrip("/"), ""
+                config.server = options.openml_server.rstrip("/")
+            config.apikey = ""  # what is public needs none
             if options.openml_cache:
                 config.set_root_cache_directory(Path(options.openml_cache).expanduser())
             config.set_retry_policy("human", options.retries)

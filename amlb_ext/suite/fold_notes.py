@@ -149,7 +149,7 @@ def _without_failures(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldN
     quiet = tuple(fold for fold, about in folds.items() if about["summary"].get("bad") == 0)
     if not quiet:
         return []
-    why = []
+    why: list[str] = []
     for fold in quiet:
         summary = folds[fold]["summary"]
         # suites of 0.1.0 have it as the first note alone

@@ -21,10 +21,13 @@ SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
 MAIN_SUFFIXES = ("", "full")
 #: Longest task name; AMLB appends fold and framework to it to name folders.
 MAX_NAME = 150
+#: The integration that a suite's own frameworks use, as AMLB names a module.
+INTEGRATION = "extensions.HardsynthSklearn"
 #: Name of the lock in the folder that AMLB does not look at.
 LOCK = ".lock"
 #: AMLB reads a task of this name as defaults of all others.
 _RESERVED = {"__defaults__"}
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,249}")
 
 
 def amlb_name(task: str, suffix: str) -> str:
@@ -69,6 +72,32 @@ def safe_names(names: Sequence[str]) -> list[str]:
         taken |= _family(candidate)
         out.append(candidate)
     return out
+
+
+def is_plain_name(name: object) -> bool:
+    """Whether a text may name a task, a definition or a framework, and so a folder or a file.
+
+    What :func:`safe_names` gives is one, and so is a framework's name with dots.
+
+    Examples
+    --------
+    >>> [is_plain_name(name) for name in ("iris_full", "../iris", "a/b", "-u", ".", "", None)]
+    [True, False, False, False, False, False, False]
+    """
+    return isinstance(name, str) and bool(_PLAIN_NAME.fullmatch(name))
+
+
+def is_inside(relative: object) -> bool:
+    """Whether a text is a path below a folder, with ``/``, as a suite writes it.
+
+    Examples
+    --------
+    >>> [is_inside(path) for path in ("data/a.csv", "../a.csv", "/etc/passwd", "C:\\\\a", "a//b")]
+    [True, False, False, False, False]
+    """
+    if not isinstance(relative, str) or re.search(r"[\\:\x00-\x1f\x7f]", relative):
+        return False
+    return all(step not in ("", ".", "..") for step in relative.split("/"))
 
 
 def _safe(name: str) -> str:
@@ -230,6 +259,7 @@ _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
 _BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.*\.pyc")
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
 _REPORT = re.compile(r"hardsynth/report(?:\.html|/[a-z_]+\.(?:csv|json))")
+_NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
 _LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
 _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
@@ -249,6 +279,17 @@ def is_written_later(relative: str) -> bool:
     """
     later = (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT, _PUBLICATION, _LOG)
     return any(p.fullmatch(relative) for p in later)
+
+
+def is_note(relative: str) -> bool:
+    """Whether a file beside a suite is a text for readers, which no program looks at.
+
+    Examples
+    --------
+    >>> is_note("README.md"), is_note("data/notes.txt"), is_note("setup.py")
+    (True, False, False)
+    """
+    return bool(_NOTE.fullmatch(relative))
 
 
 def files_below(root: Path) -> list[str]:

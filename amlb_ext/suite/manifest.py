@@ -17,7 +17,7 @@ from amlb_ext.core.atomic import write_text
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import SUFFIXES
+from amlb_ext.suite.layout import SUFFIXES, amlb_name, is_inside, is_plain_name
 from amlb_ext.suite.seal import Opened, open_sealed, sealed_text
 
 #: Raised when a reader of an older version could not understand the file.
@@ -207,13 +207,46 @@ def open_manifest(path: Path) -> Opened:
     return open_sealed(path, {*names, "tool", "format"})
 
 
+def check_places(manifest: Manifest) -> None:
+    """Raise unless every name is a plain one and every path stands inside the suite.
+
+    Folders are named after tasks, in the suite and wherever results are written, so that a name
+    like ``../../x`` would lead anywhere.
+
+    Raises
+    ------
+    SuiteError
+    """
+    frameworks = [manifest.name, *([manifest.pair.name] if manifest.pair else [])]
+    names = [*frameworks, *manifest.tasks, *manifest.amlb_tasks, *manifest.order]
+    names += manifest.pair.tasks if manifest.pair else []
+    for name in names:
+        if not is_plain_name(name):
+            raise _misplaced(f"the name {name!r}, which is no plain name of a task or definition")
+    for name, task in manifest.amlb_tasks.items():
+        own = task.suffix in SUFFIXES and name == task.name == amlb_name(task.task, task.suffix)
+        if not own or task.task not in manifest.tasks:
+            raise _misplaced(f"the AMLB task {name!r}, which is none of its tasks")
+    named = [[*task.train, *task.test, *task.provenance] for task in manifest.amlb_tasks.values()]
+    for path in [*manifest.files, *(path for paths in named for path in paths)]:
+        if not is_inside(path):
+            raise _misplaced(f"{path!r}, which is no path inside the suite")
+
+
+def _misplaced(what: str) -> SuiteError:
+    return SuiteError(
+        f"The manifest names {what}; nothing of the suite was read or written",
+        "the suite was tampered with: get it again from where it was made",
+    )
+
+
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest.
 
     Raises
     ------
     SuiteError
-        The file is missing, damaged, or of a newer tool.
+        The file is missing, damaged, of a newer tool, or names what is not inside the suite.
     """
     try:
         entry = json.loads(path.read_text(encoding="utf-8"))
@@ -222,7 +255,9 @@ def read_manifest(path: Path) -> Manifest:
                 f"{path} has format {entry['format']}, this version of hardsynth reads {FORMAT}",
                 "install the version that wrote it, or generate the suite again",
             )
-        return Manifest.from_json(entry)
+        manifest = Manifest.from_json(entry)
+        check_places(manifest)
+        return manifest
     except OSError as error:
         raise SuiteError(
             f"cannot read {path}: {error.strerror}", "name the directory of a finished suite"

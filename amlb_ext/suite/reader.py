@@ -40,7 +40,9 @@ class Suite:
         problem = unfinished(layout)
         if problem is not None:
             raise problem
-        return cls(layout, read_manifest(layout.manifest))
+        manifest = read_manifest(layout.manifest)
+        _check_links(layout, list(manifest.tasks))
+        return cls(layout, manifest)
 
     @property
     def tasks(self) -> dict[str, TaskEntry]:
@@ -106,6 +108,18 @@ class Suite:
                 f"{name} has no fold {index}", f"use 0 to {len(task.folds) - 1}, as AMLB does"
             )
         return task, index
+
+
+def _check_links(layout: Layout, tasks: list[str]) -> None:
+    """Raise where a folder that is written to leads out of the suite."""
+    root = layout.root.resolve()
+    own = [layout.own, layout.report_files, layout.logs, layout.publication("x").parent]
+    for folder in [*own, *(layout.task_certificate(task).parent for task in tasks)]:
+        if folder.is_symlink() and not folder.resolve().is_relative_to(root):
+            raise SuiteError(
+                f"{folder} is a link that leads out of the suite; nothing was read or written",
+                "put the folder itself there",
+            )
 
 
 def unfinished(layout: Layout) -> SuiteError | None:

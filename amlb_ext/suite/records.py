@@ -12,6 +12,7 @@ import numpy as np
 
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
+from amlb_ext.suite.layout import is_inside, is_plain_name
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,25 @@ class FoldRecord:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> FoldRecord:
-        """Return the record that :meth:`to_json` gave."""
+        """Return the record that :meth:`to_json` gave.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            The entry is no record, or names what is not inside the suite.
+        """
         parts = {
             suffix: PartRecord(**{**part, "labels": tuple(part["labels"])})
             for suffix, part in entry["parts"].items()
         }
-        return cls(**{**entry, "parts": parts, "notes": tuple(entry["notes"])})
+        record = cls(**{**entry, "parts": parts, "notes": tuple(entry["notes"])})
+        places = [[part.train, part.test, part.provenance] for part in parts.values()]
+        paths = [*record.files, *(path for three in places for path in three)]
+        if not (is_plain_name(record.task) and isinstance(record.fold, int)):
+            raise ValueError(f"{record.task!r}, fold {record.fold!r}, is no fold of a task")
+        if not all(map(is_inside, paths)):
+            raise ValueError(f"the record of {record.task} names a file that is not in the suite")
+        return record
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import yaml
 
+from amlb_ext.core.assets import asset
 from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.estimators import unlisted
+from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.suite.contract import check_pair, read_fields
 from amlb_ext.suite.definition import benchmark
-from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below, is_written_later
+from amlb_ext.suite.layout import (
+    INTEGRATION,
+    MAIN_SUFFIXES,
+    Layout,
+    files_below,
+    is_note,
+    is_plain_name,
+    is_written_later,
+)
 from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
 from amlb_ext.suite.pair import pair_entries
 from amlb_ext.suite.reader import Suite, unfinished
@@ -35,8 +46,9 @@ def verify(directory: str | Path) -> list[str]:
     """Return what is wrong with a suite.
 
     Checks the sha256 of every file, the seals of the manifest and of the certificates, files
-    that are missing or foreign, the definitions against the manifest, that paths are relative,
-    every pair of files against AMLB's loader rules, and that each test row has its provenance.
+    that are missing or foreign, what the frameworks name, the definitions against the manifest,
+    that paths are relative, every pair of files against AMLB's loader rules, and that each test
+    row has its provenance.
 
     Parameters
     ----------
@@ -66,6 +78,8 @@ def verify(directory: str | Path) -> list[str]:
         certificate = open_certificate(layout, name)
         if certificate.content is not None and not certificate.sealed:
             out.append(_unsealed(layout, layout.task_certificate(name)))
+    out += _frameworks(layout, suite.manifest)
+    out += _foreign_code(layout, suite.manifest)
     out += _definitions(layout, suite.manifest)
     out += _pairs(layout, suite.manifest)
     return out
@@ -87,9 +101,7 @@ def damaged_files(layout: Layout, manifest: Manifest) -> dict[str, str]:
     present = set(files_below(layout.root))
     out = {}
     for relative, digest in sorted(manifest.files.items()):
-        if not _is_relative(relative):
-            out[relative] = f"The manifest names {relative!r}, which is no path inside the suite."
-        elif relative not in present:
+        if relative not in present:
             out[relative] = f"{relative} is missing."
         elif sha256_file(layout.at(relative)) != digest:
             out[relative] = f"{relative} {CHANGED} (its sha256 differs)."
@@ -140,7 +152,7 @@ def _files(layout: Layout, manifest: Manifest) -> Iterator[str]:
         )
     for relative in sorted(present.difference(manifest.files, own, *waiting.values())):
         if not is_written_later(relative):
-            yield f"{WARNING}{relative} is not part of the suite."
+            yield f"{WARNING if is_note(relative) else ''}{relative} is not part of the suite."
 
 
 def _waiting(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
@@ -153,8 +165,7 @@ def _waiting(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
         try:
             record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
             whole = record.task == task and all(
-                _is_relative(file) and sha256_file(layout.at(file)) == digest
-                for file, digest in record.files.items()
+                sha256_file(layout.at(file)) == digest for file, digest in record.files.items()
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
@@ -163,8 +174,58 @@ def _waiting(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
     return found
 
 
-def _is_relative(path: str) -> bool:
-    return not (path.startswith("/") or re.match(r"[A-Za-z]:|.*\\", path) or ".." in path)
+def _frameworks(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    """Say what of ``frameworks.yaml`` hardsynth would not write: AMLB and `score` run it."""
+    where = layout.relative(layout.frameworks)
+    if not layout.frameworks.is_file():
+        return
+    try:
+        listed = read_yaml(layout.frameworks, SuiteError) or {}
+        entries = {str(name): dict(entry) for name, entry in listed.items()}
+    except (OSError, ValueError, TypeError, AttributeError, SuiteError):
+        yield f"{where} cannot be read."
+        return
+    for name, entry in sorted(entries.items()):
+        if not is_plain_name(name):
+            yield f"{where} names the framework {name!r}, which is no plain name."
+        if entry.get("module") != INTEGRATION:
+            yield f"{where}: {name} is run by {entry.get('module')!r}, not by {INTEGRATION}."
+            continue
+        for key in sorted(set(entry) - {"module", "version", "description", "params"}):
+            yield f"{where}: {name} has {key!r}, which no framework of a suite has."
+        yield from _models(where, name, entry.get("params"), manifest)
+
+
+def _models(where: str, name: str, params: Any, manifest: Manifest) -> Iterator[str]:
+    given = params if isinstance(params, dict) else {}
+    baseline = manifest.config.get("baseline")
+    own = str(baseline.get("model")) if isinstance(baseline, dict) else ""
+    for kind in ("classifier", "regressor"):
+        path = str(given.get(kind) or "")
+        fault = unlisted(path, given.get(f"{kind}_params") or {}) if path else ""
+        if fault:  # the suite may have been made with a baseline of the user's own
+            sign = WARNING if path == own.partition(":")[0] else ""
+            yield (
+                f"{sign}{where}: {name} names {fault}, which is not on the list of what a suite "
+                "may name; hardsynth score and certify run it only with --trust-suite."
+            )
+
+
+def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    """Say which code of a suite is not the one that this version would copy into it."""
+    for relative in sorted(manifest.files):
+        steps = relative.split("/")
+        if steps[0] != layout.extensions.name:
+            continue
+        try:
+            ours = sha256_file(asset("frameworks", *steps[1:]))
+        except OSError:
+            ours = ""
+        if manifest.files[relative] != ours:
+            yield (
+                f"{WARNING}{relative} is other code than that of this version of hardsynth; AMLB "
+                "runs it, so read it where the suite is not your own."
+            )
 
 
 def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
@@ -215,7 +276,7 @@ def _pair(
 ) -> Iterator[str]:
     where = f"{task.name}, fold {index}"
     paths = [task.train[index], task.test[index], task.provenance[index]]
-    strange = [p for p in paths if not _is_relative(p) or p not in manifest.files]
+    strange = [p for p in paths if p not in manifest.files]
     if strange:
         yield f"{where}: {strange[0]} is not among the files of the suite."
         return

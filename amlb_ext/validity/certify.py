@@ -16,7 +16,7 @@ from amlb_ext.validity import measures
 from amlb_ext.validity.assemble import assemble, usable
 from amlb_ext.validity.certificate import Certificate, decide, nothing_to_mend
 from amlb_ext.validity.evaluate import Evaluation, Scored, evaluate
-from amlb_ext.validity.null import REFITS
+from amlb_ext.validity.null import REFITS, check_baseline
 from amlb_ext.validity.task_rows import TaskRows, read_task
 from amlb_ext.validity.unlabelled import read_unlabelled
 from amlb_ext.validity.unlabelled_gain import powered
@@ -32,6 +32,7 @@ def certify(
     seed: int | None = None,
     candidates: Sequence[str] = (),
     unlabelled: Mapping[str, Path] | None = None,
+    trusted: bool = False,
 ) -> list[Certificate]:
     """Certify every task of a finished suite, in the manifest's order.
 
@@ -49,15 +50,20 @@ def certify(
         Short names or import paths in place of the zoo.
     unlabelled : mapping of str to Path, optional
         A table of real rows without labels per task, see :mod:`amlb_ext.validity.unlabelled`.
+    trusted : bool
+        Fit F again whatever class the suite names.
 
     Raises
     ------
     SuiteError
-        No finished suite.
+        No finished suite, or an F that is not on the list of what a suite may name.
     ModelError
         A candidate that cannot be built.
     """
-    tasks = list(Suite.load(directory).tasks)
+    suite = Suite.load(directory)
+    if not trusted:
+        check_baseline(suite)
+    tasks = list(suite.tasks)
     same, files = (size, refits, seed, tuple(candidates)), dict(unlabelled or {})
     jobs = [(str(directory), task, *same, files.get(task)) for task in tasks]
     done = dict(certify_jobs(jobs, workers))

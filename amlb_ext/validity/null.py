@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.core.config import BaselineConfig
-from amlb_ext.core.errors import ModelError
+from amlb_ext.core.errors import ModelError, SuiteError
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import EstimatorBaseline
 from amlb_ext.hardening.given import is_file
-from amlb_ext.hardening.models import ModelSpec, resolve_model
+from amlb_ext.hardening.models import ModelSpec, check_named, resolve_model
+from amlb_ext.suite import Suite
 from amlb_ext.validity.task_rows import TaskRows
 
 #: Twins of F for the null control: with fewer their luck is taken for a difference too often.
@@ -57,9 +58,34 @@ def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
     >>> baseline_spec({"baseline": {"model": "f.pkl", "sha256": "0"}}, Kind.REGRESSION) is None
     True
     """
-    known = set(BaselineConfig.model_fields)
-    config = BaselineConfig(**{k: v for k, v in settings["baseline"].items() if k in known})
+    config = _baseline(settings)
     return None if is_file(config) else resolve_model(config, kind)
+
+
+def check_baseline(suite: Suite) -> None:
+    """Raise where a suite's F is a class that is not on the list of what a suite may name.
+
+    Raises
+    ------
+    SuiteError
+        Before anything of it is imported.
+    """
+    config = _baseline(suite.manifest.config)
+    if not is_file(config):
+        for kind in {task.kind for task in suite.tasks.values()}:
+            check_named("the suite's baseline", config, kind)
+
+
+def _baseline(settings: Mapping[str, Any]) -> BaselineConfig:
+    """Return what a manifest says of F, without permissions."""
+    known = set(BaselineConfig.model_fields) - {"trust_pickle"}
+    try:
+        return BaselineConfig(**{k: v for k, v in settings["baseline"].items() if k in known})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise SuiteError(
+            "what the suite's manifest says of its baseline cannot be read",
+            "run the command that generated the suite again",
+        ) from None
 
 
 def refit_rows(y: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.ndarray:

@@ -29,7 +29,7 @@ from amlb_ext.suite.seal import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.certificate import Certificate
 from amlb_ext.validity.certify import Certified, certify_jobs
-from amlb_ext.validity.null import REFITS
+from amlb_ext.validity.null import REFITS, check_baseline
 from amlb_ext.validity.zoo import Size
 
 #: Key in the metadata of ``null.parquet``.
@@ -48,6 +48,7 @@ def certify_suite(
     quiet: bool = True,
     unlabelled: Mapping[str, Path] | None = None,
     tasks: Collection[str] | None = None,
+    trusted: bool = False,
 ) -> list[Certificate]:
     """Certify every task of a finished suite and store the certificates in it.
 
@@ -68,6 +69,8 @@ def certify_suite(
         A table of real rows without labels per task.
     tasks : collection of str, optional
         Leave the certificates of the others alone.
+    trusted : bool
+        Fit F again whatever class the suite names, ``--trust-suite``.
 
     Returns
     -------
@@ -77,12 +80,15 @@ def certify_suite(
     Raises
     ------
     SuiteError
-        No finished suite, or a disk that cannot be written.
+        No finished suite, a disk that cannot be written, or an F that is not on the list of what
+        a suite may name.
     ModelError
         A candidate that cannot be built.
     """
     with locked(Layout(Path(directory))):
         suite = Suite.load(directory)
+        if not trusted:
+            check_baseline(suite)
         wanted = [task for task in suite.tasks if tasks is None or task in tasks]
         how = {"size": size, "refits": refits, "seed": seed, "candidates": list(candidates)}
         files = dict(unlabelled or {})

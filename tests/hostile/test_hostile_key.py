@@ -8,10 +8,14 @@ import traceback
 from pathlib import Path
 
 import pytest
+from loopback_openml import Dataset, LoopbackOpenML, splits
 from loopback_publish import KEY, Fault, PublishingOpenML
 
+from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError
+from amlb_ext.publish.lookup import difference, task
 from amlb_ext.publish.wire import Server
+from amlb_ext.sources import open_specs
 
 sys.path.append(str(Path(__file__).parents[1] / "publish"))
 from small_suites import write_suite
@@ -87,3 +91,53 @@ def test_in_no_error_not_even_in_its_causes(loopback):
         ]
         assert KEY not in "\n".join(shown)
         assert KEY not in repr(caught.value) + str(vars(caught.value))
+
+
+class Elsewhere(LoopbackOpenML):
+    """Names another host for data and splits, as anyone who uploads a data set may."""
+
+    other = ""
+
+    def _description(self, data_id):
+        return super()._description(data_id).replace(f"{self.root}/data", f"{self.other}/data")
+
+    def _task(self, task_id):
+        return super()._task(task_id).replace(f"{self.root}/splits", f"{self.other}/splits")
+
+
+def test_to_no_host_that_a_data_set_names(tmp_path, monkeypatch):
+    """The key is the configured one of this very server, and is not needed to read."""
+    import openml
+
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    lines = ["@relation t", "@attribute a numeric", "@attribute y {u,v}", "@data"]
+    lines += [f"{row},{'uv'[row % 2]}" for row in range(20)]
+    features = [("a", "numeric", []), ("y", "nominal", ["u", "v"])]
+    made = {1: Dataset("t", "\n".join(lines) + "\n", features, "y")}
+    with (
+        LoopbackOpenML(made, {11: (1, 1, splits(20))}) as far,
+        Elsewhere(made, {11: (1, 1, splits(20))}, {5: [11]}) as near,
+    ):
+        near.other = far.root
+        monkeypatch.setattr(openml.config, "server", near.url)
+        monkeypatch.setattr(openml.config, "apikey", KEY)
+        monkeypatch.setenv("OPENML_APIKEY", KEY)
+        options = SourceConfig(openml_cache=str(tmp_path / "cache"), retries=1,
+                               cache_dir=str(tmp_path / "own"))  # fmt: skip
+        (ref,) = open_specs(["openml/s/5"], options)
+        assert len(ref.load()) == 20
+        assert {path.split("?")[0] for path in far.requests} == {"/data/file/1", "/splits/11"}
+        assert near.requests
+        for request in (*near.requests, *far.requests):
+            assert KEY not in request
+            assert "api_key" not in request
+    assert openml.config.apikey == KEY
+
+
+def test_what_is_published_is_looked_up_without_it(tmp_path, loopback):
+    server = Server(loopback.url, KEY, sleep=lambda seconds: None)
+    with pytest.raises(HardsynthError):
+        difference(server, None, task(server, 1))
+    assert loopback.requests
+    assert not any(KEY in request for request in loopback.requests)

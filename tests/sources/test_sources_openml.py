@@ -186,18 +186,20 @@ def test_client_is_given_back_as_it_was(options):
     assert dict(os.environ) == environment
 
 
-def test_api_key_goes_to_its_own_server_only(options, openml_server, monkeypatch):
+def test_the_api_key_goes_nowhere_when_tasks_are_read(options, openml_server, monkeypatch):
     import openml
 
     secret = "0123456789abcdef0123456789abcdef"
     monkeypatch.setattr(openml.config, "apikey", secret)
     one("openml/t/11", options)
     assert not any(secret in request for request in openml_server.requests)
-    monkeypatch.setattr(openml.config, "server", openml_server.url)
+    monkeypatch.setattr(openml.config, "server", openml_server.url)  # the key's own server
     with pytest.raises(SourceError) as caught:
         one("openml/t/99", options)
-    assert any(secret in request for request in openml_server.requests)
+    assert openml_server.requests
+    assert not any("api_key" in request for request in openml_server.requests)
     assert secret not in str(caught.value)
+    assert openml.config.apikey == secret
     assert secret not in redact(f"GET /x?api_key={secret} and {secret}", secret)
 
 

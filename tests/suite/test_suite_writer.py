@@ -245,7 +245,7 @@ def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
     assert {"notes.txt", "data/mine.csv", "data/toy/toy_test_0.csv"} <= left
     assert not any("_2." in path or "fold_2" in path or "bigger" in path for path in left)
     assert verify(tmp_path) == [
-        "warning: data/mine.csv is not part of the suite.",
+        "data/mine.csv is not part of the suite.",
         "warning: notes.txt is not part of the suite.",
     ]
 
