@@ -7,6 +7,7 @@ failed · 2 bad input, nothing was written · 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import os
 import sys
@@ -23,6 +24,7 @@ from amlb_ext.cli.publish import add_publish
 from amlb_ext.cli.reproduce import add_reproduce
 from amlb_ext.cli.study import add_study
 from amlb_ext.cli.verify import add_verify
+from amlb_ext.core.display import Printable
 from amlb_ext.core.errors import HardsynthError
 
 EPILOG = """examples:
@@ -227,7 +229,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from amlb_ext.cli.commands import COMMANDS
 
     try:
-        return COMMANDS[arguments.command](arguments)
+        with contextlib.redirect_stdout(Printable(sys.stdout)):
+            return COMMANDS[arguments.command](arguments)
     except HardsynthError as error:
         print(f"hardsynth: error: {error}", file=sys.stderr)
         return 2

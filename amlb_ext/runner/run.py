@@ -15,6 +15,7 @@ from typing import IO, Any
 import pandas as pd
 
 from amlb_ext.core.assets import asset
+from amlb_ext.core.display import printable
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner import definition as definitions
 from amlb_ext.runner.checkout import Checkout, ensure
@@ -238,5 +239,5 @@ def _copy(source: IO[str], sink: IO[str], quiet: bool) -> None:
             return
         sink.write(line)
         if not quiet:
-            sys.stderr.write(line)
+            sys.stderr.write(printable(line))
             sys.stderr.flush()
