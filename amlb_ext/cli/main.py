@@ -22,7 +22,7 @@ from amlb_ext.cli.making import add_making, trust_flag
 from amlb_ext.cli.publish import add_publish
 from amlb_ext.cli.reproduce import add_reproduce
 from amlb_ext.cli.study import add_study
-from amlb_ext.cli.terminal import OutputError, check_words, printable
+from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
 from amlb_ext.cli.verify import add_verify
 from amlb_ext.core.errors import HardsynthError
 
@@ -218,7 +218,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; see the module's head."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        with printable():
+        with guarded_streams():
             return _run_command(words)
     except OutputError as error:
         with suppress(OSError):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli import show
+from amlb_ext.core.display import printable
 
 if TYPE_CHECKING:
     from amlb_ext.publish import Plan, Report
@@ -137,7 +138,7 @@ def publish(arguments: argparse.Namespace) -> int:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 def _plan(plan: Plan, url: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from amlb_ext.core.display import printable
 from amlb_ext.core.errors import ConfigError, is_utf8
 
 #: Name of the error handler of :func:`spelled_out`.
@@ -78,7 +79,9 @@ class _Stream:
 class _Output(_Stream):
     def write(self, text: str) -> int:
         with _named():
-            return int(self._stream.write(text))
+            # names and labels of others may hold what moves a terminal's cursor
+            self._stream.write(printable(text))
+        return len(text)
 
     def flush(self) -> None:
         with _named():
@@ -107,7 +110,7 @@ def _named() -> Iterator[None]:
 
 
 @contextmanager
-def printable() -> Iterator[None]:
+def guarded_streams() -> Iterator[None]:
     """Make standard output and standard error take any text, and see that all was written.
 
     Raises

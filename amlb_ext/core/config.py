@@ -58,6 +58,7 @@ class SourceConfig(Stage):
     cache_dir: str | None = Field(None, description="where downloaded files are kept")
     max_download: float = Field(20.0, gt=0, description="GiB of one remote file at most")
     download_time: float = Field(60.0, gt=0, description="minutes for one remote file at most")
+    max_tasks: int = Field(1000, ge=1, description="tasks that the sources may name in all")
     max_unpacked: float = Field(20.0, gt=0, description="GiB that one archive may unpack to")
 
 

@@ -7,11 +7,9 @@ as one line and exits with status 2.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 
-#: Characters that move a terminal's cursor, or turn what stands around them.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+from amlb_ext.core.display import printable
 
 
 class HardsynthError(Exception):
@@ -34,7 +32,7 @@ class HardsynthError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.message} ({self.remedy})" if self.remedy else self.message
-        return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+        return printable(text)
 
 
 class ConfigError(HardsynthError):

@@ -184,11 +184,12 @@ def _link(layout: Layout, staging: Layout, relative: str) -> None:
 def check_version(version: str) -> None:
     """Raise where a suite was made by another version than this one."""
     if version != __version__:
+        named = re.fullmatch(r"[0-9][0-9A-Za-z.]{0,30}", version)  # no other text for a shell
+        install = f"pip install hardsynth=={version}, or " if named else ""
         raise SuiteError(
             f"the suite was made by hardsynth {version}, this is {__version__}, which makes other "
             "folds of the same sources; nothing was changed",
-            f"pip install hardsynth=={version}, or run the command that made the suite again: "
-            "every fold is then made anew",
+            f"{install}run the command that made the suite again: every fold is then made anew",
         )
 
 

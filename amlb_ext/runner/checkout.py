@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from amlb_ext.core.display import printable
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.commands import Say, command, locked
 from amlb_ext.runner.environment import ensure_python
@@ -162,4 +163,4 @@ def _silent(text: str) -> None:
 
 
 def _to_stderr(text: str) -> None:
-    print(f"hardsynth: {text}", file=sys.stderr, flush=True)
+    print(printable(f"hardsynth: {text}"), file=sys.stderr, flush=True)

@@ -23,6 +23,7 @@ from amlb_ext.amlb.configuration import (
 )
 from amlb_ext.amlb.definition import Job, list_jobs, sanitize_name
 from amlb_ext.core.assets import asset
+from amlb_ext.core.display import printable
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout, ensure
 from amlb_ext.runner.outcome import RunOutcome, check
@@ -250,5 +251,5 @@ def _copy(source: IO[str], sink: IO[str], quiet: bool) -> None:
             return
         sink.write(line)
         if not quiet:
-            sys.stderr.write(line)
+            sys.stderr.write(printable(line))
             sys.stderr.flush()

@@ -20,7 +20,7 @@ contract.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from amlb_ext.core.config import SourceConfig
@@ -81,9 +81,27 @@ benchmark definition)
                 f"--targets names columns of a table, {spec!r} is none",
                 f"give {FileSource.forms}, before the flag",
             )
-    return chain.from_iterable(
+    refs = chain.from_iterable(
         source.refs(spec, options) for source, spec in zip(owners, specs, strict=True)
     )
+    return limited(refs, options.max_tasks)
+
+
+def limited(refs: Iterable[TaskRef], most: int) -> Iterator[TaskRef]:
+    """Yield tasks, and raise at the first that is one too many; nothing of it was fetched.
+
+    Raises
+    ------
+    SourceError
+    """
+    for number, ref in enumerate(refs):
+        if number >= most:
+            raise SourceError(
+                f"the sources name more than {most:,} tasks, each of which would be fetched and "
+                "hardened; nothing was",
+                "name fewer of them, or raise --max-tasks if you mean it",
+            )
+        yield ref
 
 
 def describe() -> dict[str, str]:

@@ -65,6 +65,11 @@ class OpenMLSource(Source):
         if domain == "test.openml":
             options = options.model_copy(update={"openml_server": _TEST_SERVER})
         numbers = [number] if match["what"] == "t" else suite_tasks(number, options, spec=spec)
+        if len(numbers) > options.max_tasks:
+            raise SourceError(
+                f"{spec} names {len(numbers):,} tasks, each of which would be fetched and hardened",
+                f"--max-tasks {len(numbers)} if you mean it (default: 1000)",
+            )
         for task_id in numbers:
             one = f"{domain}/t/{task_id}"
             yield TaskRef(

@@ -12,9 +12,15 @@ from __future__ import annotations
 import numpy as np
 from sklearn.covariance import ledoit_wolf
 
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.synthesizers.base import Synthesizer
 from amlb_ext.synthesizers.prep import NormalScores, Prepared, TablePrep, TargetScores
 
+#: Most bytes of the correlation matrices. A limit of this machine's memory would let the same
+#: request give other rows elsewhere.
+MOST_BYTES = 4 << 30
+#: Matrices that stand beside those that are kept, while a root is computed.
+WORKING = 5
 #: Rounds of reciprocal averaging; the order of the categories settles long before.
 ROUNDS = 20
 
@@ -52,6 +58,7 @@ class GaussianCopula(Synthesizer):
 
     def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
         self.prep_ = TablePrep(self.max_categories).fit(X, len(self.cards_), rng)
+        self._check_memory(len(np.unique(y)) if self.n_classes_ else 1)
         table = self.prep_.transform(X)
         first = y.astype(float) if y.ndim == 1 else y.mean(axis=1)
         ranks = order_codes(table, self.prep_.cards_, first)
@@ -86,6 +93,17 @@ class GaussianCopula(Synthesizer):
             n_c = (y == c).sum()
             own = n_c / (n_c + 2 * len(self.r_))  # the pooled matrix counts like 2p rows
             self.roots_[c] = _root(own * _correlation(within[y == c]) + (1 - own) * pooled)
+
+    def _check_memory(self, roots: int) -> None:
+        """Refuse a table whose correlations would not fit, before anything is allocated."""
+        p = len(self.prep_.cards_) + self.prep_.n_numbers_
+        needed = 8 * p**2 * (WORKING + roots)
+        if needed > MOST_BYTES:
+            raise ConfigError(
+                f"the correlations of {p:,} columns need {needed / 2**30:,.1f} GiB in a copula, "
+                f"more than {MOST_BYTES / 2**30:.0f} GiB",
+                "use --synthesizer local or vae, or leave out columns",
+            )
 
     def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         V = rng.standard_normal((len(y), len(self.r_)))

@@ -96,8 +96,8 @@ def test_a_terminal_that_knows_ascii_alone(tmp_path):
 
 
 def test_signs_are_spelled_out():
-    code = "from amlb_ext.cli.terminal import printable\n"
-    code += "with printable(): print('1 \\xb1 2 \\u2192 \\xe9')"
+    code = "from amlb_ext.cli.terminal import guarded_streams\n"
+    code += "with guarded_streams(): print('1 \\xb1 2 \\u2192 \\xe9')"
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, **ASCII}, capture_output=True, check=True
     )

@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import Any
 
+from amlb_ext.core.display import printable
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.execution import BATCH, Execution
 
@@ -78,7 +79,7 @@ class Batch:
         """Say once of each job that was not taken that others must do without it."""
         for said in self.refusals[self._told :]:
             text = " ".join(said.split())
-            print(f"hardsynth: {self._name} did not take a job: {text}", file=sys.stderr)
+            print(printable(f"hardsynth: {self._name} did not take a job: {text}"), file=sys.stderr)
         self._told = len(self.refusals)
 
     def close(self) -> None:

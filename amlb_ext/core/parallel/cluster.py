@@ -18,6 +18,7 @@ from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
 from typing import Any
 
+from amlb_ext.core.display import printable
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.batch import Batch
 from amlb_ext.core.parallel.execution import BATCH, Execution
@@ -94,7 +95,9 @@ class Cluster:
         """Hand nothing more to a worker; raise when it was the last."""
         if worker not in self._refused:
             self._refused[worker] = reason
-            print(f"hardsynth: the worker {worker} is refused: {reason}", file=sys.stderr)
+            print(
+                printable(f"hardsynth: the worker {worker} is refused: {reason}"), file=sys.stderr
+            )
         if not self._workers():
             raise ClusterError(
                 f"each worker of {self._execution.cluster} is refused, {worker} for one: {reason}",
