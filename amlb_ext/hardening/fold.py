@@ -28,6 +28,7 @@ from amlb_ext.hardening.parts import (
     training_rows,
 )
 from amlb_ext.hardening.prepare import Prepared, prepare
+from amlb_ext.hardening.taken import TakenRows, part_sides
 from amlb_ext.hardening.weights import draw_region, effective_size
 from amlb_ext.suite import Part, Rows
 
@@ -92,21 +93,26 @@ def harden_fold(
     ['', 'bad', 'full', 'ga', 'hard', 'region', 'synthetic']
     """
     ready = prepare(task, fold, config, cross)
-    return written_up(task, fold, ready, *both_sides(ready, config), config)
+    on_test, on_train = both_sides(ready, config, TakenRows.of_fold(task, fold))
+    return written_up(task, fold, ready, on_test, on_train, config)
 
 
-def both_sides(ready: Prepared, config: GenerateConfig) -> tuple[Side | None, Side | None]:
+def both_sides(
+    ready: Prepared, config: GenerateConfig, taken: TakenRows
+) -> tuple[Side | None, Side | None]:
     """Make rows from the failures of the test rows and, where asked, of the training rows.
 
-    None where no row failed; without bad test rows nothing is made at all.
+    None where no row failed; without bad test rows nothing is made at all. No row repeats the
+    features of one that is ``taken``, and none of the training side those of the test side.
     """
-    test, train = ready.test, ready.train
+    models, test, train = ready.models, ready.test, ready.train
     if not test.bad.any():
         return None, None
-    on_test = make_side(ready.models, failures(test), test.Z, test.y, "test")
+    on_test = make_side(models, failures(test), test.Z, test.y, "test", taken)
     if not (config.train_hard and train.bad.any()):
         return on_test, None
-    return on_test, make_side(ready.models, failures(train), train.Z, train.y, "train")
+    taken = on_test.taken_after(taken, models)
+    return on_test, make_side(models, failures(train), train.Z, train.y, "train", taken)
 
 
 def written_up(
@@ -161,9 +167,9 @@ def written_up(
     parts |= _hard_parts(task, models, test, on_test, config)
     _count(summary, on_test, test)
     if config.train_hard:
-        hard = _hard_training_rows(task, models, ready.train, on_train, summary)
+        hard = _hard_pair(task, fold, models, ready.train, on_train, parts[""].test, summary)
         if hard is not None:
-            parts["hard"] = Part(parts[""].test, hard)
+            parts["hard"] = hard
     return HardFold(training_rows(task, train_rows), parts, summary)
 
 
@@ -198,22 +204,36 @@ def _count(summary: dict[str, Any], side: Side, test: RealRows) -> None:
     summary["score"] = scores
 
 
-def _hard_training_rows(
-    task: Task, models: FoldModels, train: RealRows, side: Side | None, summary: dict[str, Any]
-) -> Rows | None:
-    """Hard rows of the training side, or None (said) when they are too few to train on."""
+def _hard_pair(
+    task: Task,
+    fold: int,
+    models: FoldModels,
+    train: RealRows,
+    side: Side | None,
+    test: Rows,
+    summary: dict[str, Any],
+) -> Part | None:
+    """Hard rows of both sides, or None (said) when those of training are too few to train on."""
     if side is None:
         summary["notes"].append("no _hard: no training row failed out of fold")
         return None
     # of training rows a re-fit is no judge: it was fitted on most of them
     blocks = blocks_by_origin(task, replace(models, fits=()), train, side)
-    rows = stack(list(blocks.values()))
-    summary["hard_train"] = dict(side.counts)
+    pair, left_out = part_sides(task, fold, stack(list(blocks.values())), test)
+    rows = pair.train
+    assert rows is not None
+    summary["hard_train"] = {**side.counts, "left_out": left_out}
     summary["notes"] += side.notes
+    if left_out["train_real"] or left_out["train_made"] or left_out["test_made"]:
+        summary["notes"].append(
+            f"_hard: {left_out['train_real']} real and {left_out['train_made']} made training rows "
+            f"were left out, since they equal a test row, and {left_out['test_made']} made test "
+            "rows that would repeat another as they are written there"
+        )
     if len(rows.target) < MIN_HARD_TRAIN or rows.target.nunique() < 2:
         summary["notes"].append(
             f"no _hard: its training file would have {len(rows.target)} rows and "
             f"{rows.target.nunique()} distinct targets"
         )
         return None
-    return rows
+    return pair

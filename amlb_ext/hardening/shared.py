@@ -31,6 +31,7 @@ from amlb_ext.hardening.prepare import (
     judged,
 )
 from amlb_ext.hardening.several import settle_several, side_by_side
+from amlb_ext.hardening.taken import TakenRows
 
 
 def harden_shared(
@@ -89,7 +90,8 @@ def harden_shared(
         fit_models(task, fold, config, cross) for task, cross in zip(tasks, known, strict=True)
     ]
     joint, each = share(fitted, config)
-    sides = both_sides(joint, config)
+    # the tasks share their features, so what is taken for one is taken for all
+    sides = both_sides(joint, config, TakenRows.of_fold(tasks[0], fold))
     about = {
         "group": tasks[0].group,
         "targets": [task.target_name for task in tasks],
