@@ -29,6 +29,7 @@ from amlb_ext.hardening.parts import (
 )
 from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.hardening.taken import TakenRows, part_sides
+from amlb_ext.hardening.vouch import has_cells_only, least_support
 from amlb_ext.hardening.weights import draw_region, effective_size
 from amlb_ext.suite import Part, Rows
 
@@ -105,14 +106,23 @@ def both_sides(
     None where no row failed; without bad test rows nothing is made at all. No row repeats the
     features of one that is ``taken``, and none of the training side those of the test side.
     """
-    models, test, train = ready.models, ready.test, ready.train
+    test, train = ready.test, ready.train
     if not test.bad.any():
         return None, None
+    models = vouching(ready.models, train)
     on_test = make_side(models, failures(test), test.Z, test.y, "test", taken)
     if not (config.train_hard and train.bad.any()):
         return on_test, None
     taken = on_test.taken_after(taken, models)
     return on_test, make_side(models, failures(train), train.Z, train.y, "train", taken)
+
+
+def vouching(models: FoldModels, train: RealRows) -> FoldModels:
+    """Return the models with what a label needs of the oracle, where rows are cells of a table."""
+    if not models.target.n_classes or not has_cells_only(models.encoder, models.Z):
+        return models
+    least = least_support(models.rule, train.y, train.f, models.oracle.out_of_fold_)
+    return replace(models, least_support=least)
 
 
 def written_up(
@@ -151,6 +161,7 @@ def written_up(
         "bad_train": int(ready.train.bad.sum()),
         "augmented": 0,
         "synthetic": 0,
+        "dropped": {},  # told even where nothing was made: verify holds such folds to the rule
         "region": {
             "rows": len(region),
             "with_replacement": replaced,

@@ -40,6 +40,8 @@ class FoldModels:
 
     ``Z, y`` are the encoded training rows and targets; ``key`` names the fold's streams;
     ``fits`` are F without each part of the training rows, see :mod:`amlb_ext.hardening.crossfit`.
+    ``least_support`` is what a made row's label needs of the oracle where the table consists of
+    cells, see :mod:`amlb_ext.hardening.vouch`; None elsewhere.
     """
 
     encoder: Encoder
@@ -52,6 +54,7 @@ class FoldModels:
     config: GenerateConfig
     key: tuple[str | int, ...]
     fits: Sequence[Baseline] = ()
+    least_support: float | None = None
 
 
 @dataclass
@@ -139,6 +142,8 @@ def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) 
     Z = models.encoder.transform(models.encoder.inverse(Z))
     t = models.oracle.predict(Z) if len(Z) else np.zeros((0, *models.oracle.out_of_fold_.shape[1:]))
     support, agrees = check_labels(models.oracle, t, y, models.config.agreement)
+    if models.least_support is not None:
+        agrees &= support >= models.least_support
     if models.baseline.can_search and len(Z):
         f = models.baseline.predict(Z)
         hardness = models.rule.hardness(y, f, t)
@@ -163,10 +168,13 @@ def label_passes(models: FoldModels, made: MadeRows, failures: Failures) -> np.n
     Many real failures carry labels that the oracle contradicts: that is why they are failures.
     Made rows without such labels would stand for other rows than those they came from, so a
     label passes where it is supported, or (nearly) as plausible as at the row it came from. Of
-    several targets each must pass.
+    several targets each must pass. In a table of cells nothing is inherited: the oracle must
+    vouch for the label.
     """
     if not models.config.agreement.filter:
         return np.ones(len(made), dtype=bool)
+    if models.least_support is not None:
+        return made.agrees
     classes = bool(models.target.n_classes)
     slack = CLASS_SLACK if classes else REGRESSION_SLACK
     as_true = made.support >= failures.support[made.parent] - slack
@@ -190,10 +198,11 @@ def screen(
     taken : TakenRows
         The real rows, and what was made before.
     labels : bool
-        Whether the oracle is asked about the labels.
+        Whether the oracle is asked about the labels; in a table of cells it always is.
     """
     features = models.encoder.inverse(made.Z)
     repeats_real, repeats_made = taken.repeated(features)
+    labels |= models.least_support is not None
     passes = label_passes(models, made, failures) if labels else np.ones(len(made), dtype=bool)
     checks = {
         "real_row": repeats_real,

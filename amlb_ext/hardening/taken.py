@@ -15,6 +15,7 @@ import pandas as pd
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.task import Task
 from amlb_ext.suite import Part, Rows, fit_to_train
+from amlb_ext.suite.copies import is_made
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,3 @@ def part_sides(task: Task, fold: int, train: Rows, test: Rows) -> tuple[Part, di
     if repeats.any():
         test = test.take(~repeats)
     return Part(test, train), left_out
-
-
-def is_made(rows: Rows) -> np.ndarray:
-    """Return which rows were made, by their provenance."""
-    return (rows.provenance["source_row"] < 0).to_numpy()

@@ -16,8 +16,15 @@ import yaml
 from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite.contract import check_pair, read_fields
+from amlb_ext.suite.copies import CopyCounts, fold_copies
 from amlb_ext.suite.definition import benchmark
-from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below, is_written_later
+from amlb_ext.suite.layout import (
+    MAIN_SUFFIXES,
+    Layout,
+    amlb_name,
+    files_below,
+    is_written_later,
+)
 from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
 from amlb_ext.suite.pair import pair_entries
 from amlb_ext.suite.reader import Suite, unfinished
@@ -36,7 +43,9 @@ def verify(directory: str | Path) -> list[str]:
 
     Checks the sha256 of every file, the seals of the manifest and of the certificates, files
     that are missing or foreign, the definitions against the manifest, that paths are relative,
-    every pair of files against AMLB's loader rules, and that each test row has its provenance.
+    every pair of files against AMLB's loader rules, that each test row has its provenance, and
+    that no made row repeats a real row or another made one, nor a training row of ``_hard`` a
+    test row. Suites made before that was held to get a warning for it.
 
     Parameters
     ----------
@@ -68,6 +77,7 @@ def verify(directory: str | Path) -> list[str]:
             out.append(_unsealed(layout, layout.task_certificate(name)))
     out += _definitions(layout, suite.manifest)
     out += _pairs(layout, suite.manifest)
+    out += _copies(suite)
     return out
 
 
@@ -192,6 +202,37 @@ def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
         for name in sorted(set(by_name) & set(expected)):
             if by_name[name] != expected[name]:
                 yield f"{where} and the manifest differ in the task {name}."
+
+
+def _copies(suite: Suite) -> Iterator[str]:
+    """Say per task what made rows repeat; files that cannot be read were told of before."""
+    for name, task in suite.tasks.items():
+        counts = CopyCounts()
+        for fold in task.folds:
+            try:
+                counts += fold_copies(suite, name, fold)
+            except (OSError, ValueError, KeyError, SuiteError):
+                continue
+        if counts.any:
+            # folds made under the rule say what it cost them
+            is_held = all("dropped" in entry.get("summary", {}) for entry in task.folds.values())
+            yield f"{'' if is_held else WARNING}{_repeated(name, counts)}"
+
+
+def _repeated(task: str, counts: CopyCounts) -> str:
+    sentences = []
+    if counts.copies or counts.repeated:
+        sentences.append(
+            f"{task}: of {counts.made} made rows {counts.copies} repeat the features of a real row "
+            f"({counts.contradictions} with another target) and {counts.repeated} those of another "
+            "made row."
+        )
+    if counts.on_both_sides:
+        sentences.append(
+            f"{amlb_name(task, 'hard')}: {counts.on_both_sides} of {counts.hard_training} training "
+            "rows have the features of a test row."
+        )
+    return " ".join(sentences)
 
 
 def _pairs(layout: Layout, manifest: Manifest) -> Iterator[str]:
