@@ -73,7 +73,7 @@ def make_side(
     taken = taken.with_made(models.encoder.inverse(augmented.Z))
     synthetic, wanted, missed = synthesize(models, failures, augmented, side, notes, taken)
     dropped = {"augmented": _by_reason(lost), "synthetic": _by_reason(missed)}
-    counts = {
+    counts: dict[str, Any] = {
         "bad": len(failures),
         "augmented_asked": asked,
         "augmented": len(augmented),

@@ -87,9 +87,7 @@ def part_sides(task: Task, fold: int, train: Rows, test: Rows) -> tuple[Part, di
     before = len(train), int(is_made(train).sum())
     while True:
         fitted, cells = fit_to_train(train.features, test.features, task.columns)
-        asked, *others = number_rows(
-            train.features, tested, fitted_to_fold, test.features, fitted
-        )
+        asked, *others = number_rows(train.features, tested, fitted_to_fold, test.features, fitted)
         clash = np.isin(asked, np.concatenate(others))
         if not clash.any():
             break

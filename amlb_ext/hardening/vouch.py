@@ -43,8 +43,8 @@ def least_support(rule: BadRule, y: np.ndarray, f: np.ndarray, t: np.ndarray) ->
     """Return the support from which on the oracle's labels are right in four of five cases.
 
     Both where they are supported just so much (by isotonic regression) and of all that are
-    supported as much or more. The latter share is taken after Laplace, ``(right + 1) / (asked + 2)``,
-    so that one or two cases vouch for nothing.
+    supported as much or more. The latter share is Laplace's, ``(right + 1) / (asked + 2)``, so
+    that one or two cases vouch for nothing.
 
     Parameters
     ----------

@@ -235,8 +235,8 @@ _STRESS = (
     ),
     (
         "contradictions",
-        "Made rows contradict real ones: a share of {v} have the features of a real row and another "
-        "target, {t} would be allowed.",
+        "Made rows contradict real ones: a share of {v} have the features of a real row and "
+        "another target, {t} would be allowed.",
     ),
     (
         "closest record",

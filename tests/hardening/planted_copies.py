@@ -29,7 +29,9 @@ def chess(rows=700, columns=9):
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 2, (rows, columns))
     codes[:, 0] = rng.integers(0, 3, rows)
-    table = pd.DataFrame(np.array(["f", "t", "n"])[codes], columns=[f"c{j}" for j in range(columns)])
+    table = pd.DataFrame(
+        np.array(["f", "t", "n"])[codes], columns=[f"c{j}" for j in range(columns)]
+    )
     return make_task(table.assign(y=chess_label(table)), "y", name="chess")
 
 
@@ -99,20 +101,21 @@ def text(path, about):
 
 def audit(files):
     """Count, by the texts in the files alone, what no suite may hold."""
-    real = [rows[~rows["made"]] for rows in files.values()]
-    real = pd.concat(real)
+    real = pd.concat([rows[~rows["made"]] for rows in files.values()])
     labels = real.groupby("x")["y"].agg(set).to_dict()
-    parts = [("ga", "test"), ("synthetic", "test"), ("hard", "train")]
-    made = pd.concat([files[p][files[p]["made"]] for p in parts if p in files])
-    all_made = pd.concat([rows[rows["made"]] for rows in files.values()])
+    every_made = pd.concat([rows[rows["made"]] for rows in files.values()])
+    homes = [("ga", "test"), ("synthetic", "test"), ("hard", "train")]
+    made = pd.concat([files[home][files[home]["made"]] for home in homes if home in files])
     tests = {x for (_, side), rows in files.items() if side == "test" for x in rows["x"]}
-    hard = files.get(("hard", "train"), made[:0])
-    again = files.get(("hard", "test"), made[:0])
+    nothing = made[:0]
+    hard, again = (files.get(("hard", side), nothing) for side in ("train", "test"))
+    pairs = zip(made["x"], made["y"], strict=True)
     return {
         "made": len(made),
-        "copies": int(all_made["x"].isin(labels.keys()).sum()),
-        "contradictions": sum(bool(labels.get(x, {y}) - {y}) for x, y in zip(made["x"], made["y"])),
-        "repeated": int(made["x"].duplicated().sum() + again.loc[again["made"], "x"].duplicated().sum()),
+        "copies": int(every_made["x"].isin(labels.keys()).sum()),
+        "contradictions": sum(bool(labels.get(x, {y}) - {y}) for x, y in pairs),
+        "repeated": int(made["x"].duplicated().sum()),
+        "repeated_hard": int(again.loc[again["made"], "x"].duplicated().sum()),
         "hard": len(hard),
         "hard_is_test": int(hard["x"].isin(tests).sum()),
     }
