@@ -69,6 +69,8 @@ def make_side(
     if taken is None:
         taken = TakenRows((models.encoder.inverse(models.Z), models.encoder.inverse(pool)))
     notes: list[str] = []
+    if models.least_support is not None and models.config.agreement.filter:
+        notes.append(f"{side}: {least_support_note(models.least_support)}")
     augmented, asked, lost = _augment(models, failures, pool, y_pool, side, notes, taken)
     taken = taken.with_made(models.encoder.inverse(augmented.Z))
     synthetic, wanted, missed = synthesize(models, failures, augmented, side, notes, taken)
@@ -80,6 +82,7 @@ def make_side(
         "synthetic_asked": wanted,
         "synthetic": len(synthetic),
         "dropped": dropped,
+        "least_support": models.least_support,
     }
     shortfalls = [
         shortfall(kind, counts[kind], counts[f"{kind}_asked"], dropped[kind])
@@ -89,6 +92,24 @@ def make_side(
     if shortfalls:
         notes.append(f"{side}: {'; '.join(shortfalls)}")
     return Side(augmented, synthetic, counts, notes)
+
+
+def least_support_note(least: float) -> str:
+    """Say what a label needs where rows are cells of a table.
+
+    Examples
+    --------
+    >>> least_support_note(0.7)
+    'every column has few values, so a made row must have a label that the oracle gives a \
+probability of at least 0.7'
+    """
+    text = "every column has few values, so a made row"
+    if np.isfinite(least):
+        return f"{text} must have a label that the oracle gives a probability of at least {least:.3g}"
+    return (
+        f"{text} rests on the oracle's word for its label, and where F fails the oracle is right "
+        "too seldom on the training rows: no label can be vouched for"
+    )
 
 
 def shortfall(kind: str, made: int, asked: int, dropped: Mapping[str, int]) -> str:

@@ -30,7 +30,7 @@ REASONS = {
     "real_row": "repeated the features of a real row",
     "made_row": "repeated the features of another made row",
     "good": "were good for F",
-    "label": "had a label that the oracle refutes",
+    "label": "had a label that the oracle does not support",
 }
 
 

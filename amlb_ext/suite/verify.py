@@ -206,12 +206,20 @@ def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
 
 def _copies(suite: Suite) -> Iterator[str]:
     """Say per task what made rows repeat; files that cannot be read were told of before."""
+    strange = {
+        entry.task
+        for entry in suite.amlb_tasks.values()
+        for path in (*entry.train, *entry.test, *entry.provenance)
+        if not _is_relative(path) or path not in suite.manifest.files
+    }
     for name, task in suite.tasks.items():
+        if name in strange:
+            continue
         counts = CopyCounts()
         for fold in task.folds:
             try:
                 counts += fold_copies(suite, name, fold)
-            except (OSError, ValueError, KeyError, SuiteError):
+            except (OSError, ValueError, LookupError, SuiteError):
                 continue
         if counts.any:
             # folds made under the rule say what it cost them

@@ -66,7 +66,8 @@ def test_a_label_may_be_as_doubtful_as_where_it_came_from(titanic):
     of = Failures(Z, y, test.support[doubted])
     same = judge(models, Z, y, np.arange(len(y)))
     assert not same.agrees.any()
-    assert label_passes(models, same, of).all()  # the oracle doubts them, as it doubts the real ones
+    # the oracle doubts them, as it doubts the real ones
+    assert label_passes(models, same, of).all()
     surer = Failures(Z, y, test.support[doubted] + 2 * CLASS_SLACK)
     assert not label_passes(models, same, surer).any()  # less plausible than at their origin
     flipped = Failures(Z, 1 - y, test.support[doubted])

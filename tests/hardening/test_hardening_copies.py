@@ -96,10 +96,7 @@ def test_several_targets_with_the_same_rows(tmp_path):
     table["n"] = rng.integers(0, 4, 200)
     noise = rng.normal(0, 0.5, (2, 200))
     table["a"], table["b"] = codes[:, 0] ** 2 + noise[0], codes[:, 1] ** 2 + noise[1]
-    config = build_config(QUICK, {"baseline": {"model": "ridge"}}, {"baseline": {"params": {}}})
-    config = config.model_copy(
-        update={"baseline": config.baseline.model_copy(update={"params": {}})}
-    )
+    config = build_config({**QUICK, "baseline": {"model": "ridge"}})
     about = {"kind": None, "folds": (), "origin": Origin("t")}
     tasks = to_tasks(Table("t", table), name="t", targets=["a", "b"], **about)
     tasks = [split_task(task, config.split, config.seed) for task in tasks]
@@ -129,7 +126,10 @@ def test_jitter_that_moves_nothing_makes_nothing(tmp_path):
 
 def test_labels_of_cells_are_right_more_often_than_not():
     """Of those made before, more than half were wrong; what cannot be vouched for is not made."""
-    wrong, made = wrong_labels(harden(chess(1500, 12)), chess_label)
+    hard = harden(chess(1500, 12))
+    assert 0.5 < hard.summary["least_support"] < 1
+    assert any("that the oracle gives a probability" in note for note in hard.summary["notes"])
+    wrong, made = wrong_labels(hard, chess_label)
     assert made >= 5
     assert wrong <= 0.3 * made
     wrong, made = wrong_labels(harden(balance(300)), balance_label)
@@ -167,7 +167,8 @@ def test_rows_that_become_alike_in_hard_alone_are_left_out():
 
 
 def test_what_is_taken_is_the_table_and_the_test_rows_as_amlb_has_them():
-    table = pd.DataFrame({"c": ["a"] * 20 + ["z"] * 5, "n": np.arange(25.0), "y": [0.0, 1] * 12 + [2]})
+    table = pd.DataFrame({"c": ["a"] * 20 + ["z"] * 5, "n": np.arange(25.0)})
+    table["y"] = [0.0, 1.0] * 12 + [2.0]
     task = make_task(table, "y", name="fitted")
     task = task.with_folds((Fold(np.arange(20), np.arange(20, 25)),))
     taken = TakenRows.of_fold(task, 0)

@@ -39,9 +39,7 @@ def real(task, index):
 def made(task, values, like=0):
     """Made rows with these numbers; everything else is that of one real row."""
     rows = real(task, [like] * len(values))
-    return Rows(
-        rows.features.assign(x=values), rows.target, rows.provenance.assign(source_row=-1)
-    )
+    return Rows(rows.features.assign(x=values), rows.target, rows.provenance.assign(source_row=-1))
 
 
 def joined(*blocks):
