@@ -105,7 +105,9 @@ probability of at least 0.7'
     """
     text = "every column has few values, so a made row"
     if np.isfinite(least):
-        return f"{text} must have a label that the oracle gives a probability of at least {least:.3g}"
+        return (
+            f"{text} must have a label that the oracle gives a probability of at least {least:.3g}"
+        )
     return (
         f"{text} rests on the oracle's word for its label, and where F fails the oracle is right "
         "too seldom on the training rows: no label can be vouched for"
@@ -118,10 +120,10 @@ def shortfall(kind: str, made: int, asked: int, dropped: Mapping[str, int]) -> s
     Examples
     --------
     >>> shortfall("augmented", 7, 20, {"real_row": 3, "made_row": 0, "good": 12, "label": 0})
-    '7 of 20 augmented rows were made (dropped: 3 repeated the features of a real row, 12 were \
-good for F)'
+    '7 of 20 augmented rows were made (dropped: 3 repeating the features of a real row, 12 good \
+for F)'
     >>> shortfall("synthetic", 0, 20, {"real_row": 3})
-    'none of 20 synthetic rows was made (dropped: 3 repeated the features of a real row)'
+    'none of 20 synthetic rows was made (dropped: 3 repeating the features of a real row)'
     """
     text = f"{made} of {asked} {kind} rows were made"
     if not made:

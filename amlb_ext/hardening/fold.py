@@ -235,12 +235,16 @@ def _hard_pair(
     assert rows is not None
     summary["hard_train"] = {**side.counts, "left_out": left_out}
     summary["notes"] += side.notes
-    if left_out["train_real"] or left_out["train_made"] or left_out["test_made"]:
-        summary["notes"].append(
-            f"_hard: {left_out['train_real']} real and {left_out['train_made']} made training rows "
-            f"were left out, since they equal a test row, and {left_out['test_made']} made test "
-            "rows that would repeat another as they are written there"
+    if any(left_out.values()):
+        words = {
+            "train_real": "real training rows with the features of a test row",
+            "train_made": "made training rows with the features of a test row",
+            "test_made": "made test rows that repeat another row as they are written there",
+        }
+        counted = ", ".join(
+            f"{left_out[key]} {text}" for key, text in words.items() if left_out[key]
         )
+        summary["notes"].append(f"_hard: left out {counted}")
     if len(rows.target) < MIN_HARD_TRAIN or rows.target.nunique() < 2:
         summary["notes"].append(
             f"no _hard: its training file would have {len(rows.target)} rows and "

@@ -27,10 +27,10 @@ from amlb_ext.hardening.taken import TakenRows, repeated_within
 CLASS_SLACK, REGRESSION_SLACK = 0.02, 0.1
 #: Why a made row is dropped, as a summary's ``dropped`` counts it, and in words.
 REASONS = {
-    "real_row": "repeated the features of a real row",
-    "made_row": "repeated the features of another made row",
-    "good": "were good for F",
-    "label": "had a label that the oracle does not support",
+    "real_row": "repeating the features of a real row",
+    "made_row": "repeating those of another made row",
+    "good": "good for F",
+    "label": "with a label that the oracle does not support",
 }
 
 

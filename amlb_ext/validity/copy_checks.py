@@ -28,9 +28,13 @@ def copies(rows: TaskRows) -> list[Measure]:
     if counts.made:
         where = "made rows (ga, synthetic and in the training file of _hard)"
         for name, number, text in (
-            ("exact copies", counts.copies, "with the features of a real row on either side"),
-            ("contradictions", counts.contradictions, "with those and another target"),
-            ("repeated rows", counts.repeated, "with the features of another made row"),
+            ("exact copies", counts.copies, "have the features of a real row on either side"),
+            (
+                "contradictions",
+                counts.contradictions,
+                "have the features of a real row and another target",
+            ),
+            ("repeated rows", counts.repeated, "have the features of another made row"),
         ):
             text = f"{number} of {counts.made} {where} {text}"
             out.append(_share(name, number, counts.made, text, MOST_COPIES))

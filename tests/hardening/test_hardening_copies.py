@@ -77,7 +77,9 @@ def test_nominal_columns_and_a_number_to_predict(tmp_path):
     check(task, hard, tmp_path)
     left_out = hard.summary["hard_train"]["left_out"]
     assert left_out["train_real"] > 0
-    assert any(f"_hard: {left_out['train_real']} real" in note for note in hard.summary["notes"])
+    assert any(
+        f"_hard: left out {left_out['train_real']} real" in note for note in hard.summary["notes"]
+    )
     # the plain training file stays the rows F was trained on
     assert len(hard.train) == hard.summary["train"] == 280
 
