@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.genetic import Domain, make_domain, search
-from amlb_ext.hardening.made import Failures, FoldModels, MadeRows, judge, kept, repeats
+from amlb_ext.hardening.made import REASONS, Failures, FoldModels, MadeRows, judge, screen
 from amlb_ext.hardening.synthesis import synthesize
+from amlb_ext.hardening.taken import TakenRows
 
 
 @dataclass
 class Side:
-    """Augmented and synthetic rows of one side, with counts and remarks for the manifest."""
+    """Augmented and synthetic rows of one side, with counts and remarks for the manifest.
+
+    ``counts["dropped"]`` says per kind of row how many that were tried were dropped, by
+    :data:`amlb_ext.hardening.made.REASONS`.
+    """
 
     augmented: MadeRows
     synthetic: MadeRows
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def of_target(self, j: int) -> Side:
@@ -28,9 +36,20 @@ class Side:
             self, augmented=self.augmented.of_target(j), synthetic=self.synthetic.of_target(j)
         )
 
+    def taken_after(self, taken: TakenRows, models: FoldModels) -> TakenRows:
+        """Return what is taken, with the rows of this side."""
+        for made in (self.augmented, self.synthetic):
+            taken = taken.with_made(models.encoder.inverse(made.Z))
+        return taken
+
 
 def make_side(
-    models: FoldModels, failures: Failures, pool: np.ndarray, y_pool: np.ndarray, side: str
+    models: FoldModels,
+    failures: Failures,
+    pool: np.ndarray,
+    y_pool: np.ndarray,
+    side: str,
+    taken: TakenRows | None = None,
 ) -> Side:
     """Augment the bad rows, learn their distribution, sample from it.
 
@@ -43,24 +62,78 @@ def make_side(
         All rows of this side: they bound columns and targets.
     side : str
         ``test`` or ``train``; part of the key of the random streams.
+    taken : TakenRows, optional
+        Rows that no made row may repeat; when omitted those the models were fitted on, and the
+        pool.
     """
+    if taken is None:
+        taken = TakenRows((models.encoder.inverse(models.Z), models.encoder.inverse(pool)))
     notes: list[str] = []
-    augmented, asked = _augment(models, failures, pool, y_pool, side, notes)
-    synthetic, wanted = synthesize(models, failures, augmented, side, notes)
-    counts = {
+    if models.least_support is not None and models.config.agreement.filter:
+        notes.append(f"{side}: {least_support_note(models.least_support)}")
+    augmented, asked, lost = _augment(models, failures, pool, y_pool, side, notes, taken)
+    taken = taken.with_made(models.encoder.inverse(augmented.Z))
+    synthetic, wanted, missed = synthesize(models, failures, augmented, side, notes, taken)
+    dropped = {"augmented": _by_reason(lost), "synthetic": _by_reason(missed)}
+    counts: dict[str, Any] = {
         "bad": len(failures),
         "augmented_asked": asked,
         "augmented": len(augmented),
         "synthetic_asked": wanted,
         "synthetic": len(synthetic),
+        "dropped": dropped,
+        "least_support": models.least_support,
     }
-    for kind in ("augmented", "synthetic"):
-        if counts[kind] < counts[f"{kind}_asked"]:
-            notes.append(
-                f"{side}: {counts[kind]} of {counts[f'{kind}_asked']} {kind} rows were had; the "
-                "others were good for F, or repeated a row, or their label was refuted"
-            )
+    shortfalls = [
+        shortfall(kind, counts[kind], counts[f"{kind}_asked"], dropped[kind])
+        for kind in dropped
+        if counts[kind] < counts[f"{kind}_asked"]
+    ]
+    if shortfalls:
+        notes.append(f"{side}: {'; '.join(shortfalls)}")
     return Side(augmented, synthetic, counts, notes)
+
+
+def least_support_note(least: float) -> str:
+    """Say what a label needs where rows are cells of a table.
+
+    Examples
+    --------
+    >>> least_support_note(0.7)
+    'every column has few values, so a made row must have a label that the oracle gives a \
+probability of at least 0.7'
+    """
+    text = "every column has few values, so a made row"
+    if np.isfinite(least):
+        return (
+            f"{text} must have a label that the oracle gives a probability of at least {least:.3g}"
+        )
+    return (
+        f"{text} rests on the oracle's word for its label, and where F fails the oracle is right "
+        "too seldom on the training rows: no label can be vouched for"
+    )
+
+
+def shortfall(kind: str, made: int, asked: int, dropped: Mapping[str, int]) -> str:
+    """Say how many rows of those asked were made, and what became of the others.
+
+    Examples
+    --------
+    >>> shortfall("augmented", 7, 20, {"real_row": 3, "made_row": 0, "good": 12, "label": 0})
+    '7 of 20 augmented rows were made (dropped: 3 repeating the features of a real row, 12 good \
+for F)'
+    >>> shortfall("synthetic", 0, 20, {"real_row": 3})
+    'none of 20 synthetic rows was made (dropped: 3 repeating the features of a real row)'
+    """
+    text = f"{made} of {asked} {kind} rows were made"
+    if not made:
+        text = f"none of {asked} {kind} rows was made"
+    counted = [f"{dropped[key]} {words}" for key, words in REASONS.items() if dropped.get(key)]
+    return f"{text} (dropped: {', '.join(counted)})" if counted else text
+
+
+def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
+    return {reason: int(dropped.get(reason, 0)) for reason in REASONS}
 
 
 def perturb_targets(
@@ -91,20 +164,29 @@ def _augment(
     y_pool: np.ndarray,
     side: str,
     notes: list[str],
-) -> tuple[MadeRows, int]:
+    taken: TakenRows,
+) -> tuple[MadeRows, int, Counter[str]]:
     """Make as many copies of each bad row as asked, in several tries: one row, one voice."""
     config, bad = models.config.search, failures.Z
+    dropped: Counter[str] = Counter()
     nothing = judge(models, bad[:0], failures.y[:0], np.zeros(0, dtype=int))
     if not models.baseline.can_search:
         notes.append(f"{side}: no search, since F is a file of predictions and cannot be asked")
-        return nothing, 0
+        return nothing, 0, dropped
     copies = min(config.copies, max(1, config.max_rows // len(bad)))
+    m = models.encoder.n_categorical_
+    if copies and m == bad.shape[1] and config.categoricals == "frozen":
+        notes.append(
+            f"{side}: no row was augmented: no column is numeric and categories stay as they are, "
+            "so every augmented row would repeat the features of its bad row"
+        )
+        return nothing, 0, dropped
     rng = stream(models.config.seed, *models.key, side, "augment")
     chosen = np.arange(len(bad))
     if len(bad) > config.max_rows:
         chosen = np.sort(rng.choice(len(bad), config.max_rows, replace=False))
         notes.append(f"{side}: {len(chosen)} of {len(bad)} bad rows were searched (max_rows)")
-    target, m = models.target, models.encoder.n_categorical_
+    target = models.target
     domain = make_domain(pool, models.Z, models.y, target.n_classes, m)
     parts, have = [nothing], np.zeros(len(bad), dtype=int)
     for attempt in range(config.tries):
@@ -116,15 +198,16 @@ def _augment(
         noise = rng.normal(0.0, config.jitter, size=best[:, m:].shape) if config.jitter else 0.0
         best[:, m:] = np.clip(best[:, m:] + noise, domain.low[m:], domain.high[m:])
         made = judge(models, best, y, parent)
-        before = MadeRows.merge(parts)
-        known = np.vstack([bad, before.Z]), np.concatenate([failures.y, before.y])
-        rows = np.flatnonzero(kept(models, made, failures) & ~repeats(made.Z, made.y, *known))
+        screened = screen(models, made, failures, taken)
+        dropped += screened.dropped
+        rows = screened.rows
         if not len(rows):
             break
         rows = rows[_order_within(parent[rows]) < (copies - have)[parent[rows]]]
         have += np.bincount(parent[rows], minlength=len(bad))
         parts.append(made.take(rows))
-    return MadeRows.merge(parts), len(chosen) * copies
+        taken = taken.with_made(models.encoder.inverse(parts[-1].Z))
+    return MadeRows.merge(parts), len(chosen) * copies, dropped
 
 
 def _searched(

@@ -29,6 +29,8 @@ from amlb_ext.hardening.parts import (
     training_rows,
 )
 from amlb_ext.hardening.prepare import Prepared, prepare
+from amlb_ext.hardening.taken import TakenRows, part_sides
+from amlb_ext.hardening.vouch import has_cells_only, least_support
 from amlb_ext.hardening.weights import draw_region
 from amlb_ext.hardening.written import substituted_names
 from amlb_ext.stats.weighted_mean import kish_size
@@ -96,21 +98,35 @@ def harden_fold(
     ['', 'bad', 'full', 'ga', 'hard', 'region', 'synthetic']
     """
     ready = prepare(task, fold, config, cross)
-    return written_up(task, fold, ready, *both_sides(ready, config), config)
+    on_test, on_train = both_sides(ready, config, TakenRows.of_fold(task, ready.test.features))
+    return written_up(task, fold, ready, on_test, on_train, config)
 
 
-def both_sides(ready: Prepared, config: GenerateConfig) -> tuple[Side | None, Side | None]:
+def both_sides(
+    ready: Prepared, config: GenerateConfig, taken: TakenRows
+) -> tuple[Side | None, Side | None]:
     """Make rows from the failures of the test rows and, where asked, of the training rows.
 
-    None where no row failed; without bad test rows nothing is made at all.
+    None where no row failed; without bad test rows nothing is made at all. No row repeats the
+    features of one that is ``taken``, and none of the training side those of the test side.
     """
     test, train = ready.test, ready.train
     if not test.bad.any():
         return None, None
-    on_test = make_side(ready.models, failures(test), test.Z, test.y, "test")
+    models = vouching(ready.models, train)
+    on_test = make_side(models, failures(test), test.Z, test.y, "test", taken)
     if not (config.train_hard and train.bad.any()):
         return on_test, None
-    return on_test, make_side(ready.models, failures(train), train.Z, train.y, "train")
+    taken = on_test.taken_after(taken, models)
+    return on_test, make_side(models, failures(train), train.Z, train.y, "train", taken)
+
+
+def vouching(models: FoldModels, train: RealRows) -> FoldModels:
+    """Return the models with what a label needs of the oracle, where rows are cells of a table."""
+    if not models.target.n_classes or not has_cells_only(models.encoder, models.Z):
+        return models
+    least = least_support(models.rule, train.y, train.f, models.oracle.out_of_fold_)
+    return replace(models, least_support=least)
 
 
 def written_up(
@@ -149,6 +165,7 @@ def written_up(
         "bad_train": int(ready.train.bad.sum()),
         "augmented": 0,
         "synthetic": 0,
+        "dropped": {},  # told even where nothing was made: verify holds such folds to the rule
         "region": {
             "rows": len(region),
             "with_replacement": replaced,
@@ -167,10 +184,11 @@ def written_up(
     parts |= _hard_parts(task, models, test, on_test, config)
     _count(summary, on_test, test, target.span)
     if config.train_hard:
-        hard = _hard_training_rows(task, models, ready.train, on_train, summary)
+        hard = _hard_pair(task, fold, ready, on_train, parts[""].test, summary)
         if hard is not None:
-            tests = readable_beside(task, parts[""].test, hard, ready)
-            parts["hard"] = Part(tests, hard)
+            assert hard.train is not None
+            tests = readable_beside(task, hard.test, hard.train, ready)
+            parts["hard"] = Part(tests, hard.train)
     return HardFold(training_rows(task, train_rows), parts, summary)
 
 
@@ -226,22 +244,46 @@ def _count(summary: dict[str, Any], side: Side, test: RealRows, unit: float) -> 
     summary["score"] = scores
 
 
-def _hard_training_rows(
-    task: Task, models: FoldModels, train: RealRows, side: Side | None, summary: dict[str, Any]
-) -> Rows | None:
-    """Hard rows of the training side, or None (said) when they are too few to train on."""
+def _hard_pair(
+    task: Task,
+    fold: int,
+    ready: Prepared,
+    side: Side | None,
+    test: Rows,
+    summary: dict[str, Any],
+) -> Part | None:
+    """Hard rows of both sides, or None (said) when those of training are too few to train on."""
     if side is None:
         summary["notes"].append("no _hard: no training row failed out of fold")
         return None
     # of training rows a re-fit is no judge: it was fitted on most of them
-    blocks = blocks_by_origin(task, replace(models, fits=()), train, side)
-    rows = stack(list(blocks.values()))
-    summary["hard_train"] = dict(side.counts)
+    models = replace(ready.models, fits=())
+    blocks = blocks_by_origin(task, models, ready.train, side)
+    pair, left_out = part_sides(
+        stack(list(blocks.values())),
+        test,
+        real=(task.features, ready.test.features),
+        tested=(task.features.iloc[task.folds[fold].test], ready.test.features),
+        fit=lambda train, asked: ready.chooser.fit(train, asked, task)[0],
+    )
+    rows = pair.train
+    assert rows is not None
+    summary["hard_train"] = {**side.counts, "left_out": left_out}
     summary["notes"] += side.notes
+    if any(left_out.values()):
+        words = {
+            "train_real": "real training rows with the features of a test row",
+            "train_made": "made training rows with the features of a test row",
+            "test_made": "made test rows that repeat another row as they are written there",
+        }
+        counted = ", ".join(
+            f"{left_out[key]} {text}" for key, text in words.items() if left_out[key]
+        )
+        summary["notes"].append(f"_hard: left out {counted}")
     if len(rows.target) < MIN_HARD_TRAIN or rows.target.nunique() < 2:
         summary["notes"].append(
             f"no _hard: its training file would have {len(rows.target)} rows and "
             f"{rows.target.nunique()} distinct targets"
         )
         return None
-    return rows
+    return pair

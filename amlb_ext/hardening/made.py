@@ -2,10 +2,14 @@
 
 Everything made is *snapped* first: decoded to the table's own form (whole numbers, categories)
 and encoded again, so that F and K judge the very row that is written.
+
+A made row repeats the features of no real row and of no other made row, whatever its target: a
+copy would stand on both sides of a fold, or contradict the label of the row that it repeats.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,10 +20,18 @@ from amlb_ext.hardening.baseline import Baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, raw_hardness
 from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.hardening.taken import TakenRows, repeated_within
 
 #: A label may be less plausible by this much than at the row it came from: a probability, and
 #: the oracle's RMSEs.
 CLASS_SLACK, REGRESSION_SLACK = 0.02, 0.1
+#: Why a made row is dropped, as a summary's ``dropped`` counts it, and in words.
+REASONS = {
+    "real_row": "repeating the features of a real row",
+    "made_row": "repeating those of another made row",
+    "good": "good for F",
+    "label": "with a label that the oracle does not support",
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,8 @@ class FoldModels:
 
     ``Z, y`` are the encoded training rows and targets; ``key`` names the fold's streams;
     ``fits`` are F without each part of the training rows, see :mod:`amlb_ext.hardening.crossfit`.
+    ``least_support`` is what a made row's label needs of the oracle where the table consists of
+    cells, see :mod:`amlb_ext.hardening.vouch`; None elsewhere.
     """
 
     encoder: Encoder
@@ -40,6 +54,7 @@ class FoldModels:
     config: GenerateConfig
     key: tuple[str | int, ...]
     fits: Sequence[Baseline] = ()
+    least_support: float | None = None
 
 
 @dataclass
@@ -114,11 +129,21 @@ class Failures:
         return cls(Z, y, support)
 
 
+@dataclass(frozen=True)
+class Screened:
+    """Positions of the made rows that are kept, and how many are not, by :data:`REASONS`."""
+
+    rows: np.ndarray
+    dropped: Counter[str]
+
+
 def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) -> MadeRows:
     """Snap made rows and let F, K and the oracle judge them."""
     Z = models.encoder.transform(models.encoder.inverse(Z))
     t = models.oracle.predict(Z) if len(Z) else np.zeros((0, *models.oracle.out_of_fold_.shape[1:]))
     support, agrees = check_labels(models.oracle, t, y, models.config.agreement)
+    if models.least_support is not None:
+        agrees &= support >= models.least_support
     if models.baseline.can_search and len(Z):
         f = models.baseline.predict(Z)
         hardness = models.rule.hardness(y, f, t)
@@ -130,33 +155,68 @@ def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) 
     return MadeRows(Z, y, parent, f, hardness, reducible, support, agrees)
 
 
-def kept(models: FoldModels, made: MadeRows, failures: Failures, labels: bool = True) -> np.ndarray:
-    """Return which made rows K still calls bad and whose labels the oracle lets pass.
+def fails_baseline(models: FoldModels, made: MadeRows) -> np.ndarray:
+    """Return which made rows K still calls bad."""
+    if models.config.search.reapply and models.baseline.can_search:
+        return models.rule.select(made.hardness)
+    return np.ones(len(made), dtype=bool)
+
+
+def label_passes(models: FoldModels, made: MadeRows, failures: Failures) -> np.ndarray:
+    """Return which made rows have labels that the oracle lets pass.
 
     Many real failures carry labels that the oracle contradicts: that is why they are failures.
     Made rows without such labels would stand for other rows than those they came from, so a
     label passes where it is supported, or (nearly) as plausible as at the row it came from. Of
-    several targets each must pass.
+    several targets each must pass. In a table of cells nothing is inherited: the oracle must
+    vouch for the label.
     """
+    if not models.config.agreement.filter:
+        return np.ones(len(made), dtype=bool)
+    if models.least_support is not None:
+        return made.agrees
+    classes = bool(models.target.n_classes)
+    slack = CLASS_SLACK if classes else REGRESSION_SLACK
+    as_true = made.support >= failures.support[made.parent] - slack
+    if classes:
+        as_true &= made.y == failures.y[made.parent]
+    passes = made.agrees | as_true
+    return passes if passes.ndim == 1 else passes.all(axis=1)
+
+
+def screen(
+    models: FoldModels, made: MadeRows, failures: Failures, taken: TakenRows, labels: bool = True
+) -> Screened:
+    """Decide which made rows are kept, and count the others by the first reason that applies.
+
+    Parameters
+    ----------
+    models : FoldModels
+    made : MadeRows
+    failures : Failures
+        The rows they came from.
+    taken : TakenRows
+        The real rows, and what was made before.
+    labels : bool
+        Whether the oracle is asked about the labels; in a table of cells it always is.
+    """
+    features = models.encoder.inverse(made.Z)
+    repeats_real, repeats_made = taken.repeated(features)
+    labels |= models.least_support is not None
+    passes = label_passes(models, made, failures) if labels else np.ones(len(made), dtype=bool)
+    checks = {
+        "real_row": repeats_real,
+        "good": ~fails_baseline(models, made),
+        "label": ~passes,
+        "made_row": repeats_made,
+    }
     keep = np.ones(len(made), dtype=bool)
-    if models.config.search.reapply and models.baseline.can_search:
-        keep &= models.rule.select(made.hardness)
-    if labels and models.config.agreement.filter:
-        classes = bool(models.target.n_classes)
-        slack = CLASS_SLACK if classes else REGRESSION_SLACK
-        as_true = made.support >= failures.support[made.parent] - slack
-        if classes:
-            as_true &= made.y == failures.y[made.parent]
-        passes = made.agrees | as_true
-        keep &= passes if passes.ndim == 1 else passes.all(axis=1)
-    return keep
-
-
-def repeats(Z: np.ndarray, y: np.ndarray, bad: np.ndarray, y_bad: np.ndarray) -> np.ndarray:
-    """Which made rows repeat a bad row or an earlier made row, features and target."""
-    rows = np.vstack([np.column_stack([bad, y_bad]), np.column_stack([Z, y])])
-    rows = np.round(np.where(np.isnan(rows), -9e9, rows), 12)
-    _, first = np.unique(rows, axis=0, return_index=True)
-    fresh = np.zeros(len(rows), dtype=bool)
-    fresh[first] = True
-    return ~fresh[len(bad) :]
+    dropped: Counter[str] = Counter()
+    for reason, applies in checks.items():
+        dropped[reason] = int((keep & applies).sum())
+        keep &= ~applies
+    # of several rows alike the first one that passed stays, so this check comes last
+    rows = np.flatnonzero(keep)
+    again = repeated_within(features.iloc[rows])
+    dropped["made_row"] += int(again.sum())
+    return Screened(rows[~again], dropped)

@@ -151,6 +151,8 @@ def expected_failures(
     most : int
     rng : Generator
     """
+    if not len(Z):  # every row that was proposed may have been a copy
+        return Z, np.empty(0)
     t, f = oracle.predict(Z), baseline.predict(Z)
     outcomes, chance = teacher.outcomes(Z, t)
     kept, y = draw_outcomes(outcomes, failing_chance(rule, f, t, outcomes, chance), rng, most)

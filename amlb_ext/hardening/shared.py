@@ -31,6 +31,7 @@ from amlb_ext.hardening.prepare import (
     judged,
 )
 from amlb_ext.hardening.several import settle_several, side_by_side
+from amlb_ext.hardening.taken import TakenRows
 
 
 def harden_shared(
@@ -87,7 +88,8 @@ def harden_shared(
     known = crosses or [cross_fit(task, fold, config) for task in tasks]
     fitted = fit_together(tasks, fold, config, known)
     joint, each = share(fitted, config)
-    sides = both_sides(joint, config)
+    # the tasks share their features, so what is taken for one is taken for all
+    sides = both_sides(joint, config, TakenRows.of_fold(tasks[0], joint.test.features))
     about = {
         "group": tasks[0].group,
         "targets": [task.target_name for task in tasks],

@@ -5,7 +5,8 @@
 replayed · ``unknown`` what is written where no training row has a value · ``records`` what a
 finished fold and task are · ``writer`` writes folds · ``definition`` AMLB's YAML files · ``pair``
 the hard twin of an existing benchmark · ``finish`` completes a suite · ``manifest`` its list of
-contents · ``reader`` opens a finished suite · ``verify`` checks one.
+contents · ``reader`` opens a finished suite · ``copies`` what its made rows repeat · ``verify``
+checks one.
 """
 
 from amlb_ext.suite.coding import Coding

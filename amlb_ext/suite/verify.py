@@ -19,11 +19,13 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import unlisted
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.suite.contract import check_pair, read_fields
+from amlb_ext.suite.copies import CopyCounts, fold_copies
 from amlb_ext.suite.definition import benchmark
 from amlb_ext.suite.layout import (
     INTEGRATION,
     MAIN_SUFFIXES,
     Layout,
+    amlb_name,
     files_below,
     is_note,
     is_plain_name,
@@ -47,8 +49,9 @@ def verify(directory: str | Path) -> list[str]:
 
     Checks the sha256 of every file, the seals of the manifest and of the certificates, files
     that are missing or foreign, what the frameworks name, the definitions against the manifest,
-    that paths are relative, every pair of files against AMLB's loader rules, and that each test
-    row has its provenance.
+    that paths are relative, every pair of files against AMLB's loader rules, that each test row
+    has its provenance, and that no made row repeats a real row or another made one, nor a training
+    row of ``_hard`` a test row. Suites made before that was held to get a warning for it.
 
     Parameters
     ----------
@@ -82,6 +85,7 @@ def verify(directory: str | Path) -> list[str]:
     out += _foreign_code(layout, suite.manifest)
     out += _definitions(layout, suite.manifest)
     out += _pairs(layout, suite.manifest)
+    out += _copies(suite)
     return out
 
 
@@ -253,6 +257,45 @@ def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
         for name in sorted(set(by_name) & set(expected)):
             if by_name[name] != expected[name]:
                 yield f"{where} and the manifest differ in the task {name}."
+
+
+def _copies(suite: Suite) -> Iterator[str]:
+    """Say per task what made rows repeat; files that cannot be read were told of before."""
+    strange = {
+        entry.task
+        for entry in suite.amlb_tasks.values()
+        for path in (*entry.train, *entry.test, *entry.provenance)
+        if path not in suite.manifest.files
+    }
+    for name, task in suite.tasks.items():
+        if name in strange:
+            continue
+        counts = CopyCounts()
+        for fold in task.folds:
+            try:
+                counts += fold_copies(suite, name, fold)
+            except (OSError, ValueError, LookupError, SuiteError):
+                continue
+        if counts.any:
+            # folds made under the rule say what it cost them
+            is_held = all("dropped" in entry.get("summary", {}) for entry in task.folds.values())
+            yield f"{'' if is_held else WARNING}{_repeated(name, counts)}"
+
+
+def _repeated(task: str, counts: CopyCounts) -> str:
+    sentences = []
+    if counts.copies or counts.repeated:
+        sentences.append(
+            f"{task}: of {counts.made} made rows {counts.copies} repeat the features of a real row "
+            f"({counts.contradictions} with another target) and {counts.repeated} those of another "
+            "made row."
+        )
+    if counts.on_both_sides:
+        sentences.append(
+            f"{amlb_name(task, 'hard')}: {counts.on_both_sides} of {counts.hard_training} training "
+            "rows have the features of a test row."
+        )
+    return " ".join(sentences)
 
 
 def _pairs(layout: Layout, manifest: Manifest) -> Iterator[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from amlb_ext.core.rng import stream
 from amlb_ext.validity import fidelity, measures, realism
+from amlb_ext.validity.copy_checks import copies
 from amlb_ext.validity.evaluate import Evaluation, Scored
 from amlb_ext.validity.label_checks import labels
 from amlb_ext.validity.measures import Losses, Measure
@@ -38,6 +39,7 @@ def assemble(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
     out.append(measures.effective_size(w, c))
     out += _other_weight(everything)
     out += _kept(rows)
+    out += copies(rows)
     made = parts.get("synthetic") or parts.get("ga")
     if bad is not None and made is not None:
         if np.isnan(made.losses.F).any():
@@ -102,7 +104,7 @@ def _nulls(found: Evaluation) -> list[Measure]:
 
 
 def _made(rows: TaskRows, found: Evaluation, made: Scored, bad: Scored, seed: int) -> list[Measure]:
-    """Labels, hardness, realism and memorisation of the synthetic rows (else of ga rows)."""
+    """Labels, hardness, realism and distance of the synthetic rows (else of ga rows)."""
     everything = found.parts["full"].agrees
     few = (bad.support, bad.agrees, bad.losses.c)
     own = (made.support, made.agrees, made.losses.c)
@@ -112,7 +114,8 @@ def _made(rows: TaskRows, found: Evaluation, made: Scored, bad: Scored, seed: in
     table = realism.thinned(made.table, rng)
     once = np.unique(bad.table.c, return_index=True)[1]  # a row may be bad in several folds
     real = bad.table.take(once)
-    return out + realism.realism(table, real, rng) + realism.memorisation(table, real, rng)
+    out += realism.realism(table, real, rng)
+    return [*out, realism.closest_record(table, real, rng)]
 
 
 def _kept(rows: TaskRows) -> list[Measure]:

@@ -243,7 +243,13 @@ _STRESS = (
     ),
     (
         "exact copies",
-        "Synthetic rows repeat real ones: a share of {v} are exact copies, {t} would be allowed.",
+        "Made rows repeat real ones: a share of {v} have the features of a real row, {t} would be "
+        "allowed.",
+    ),
+    (
+        "contradictions",
+        "Made rows contradict real ones: a share of {v} have the features of a real row and "
+        "another target, {t} would be allowed.",
     ),
     (
         "closest record",

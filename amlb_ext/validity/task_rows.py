@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from amlb_ext.core.task import Column, Kind
-from amlb_ext.suite import Rows, Suite, amlb_name
+from amlb_ext.suite import Part, Rows, Suite, amlb_name
 from amlb_ext.suite.columns import ColumnCoding
+from amlb_ext.suite.copies import read_hard
 
 #: What is scored: all real rows, the bad ones, and what was made from these.
 PARTS = ("full", "bad", "ga", "synthetic")
@@ -34,6 +35,8 @@ class TaskRows:
         Per source fold: training rows, and test rows by suffix.
     summaries : tuple of mapping
         The figures of each fold's record.
+    hard : dict of int to Part
+        Both files of ``_hard``, per source fold that has it.
     """
 
     name: str
@@ -44,6 +47,7 @@ class TaskRows:
     seed: int
     folds: dict[int, tuple[Rows, dict[str, Rows]]]
     summaries: tuple[Mapping[str, Any], ...] = ()
+    hard: Mapping[int, Part] = field(default_factory=dict)
 
     def tampered(self, part: str, change: Any) -> TaskRows:
         """Return the task with ``change(rows)`` in place of a part: for planted cases.
@@ -85,6 +89,8 @@ def read_task(suite: Suite, task: str) -> TaskRows:
                 folds[fold] = (Rows(*train, pd.DataFrame(index=train[0].index)), {})
             test = coding.decode(coding.read_csv(test_file))
             folds[fold][1][part] = Rows(*test, suite.provenance(name, index))
+    found = {fold: read_hard(suite, task, fold) for fold in folds}
+    hard = {fold: pair for fold, pair in found.items() if pair is not None}
     columns = tuple(_column(column) for column in coding.columns)
     return TaskRows(
         task,
@@ -95,6 +101,7 @@ def read_task(suite: Suite, task: str) -> TaskRows:
         suite.manifest.seed,
         folds,
         tuple(entry.folds[k].get("summary", {}) for k in sorted(entry.folds)),
+        hard,
     )
 
 

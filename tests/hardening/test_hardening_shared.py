@@ -13,7 +13,7 @@ from amlb_ext.core.task import Kind, Origin
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.genetic import fitness, make_domain, search, target_direction
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.made import Failures, judge, kept
+from amlb_ext.hardening.made import Failures, judge, label_passes
 from amlb_ext.hardening.prepare import fit_models
 from amlb_ext.hardening.several import CombinedRule, settle_several
 from amlb_ext.hardening.shared import harden_shared, share
@@ -225,10 +225,10 @@ def test_a_row_is_kept_only_if_every_label_passes(fitted):
     y = t + np.array([[0, 0], [far[0], 0], [0, -far[1]]])
     made = judge(joint.models, Z, y, parent)
     well = Failures(Z, t, np.zeros((3, 2)))  # all labels were plausible where they came from
-    assert kept(joint.models, made, well).tolist() == [True, False, False]
+    assert label_passes(joint.models, made, well).tolist() == [True, False, False]
     doubted = replace(well, support=np.array([[0, 0], [-99, 0], [-99, 0]]))
     # the second row's first label was as doubtful before; of the third it is the second label
-    assert kept(joint.models, made, doubted).tolist() == [True, True, False]
+    assert label_passes(joint.models, made, doubted).tolist() == [True, True, False]
 
 
 # ---------------------------------------------------------------- what is refused, what is said

@@ -1,6 +1,7 @@
 """Planted cases: a certificate must catch what was done to the rows, and nothing else."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.suite import Rows, Suite
 from amlb_ext.validity import Certificate, certify, certify_rows, decide, read_task
+from amlb_ext.validity.copy_checks import copies
 from amlb_ext.validity.measures import measure
 from amlb_ext.validity.null import REFITS
 
@@ -155,13 +157,37 @@ def test_copies_are_caught(rows):
         return Rows(chosen, target, part.provenance)
 
     spoiled = certify_rows(rows.tampered("synthetic", copy))
-    assert spoiled["exact copies"].value == 1.0
+    # all made rows are looked at: the synthetic ones are copies, the augmented ones are not
+    made = {n: sum(len(parts[n]) for _, parts in rows.folds.values()) for n in ("ga", "synthetic")}
+    share = made["synthetic"] / (made["ga"] + made["synthetic"])
+    assert spoiled["exact copies"].value == pytest.approx(share)
     assert spoiled["exact copies"].passed is False
+    assert spoiled["repeated rows"].passed is False
+    assert spoiled["contradictions"].value == 0.0
     assert spoiled["closest record"].value == 0.0
     assert (
         spoiled["synthetic: tau"].value > 0.7
     )  # copies rank well: that is why they must be caught
     assert (spoiled.verdict, "exact copies" in spoiled.reason) == ("stress-test only", True)
+
+
+def test_copies_of_features_with_another_label_are_contradictions(rows):
+    """The other rows of the fold are looked at too, on both sides."""
+
+    def contradict(part):
+        flipped = part.target.cat.rename_categories({"yes": "no", "no": "yes"})
+        target = flipped.cat.reorder_categories(part.target.cat.categories)
+        return Rows(part.features, target, part.provenance)
+
+    (train, parts) = rows.folds[0]
+    few = train.take(np.arange(len(train)) < 20)
+    about = pd.DataFrame({"source_row": np.full(20, -1)})
+    planted = contradict(Rows(few.features, few.target, about))
+    one = replace(rows, folds={0: (train, {"full": parts["full"], "synthetic": planted})})
+    found = {m.name: m for m in copies(one)}
+    assert found["exact copies"].value == found["contradictions"].value == 1.0
+    assert found["repeated rows"].value == 0.0
+    assert decide([found["contradictions"]])[0] == "stress-test only"
 
 
 def test_no_region_where_f_is_the_oracle(tmp_path):
@@ -211,8 +237,6 @@ def test_own_candidates(rows):
 
 
 def test_f_as_a_file_has_no_null(rows):
-    from dataclasses import replace
-
     settings = {**rows.settings, "baseline": {"model": "f.csv", "sha256": "0"}}
     found = certify_rows(replace(rows, settings=settings))
     assert "null on region" not in {m.name for m in found.measures}
@@ -223,17 +247,16 @@ def test_f_as_a_file_has_no_null(rows):
 
 def test_few_bad_rows_pass_nothing(rows):
     few = certify_rows(rows.tampered("bad", lambda part: part.take(np.arange(len(part)) < 3)))
-    for name in ("target check", "synthetic: z2", "label support", "exact copies"):
+    for name in ("target check", "synthetic: z2", "label support"):
         assert few[name].value is None
         assert few[name].passed is False
         assert "not enough rows" in few[name].text
+    assert few["exact copies"].passed  # they are counted, which needs no bad rows
     assert few.verdict == "describe"
     assert "not enough rows" in few.reason
 
 
 def test_no_synthetic_rows(rows):
-    from dataclasses import replace
-
     folds = {
         k: (train, {n: p for n, p in parts.items() if n not in ("synthetic", "ga")})
         for k, (train, parts) in rows.folds.items()

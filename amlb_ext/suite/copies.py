@@ -1,0 +1,167 @@
+"""Counts made rows that repeat what they must not, in the files of a fold as they stand.
+
+Rows are compared by their features alone. A made row with the features of a real one is a copy,
+whatever its target; with another target it is a contradiction as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.equal_rows import number_rows, repeats_earlier
+from amlb_ext.suite.layout import amlb_name
+from amlb_ext.suite.reader import Suite
+from amlb_ext.suite.writer import Part, Rows
+
+#: Parts that consist of made rows.
+MADE_PARTS = ("ga", "synthetic")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyCounts:
+    """What is repeated in a fold, or in several.
+
+    Attributes
+    ----------
+    made : int
+        Made rows: augmented and synthetic ones of the test side, and those among the training rows
+        of ``_hard``.
+    copies : int
+        Made rows with the features of a real row, on whichever side.
+    contradictions : int
+        Of these, those that have another target than such a row.
+    repeated : int
+        Made rows with the features of an earlier made row.
+    hard_training : int
+        Training rows of ``_hard``, real ones among them.
+    on_both_sides : int
+        Of these, those with the features of a test row.
+    """
+
+    made: int = 0
+    copies: int = 0
+    contradictions: int = 0
+    repeated: int = 0
+    hard_training: int = 0
+    on_both_sides: int = 0
+
+    def __add__(self, other: CopyCounts) -> CopyCounts:
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return CopyCounts(**sums)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is repeated."""
+        return bool(self.copies or self.repeated or self.on_both_sides)
+
+
+def count_copies(
+    *, train: Rows, test: Rows, made: Sequence[Rows], hard: Part | None = None
+) -> CopyCounts:
+    """Count what is repeated in one fold.
+
+    Parameters
+    ----------
+    train, test : Rows
+        The real rows.
+    made : sequence of Rows
+        Augmented and synthetic rows of the test side.
+    hard : Part, optional
+        Both files of ``_hard``.
+
+    Examples
+    --------
+    >>> def rows(values, labels):
+    ...     about = pd.DataFrame({"source_row": [-1] * len(values)})
+    ...     return Rows(pd.DataFrame({"a": values}), pd.Series(labels), about)
+    >>> made = rows([1.0, 2.0, 3.0, 3.0], ["x", "x", "x", "y"])
+    >>> found = count_copies(train=rows([1.0], ["x"]), test=rows([2.0], ["y"]), made=[made])
+    >>> found.copies, found.contradictions, found.repeated
+    (2, 1, 1)
+    """
+    tests, made = [test, *made], list(made)
+    hard_training = on_both_sides = 0
+    if hard is not None and hard.train is not None:
+        made.append(hard.train.take(is_made(hard.train)))
+        # test rows are fitted to the training rows they stand beside, so that these can be new
+        refitted = (hard.test.provenance["substituted"] != "").to_numpy()
+        made.append(hard.test.take(is_made(hard.test) & refitted))
+        hard_training = len(hard.train)
+        own, *others = number_rows(
+            hard.train.features, hard.test.features, *(rows.features for rows in tests)
+        )
+        on_both_sides = int(np.isin(own, np.concatenate(others)).sum())
+    if not made:
+        return CopyCounts()
+    features = pd.concat([rows.features for rows in made], ignore_index=True)
+    target = pd.concat([rows.target for rows in made], ignore_index=True).to_frame("target")
+    own, *others = number_rows(features, train.features, test.features)
+    sides = (rows.target.to_frame("target") for rows in (train, test))
+    label, *labels = number_rows(target, *sides)
+    by_row = pd.DataFrame({"row": np.concatenate(others), "label": np.concatenate(labels)})
+    known = by_row[by_row["row"] >= 0].groupby("row")["label"].agg(["min", "max"])
+    is_copy = np.isin(own, known.index)
+    least, most = (known[name].reindex(own[is_copy]).to_numpy() for name in ("min", "max"))
+    return CopyCounts(
+        made=len(own),
+        copies=int(is_copy.sum()),
+        contradictions=int(((least != label[is_copy]) | (most != label[is_copy])).sum()),
+        repeated=int(repeats_earlier(own).sum()),
+        hard_training=hard_training,
+        on_both_sides=on_both_sides,
+    )
+
+
+def is_made(rows: Rows) -> np.ndarray:
+    """Return which rows were made, by their provenance."""
+    return (rows.provenance["source_row"] < 0).to_numpy()
+
+
+def read_part(suite: Suite, task: str, suffix: str, fold: int, side: str = "test") -> Rows | None:
+    """Read one file of a part with its provenance; None where the suite has no such fold of it.
+
+    Parameters
+    ----------
+    suite : Suite
+    task : str
+    suffix : str
+    fold : int
+        The source's number.
+    side : {'test', 'train'}
+
+    Raises
+    ------
+    SuiteError, OSError, ValueError
+        A damaged or missing file.
+    """
+    entry = suite.amlb_tasks.get(amlb_name(task, suffix))
+    if entry is None or fold not in entry.folds:
+        return None
+    index, coding = entry.folds.index(fold), suite.tasks[task].coding
+    paths = entry.test if side == "test" else entry.train
+    rows = coding.decode(coding.read_csv(suite.layout.at(paths[index])))
+    if side == "test":
+        return Rows(*rows, suite.provenance(entry.name, index))
+    owner = amlb_name(task, "hard") if suffix == "hard" else task
+    return Rows(*rows, pd.read_parquet(suite.layout.train_provenance(owner, fold)))
+
+
+def read_hard(suite: Suite, task: str, fold: int) -> Part | None:
+    """Read both files of ``_hard``; None where the suite has no such fold of it."""
+    test = read_part(suite, task, "hard", fold)
+    return None if test is None else Part(test, read_part(suite, task, "hard", fold, "train"))
+
+
+def fold_copies(suite: Suite, task: str, fold: int) -> CopyCounts:
+    """Count what is repeated in one fold of a suite; see :func:`read_part` for what it raises."""
+    parts = [read_part(suite, task, suffix, fold) for suffix in MADE_PARTS]
+    made = [rows for rows in parts if rows is not None]
+    hard = read_hard(suite, task, fold)
+    train, test = (read_part(suite, task, "full", fold, side) for side in ("train", "test"))
+    if train is None or test is None or not (made or hard):
+        return CopyCounts()
+    return count_copies(train=train, test=test, made=made, hard=hard)
