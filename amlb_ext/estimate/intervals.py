@@ -236,6 +236,19 @@ def mildly_skewed(losses: np.ndarray) -> bool:
     return bool(len(v) >= HALL * stats.skew(v) ** 2)
 
 
+def quoted_for_skewness(losses: np.ndarray) -> str:
+    """Return which interval to quote for a loss other than 0-1: ``t``, ``hall`` or ``betting``.
+
+    Examples
+    --------
+    >>> quoted_for_skewness(np.linspace(0, 1, 100)), quoted_for_skewness(np.linspace(0, 1, 99))
+    ('t', 'betting')
+    """
+    if nearly_normal(losses):
+        return "t"
+    return "hall" if mildly_skewed(losses) else "betting"
+
+
 def betting(
     losses: np.ndarray, level: float = 0.95, bound: float = 1.0, seed: int = 0
 ) -> ErrorEstimate:
