@@ -74,7 +74,7 @@ def coverage_study(
     pool : int
         Rows of the population.
     bca_draws : int
-        The bootstrap, which is slow, sees the first so many draws.
+        The bootstrap and the betting interval, which are slow, see the first so many draws.
     quiet : bool
         Without a progress bar.
 
@@ -212,11 +212,14 @@ def _draw(
             answers.append(intervals.empirical_bernstein(v, level, loss.bound))
             if not loss.binary:
                 answers.append(intervals.hall(v, level, loss.bound))
-                answers.append(intervals.betting(v, level, loss.bound, seed=boot))
-            if not loss.binary and design != "by_class":
+                quoted = intervals.quoted_for_skewness(v)
+                if bootstrap or quoted == "betting":  # it takes milliseconds, too
+                    bet = intervals.betting(v, level, loss.bound, seed=boot)
+                    answers += [bet] if bootstrap else []
                 by_name = {e.name: e for e in answers}
-                which = by_name[intervals.quoted_for_skewness(v)]
-                answers.append(replace(which, name="quoted"))
+                if design != "by_class":
+                    which = bet if quoted == "betting" else by_name[quoted]
+                    answers.append(replace(which, name="quoted"))
             if len(codes):
                 answers.append(
                     stratified(v, codes[i], population.priors, level, loss.bound, loss.binary)

@@ -27,6 +27,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.estimate.checks import REFUTED, Finding, chi_square_or_exact, p_text
@@ -232,13 +233,15 @@ def compare_confidence(
     }
     against: Against = "training rows"
     if not is_class:
-        second = HistGradientBoostingRegressor(**settings).fit(Z_train[learn], y_train[learn])
+        with threadpool_limits(1):
+            second = HistGradientBoostingRegressor(**settings).fit(Z_train[learn], y_train[learn])
         p = _kolmogorov(second.predict(Z), second.predict(Z_train[ask]))
         return Comparison("predictions", against, "features", p, "by a second model")
     ask = ask[same_shares(y_train[ask], y, rng)]
     if not len(ask):
         return None
-    second = HistGradientBoostingClassifier(**settings).fit(Z_train[learn], y_train[learn])
+    with threadpool_limits(1):  # more threads are slower on so few rows
+        second = HistGradientBoostingClassifier(**settings).fit(Z_train[learn], y_train[learn])
     sure = second.predict_proba(Z).max(axis=1)
     return _confidence(sure, second.predict_proba(Z_train[ask]).max(axis=1), against)
 

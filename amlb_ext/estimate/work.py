@@ -70,9 +70,14 @@ class Work:
         if i.train is not None:
             self._compare_training_rows(*i.train)
         self._answer()
+        seed = derive_seed(self.seed, "estimate", "bca") % 2**31
+        self.rows += [intervals.bca(i.losses, self.level, i.loss.bound, seed=seed)]
 
     def with_loss(self, loss: Loss) -> Work:
-        """Return the answers from the labelled rows for another loss; no check depends on it."""
+        """Return the answers from the labelled rows for another loss; no check depends on it.
+
+        The bootstrap is left out: it is slow, and never quoted.
+        """
         losses = loss(self.inputs.y, self.inputs.f)
         other = copy.copy(self)
         other.inputs = dataclasses.replace(self.inputs, loss=loss, losses=losses)
@@ -104,8 +109,6 @@ class Work:
             self.rows += [intervals.hall(i.losses, level, bound)]
             self.rows += [intervals.betting(i.losses, level, bound, seed=order)]
         self.rows += [intervals.empirical_bernstein(i.losses, level, bound)]
-        seed = derive_seed(self.seed, "estimate", "bca") % 2**31
-        self.rows += [intervals.bca(i.losses, level, bound, seed=seed)]
 
     def _against_priors(self) -> checks.Finding:
         """Compare the labelled rows' classes with the priors, which may be counts themselves."""

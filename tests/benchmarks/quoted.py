@@ -4,10 +4,10 @@
 
 The rule (t from 100 rows and 25 g^2 on, g the skewness of the losses; Hall's from 200 rows and
 15 g^2 on; else betting) was chosen on the simulated populations of ``hardsynth study coverage``.
-Here it is tried on others: the rows of BANK, ADULT and BIKE that a model was not fitted on *are* the
-population, and rows are drawn from it with replacement. Per population and n: skewness, coverage of
-t and of what is quoted at .95, share of draws that quote t or Hall's, width of what is quoted over
-empirical Bernstein's. One thread, 10 minutes.
+Here it is tried on others: rows of BANK, ADULT and BIKE that a model was not fitted on *are* the
+population, and rows are drawn from it with replacement. Per population and n: skewness, coverage
+of t and of what is quoted at .95, share of draws that quote t or Hall's, width of what is quoted
+over empirical Bernstein's. One thread, 10 minutes.
 """
 
 import argparse
