@@ -107,6 +107,11 @@ def estimate(
             "--class-prior train and --drawn-at-random contradict each other",
             "give the first if the training rows were drawn at random, the second if DATA was",
         )
+    if class_prior == "train" and train is None:
+        raise ConfigError(
+            "--class-prior train without training rows",
+            "add --train FILE, or write the shares: --class-prior yes=.12,no=.88",
+        )
     more = {} if clip is None else {"clip": clip}
     asked = Asked(
         model,

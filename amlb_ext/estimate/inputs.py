@@ -169,10 +169,8 @@ def read(asked: Asked) -> Inputs:
     fitted = load_model(path, asked.trust_pickle) if ending in MODEL_FILES else None
     more = [_word(c) for c in getattr(fitted, "classes_", [])]
     if fitted is None and asked.train is None:
-        # `train` without training rows is refused by choose_priors
-        more = (
-            [] if asked.class_prior == "train" else list(asked.class_prior)
-        )  # nothing else knows the classes that S may lack
+        # nothing else knows the classes that S may lack
+        more = [] if asked.class_prior == "train" else list(asked.class_prior)
     task, rows, offset = _task(asked, more)
     given = _take(task, rows, offset)
     fold_train = task.folds[0].train if task.folds else None

@@ -39,13 +39,15 @@ from amlb_ext.estimate.losses import LOSSES, Loss, absolute, squared
 from amlb_ext.estimate.work import Work
 
 #: What is given beside the labelled rows.
-GIVEN = ("nothing", "train", "unlabelled", "train and unlabelled")
+GIVEN = ("nothing", "unlabelled", "train", "train and unlabelled")
 DESIGNS = {
     "classes": ("random", "by_class", "by_class, priors", "by_score", "early", "outdated"),
     "numbers": ("random", "by_target", "by_score", "early", "outdated"),
 }
 #: Rows of the training set, without labels, to draw S from, and to measure the true error on.
 TRAIN, UNLABELLED, POOL, TRUTH = 800, 2_000, 4_000, 20_000
+#: Of the regression target.
+RANGE = (-12.0, 30.0)
 #: The times of ``early`` and ``outdated``.
 EARLY = 0.3
 COLUMNS = ["kind", "loss", "design", "given", "draws", "refused", "coverage", "width"]
@@ -53,13 +55,13 @@ COLUMNS = ["kind", "loss", "design", "given", "draws", "refused", "coverage", "w
 
 @dataclass(frozen=True)
 class Scene:
-    """One model with its rows; ``draw`` chooses S among those of ``pool``."""
+    """A model, the rows around it, and its true errors by loss; S is drawn from ``pool``."""
 
     model: Any
     train: pd.DataFrame
     pool: pd.DataFrame
     unlabelled: pd.DataFrame
-    truth: pd.DataFrame
+    errors: dict[str, float]
 
 
 def sampling_study(
@@ -68,6 +70,7 @@ def sampling_study(
     level: float = 0.95,
     seed: int = 0,
     kinds: Sequence[str] = ("classes", "numbers"),
+    designs: Sequence[str] | None = None,
     quiet: bool = False,
 ) -> pd.DataFrame:
     """Return how often samples are refused, and how often what is quoted holds.
@@ -82,6 +85,8 @@ def sampling_study(
     seed : int
     kinds : sequence of str
         ``classes``, ``numbers``.
+    designs : sequence of str, optional
+        All when omitted.
     quiet : bool
 
     Returns
@@ -97,13 +102,14 @@ def sampling_study(
     if draws < 1:
         raise ConfigError(f"{draws} draws", "give at least 1")
     records: list[dict[str, Any]] = []
-    total = draws * sum(len(DESIGNS[kind]) for kind in kinds)
+    chosen = {kind: [d for d in DESIGNS[kind] if designs is None or d in designs] for kind in kinds}
+    total = draws * sum(len(some) for some in chosen.values())
     with (
         tqdm(total=total, desc="sampling", unit="draw", disable=quiet) as bar,
         tempfile.TemporaryDirectory() as folder,
     ):
         for kind in kinds:
-            for design in DESIGNS[kind]:
+            for design in chosen[kind]:
                 for r in range(draws):
                     rng = stream(seed, "sampling", kind, design, r)
                     records += _one_draw(Path(folder), kind, design, n, level, rng)
@@ -164,55 +170,62 @@ def _one_draw(
     scene.train.to_csv(folder / "train.csv", index=False)
     scene.unlabelled.drop(columns="y").to_csv(folder / "unlabelled.csv", index=False)
     (folder / "model.pkl").write_bytes(pickle.dumps(scene.model))
-    true_error = {loss.name: _true_error(scene, loss) for loss in _losses(kind)}
     records = []
-    for given in GIVEN:
-        uses_train = "train" in given
-        if design == "by_class, priors" and not uses_train:
+    for train in (None, folder / "train.csv"):
+        if design == "by_class, priors" and train is None:
             continue
         asked = Asked(
             str(folder / "model.pkl"),
             folder / "labelled.csv",
-            folder / "train.csv" if uses_train else None,
-            (folder / "unlabelled.csv",) if "unlabelled" in given else (),
+            train,
             target="y",
-            target_range=(-12.0, 30.0) if kind == "numbers" else None,
+            target_range=RANGE if kind == "numbers" else None,
             class_prior="train" if design == "by_class, priors" else {},
             trust_pickle=True,
         )
         work = Work(read(asked), level, 0)
         work.from_labels()
-        if "unlabelled" in given:
-            work.with_unlabelled(folder / "unlabelled.csv")
-        for loss in _losses(kind):
-            best = work.with_loss(loss).report("", "").recommended
-            theta = true_error[loss.name]
-            records.append(
-                {
-                    "kind": kind,
-                    "loss": loss.name,
-                    "design": design,
-                    "given": given,
-                    "refused": best is None,
-                    "covers": best is not None and best.low <= theta <= best.high,
-                    "width": np.nan if best is None else best.width,
-                }
-            )
+        alone, both = GIVEN[:2] if train is None else GIVEN[2:]
+        records += _answers(work, scene, kind, design=design, given=alone)
+        work.compare_unlabelled(folder / "unlabelled.csv")
+        records += _answers(work, scene, kind, design=design, given=both)
+    return records
+
+
+def _answers(
+    work: Work, scene: Scene, kind: str, *, design: str, given: str
+) -> list[dict[str, Any]]:
+    """Return for each loss whether something is quoted, and whether that holds."""
+    records = []
+    for loss in _losses(kind):
+        best = work.with_loss(loss).report("", "").recommended
+        theta = scene.errors[loss.name]
+        records.append(
+            {
+                "kind": kind,
+                "loss": loss.name,
+                "design": design,
+                "given": given,
+                "refused": best is None,
+                "covers": best is not None and best.low <= theta <= best.high,
+                "width": np.nan if best is None else best.width,
+            }
+        )
     return records
 
 
 def _losses(kind: str) -> list[Loss]:
     if kind == "classes":
         return [LOSSES["zero_one"], LOSSES["brier"], LOSSES["log"]]
-    return [squared(-12.0, 30.0), absolute(-12.0, 30.0)]
+    return [squared(*RANGE), absolute(*RANGE)]
 
 
-def _true_error(scene: Scene, loss: Loss) -> float:
-    X, y = scene.truth.drop(columns="y"), scene.truth["y"]
+def _true_error(model: Any, rows: pd.DataFrame, loss: Loss) -> float:
+    X, y = rows.drop(columns="y"), rows["y"]
     if loss.needs == "numbers":
-        return float(loss(y.to_numpy(), scene.model.predict(X)).mean())
-    codes = np.searchsorted(scene.model.classes_, y.to_numpy())
-    return float(loss(codes, scene.model.predict_proba(X)).mean())
+        return float(loss(y.to_numpy(), model.predict(X)).mean())
+    codes = np.searchsorted(model.classes_, y.to_numpy())
+    return float(loss(codes, model.predict_proba(X)).mean())
 
 
 def _scene(kind: str, design: str, rng: np.random.Generator) -> Scene:
@@ -228,13 +241,11 @@ def _scene(kind: str, design: str, rng: np.random.Generator) -> Scene:
         model = make_pipeline(StandardScaler(), LogisticRegression())
     else:
         model = make_pipeline(PolynomialFeatures(2), StandardScaler(), Ridge())
-    return Scene(
-        model.fit(X, y),
-        train,
-        pool,
-        make(UNLABELLED, rng, later, 1.0),
-        make(TRUTH, rng, later, 1.0),
-    )
+    model.fit(X, y)
+    unlabelled = make(UNLABELLED, rng, later, 1.0)
+    truth = make(TRUTH, rng, later, 1.0)
+    errors = {loss.name: _true_error(model, truth, loss) for loss in _losses(kind)}
+    return Scene(model, train, pool, unlabelled, errors)
 
 
 def _draw(scene: Scene, design: str, n: int, rng: np.random.Generator) -> pd.DataFrame:

@@ -153,8 +153,15 @@ class Work:
         found = compare_columns(Z, Z_other, encoder.names_, encoder.n_categorical_, against)
         self.comparisons.append(found)
 
-    def with_unlabelled(self, path: Path) -> None:
-        """Answer with the help of real rows without labels."""
+    def compare_unlabelled(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+        """Compare the labelled rows with real rows without labels.
+
+        Returns
+        -------
+        tuple
+            The other rows, encoded, and the model's predictions on them; None for a file of
+            predictions, which has none.
+        """
         i = self.inputs
         Z = i.read_unlabelled(path)
         self.far = i.metric(Z)
@@ -167,17 +174,24 @@ class Work:
         found = self._support("unlabelled", self.far, labels, self.metric[kept])
         self.near["rows without labels"] = found
         self._compare_columns(i.Z[kept], Z, "rows without labels")
+        if f is not None:
+            self.comparisons += compare_predictions(i.f[kept], f)
+        return Z, f
+
+    def with_unlabelled(self, path: Path) -> None:
+        """Answer with the help of real rows without labels."""
+        i = self.inputs
+        Z, f = self.compare_unlabelled(path)
         if f is None:
             self.rows.append(self._nothing("ppi", "a file of predictions has none of these rows"))
         else:
-            self.comparisons += compare_predictions(i.f[kept], f)
             made = surrogate(i.loss, i.losses, i.f, f, i.Z, Z, self.seed)
             if made is None:
                 why = "too few labelled rows to learn which losses to expect"
                 self.rows.append(self._nothing("ppi", why))
             else:
                 self.rows.append(ppi(i.losses, made, self.level, i.loss.bound))
-        self._partition(self.far, real=True)
+        self._partition(i.metric(Z), real=True)
 
     def with_generated(self, source: Generator, settings: OsynAsked, explore: bool) -> None:
         """Answer with generated rows; all of it takes the generator for the truth."""
