@@ -6,7 +6,7 @@ import argparse
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from amlb_ext.cli import show
 from amlb_ext.core.errors import ConfigError
@@ -38,7 +38,8 @@ def add_estimate(commands: Any, output: Add) -> None:
     command.add_argument(
         "--train",
         metavar="FILE",
-        help="training rows: for a model by name, a synthesizer, the target's range",
+        help="training rows: for a model by name, a synthesizer, the target's range; DATA is "
+        "compared with them",
     )
     command.add_argument(
         "--unlabelled", metavar="FILE", help="real rows without labels, of the same population"
@@ -54,7 +55,14 @@ def add_estimate(commands: Any, output: Add) -> None:
     command.add_argument(
         "--class-prior",
         metavar="CLASS=SHARE,...",
-        help="the population's shares, when DATA was drawn class by class: yes=.12,no=.88",
+        help="the population's shares, when DATA was drawn class by class: yes=.12,no=.88, or "
+        "`train` for those of the training rows",
+    )
+    command.add_argument(
+        "--drawn-at-random",
+        action="store_true",
+        help="DATA was drawn at random from the population whose error is asked for, even where "
+        "the training rows contradict it",
     )
     command.add_argument(
         "--loss",
@@ -70,6 +78,13 @@ def add_estimate(commands: Any, output: Add) -> None:
         type=float,
         metavar=("LOW", "HIGH"),
         help="of a regression target: bounds the loss (default: of --train)",
+    )
+    command.add_argument(
+        "--error-cap",
+        type=float,
+        metavar="E",
+        help="largest error that counts in the squared and absolute loss, in units of the target: "
+        "a smaller bound gives narrower intervals, of the loss so capped",
     )
     command.add_argument(
         "--level", type=float, default=0.95, metavar="P", help="of the intervals (default: .95)"
@@ -115,9 +130,11 @@ def estimate(arguments: argparse.Namespace) -> int:
         synthetic=arguments.synthetic,
         generated=arguments.generated,
         class_prior=_shares(arguments.class_prior),
+        drawn_at_random=arguments.drawn_at_random,
         loss=arguments.loss,
         clip=arguments.clip,
         target_range=None if arguments.range is None else tuple(arguments.range),
+        error_cap=arguments.error_cap,
         level=arguments.level,
         osyn=dict(_pair(word, "--osyn") for word in arguments.osyn),
         explore=arguments.explore,
@@ -159,12 +176,15 @@ def _text(report: Report) -> str:
     best = report.recommended
     if best is None:
         head = f"no estimate can be recommended: {report.refused}"
+        if report.advice:
+            head += f"\nwhat to do: {report.advice}"
     else:
         head = (
-            f"{best.name}: {best.point:.4f}, {report.level:.0%} interval "
-            f"{best.low:.4f} to {best.high:.4f} ({report.loss}, {report.unit}; "
-            f"{report.n} labelled rows)"
+            f"{best.name}: {_number(best.point)}, {report.level:.0%} interval "
+            f"{_number(best.low)} to {_number(best.high)} ({report.loss}, {report.unit}; "
+            f"{report.n} labelled rows)\nassumes that {report.assumption}"
         )
+        head += _approximate(report)
     headers = ["estimator", "point", "low", "high", "check"]
     rows = [
         [
@@ -179,13 +199,26 @@ def _text(report: Report) -> str:
     found = _grouped((row.name, row.reason) for row in report.rows)
     assumed = _grouped((row.name, row.assumes) for row in report.rows)
     told = [
-        "found:",
+        *(["found:"] if found else []),
         *(f"  {', '.join(names)}: {text}" for text, names in found.items()),
         "assumed:",
         *(f"  {', '.join(names)}: {text}" for text, names in assumed.items()),
         *(f"note: {note}" for note in report.notes),
     ]
     return "\n".join([head, "", show.table(headers, rows), "", *told])
+
+
+def _approximate(report: Report) -> str:
+    """Return a line with the narrower interval beside one that holds for every bounded loss."""
+    row = next((row for row in report.rows if row.name == report.approximate), None)
+    if row is None:
+        return ""
+    hint = "; --error-cap E narrows the first" if report.loss in ("squared", "absolute") else ""
+    return (
+        f"\napproximately ({row.name}): {_number(row.point)}, {_number(row.low)} to "
+        f"{_number(row.high)}, if no rare rows lose far more than any labelled row: the losses are "
+        f"too skewed, or too few, to rely on that{hint}"
+    )
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -198,10 +231,15 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else ""
+    if not math.isfinite(value):
+        return ""
+    # four decimals would leave nothing of the squared losses of a good model
+    return f"{value:.3g}" if 0 < value < 0.005 else f"{value:.4f}"
 
 
-def _shares(text: str | None) -> dict[str, float]:
+def _shares(text: str | None) -> dict[str, float] | Literal["train"]:
+    if (text or "").strip() == "train":
+        return "train"
     found = {}
     for word in (text or "").split(","):
         if not word.strip():

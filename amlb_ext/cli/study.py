@@ -83,6 +83,20 @@ def add_study(commands: Any, jobs: Add, output: Add) -> None:
     coverage.add_argument("--seed", type=int, default=0, metavar="N")
     coverage.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
     output(coverage)
+    sampling = kinds.add_parser(
+        "sampling",
+        help="how often `hardsynth estimate` is told a sample that was not drawn at random",
+        description="Draw labelled rows at random, by class or target, by a model's score and by "
+        "time, and count how often the command refuses them, and how often what it quotes holds, "
+        "with and without training rows and rows without labels.",
+    )
+    sampling.add_argument(
+        "--draws", type=int, default=100, metavar="N", help="per design (default: 100)"
+    )
+    sampling.add_argument("--rows", type=int, default=200, metavar="N", help="labelled rows (200)")
+    sampling.add_argument("--seed", type=int, default=0, metavar="N")
+    sampling.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
+    output(sampling)
     kinds.add_parser("protocol", help="print the protocol shipped with the project, to start from")
 
 
@@ -91,6 +105,7 @@ def study(arguments: argparse.Namespace) -> int:
     run = {
         "fidelity": fidelity,
         "coverage": coverage,
+        "sampling": sampling,
         "methods": methods,
         "protocol": protocol,
     }
@@ -122,23 +137,46 @@ def methods(arguments: argparse.Namespace) -> int:
 
 def coverage(arguments: argparse.Namespace) -> int:
     """Run the study of coverage; see :mod:`amlb_ext.estimate.coverage`."""
-    from amlb_ext.core.atomic import write_text
     from amlb_ext.estimate.coverage import coverage_study, markdown
-    from amlb_ext.suite.records import json_text
 
-    out = Path(arguments.out)
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"{out} is a file", "choose a folder with -o")
+    out = _study_folder(arguments.out)
     quiet = arguments.quiet or arguments.json
     table = coverage_study(arguments.draws, seed=arguments.seed, quiet=quiet)
+    return _write_study(arguments, out, "coverage", table, markdown(table))
+
+
+def sampling(arguments: argparse.Namespace) -> int:
+    """Run the study of samples not drawn at random; see :mod:`amlb_ext.estimate.sampling`."""
+    from amlb_ext.estimate.sampling import markdown, sampling_study
+
+    out = _study_folder(arguments.out)
+    quiet = arguments.quiet or arguments.json
+    table = sampling_study(arguments.draws, n=arguments.rows, seed=arguments.seed, quiet=quiet)
+    return _write_study(arguments, out, "sampling", table, markdown(table))
+
+
+def _study_folder(path: str) -> Path:
+    out = Path(path)
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file", "choose a folder with -o")
+    return out
+
+
+def _write_study(
+    arguments: argparse.Namespace, out: Path, name: str, table: pd.DataFrame, text: str
+) -> int:
+    """Write the table as CSV and Markdown, and print it as asked."""
+    from amlb_ext.core.atomic import write_text
+    from amlb_ext.suite.records import json_text
+
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / "coverage.csv", table.to_csv(index=False))
-    write_text(out / "coverage.md", markdown(table))
+    write_text(out / f"{name}.csv", table.to_csv(index=False))
+    write_text(out / f"{name}.md", text)
     if arguments.json:
         print(json_text(table.to_dict(orient="records")), end="")
     elif not arguments.quiet:
-        print(markdown(table))
-        print(f"written: {out / 'coverage.csv'}, coverage.md")
+        print(text)
+        print(f"written: {out / f'{name}.csv'}, {name}.md")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -27,7 +28,9 @@ class Asked:
     loss: str | None = None
     clip: float = CLIP
     target_range: tuple[float, float] | None = None
-    class_prior: Mapping[str, float] = field(default_factory=dict)
+    error_cap: float | None = None
+    class_prior: Mapping[str, float] | Literal["train"] = field(default_factory=dict)
+    drawn_at_random: bool = False
     trust_pickle: bool = False
     seed: int = 0
 
@@ -60,9 +63,13 @@ def choose_loss(asked: Asked, kind: Kind, limits: tuple[float, float] | None) ->
     if numbers != (kind is Kind.REGRESSION):
         fit = [n for n, loss in LOSSES.items() if (loss.needs == "numbers") != numbers]
         raise ConfigError(f"loss {name} for {kind}", f"choose one of {', '.join(fit)}")
-    if name == "log":
+    if name == "log" and asked.error_cap is None:
         return log_loss(asked.clip)
     if not numbers:
+        if asked.error_cap is not None:
+            raise ConfigError(
+                f"--error-cap for the {name} loss", "leave it out: it is for squared and absolute"
+            )
         return LOSSES[name]
     limits = asked.target_range or limits
     if limits is None:
@@ -70,11 +77,24 @@ def choose_loss(asked: Asked, kind: Kind, limits: tuple[float, float] | None) ->
             "the range of the target is unknown, and with it the bound of the loss",
             "add --range LOW HIGH, or --train FILE to take the training rows' range",
         )
-    return (squared if name == "squared" else absolute)(*limits)
+    low, high = limits
+    return (squared if name == "squared" else absolute)(low, high, asked.error_cap)
 
 
-def choose_priors(given: Mapping[str, float], labels: tuple[str, ...]) -> np.ndarray | None:
+def choose_priors(
+    given: Mapping[str, float] | Literal["train"],
+    labels: tuple[str, ...],
+    train: np.ndarray | None = None,
+) -> np.ndarray | None:
     """Return the classes' shares in code order, or None where none are given.
+
+    Parameters
+    ----------
+    given : mapping of str to float, or "train"
+        ``train``: the shares of the training rows.
+    labels : tuple of str
+    train : ndarray of shape (n_train,), optional
+        Class codes of the training rows.
 
     Raises
     ------
@@ -90,6 +110,10 @@ def choose_priors(given: Mapping[str, float], labels: tuple[str, ...]) -> np.nda
         return None
     if not labels:
         raise ConfigError("--class-prior for regression", "leave it out: there are no classes")
+    if given == "train":
+        assert train is not None  # estimate() asks for them
+        return np.bincount(train.astype(int), minlength=len(labels)) / len(train)
+    assert not isinstance(given, str)
     for word in given:
         if word not in labels:
             raise ConfigError(f"--class-prior names the class {word!r}", nearest(word, labels))

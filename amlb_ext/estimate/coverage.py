@@ -14,7 +14,7 @@ covered : the same over all draws; an estimator that refuses just where it would
     among few rows) has a flattering ``coverage``, and shows here what it left out
 
 Estimators: those of ``intervals`` from S alone; ``quoted``, which ``hardsynth estimate`` puts first
-for a loss other than 0-1 (``t`` or ``empirical_bernstein``, as the losses are skewed); ``ppi`` with
+for a loss other than 0-1 (``t``, ``hall`` or ``betting``, as the losses are skewed); ``ppi`` with
 unlabelled rows of the pool; ``ppi_generated`` with rows from a generator that is off by the same
 shift as ``drifted``.
 """
@@ -74,7 +74,7 @@ def coverage_study(
     pool : int
         Rows of the population.
     bca_draws : int
-        The bootstrap, which is slow, sees the first so many draws.
+        The bootstrap and the betting interval, which are slow, see the first so many draws.
     quiet : bool
         Without a progress bar.
 
@@ -210,9 +210,16 @@ def _draw(
             if bootstrap:
                 answers.append(intervals.bca(v, level, loss.bound, seed=boot))
             answers.append(intervals.empirical_bernstein(v, level, loss.bound))
-            if not loss.binary and design != "by_class":
-                which = answers[0] if intervals.nearly_normal(v) else answers[-1]
-                answers.append(replace(which, name="quoted"))
+            if not loss.binary:
+                answers.append(intervals.hall(v, level, loss.bound))
+                quoted = intervals.quoted_for_skewness(v)
+                if bootstrap or quoted == "betting":  # it takes milliseconds, too
+                    bet = intervals.betting(v, level, loss.bound, seed=boot)
+                    answers += [bet] if bootstrap else []
+                by_name = {e.name: e for e in answers}
+                if design != "by_class":
+                    which = bet if quoted == "betting" else by_name[quoted]
+                    answers.append(replace(which, name="quoted"))
             if len(codes):
                 answers.append(
                     stratified(v, codes[i], population.priors, level, loss.bound, loss.binary)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.estimate.asked import Asked
@@ -30,10 +30,12 @@ def estimate(
     synthesizer: str | None = None,
     synthetic: Path | str | None = None,
     generated: int = 100_000,
-    class_prior: Mapping[str, float] | None = None,
+    class_prior: Mapping[str, float] | Literal["train"] | None = None,
+    drawn_at_random: bool = False,
     loss: str | None = None,
     clip: float | None = None,
     target_range: tuple[float, float] | None = None,
+    error_cap: float | None = None,
     level: float = 0.95,
     osyn: Mapping[str, Any] | None = None,
     explore: bool = False,
@@ -53,7 +55,8 @@ def estimate(
     target, kind : str, optional
         As for a source.
     train : path, optional
-        Training rows: for a model by name, for a synthesizer, for the range of the target.
+        Training rows: for a model by name, for a synthesizer, for the range of the target. The
+        labelled rows are compared with them.
     unlabelled : path, optional
         Real rows without labels, from the population whose error is asked for.
     synthesizer : str, optional
@@ -61,14 +64,20 @@ def estimate(
     synthetic : path, optional
         A table of generated rows with targets, in place of a synthesizer.
     generated : int
-    class_prior : mapping of str to float, optional
-        Share of each class in the population.
+    class_prior : mapping of str to float, or "train", optional
+        Share of each class in the population, for rows drawn class by class; ``train``: those of
+        the training rows.
+    drawn_at_random : bool
+        The labelled rows were drawn at random from the population whose error is asked for, even
+        where the training rows contradict that.
     loss : str, optional
         ``zero_one``, ``brier``, ``log``; ``squared``, ``absolute``.
     clip : float, optional
         Least probability in the log loss.
     target_range : tuple of float, optional
         Of a regression target; the training rows' when omitted.
+    error_cap : float, optional
+        Largest error that counts in the squared and absolute loss, in units of the target.
     level : float
     osyn : mapping, optional
         See :class:`~amlb_ext.estimate.osyn_run.OsynAsked`.
@@ -93,6 +102,16 @@ def estimate(
         raise ConfigError("both a synthesizer and a file of generated rows", "give one of them")
     if generated < 1:
         raise ConfigError(f"{generated} generated rows", "give 1 or more")
+    if class_prior == "train" and drawn_at_random:
+        raise ConfigError(
+            "--class-prior train and --drawn-at-random contradict each other",
+            "give the first if the training rows were drawn at random, the second if DATA was",
+        )
+    if class_prior == "train" and train is None:
+        raise ConfigError(
+            "--class-prior train without training rows",
+            "add --train FILE, or write the shares: --class-prior yes=.12,no=.88",
+        )
     more = {} if clip is None else {"clip": clip}
     asked = Asked(
         model,
@@ -103,7 +122,9 @@ def estimate(
         kind,
         loss,
         target_range=target_range,
+        error_cap=error_cap,
         class_prior=class_prior or {},
+        drawn_at_random=drawn_at_random,
         trust_pickle=trust_pickle,
         seed=seed,
         **more,

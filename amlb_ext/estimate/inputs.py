@@ -67,6 +67,10 @@ class Inputs:
     train : tuple of ndarray, optional
         The same, encoded, and their scaled targets.
     priors : ndarray of shape (C,), optional
+    priors_of_train : bool
+        Whether these are the training rows' shares.
+    drawn_at_random : bool
+        Whether the user vouches for the labelled rows, whatever the training rows look like.
     notes : list of str
     """
 
@@ -84,6 +88,8 @@ class Inputs:
     seen: pd.DataFrame | None
     train: tuple[np.ndarray, np.ndarray] | None
     priors: np.ndarray | None
+    priors_of_train: bool
+    drawn_at_random: bool
     notes: list[str]
 
     @property
@@ -162,7 +168,8 @@ def read(asked: Asked) -> Inputs:
     fitted = load_model(path, asked.trust_pickle) if ending in MODEL_FILES else None
     more = [_word(c) for c in getattr(fitted, "classes_", [])]
     if fitted is None and asked.train is None:
-        more = list(asked.class_prior)  # nothing else knows the classes that S may lack
+        # nothing else knows the classes that S may lack
+        more = [] if asked.class_prior == "train" else list(asked.class_prior)
     task, rows, offset = _task(asked, more)
     given = _take(task, rows, offset)
     fold_train = task.folds[0].train if task.folds else None
@@ -194,6 +201,15 @@ def read(asked: Asked) -> Inputs:
         f, y = f * target.span + target.low, y * target.span + target.low
     limits = None if train is None else (target.low, target.low + target.span)
     loss = choose_loss(asked, task.kind, limits)
+    losses = loss(y, f)
+    notes = list(task.notes)
+    if asked.error_cap is not None:
+        capped = int((losses >= loss.bound).sum())
+        notes.append(
+            f"errors beyond {asked.error_cap:g} count as {asked.error_cap:g}: "
+            f"{capped} of {len(losses)} labelled rows"
+        )
+    priors = choose_priors(asked.class_prior, task.labels, None if train is None else train[1])
     return Inputs(
         task,
         model,
@@ -204,12 +220,14 @@ def read(asked: Asked) -> Inputs:
         given.features,
         Z,
         y,
-        loss(y, f),
+        losses,
         f,
         None if seen is None else seen.features,
         train,
-        choose_priors(asked.class_prior, task.labels),
-        list(task.notes),
+        priors,
+        asked.class_prior == "train",
+        asked.drawn_at_random,
+        notes,
     )
 
 

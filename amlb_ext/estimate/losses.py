@@ -128,18 +128,18 @@ def log_loss(eps: float = CLIP) -> Loss:
     return Loss("log", -math.log(eps), False, "nats", "probabilities", rows)
 
 
-def squared(low: float = 0.0, high: float = 1.0) -> Loss:
-    """Return ``(u(f) - u(y))^2``, bound 1; see :func:`absolute` for the range.
+def squared(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> Loss:
+    """Return ``(u(f) - u(y))^2``, bound 1; see :func:`absolute` for the range and the cap.
 
     Examples
     --------
     >>> squared(0, 8)(np.array([2.0]), np.array([6.0])).tolist()  # (.75 - .25)^2
     [0.25]
     """
-    return _of_range("squared", low, high, squared_error)
+    return _of_range("squared", low, high, cap)
 
 
-def absolute(low: float = 0.0, high: float = 1.0) -> Loss:
+def absolute(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> Loss:
     """Return ``|u(f) - u(y)|``, bound 1.
 
     Predictions are clipped to the range, which can only lower the loss of targets inside it;
@@ -150,18 +150,24 @@ def absolute(low: float = 0.0, high: float = 1.0) -> Loss:
     ----------
     low, high : float
         Range of the target, in its units: known to the user, or that of the training rows.
+    cap : float, optional
+        Largest error that counts, in units of the target: what is estimated is the mean of
+        ``min(error, cap)``. The bound of the loss, on which the width of the intervals that hold
+        for every bounded loss rests, shrinks with it.
 
     Raises
     ------
     ConfigError
-        When the range is empty or not finite.
+        When the range is empty or not finite, or the cap is not a positive number.
 
     Examples
     --------
     >>> absolute(0, 8)(np.array([2.0, 30.0]), np.array([6.0, -5.0])).tolist()
     [0.5, 1.0]
+    >>> absolute(0, 8, cap=2)(np.array([2.0, 3.0]), np.array([6.0, 2.0])).tolist()
+    [0.25, 0.125]
     """
-    return _of_range("absolute", low, high, absolute_error)
+    return _of_range("absolute", low, high, cap)
 
 
 def default_loss(kind: Kind) -> Loss:
@@ -192,21 +198,24 @@ def _zero_one(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return (f if f.ndim == 1 else f.argmax(axis=1)) != y
 
 
-def _of_range(
-    name: str, low: float, high: float, raw: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> Loss:
+def _of_range(name: str, low: float, high: float, cap: float | None) -> Loss:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ConfigError(
             f"{name} loss with a target range from {low} to {high}",
             "give two different finite numbers, the smaller first",
         )
+    if cap is not None and not (math.isfinite(cap) and cap > 0):
+        raise ConfigError(f"errors that count up to {cap}", "give a positive number")
+    raw = squared_error if name == "squared" else absolute_error
+    largest = 1.0 if cap is None else min(1.0, cap / (high - low))
+    bound = largest**2 if name == "squared" else largest
 
     def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         scaled = (y - low) / (high - low)
-        return np.minimum(raw(scaled, np.clip((f - low) / (high - low), 0.0, 1.0)), 1.0)
+        return np.minimum(raw(scaled, np.clip((f - low) / (high - low), 0.0, 1.0)), bound)
 
     unit = "squared range of the target" if name == "squared" else "range of the target"
-    return Loss(name, 1.0, False, unit, "numbers", rows)
+    return Loss(name, bound, False, unit, "numbers", rows)
 
 
 #: The losses by name; ``squared`` and ``absolute`` here want a target scaled to [0, 1].

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from amlb_ext.estimate.drawing import Comparison, level_of_each
 from amlb_ext.estimate.osyn_run import OsynRun
 from amlb_ext.estimate.results import ErrorEstimate
 from amlb_ext.stats.support import Support
@@ -31,6 +32,15 @@ class Report:
         ``unlabelled``, ``generated``.
     osyn : OsynRun, optional
     notes : tuple of str
+    advice : str
+        What to do where none is recommended.
+    assumption : str
+        What the recommended one assumes of how the rows were drawn, and what that was held
+        against.
+    approximate : str
+        Name of a narrower interval to look at beside the recommended one; empty for none.
+    comparisons : tuple of Comparison
+        Of labelled rows with others.
     """
 
     model: str
@@ -45,6 +55,10 @@ class Report:
     support: dict[str, Support] = field(default_factory=dict)
     osyn: OsynRun | None = None
     notes: tuple[str, ...] = ()
+    advice: str = ""
+    assumption: str = ""
+    approximate: str = ""
+    comparisons: tuple[Comparison, ...] = ()
 
     @property
     def recommended(self) -> ErrorEstimate | None:
@@ -65,6 +79,13 @@ class Report:
             "labelled_rows": self.n,
             "recommended": None if self.recommended is None else self.recommended.name,
             "refused": self.refused,
+            "advice": self.advice,
+            "assumption": self.assumption,
+            "approximate": self.approximate or None,
+            "comparisons": [
+                {"what": c.what, "against": c.against, "p": c.p} for c in self.comparisons
+            ],
+            "level_of_each_comparison": level_of_each(self.comparisons),
             "estimates": [
                 {k: None if _is_nan(v) else v for k, v in dataclasses.asdict(row).items()}
                 for row in self.rows

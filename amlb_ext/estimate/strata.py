@@ -24,6 +24,10 @@ from amlb_ext.estimate.intervals import checked_losses, clipped, wilson_limits
 from amlb_ext.estimate.results import ErrorEstimate, without
 
 BY_CLASS = "rows of each class are independent draws from that class, and the priors are true"
+BY_CLASS_COUNTED = (
+    "rows of each class are independent draws from that class, and the training rows, whose shares "
+    "of the classes are taken, are independent draws from the population"
+)
 #: Priors that miss 1 by more than this are refused.
 PRIOR_TOLERANCE = 1e-6
 
@@ -36,6 +40,7 @@ def stratified(
     bound: float = 1.0,
     binary: bool = False,
     names: Sequence[str] | None = None,
+    prior_rows: int | None = None,
 ) -> ErrorEstimate:
     r"""Return the interval for rows drawn class by class, when the priors are known.
 
@@ -61,6 +66,9 @@ def stratified(
         Whether the loss is 0 or 1.
     names : sequence of str, optional
         Of the classes, for the reason.
+    prior_rows : int, optional
+        Rows that the priors were counted on: their own sampling error,
+        ``z^2 (sum_c pi_c m_c^2 - p^2) / prior_rows``, is then added in quadrature to both sides.
 
     Returns
     -------
@@ -85,6 +93,7 @@ def stratified(
     v = checked_losses(losses, bound, level, binary)
     pi, codes = checked_strata(classes, priors, len(v))
     counts = np.bincount(codes, minlength=len(pi))
+    assumes = BY_CLASS if prior_rows is None else BY_CLASS_COUNTED
     few = 1 if binary else 2
     lacking = np.flatnonzero((pi > 0) & (counts < few))
     if len(lacking):
@@ -93,7 +102,7 @@ def stratified(
         plural = "es" if len(lacking) > 1 else ""
         share = pi[lacking].sum()
         reason = f"{rows} of class{plural} {which}, {share:.1%} of the population"
-        return without("stratified", level, len(v), BY_CLASS, reason)
+        return without("stratified", level, len(v), assumes, reason)
     # Rows of a class that the population lacks say nothing of its error.
     use = pi > 0
     pi, k = pi[use], counts[use]
@@ -110,10 +119,14 @@ def stratified(
         variance = float(part.sum())
         if variance <= 1e-24 * bound**2:
             reason = "all losses of each class are equal: their spread cannot be seen"
-            return replace(without("stratified", level, len(v), BY_CLASS, reason), point=point)
+            return replace(without("stratified", level, len(v), assumes, reason), point=point)
         df = variance**2 / float((part**2 / (k - 1)).sum())
         down = up = special.stdtrit(df, 0.5 + level / 2) * math.sqrt(variance)
-    return clipped("stratified", point, point - down, point + up, level, len(v), BY_CLASS, bound)
+    if prior_rows is not None:
+        z = special.ndtri(0.5 + level / 2)
+        own = z**2 * max(float(pi @ m**2) - point**2, 0.0) / prior_rows
+        down, up = math.sqrt(down**2 + own), math.sqrt(up**2 + own)
+    return clipped("stratified", point, point - down, point + up, level, len(v), assumes, bound)
 
 
 def checked_strata(

@@ -7,15 +7,18 @@ from scipy import stats
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.estimate.intervals import (
     bca,
+    betting,
     clopper_pearson,
     empirical_bernstein,
+    hall,
+    quoted_for_skewness,
     t_interval,
     wilson,
     wilson_limits,
 )
 from amlb_ext.estimate.strata import stratified
 
-ANY = [t_interval, bca, empirical_bernstein]
+ANY = [t_interval, hall, bca, empirical_bernstein]
 
 
 def errors(e: int, n: int) -> np.ndarray:
@@ -90,7 +93,7 @@ def test_fewer_than_two_rows_give_a_reason(interval, v):
     assert "2 needed" in e.reason
 
 
-@pytest.mark.parametrize("interval", [t_interval, bca])
+@pytest.mark.parametrize("interval", [t_interval, hall, bca])
 def test_equal_losses_show_no_spread(interval):
     e = interval(np.full(20, 0.3))
     assert not e.has_interval
@@ -169,7 +172,58 @@ def test_wrong_input_says_what_came():
         t_interval([0.0], bound=0)
 
 
-@pytest.mark.parametrize("interval", [wilson, clopper_pearson, t_interval, empirical_bernstein])
+def test_hall_inverts_its_transformation():
+    v = np.random.default_rng(0).exponential(0.05, 150)
+    e, g, n = hall(v), stats.skew(v), len(v)
+    t = stats.t.ppf(0.975, n - 1)
+
+    def transformed(mean):
+        x = (v.mean() - mean) / (v.std(ddof=1) / math.sqrt(n))
+        a = g / math.sqrt(n)
+        return x + a * x**2 / 3 + a**2 * x**3 / 27 + a / 6
+
+    assert transformed(e.low) == pytest.approx(t)
+    assert transformed(e.high) == pytest.approx(-t)
+    even = np.r_[0.2, 0.4, 0.6, 0.8]
+    assert (hall(even).low, hall(even).high) == pytest.approx(
+        (t_interval(even).low, t_interval(even).high)
+    )
+
+
+def test_betting_holds_where_rare_rows_lose_much():
+    # two rows in a hundred lose a thousand times what the others do
+    rng, hit, approximate = np.random.default_rng(0), 0, 0
+    truth = 0.98 * 0.001 + 0.02 * 0.9
+    for _ in range(100):
+        v = np.where(rng.random(60) < 0.02, 0.9, 0.001)
+        bet, t = betting(v), t_interval(v)
+        hit += bet.low <= truth <= bet.high
+        approximate += t.has_interval and t.low <= truth <= t.high
+        assert bet.width < 0.7 * empirical_bernstein(v).width
+    assert hit >= 95
+    assert approximate < 80
+
+
+def test_betting_needs_no_spread_and_no_second_row():
+    none = betting(np.zeros(200))
+    assert none.low == 0
+    assert 0.018 < none.high < 0.03  # ln 40 / 200 = .0184 is the least that any such bound can say
+    assert betting([0.3]).has_interval
+    assert not betting([]).has_interval
+    twice = betting(np.full(50, 0.5), bound=2)
+    assert twice.high == pytest.approx(2 * betting(np.full(50, 0.25)).high, rel=1e-6)
+
+
+def test_which_interval_is_quoted_hangs_on_the_skewness():
+    exponential = stats.expon.ppf((np.arange(300) + 0.5) / 300) / 10
+    assert quoted_for_skewness(exponential) == "t"
+    assert quoted_for_skewness((exponential[::2] / 2) ** 2) == "betting"
+    assert quoted_for_skewness((exponential / 2) ** 1.7) == "hall"
+
+
+@pytest.mark.parametrize(
+    "interval", [wilson, clopper_pearson, t_interval, hall, betting, empirical_bernstein]
+)
 def test_coverage_at_an_error_of_a_fifth(interval):
     rng = np.random.default_rng(5)
     drawn = rng.binomial(100, 0.2, 300)
