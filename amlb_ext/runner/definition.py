@@ -47,6 +47,79 @@ def is_openml(benchmark: str) -> bool:
     return re.fullmatch(r"(test\.)?openml/[st]/\d+", benchmark) is not None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Framework:
+    """A framework as its definition has it.
+
+    Attributes
+    ----------
+    name, version, module : str
+    folder : Path
+        Of its code, where AMLB puts its environment.
+    has_setup : bool
+        Whether anything is installed for it.
+    """
+
+    name: str
+    version: str
+    module: str
+    folder: Path
+    has_setup: bool
+
+
+def find_framework(
+    framework: str, userdir: Path, root: Path, config: dict[str, Any]
+) -> Framework | None:
+    """Return a framework by AMLB's rules, e.g. ``flaml`` or ``flaml:2023Q2``.
+
+    Returns
+    -------
+    Framework or None
+        None for one that is not known here; AMLB then says what it misses.
+
+    Raises
+    ------
+    RunError
+        A file of definitions cannot be read.
+    """
+    name, _, tag = framework.partition(":")
+    known: dict[str, dict[str, Any]] = {}
+    default = "{root}/resources/frameworks.yaml"
+    for path in _paths(config, "frameworks", "definition_file", default, userdir, root):
+        path = path.with_name(f"{path.stem}_{tag}{path.suffix}") if tag else path
+        entries = _read(path) if path.is_file() else None
+        for key, entry in (entries if isinstance(entries, dict) else {}).items():
+            known[str(key).lower()] = {"name": sanitized(str(key)), **(entry or {})}
+    line = _with_parents(name.lower(), known)
+    if not line:
+        return None
+    merged: dict[str, Any] = {}
+    for entry in reversed(line):
+        merged.update(entry)
+    module = str(merged.get("module") or f"frameworks.{line[-1]['name']}")
+    folders = [base.joinpath(*module.split(".")) for base in (root, userdir)]
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    if folder is None:
+        return None
+    return Framework(
+        name=str(line[0]["name"]),
+        version=str(merged.get("version") or "stable"),
+        module=module,
+        folder=folder,
+        has_setup=bool(merged.get("setup_cmd") or merged.get("setup_script"))
+        or (folder / "setup.sh").is_file(),
+    )
+
+
+def _with_parents(name: str, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a framework's entry, then those it extends."""
+    line: list[dict[str, Any]] = []
+    while name in known and known[name] not in line:
+        line.append(known[name])
+        name = str(known[name].get("extends") or "").lower()
+    return line
+
+
 def read_user_config(userdir: Path) -> dict[str, Any]:
     """Read ``config.yaml`` of a user directory.
 
@@ -83,7 +156,9 @@ def find_definition(benchmark: str, userdir: Path, root: Path, config: dict[str,
         if path.is_file():
             return path.absolute()
         raise RunError(f"there is no benchmark definition {path}", "give a name or a YAML file")
-    dirs = _paths(config, "definition_dir", "{root}/resources/benchmarks", userdir, root)
+    dirs = _paths(
+        config, "benchmarks", "definition_dir", "{root}/resources/benchmarks", userdir, root
+    )
     for folder in dirs:
         if (folder / f"{benchmark}.yaml").is_file():
             return (folder / f"{benchmark}.yaml").absolute()
@@ -101,7 +176,7 @@ def read_constraint(name: str, userdir: Path, root: Path, config: dict[str, Any]
     """
     known: dict[str, dict[str, Any]] = {}
     default = "{root}/resources/constraints.yaml"
-    for path in _paths(config, "constraints_file", default, userdir, root):
+    for path in _paths(config, "benchmarks", "constraints_file", default, userdir, root):
         entries = _read(path) if path.is_file() else None
         known.update({key.lower(): value or {} for key, value in (entries or {}).items()})
     if name.lower() not in known:
@@ -177,8 +252,10 @@ def _enabled(task: dict[str, Any]) -> bool:
     return str(task.get("enabled", True)).lower() in ("true", "t", "yes", "y", "on", "1")
 
 
-def _paths(config: dict[str, Any], key: str, default: str, userdir: Path, root: Path) -> list[Path]:
-    found = (config.get("benchmarks") or {}).get(key) or default
+def _paths(
+    config: dict[str, Any], section: str, key: str, default: str, userdir: Path, root: Path
+) -> list[Path]:
+    found = (config.get(section) or {}).get(key) or default
     found = [found] if isinstance(found, str) else found
     swap = {"{user}": str(userdir), "{root}": str(root)}
     out = []
