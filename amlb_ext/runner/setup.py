@@ -99,7 +99,7 @@ def set_up(
     with locked(checkout.root / ".setup" / "hardsynth.lock", say) as lock:
         state = place.state()
         if state and wish != "force":
-            say(f"{framework.name} {state}: it is set up in {framework.folder}")
+            say(f"{framework.name} {state}: setting it up in {framework.folder}, some minutes")
         if state or wish == "force":
             place.clear()
             failure = _install(

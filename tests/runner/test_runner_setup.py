@@ -113,7 +113,7 @@ def test_a_framework_is_set_up_once_under_constraints(
     first = run(stand_in, userdir)
     assert first.ok, first.summary()
     said = capfd.readouterr().err
-    assert "hardsynth: Fw is not set up yet: it is set up in " in said
+    assert "hardsynth: Fw is not set up yet: setting it up in " in said
     assert "constraint: ['numpy<2']" in said
     assert run(stand_in, userdir).ok
     assert setups(stand_in) == 1
