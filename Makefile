@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 DEMO   ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench bench-check clean
+.PHONY: help demo test lowest lint format bench bench-check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
@@ -58,9 +58,22 @@ bench-check: $(BENCH_READY)  ## fail where a kept ratio became worse by more tha
 	$(BENCH_VENV)/bin/python tests/benchmarks/ratios.py $(BENCH_VENV)/bench.json \
 	  --check benchmarks/ratios.json
 
+LOWEST_VENV   ?= .venv-lowest
+LOWEST_PYTHON ?= python3.11
+
+$(LOWEST_VENV)/.ready: pyproject.toml resources/lowest-versions.txt
+	$(LOWEST_PYTHON) -m venv $(LOWEST_VENV)
+	$(LOWEST_VENV)/bin/python -m pip install -q --disable-pip-version-check \
+	  -c resources/lowest-versions.txt -e '.[dev]'
+	@touch $@
+
+lowest: $(LOWEST_VENV)/.ready  ## all tests with the lowest declared versions (torch alone is newer)
+	$(LOWEST_VENV)/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder \
+	  -W ignore::DeprecationWarning -W ignore::FutureWarning
+
 format: $(READY)  ## bring the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(BENCH_VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

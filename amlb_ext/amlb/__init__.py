@@ -3,5 +3,5 @@
 Nothing here runs AMLB or imports it; the tests put each disputed rule to AMLB itself.
 
 ``definition`` which tasks and jobs a benchmark definition asks for · ``configuration`` where AMLB
-looks for definitions, constraints and data.
+looks for definitions, constraints and data · ``frameworks`` what it runs under a framework's name.
 """

@@ -115,7 +115,7 @@ def search_folders(options: SourceConfig) -> list[Path]:
     directories = resolve_directories(options)
     user = Path(directories["user"])
     folders = [user / "benchmarks"]
-    for text in _listed(_read_optional_config(user), "definition_dir"):
+    for text in _listed(_read_optional_config(user), "benchmarks", "definition_dir"):
         # without a checkout its folders cannot be searched, the others can
         if "root" in directories or "{root}" not in text:
             folders.append(expand_path(substitute(text, directories)))
@@ -183,8 +183,8 @@ def find_definition(benchmark: str, userdir: Path, root: Path, config: dict[str,
         raise DefinitionError(
             f"there is no benchmark definition {path}", "give a name or a YAML file"
         )
-    folders = _configured_paths(
-        config, "definition_dir", OWN_DEFINITIONS, userdir=userdir, root=root
+    folders = configured_paths(
+        config, "benchmarks", "definition_dir", OWN_DEFINITIONS, userdir=userdir, root=root
     )
     for folder in folders:
         if (folder / f"{benchmark}.yaml").is_file():
@@ -202,8 +202,8 @@ def read_constraint(name: str, userdir: Path, root: Path, config: dict[str, Any]
         Naming the nearest known constraint.
     """
     known: dict[str, dict[str, Any]] = {}
-    files = _configured_paths(
-        config, "constraints_file", OWN_CONSTRAINTS, userdir=userdir, root=root
+    files = configured_paths(
+        config, "benchmarks", "constraints_file", OWN_CONSTRAINTS, userdir=userdir, root=root
     )
     for path in files:
         constraints = read_amlb_yaml(path) if path.is_file() else None
@@ -220,21 +220,34 @@ def configured_folds(config: dict[str, Any]) -> int:
     return int(defaults.get("folds", DEFAULT_FOLDS))
 
 
-def _listed(config: dict[str, Any], key: str) -> list[str]:
-    """Return a setting of ``benchmarks`` that is a text or a list of texts, as a list."""
-    benchmarks = config.get("benchmarks")
-    found = benchmarks.get(key) if isinstance(benchmarks, dict) else None
+def configured_paths(
+    config: dict[str, Any], section: str, key: str, default: str, *, userdir: Path, root: Path
+) -> list[Path]:
+    """Return the paths of a setting such as ``definition_dir`` of ``benchmarks``.
+
+    Parameters
+    ----------
+    config : dict
+        As :func:`read_user_config` gives it.
+    section, key : str
+        Where the setting stands.
+    default : str
+        AMLB's own value.
+    userdir, root : Path
+        What ``{user}`` and ``{root}`` stand for.
+    """
+    directories = {"user": str(userdir), "root": str(root), "input": "{input}"}
+    texts = _listed(config, section, key) or [default]
+    return [expand_path(substitute(text, directories)) for text in texts]
+
+
+def _listed(config: dict[str, Any], section: str, key: str) -> list[str]:
+    """Return a setting that is a text or a list of texts, as a list."""
+    settings = config.get(section)
+    found = settings.get(key) if isinstance(settings, dict) else None
     if not found:
         return []
     return [str(text) for text in found] if isinstance(found, list) else [str(found)]
-
-
-def _configured_paths(
-    config: dict[str, Any], key: str, default: str, *, userdir: Path, root: Path
-) -> list[Path]:
-    directories = {"user": str(userdir), "root": str(root), "input": "{input}"}
-    texts = _listed(config, key) or [default]
-    return [expand_path(substitute(text, directories)) for text in texts]
 
 
 def _read_optional_config(user: Path) -> dict[str, Any]:

@@ -80,8 +80,14 @@ def shareable(text: str) -> str:
 
 
 @contextlib.contextmanager
-def locked(path: Path, say: Say) -> Iterator[None]:
-    """Hold a lock file against other processes; it is freed even when its holder is killed."""
+def locked(path: Path, say: Say) -> Iterator[int]:
+    """Hold a lock file against other processes; it is freed even when its holder is killed.
+
+    Yields
+    ------
+    int
+        The open file. A child that gets it holds the lock, too, until it ends.
+    """
     try:
         import fcntl
     except ImportError:
@@ -93,8 +99,8 @@ def locked(path: Path, say: Say) -> Iterator[None]:
         handle = path.open("a", encoding="utf-8")
     except OSError as error:
         raise RunError(
-            f"the cache {path.parent} cannot be written: {error.strerror}",
-            "set HARDSYNTH_CACHE to a folder of yours",
+            f"{path.parent} cannot be written: {error.strerror}",
+            "set HARDSYNTH_CACHE to a folder of yours, or give a checkout of yours with --amlb",
         ) from None
     with handle:
         told = False
@@ -107,4 +113,4 @@ def locked(path: Path, say: Say) -> Iterator[None]:
                     say(f"waiting for another process that sets up AMLB ({path})")
                     told = True
                 time.sleep(0.2)
-        yield
+        yield handle.fileno()

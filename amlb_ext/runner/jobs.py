@@ -19,7 +19,7 @@ import pandas as pd
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.commands import shareable
-from amlb_ext.runner.outcome import last_error, started, told
+from amlb_ext.runner.outcome import crash_errors, last_error, started, told, with_cause
 from amlb_ext.runner.results import TEXT, read_results
 from amlb_ext.runner.runs import Run, read_run
 from amlb_ext.suite import Suite
@@ -156,6 +156,7 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
     for run in runs:
         own = rows[rows["run"] == str(run.path)]
         reasons, begun, last = told(run.log), started(run.log), last_error(run.log)
+        crashes = crash_errors(run.log)
         known = {*run.asked, *begun, *reasons}
         seen: set[tuple[str, str, Job]] = set()
         whose = {(run.name, run.constraint)} if run.name else set()
@@ -169,6 +170,7 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
             seen.add((name, constraint, job))
             versions[name, constraint] = str(row.get("version") or "")
             status, reason = _status(run, row, job, reasons)
+            reason = with_cause(reason, crashes.get(job, ""))
             yield {
                 "name": name,
                 "constraint": constraint,

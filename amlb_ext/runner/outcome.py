@@ -52,6 +52,8 @@ class RunOutcome:
         Jobs without a results row.
     failed : tuple of Problem
         Jobs with a row but without a result.
+    setup_failure : str
+        Why the framework could not be set up; empty where it was.
     """
 
     run_dir: Path
@@ -63,6 +65,7 @@ class RunOutcome:
     rows: pd.DataFrame
     missing: tuple[Problem, ...]
     failed: tuple[Problem, ...]
+    setup_failure: str = ""
 
     @property
     def ok(self) -> bool:
@@ -86,13 +89,21 @@ class RunOutcome:
             jobs = ", ".join(f"{p.task}/{p.fold}" for p in problems[:5])
             more = f" and {len(problems) - 5} more" if len(problems) > 5 else ""
             lines.append(f"no score for {jobs}{more}: {reason}")
-        if not self.ok and not grouped:
+        if self.setup_failure:
+            if not grouped:
+                lines.append(self.setup_failure)
+            lines.append(f"all that was said: {self.log}; give the command again to try again")
+        elif not self.ok and not grouped:
             lines.append(f"AMLB ended with status {self.amlb_exit}, see {self.log}")
         return "\n".join(lines)
 
 
 def check(
-    rows: pd.DataFrame, expected: Sequence[Job], log: str, amlb_exit: int = 0
+    rows: pd.DataFrame,
+    expected: Sequence[Job],
+    log: str,
+    amlb_exit: int = 0,
+    setup_failure: str = "",
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """Return the jobs without a row and the jobs without a result, each with its reason.
 
@@ -106,6 +117,8 @@ def check(
         What AMLB said.
     amlb_exit : int
         Its exit status.
+    setup_failure : str
+        Why AMLB was not run at all.
 
     Examples
     --------
@@ -115,7 +128,8 @@ def check(
     >>> str(missing[0]), str(failed[0])
     ('a, fold 1: no such file', 'a, fold 0: too slow')
     """
-    reasons, general = _reasons(log, amlb_exit)
+    reasons, general = ({}, setup_failure) if setup_failure else _reasons(log, amlb_exit)
+    crashes = crash_errors(log)
     scored: dict[Job, str | None] = {}
     for row in rows.to_dict("records"):
         job = Job(str(row["task"]), int(row["fold"]))
@@ -123,7 +137,8 @@ def check(
             scored[job] = None
         elif job not in scored:
             info = str(row.get("info") or "")
-            scored[job] = info or reasons.get(job) or "AMLB gives no reason"
+            why = info or reasons.get(job) or "AMLB gives no reason"
+            scored[job] = with_cause(why, crashes.get(job, ""))
     wanted = list(expected) or [*scored, *(job for job in reasons if job not in scored)]
     missing = [
         Problem(job.task, job.fold, reasons.get(job) or general or "AMLB gives no reason")
@@ -167,6 +182,68 @@ def told(log: str) -> dict[Job, str]:
     """Return AMLB's reason per failed job, as its log has it."""
     log = _COLOUR.sub("", log)
     return {Job(task, int(fold)): why.strip() for task, fold, why in _FAILED.findall(log)}
+
+
+_CRASHED = re.compile(r"(subprocess\.)?CalledProcessError\b|NoResultError: Process crashed")
+
+
+def crash_errors(log: str) -> dict[Job, str]:
+    """Return the last error of each job's own process; AMLB keeps no more than its exit status.
+
+    Examples
+    --------
+    >>> crash_errors(
+    ...     "Starting job local.hardsynth.quick.toy.0.flaml.\\n"
+    ...     "AttributeError: `np.Inf` was removed\\n"
+    ...     "subprocess.CalledProcessError: Command 'exec.py' returned non-zero exit status 1.\\n"
+    ... )
+    {Job(task='toy', fold=0): 'AttributeError: `np.Inf` was removed'}
+    """
+    log = _COLOUR.sub("", log)
+    errors: dict[Job, str] = {}
+    for start, following in itertools.pairwise([*_STARTED.finditer(log), None]):
+        assert start is not None
+        end = following.start() if following else len(log)
+        error = framework_error(log[start.end() : end])
+        if error:
+            errors[Job(start[1], int(start[2]))] = error
+    return errors
+
+
+def with_cause(reason: str, cause: str) -> str:
+    """Put the framework's own error before AMLB's words that its process failed.
+
+    Examples
+    --------
+    >>> with_cause("CalledProcessError: Command 'x' returned 1.", "ValueError: no rows")
+    "ValueError: no rows (CalledProcessError: Command 'x' returned 1.)"
+    >>> with_cause("TimeoutError: too slow", "ValueError: no rows")
+    'TimeoutError: too slow'
+    """
+    return f"{cause} ({reason})" if cause and _CRASHED.match(reason) else reason
+
+
+_OWN_ERROR = re.compile(
+    r"^(?:\w+\.)*(?!CalledProcessError|NoResultError|StaleProcessError)"
+    r"\w*(?:Error|Exception|Interrupt|NotFound)\b: .*$"
+    # pip's, git's, apt's; not pip's remark on packages that nobody asked for
+    r"|^(?:ERROR|error|fatal|E): (?!pip's dependency resolver|Command ).*$",
+    re.M,
+)
+
+
+def framework_error(log: str) -> str:
+    """Return the last line that is an error of the framework's own, or of what installs it.
+
+    Examples
+    --------
+    >>> framework_error("ERROR: No matching distribution found for x\\nCalledProcessError: 1")
+    'ERROR: No matching distribution found for x'
+    >>> framework_error("all is well")
+    ''
+    """
+    found = _OWN_ERROR.findall(_COLOUR.sub("", log))
+    return found[-1].strip()[:300] if found else ""
 
 
 def _reasons(log: str, amlb_exit: int) -> tuple[dict[Job, str], str]:

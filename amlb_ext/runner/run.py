@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
 
 import pandas as pd
 
@@ -22,23 +16,18 @@ from amlb_ext.amlb.configuration import (
     read_user_config,
 )
 from amlb_ext.amlb.definition import Job, list_jobs, sanitize_name
-from amlb_ext.core.assets import asset
-from amlb_ext.core.display import printable
+from amlb_ext.amlb.frameworks import find_framework
 from amlb_ext.core.errors import RunError
+from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout, ensure
 from amlb_ext.runner.outcome import RunOutcome, check
 from amlb_ext.runner.results import read_results
 from amlb_ext.runner.runs import write_asked
+from amlb_ext.runner.setup import CONTAINERS, option, set_up
 from amlb_ext.suite.layout import Layout
 
 #: AMLB's own default, two folds of ten minutes on four cores.
 DEFAULT_CONSTRAINT = "test"
-#: Seconds that AMLB gets to end by itself after Ctrl-C.
-GRACE = 30.0
-
-
-#: Modes of AMLB that run in a container.
-CONTAINERS = ("docker", "singularity")
 
 
 def run_benchmark(
@@ -94,7 +83,7 @@ def run_benchmark(
     constraint = constraint or DEFAULT_CONSTRAINT
     limits = read_constraint(constraint, user, found.root, config)
     expected: tuple[Job, ...] = ()
-    mode = _mode(extra)
+    mode = option(extra, "-m", "--mode") or "local"
     if is_openml(benchmark):
         word, name = benchmark, sanitize_name(benchmark)
     else:
@@ -114,20 +103,40 @@ def run_benchmark(
     remove_stale(user)
     run_dir = _new_run_dir(out, framework, name, constraint, mode)
     write_asked(run_dir, framework, name, constraint, expected)
-    command = [str(found.python), str(found.root / "runbenchmark.py")]
-    command += [framework, word, constraint, "-u", str(user), "-o", str(out)]
+    asked = [framework, word, constraint, "-u", str(user)]
+    log = run_dir / "run.log"
+    start = time.monotonic()
+    readiness = set_up(
+        find_framework(framework, user, found.root, config),
+        asked,
+        checkout=found,
+        extra=extra,
+        log=log,
+        quiet=quiet,
+    )
+    command = [str(found.python), str(found.root / "runbenchmark.py"), *asked, "-o", str(out)]
     command += ["--session", run_dir.name, "-Xsetup.live_output=False"]
     command += ["-t", *tasks] if tasks else []
     command += ["-f", *map(str, folds)] if folds else []
-    command += list(extra)
-    log = run_dir / "run.log"
-    start = time.monotonic()
-    amlb_exit = _stream(command, found, log, quiet)
+    command += [*extra, *readiness.arguments]
+    amlb_exit = 1
+    if not readiness.failure:
+        amlb_exit = run_amlb(command, root=found.root, python=found.python, log=log, quiet=quiet)
     seconds = time.monotonic() - start
     rows = _rows(run_dir)
-    missing, failed = check(rows, expected, log.read_text("utf-8", "replace"), amlb_exit)
+    text = log.read_text("utf-8", "replace")
+    missing, failed = check(rows, expected, text, amlb_exit, readiness.failure)
     return RunOutcome(
-        run_dir, log, tuple(command), amlb_exit, seconds, expected, rows, missing, failed
+        run_dir=run_dir,
+        log=log,
+        command=tuple(command),
+        amlb_exit=amlb_exit,
+        seconds=seconds,
+        expected=expected,
+        rows=rows,
+        missing=missing,
+        failed=failed,
+        setup_failure=readiness.failure,
     )
 
 
@@ -155,16 +164,6 @@ def remove_stale(userdir: Path) -> list[Path]:
     return removed
 
 
-def _mode(extra: Sequence[str]) -> str:
-    """Return AMLB's mode, a part of the run's name: ``-m docker`` among the extra arguments."""
-    for word, following in itertools.pairwise([*extra, ""]):
-        if word in ("-m", "--mode"):
-            return following
-        if word.startswith("--mode="):
-            return word.removeprefix("--mode=")
-    return "local"
-
-
 def _new_run_dir(out: Path, framework: str, benchmark: str, constraint: str, mode: str) -> Path:
     """Make the folder that AMLB would make, so that this run is told from all others."""
     words = [sanitize_name(framework.split(":")[0]), benchmark, sanitize_name(constraint), mode]
@@ -190,66 +189,3 @@ def _rows(run_dir: Path) -> pd.DataFrame:
         return read_results(run_dir)
     except RunError:
         return pd.DataFrame({"task": [], "fold": [], "result": [], "info": []})
-
-
-def _stream(command: Sequence[str], found: Checkout, log: Path, quiet: bool) -> int:
-    """Run AMLB; what it says goes into the log, and to stderr unless ``quiet``."""
-    bin_dir = found.python.parent
-    # An activated environment: AMLB's `setup_cmd` calls the `pip` that stands first on PATH.
-    environment: dict[str, Any] = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(bin_dir), os.environ.get("PATH", os.defpath)]),
-        "PYTHONPATH": str(asset("resources", "amlb_sitecustomize")),
-        "PYTHONUNBUFFERED": "1",
-    }
-    environment.pop("PYTHONHOME", None)
-    environment.pop("VIRTUAL_ENV", None)
-    if (bin_dir.parent / "pyvenv.cfg").is_file():
-        environment["VIRTUAL_ENV"] = str(bin_dir.parent)
-    with log.open("w", encoding="utf-8") as sink:
-        try:
-            process = subprocess.Popen(
-                list(command),
-                cwd=found.root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            raise RunError(f"cannot start {command[0]}: {error.strerror}", "check --amlb") from None
-        assert process.stdout is not None
-        # A thread, so that a stray grandchild that keeps the pipe open cannot hold us up.
-        reader = threading.Thread(
-            target=_copy, args=(process.stdout, sink, quiet), daemon=True, name="amlb-output"
-        )
-        reader.start()
-        try:
-            process.wait()
-        except BaseException as stop:
-            if not isinstance(stop, KeyboardInterrupt):  # Ctrl-C reaches AMLB by itself
-                process.terminate()
-            try:
-                process.wait(timeout=GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            raise
-        finally:
-            reader.join(timeout=10)
-            if not reader.is_alive():
-                process.stdout.close()
-    return process.returncode
-
-
-def _copy(source: IO[str], sink: IO[str], quiet: bool) -> None:
-    for line in source:
-        if sink.closed:
-            return
-        sink.write(line)
-        if not quiet:
-            sys.stderr.write(printable(line))
-            sys.stderr.flush()

@@ -1,12 +1,14 @@
 """SLURM through dask-jobqueue, with stand-ins for ``sbatch`` and ``scancel`` that run jobs here."""
 
 import gc
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from amlb_ext.core.errors import ClusterError
@@ -25,6 +27,10 @@ echo "cancelled $*" >> "{folder}/calls"
 for job in "$@"; do kill -- "-$job" 2> /dev/null; done
 exit 0
 """
+
+
+TLS = importlib.util.find_spec("cryptography") is not None
+LOOPBACK = {"memory": "2GB", "interface": "lo", "security": "tls" if TLS else "none"}
 
 
 def double(x):
@@ -58,7 +64,7 @@ def test_jobs_are_asked_for_used_and_given_back(tmp_path, batch_system):
     where = Execution(
         workers=1,
         cluster="slurm",
-        options={"queue": "short", "memory": "2GB", "interface": "lo"},
+        options={**LOOPBACK, "queue": "short"},
     )
     units = [Unit(f"u{i}", str(i), double, (i,)) for i in range(3)]
     found = {one.index: one.result for one in run_units(units, where)}
@@ -74,10 +80,68 @@ def test_jobs_are_asked_for_used_and_given_back(tmp_path, batch_system):
     assert "cancelled" in calls
 
 
+def look(x):
+    """Addresses on which this process, the worker that started it, and its kin listen."""
+    worker = psutil.Process().parent()
+    kin = [worker, *worker.parents()]
+    mine = [one for one in kin if "distributed" in " ".join(one.cmdline())]
+    return x, [tuple(found.laddr) for one in mine for found in one.net_connections("inet")
+               if found.status == psutil.CONN_LISTEN]  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", [{}, {"interface": "lo"}])
+@pytest.mark.skipif(not TLS, reason="cryptography is not installed")
+def test_a_cluster_asks_for_keys_and_listens_on_one_interface(tmp_path, batch_system, capfd, asked):
+    from distributed import Client
+    from distributed.security import Security
+    from distributed.utils import get_ip
+
+    batch_system(sbatch=SBATCH, scancel=SCANCEL)
+    before = set(_listening())
+    options = {"memory": "2GB", **asked}
+    where = Execution(workers=1, cluster="slurm", options=options)
+    outcomes = run_units([Unit(f"u{i}", str(i), look, (i,)) for i in range(40)], where)
+    first = next(outcomes)
+    here = set(_listening()) - before
+    wanted = "127.0.0.1" if asked else get_ip()
+    theirs = first.result[1]
+    assert theirs
+    assert {address for address, _ in {*here, *theirs}} <= {wanted, "127.0.0.1"}
+    said = capfd.readouterr().err
+    address = next(word for word in said.split() if word.startswith("tls://")).rstrip(",")
+    assert f"hardsynth: slurm: listening on {address}, for jobs with this run's own keys" in said
+    strangers = Security.temporary()
+    with pytest.raises(OSError, match=r"(?i)certificate|closed|reset|timed out"):
+        Client(address, security=strangers, timeout=5)
+    with pytest.raises(OSError, match=r"(?i)expected tls|closed|reset|timed out"):
+        Client(address.replace("tls://", "tcp://"), timeout=5)
+    outcomes.close()
+    assert not [*tmp_path.glob(".hardsynth-keys-*"), *tmp_path.glob(".dask-jobqueue*")]
+
+
+def test_without_keys_everybody_is_warned(batch_system, capfd):
+    batch_system(sbatch=SBATCH, scancel=SCANCEL)
+    where = Execution(workers=1, cluster="slurm", options={**LOOPBACK, "security": "none"})
+    assert [one.result for one in run_units([Unit("u", "0", double, (4,))], where)] == [8]
+    assert "without encryption or keys: whoever reaches it can run code" in capfd.readouterr().err
+
+
+def test_an_unknown_wish_for_keys_is_refused(batch_system):
+    batch_system(sbatch=SBATCH, scancel=SCANCEL)
+    where = Execution(cluster="slurm", options={**LOOPBACK, "security": "some"})
+    with pytest.raises(ClusterError, match="give security=tls, or security=none"):
+        list(run_units([], where))
+
+
+def _listening():
+    found = psutil.Process().net_connections("inet")
+    return [tuple(one.laddr) for one in found if one.status == psutil.CONN_LISTEN]
+
+
 def test_a_job_that_is_not_taken_ends_the_wait(batch_system, capfd):
     said = "sbatch: error: invalid partition specified: nosuch"
     batch_system(sbatch=f'#!/bin/sh\necho "{said}" >&2\nexit 1\n', scancel="#!/bin/sh\n")
-    where = Execution(workers=2, cluster="slurm", options={"queue": "nosuch", "interface": "lo"})
+    where = Execution(workers=2, cluster="slurm", options={**LOOPBACK, "queue": "nosuch"})
     with pytest.raises(ClusterError, match=f"slurm takes no jobs: {said} .*queue=short"):
         list(run_units([Unit("u", "0", double, (1,))], where))
     gc.collect()  # an exception that nobody asked for is told of when it goes
@@ -93,8 +157,7 @@ def test_a_job_that_is_not_taken_leaves_the_work_to_the_others(tmp_path, batch_s
 mkdir "{folder}/one" 2> /dev/null || {{ echo "over your limit" >&2; exit 1; }}
 """
     batch_system(sbatch=refuse + SBATCH, scancel=SCANCEL)
-    options = {"memory": "2GB", "interface": "lo"}
-    where = Execution(workers=2, cluster="slurm", options=options)
+    where = Execution(workers=2, cluster="slurm", options=LOOPBACK)
     units = [Unit(f"u{i}", str(i), pause, (i,)) for i in range(4)]
     assert {one.index: one.result for one in run_units(units, where)} == {0: 0, 1: 1, 2: 2, 3: 3}
     said = capfd.readouterr().err
@@ -105,7 +168,7 @@ mkdir "{folder}/one" 2> /dev/null || {{ echo "over your limit" >&2; exit 1; }}
 def test_an_option_out_of_range_is_one_clear_line(batch_system):
     batch_system(sbatch=SBATCH, scancel=SCANCEL)
     with pytest.raises(ClusterError, match=r"slurm takes no jobs: .*'two'"):
-        list(run_units([], Execution(cluster="slurm", options={"cores": "two"})))
+        list(run_units([], Execution(cluster="slurm", options={**LOOPBACK, "cores": "two"})))
 
 
 def test_ctrl_c_stays_an_interruption():
@@ -124,7 +187,7 @@ def _has_slurm():
 @pytest.mark.skipif(not _has_slurm(), reason="HARDSYNTH_NIGHTLY is not set, or no SLURM answers")
 def test_a_real_slurm(tmp_path, batch_system):
     batch_system()
-    options = {"memory": "500MB", "walltime": "00:05:00"}
+    options = {"memory": "500MB", "walltime": "00:05:00", "security": LOOPBACK["security"]}
     where = Execution(workers=2, cluster="slurm", options=options)
     units = [Unit(f"u{i}", str(i), double, (i,)) for i in range(6)]
     found = {one.index: one.result for one in run_units(units, where)}

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from amlb_ext.core.errors import ConfigError, HardsynthError
-from amlb_ext.core.parallel import Execution, Unit, run_units
+from amlb_ext.core.parallel import Execution, Unit, run_units, supervise
 from amlb_ext.core.parallel.execution import to_bytes
 
 
@@ -37,6 +37,17 @@ def die_once(mark):
         open(mark, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return "alive"
+
+
+def suspend_once(mark):
+    if not os.path.exists(mark):
+        open(mark, "w").close()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return "alive"
+
+
+def multiply(_):
+    return (7**800_000 * 11**800_000).bit_length()  # in one call: no other thread runs
 
 
 def die(_):
@@ -83,6 +94,30 @@ def test_a_unit_whose_process_died_is_run_again_within_a_bound(tmp_path):
     assert "process died" in once.attempts[0]
     assert found["die 0"].lost.endswith("(2 attempts)")
     assert found["square 3"].result == 9
+
+
+def test_a_suspended_process_is_told_of_and_its_unit_run_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(supervise, "NOTICE", 0.5)
+    monkeypatch.setattr(supervise, "PATIENCE", 1.5)
+    mark = str(tmp_path / "mark")
+    calls = units((suspend_once, mark), (square, 2))
+    found = by_name(run_units(calls, Execution(workers=2)))
+    once = found[f"suspend_once {mark}"]
+    assert once.result == "alive"
+    assert len(once.attempts) == 1
+    assert "was suspended and not continued" in once.attempts[0]
+    assert found["square 2"].result == 4
+    assert "is suspended; continue it with 'kill -CONT " in capsys.readouterr().err
+
+
+def test_a_process_that_computes_without_a_pause_is_left_alone(monkeypatch, capsys):
+    monkeypatch.setattr(supervise, "NOTICE", 0.1)
+    monkeypatch.setattr(supervise, "PATIENCE", 0.2)
+    calls = units((multiply, 0), (square, 2))
+    found = by_name(run_units(calls, Execution(workers=2)))
+    assert found["multiply 0"].result > 4_000_000
+    assert found["multiply 0"].attempts == ()
+    assert "suspended" not in capsys.readouterr().err
 
 
 def test_an_error_ends_everything_or_loses_its_unit_with_where_it_came_from():

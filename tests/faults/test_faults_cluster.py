@@ -127,12 +127,14 @@ def test_units_of_a_lost_worker_are_run_by_another(loopback, tmp_path):
     assert len({path.suffix for path in marks.iterdir()}) == 2
 
 
-def test_a_worker_of_another_version_alone_is_one_clear_line(loopback, tmp_path):
+def test_a_worker_of_another_version_alone_is_one_clear_line(loopback, tmp_path, capfd):
     path = os.pathsep.join([other_numpy(tmp_path), loopback.env["PYTHONPATH"]])
     loopback.worker("other", PYTHONPATH=path)
     loopback.wait(1)
     with pytest.raises(ClusterError, match=r"numpy 0\.1 \(.* here\)"):
         list(run_units([], Execution(cluster=loopback.address)))
+    said = capfd.readouterr().err
+    assert f"hardsynth: {loopback.address} is neither encrypted nor authenticated" in said
 
 
 def test_no_scheduler_is_one_clear_line(monkeypatch):

@@ -28,6 +28,8 @@ from amlb_ext.core.parallel.versions import difference, versions
 
 #: Seconds to wait for a scheduler, and for a first worker of one that runs.
 PATIENCE = 30.0
+#: How addresses begin whose peers show certificates.
+SECURE = ("tls://", "wss://")
 #: Seconds without any worker after which the run ends.
 ABSENCE = 300.0
 #: Seconds for which what the scheduler said of its workers is taken to hold.
@@ -250,9 +252,17 @@ def _connect(execution: Execution) -> tuple[Batch | None, Any]:
         with warnings.catch_warnings():
             # Each worker that differs is refused below, with what differs.
             warnings.filterwarnings("ignore", "Mismatched versions")
-            return None, Client(**place, timeout=PATIENCE, set_as_default=False)
+            client = Client(**place, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(
             f"no Dask scheduler answers at {execution.cluster}: {error}",
             "give its address, e.g. tcp://head:8786, its scheduler file, slurm or pbs",
         ) from None
+    address = str(client.scheduler.address)
+    if not address.startswith(SECURE):
+        print(
+            f"hardsynth: {address} is neither encrypted nor authenticated: whoever reaches it "
+            "can run code on its workers; use tls:// with certificates, or a private network",
+            file=sys.stderr,
+        )
+    return None, client

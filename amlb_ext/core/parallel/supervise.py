@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from amlb_ext.core.parallel.units import Died, Failed, Overrun, Report
 
 #: Seconds between two looks at a process.
 POLL = 0.1
+#: Seconds for which a process may be suspended before the user is told, and before it is ended.
+NOTICE, PATIENCE = 5.0, 60.0
 
 
 class Child:
@@ -49,7 +52,7 @@ class Child:
         Overrun
             It came to a limit; its process was ended.
         Died
-            Its process died.
+            Its process died, or was suspended (``kill -STOP``) and not continued.
         Failed
             The function raised.
         """
@@ -92,12 +95,16 @@ class Child:
         self, future: Future[Any], timeout: float, memory: int, log: Path
     ) -> tuple[float, int]:
         """Wait for the end; return seconds since it began, and the most bytes that were seen."""
-        began, peak = time.monotonic(), 0
+        began, peak, suspended = time.monotonic(), 0, _Suspension()
         while not wait([future], POLL).done:
+            pid = self._pid()
+            if suspended.is_over_patience(pid):
+                self.close()
+                raise Died(f"its process {pid} was suspended and not continued", _text(log))
             if not log.exists():  # the process is starting
                 began = time.monotonic()
                 continue
-            held = _held(self._pid(), tree=bool(memory))
+            held = _held(pid, tree=bool(memory))
             peak = max(peak, held)
             over = ""
             if timeout and time.monotonic() - began > timeout:
@@ -122,6 +129,45 @@ class Child:
 
     def _pid(self) -> int:
         return next(iter(self._pool._processes or {}), 0) if self._pool else 0
+
+
+class _Suspension:
+    """For how long a process has been suspended; a busy one never is, however long it computes.
+
+    The system is asked for the state of the process. A sign of life from within would fail to
+    come, too, while compiled code holds the interpreter.
+    """
+
+    def __init__(self) -> None:
+        self._looks, self._is_told = 0, False
+
+    def is_over_patience(self, pid: int) -> bool:
+        """Look at the process; whether it has been suspended for :data:`PATIENCE`."""
+        if not _is_suspended(pid):
+            self._looks, self._is_told = 0, False
+            return False
+        # Looks are counted, not seconds: who was suspended together with it (Ctrl-Z) and goes on
+        # finds that much time has passed, during which it did not look.
+        self._looks += 1
+        if self._looks * POLL >= NOTICE and not self._is_told:
+            self._is_told = True
+            print(
+                f"hardsynth: the worker process {pid} is suspended; continue it with "
+                f"'kill -CONT {pid}', or in {PATIENCE - NOTICE:g} s it is ended and its work "
+                "done by another",
+                file=sys.stderr,
+            )
+        return self._looks * POLL >= PATIENCE
+
+
+def _is_suspended(process: int) -> bool:
+    """Whether a process was stopped by a signal, and not by a debugger."""
+    import psutil
+
+    try:
+        return bool(process and psutil.Process(process).status() == psutil.STATUS_STOPPED)
+    except psutil.Error:
+        return False
 
 
 def _begin(parent: int) -> None:

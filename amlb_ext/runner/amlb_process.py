@@ -1,0 +1,110 @@
+"""AMLB as a subprocess: its environment, its output, its end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from amlb_ext.core.assets import asset
+from amlb_ext.core.display import printable
+from amlb_ext.core.errors import RunError
+
+#: Seconds that AMLB gets to end by itself after Ctrl-C.
+GRACE = 30.0
+
+
+def run_amlb(
+    command: Sequence[str],
+    *,
+    root: Path,
+    python: Path,
+    log: Path,
+    quiet: bool,
+    settings: Mapping[str, str] | None = None,
+    held: Sequence[int] = (),
+) -> int:
+    """Run AMLB; add what it says to the log, and repeat it on stderr unless ``quiet``.
+
+    Parameters
+    ----------
+    command : sequence of str
+    root, python : Path
+        The checkout, and the interpreter of its environment.
+    log : Path
+    quiet : bool
+    settings : mapping, optional
+        More environment variables.
+    held : sequence of int
+        Files that stay open in AMLB: locks that last until it has ended.
+
+    Returns
+    -------
+    int
+        AMLB's exit status.
+    """
+    bin_dir = python.parent
+    # An activated environment: AMLB's `setup_cmd` calls the `pip` that stands first on PATH.
+    environment: dict[str, Any] = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(bin_dir), os.environ.get("PATH", os.defpath)]),
+        "PYTHONPATH": str(asset("resources", "amlb_sitecustomize")),
+        "PYTHONUNBUFFERED": "1",
+        **(settings or {}),
+    }
+    environment.pop("PYTHONHOME", None)
+    environment.pop("VIRTUAL_ENV", None)
+    if (bin_dir.parent / "pyvenv.cfg").is_file():
+        environment["VIRTUAL_ENV"] = str(bin_dir.parent)
+    with log.open("a", encoding="utf-8") as sink:
+        try:
+            process = subprocess.Popen(
+                list(command),
+                cwd=root,
+                env=environment,
+                pass_fds=tuple(held),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+            )
+        except OSError as error:
+            raise RunError(f"cannot start {command[0]}: {error.strerror}", "check --amlb") from None
+        assert process.stdout is not None
+        # A thread, so that a stray grandchild that keeps the pipe open cannot hold us up.
+        reader = threading.Thread(
+            target=_copy, args=(process.stdout, sink, quiet), daemon=True, name="amlb-output"
+        )
+        reader.start()
+        try:
+            process.wait()
+        except BaseException as stop:
+            if not isinstance(stop, KeyboardInterrupt):  # Ctrl-C reaches AMLB by itself
+                process.terminate()
+            try:
+                process.wait(timeout=GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            raise
+        finally:
+            reader.join(timeout=10)
+            if not reader.is_alive():
+                process.stdout.close()
+    return process.returncode
+
+
+def _copy(source: IO[str], sink: IO[str], quiet: bool) -> None:
+    for line in source:
+        if sink.closed:
+            return
+        sink.write(line)
+        if not quiet:
+            sys.stderr.write(printable(line))
+            sys.stderr.flush()
