@@ -13,13 +13,13 @@ from amlb_ext.report.text import report_text
 
 @pytest.fixture(scope="module")
 def report():
-    return sample_report(n_tasks=2)
+    return sample_report(n_tasks=2, results=False)
 
 
 def test_counts_are_said_where_rows_are_counted(report):
     first, *others = report.tasks
     changed = replace(first, left_out=3, replaced={"town<i>": 12, "size": 1})
-    both = [" ".join(page(replace(report, tasks=(changed, *others))).split())]
+    both = [" ".join(page(replace(report, tasks=(changed, *others)), {}).split())]
     both.append(" ".join(report_text(replace(report, tasks=(changed, *others))).split()))
     for text in both:
         assert "3 test rows whose class no training row has are left out." in text
