@@ -140,7 +140,7 @@ def legend(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
     Examples
     --------
     >>> legend([{"folds_with_failures": 4, "folds": 10, "score_name": "rmse"}])
-    ["folds: those in which F fails, of all; only they have hard rows", "score: F's mean over \
+    ['folds: those in which F fails, of all; only they have hard rows', "score: F's mean over \
 folds; rmse in the target's own unit, less is better"]
     """
     lines = []
