@@ -243,7 +243,7 @@ _STRESS = (
     ),
     (
         "exact copies",
-        "Made rows repeat real ones: a share of {v} have the features of a real row, {t} would be "
+        "Made rows repeat the features of real ones: a share of {v} are exact copies, {t} would be "
         "allowed.",
     ),
     (
