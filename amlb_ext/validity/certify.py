@@ -132,8 +132,11 @@ def certify_task(
     seed: int | None = None,
     candidates: Sequence[str] = (),
     unlabelled: Path | None = None,
+    trusted: bool = False,
 ) -> Certificate:
     """Certify one task of a suite; see :func:`certify`."""
+    if not trusted:
+        check_baseline(suite)
     rows = read_task(suite, task)
     return certify_rows(
         rows, size=size, refits=refits, seed=seed, candidates=candidates, unlabelled=unlabelled
