@@ -69,7 +69,8 @@ $(LOWEST_VENV)/.ready: pyproject.toml resources/lowest-versions.txt
 
 lowest: $(LOWEST_VENV)/.ready  ## all tests with the lowest declared versions (torch alone is newer)
 	$(LOWEST_VENV)/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder \
-	  -W ignore::DeprecationWarning -W ignore::FutureWarning
+	  -W ignore::DeprecationWarning -W ignore::FutureWarning \
+	  -W 'ignore:pickle-based deserialization:RuntimeWarning'
 
 format: $(READY)  ## bring the code into shape
 	$(BIN)/ruff check --fix .
