@@ -16,7 +16,8 @@ the candidates depend on each other, and there are two one-sided limits, each at
 *Lower limit.* A candidate (or F) is chosen on half of the clusters and judged on the other half,
 for many halves. What a chosen model saves is at most theta, whichever it is, so a lower limit of
 the mean saving of the choices is a lower limit of theta. No winner's curse: no row judges a choice
-that it took part in.
+that it took part in. The splits share their rows, so the error of their mean is taken to be that of
+one split, which it does not exceed.
 
 *Upper limit.* With U_g an upper limit of theta_g for each candidate alone, ``max_g U_g`` is at
 least the U of the best candidate, which covers by itself. So the largest of the single limits is
@@ -116,17 +117,18 @@ def best_saving(
     gains, levels = _cluster_totals(candidate_losses, loss_f, weights, clusters)
     if not levels.sum() > 0:
         raise DataError("F makes no error where there is weight", "there is nothing to save")
-    mean_gain, chosen = _cross_fitted_gain(gains, rng)
-    share = float(np.clip(mean_gain.sum() / levels.sum(), 0.0, 1.0))
+    split_gains, chosen = _cross_fitted_gains(gains, rng)
+    share = float(np.clip(split_gains.mean(axis=0).sum() / levels.sum(), 0.0, 1.0))
     reason = _refusal(levels)
     if reason:
         return BestSaving(
             point=share, low=0.0, high=1.0, chosen=chosen, n_clusters=len(levels), reason=reason
         )
     critical = float(student.ppf(0.5 + level / 2, _effective(levels) - 1))
-    low, _ = ratio_limits(*_with_extreme(mean_gain, levels, worst=True), critical)
+    low, _ = ratio_limits(*_with_extreme(split_gains, levels, worst=True), critical)
     tops = [
-        ratio_limits(*_with_extreme(gain, levels, worst=False), critical)[1] for gain in gains.T
+        ratio_limits(*_with_extreme(gain[None, :], levels, worst=False), critical)[1]
+        for gain in gains.T
     ]
     low = float(np.clip(low, 0.0, 1.0))
     high = float(np.clip(max(tops), low, 1.0))
@@ -135,16 +137,19 @@ def best_saving(
 
 
 def ratio_limits(
-    numerator: np.ndarray, denominator: np.ndarray, critical: float
+    numerators: np.ndarray, denominator: np.ndarray, critical: float
 ) -> tuple[float, float]:
     r"""Return Fieller's limits of the ratio of two means over independent pairs.
 
     All :math:`\theta` with :math:`(\bar N - \theta \bar D)^2 \le t^2 s^2(\theta) / K`, where
-    :math:`s^2(\theta)` is the variance of :math:`N_k - \theta D_k`.
+    :math:`s^2(\theta)` is the variance of :math:`N_k - \theta D_k`. Of several numerators the mean
+    is taken, and the mean of their variances: no less than the variance of their mean, however
+    they depend on each other.
 
     Parameters
     ----------
-    numerator, denominator : ndarray of shape (K,)
+    numerators : ndarray of shape (S, K)
+    denominator : ndarray of shape (K,)
     critical : float
         t.
 
@@ -155,15 +160,17 @@ def ratio_limits(
 
     Examples
     --------
-    >>> ratio_limits(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]), 2.0)
+    >>> ratio_limits(np.array([[2.0, 4.0, 6.0]]), np.array([1.0, 2.0, 3.0]), 2.0)
     (2.0, 2.0)
     """
     size = len(denominator)
-    top, base = numerator.mean(), denominator.mean()
-    spread = np.cov(numerator, denominator) * critical**2 / size
-    a = base**2 - spread[1, 1]
-    b = top * base - spread[0, 1]
-    c = top**2 - spread[0, 0]
+    unit = critical**2 / (size * (size - 1))
+    top, base = numerators.mean(), denominator.mean()
+    from_top = numerators - numerators.mean(axis=1, keepdims=True)
+    from_base = denominator - base
+    a = base**2 - unit * (from_base**2).sum()
+    b = top * base - unit * (from_top @ from_base).mean()
+    c = top**2 - unit * (from_top**2).sum(axis=1).mean()
     if a <= 0:
         return -np.inf, np.inf
     root = np.sqrt(max(b**2 - a * c, 0.0))
@@ -181,32 +188,33 @@ def _cluster_totals(
     return np.column_stack(columns), np.bincount(codes, w[kept] * F[kept])
 
 
-def _cross_fitted_gain(
+def _cross_fitted_gains(
     gains: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, dict[int, float]]:
-    """Return each cluster's gain, mean over halves, by the candidate chosen on the other half."""
+    """Return, per split, each cluster's gain by the candidate chosen on the other half."""
     size = len(gains)
     with_f = np.column_stack([np.zeros(size), gains])  # F comes first: it wins a tie
     total = with_f.sum(axis=0)
-    mean_gain = np.zeros(size)
+    split_gains = np.zeros((SPLITS, size))
     counts = np.zeros(with_f.shape[1])
-    for _ in range(SPLITS):
+    for split_gain in split_gains:
         first = rng.permutation(size) < size // 2
         for judged in (first, ~first):
             best = int(np.argmax(total - with_f[judged].sum(axis=0)))
-            mean_gain[judged] += with_f[judged, best] / SPLITS
+            split_gain[judged] = with_f[judged, best]
             counts[best] += 1
     order = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
-    return mean_gain, {i - 1: float(counts[i] / counts.sum()) for i in order}
+    return split_gains, {i - 1: float(counts[i] / counts.sum()) for i in order}
 
 
 def _with_extreme(
-    gain: np.ndarray, levels: np.ndarray, *, worst: bool
+    gains: np.ndarray, levels: np.ndarray, *, worst: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count the cluster that speaks most against (or for) the gain once more."""
-    influence = gain - gain.sum() / levels.sum() * levels
+    """Count the cluster that speaks most against (or for) the mean gain once more."""
+    mean_gain = gains.mean(axis=0)
+    influence = mean_gain - mean_gain.sum() / levels.sum() * levels
     extreme = int(np.argmin(influence) if worst else np.argmax(influence))
-    return np.append(gain, gain[extreme]), np.append(levels, levels[extreme])
+    return np.column_stack([gains, gains[:, extreme]]), np.append(levels, levels[extreme])
 
 
 def _refusal(levels: np.ndarray) -> str:
