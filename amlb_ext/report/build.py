@@ -207,7 +207,7 @@ def _whole_on(task: TaskReport, framework: str) -> bool:
 def _mean(part: TaskDone, frameworks: Sequence[str]) -> pd.Series:
     """Return mean losses of F and some frameworks on the rows that all of them have."""
     losses = part.losses[list(frameworks)]
-    return mean_losses(losses, part.loss_f, part.weights, losses.notna())
+    return mean_losses(losses, part.loss_f, part.weights, losses.notna(), part.clusters)
 
 
 def _about(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from amlb_ext.report.rows import Predicted
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.contrast import SMALLEST_EFFECTIVE_SIZE, cluster_effective_size
+from amlb_ext.validity.contrast import SMALLEST_EFFECTIVE_SIZE, Weighting, choose_weighting
 from amlb_ext.validity.estimation import contrasts
 from amlb_ext.validity.pairs import pairwise
 
@@ -32,15 +32,19 @@ class Compared:
     Attributes
     ----------
     contrasts, pairs : DataFrame
-    weights : ndarray of shape (n,)
-        What the region's comparisons are weighted with.
+    weights : ndarray of shape (n,) or None
+        P(F fails | x) of each row; None where it is not known. Each comparison decides for its
+        own rows whether they are used, see the column ``weighted``.
+    is_weighted : bool
+        Whether comparisons on all rows of the task use them.
     weighting, no_claim : str
     warnings : tuple of str
     """
 
     contrasts: pd.DataFrame
     pairs: pd.DataFrame
-    weights: np.ndarray
+    weights: np.ndarray | None
+    is_weighted: bool
     weighting: str
     no_claim: str
     warnings: tuple[str, ...]
@@ -110,7 +114,9 @@ def compare(
     loss_f = full.rows["loss"].to_numpy(dtype=float)
     clusters = full.rows["source_row"].to_numpy()
     twins, warnings = _aligned(null, full)
-    weights, weighting = region_weights(full)
+    weights = region_weights(full)
+    whole = choose_weighting(weights, clusters)
+    smallest = SMALLEST_EFFECTIVE_SIZE
     no_claim, no_gain = (alarm, "") if alarm else claims(task, certificate)
     names = sorted(full.f)
     losses = pd.DataFrame({name: full.loss(name) for name in names}, index=full.rows.index)
@@ -123,7 +129,9 @@ def compare(
         # F's own controls are no candidates: they do not count in the candidates' adjustment
         for group in ([n for n in names if not is_control(n)], [n for n in names if is_control(n)]):
             if group:
-                table = contrasts(losses[group], loss_f, w, clusters, twins, level, scored[group])
+                table = contrasts(
+                    losses[group], loss_f, w, clusters, twins, level, scored[group], smallest
+                )
                 table.insert(0, "task", task)
                 found.append(table.rename(columns={"candidate": "framework"}).assign(where=where))
     if not found:  # nobody has run: no rows, but the columns of any other task
@@ -136,31 +144,45 @@ def compare(
     _withhold(table, no_claim or no_gain, incomplete)
     table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
     controls = [name for name in names if is_control(name)]
-    pairs = pairwise(losses, loss_f, weights, clusters, twins, level, scored, controls)
+    pairs = pairwise(losses, loss_f, weights, clusters, twins, level, scored, controls, smallest)
     pairs.insert(0, "task", task)
     both = zip(pairs["framework"], pairs["other"], strict=True)
     pairs["folds"] = [f"{_shared(full, scored, *pair)}/{folds}" for pair in both]
     for column in ("framework", "other"):
         _withhold(pairs, no_claim, incomplete, column)
-    return Compared(table, pairs, weights, weighting, no_claim or no_gain, tuple(warnings))
+    return Compared(
+        contrasts=table,
+        pairs=pairs,
+        weights=weights,
+        is_weighted=whole.is_weighted,
+        weighting=_weighting_words(whole, table),
+        no_claim=no_claim or no_gain,
+        warnings=tuple(warnings),
+    )
 
 
-def region_weights(full: Predicted) -> tuple[np.ndarray, str]:
-    """Return the weights that the region's comparisons use, and why those.
-
-    With an effective size below 50 weighting costs more than it gains (docs/validity.md): then
-    all rows count alike.
-    """
+def region_weights(full: Predicted) -> np.ndarray | None:
+    """Return P(F fails | x) of each row; None where it is not known."""
     w = full.rows["weight"].to_numpy(dtype=float)
-    if not np.isfinite(w).all() or w.sum() <= 0:
-        return np.ones(len(w)), "No region weights are known: all rows count alike."
-    size = cluster_effective_size(np.zeros(len(w)), w, full.rows["source_row"].to_numpy())
-    if size < SMALLEST_EFFECTIVE_SIZE:
-        return np.ones(len(w)), (
-            f"The region weights are worth only {size:.0f} rows, below "
-            f"{SMALLEST_EFFECTIVE_SIZE:.0f}: all rows count alike."
+    return w if np.isfinite(w).all() and w.sum() > 0 else None
+
+
+def _weighting_words(whole: Weighting, table: pd.DataFrame) -> str:
+    """Say how rows count on the whole task, and for which frameworks it is otherwise."""
+    text = f"{whole.reason[0].upper()}{whole.reason[1:]}."
+    if not len(table):
+        return text
+    compared = table[(table["where"] == "region") & (table["rows"] > 0)]
+    other = compared[compared["weighted"].astype(bool) != whole.is_weighted]
+    if not len(other):
+        return text
+    names = ", ".join(other["framework"])
+    if whole.is_weighted:
+        return (
+            f"{text} Not so for {names}: on the folds that were run the weights are worth fewer "
+            f"than {SMALLEST_EFFECTIVE_SIZE:.0f} rows, so there all rows count alike."
         )
-    return w, f"Real rows are weighted by P(F fails | x), worth {size:.0f} equal rows."
+    return f"{text} Not so for {names}: on the folds that were run the weights are worth enough."
 
 
 def claims(task: str, certificate: Certificate | None) -> tuple[str, str]:
@@ -214,6 +236,7 @@ def _with_absent(
             "where": where,
             "folds": f"0/{folds}",
             "rows": 0,
+            "weighted": False,
             "verdict": "no claim" if no_claim else "incomplete",
             "reason": no_claim or f"{name}: {why}",
         }

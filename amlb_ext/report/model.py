@@ -144,6 +144,8 @@ class TaskReport:
         What contrasts are measured in: ``Brier loss`` or ``squared error of the scaled target``.
     weighting : str
         How real rows are weighted for the contrasts, and why.
+    weighted : bool
+        Whether they are, for comparisons on all folds; each contrast and pair says so for itself.
     no_claim : str
         Why no claim about candidates may be made on this task; empty when it may.
     warnings : tuple of str
@@ -152,10 +154,11 @@ class TaskReport:
         One row per framework and ``where`` (``region``, ``all rows``): ``task``, ``framework``,
         ``where``, ``folds``, ``rows``, ``loss``, ``loss_f``, ``difference`` (framework minus F),
         ``low``, ``high``, ``relative`` (difference / loss_f), ``p``, ``p_holm``,
-        ``effective_size``, ``null_difference``, ``null_se``, ``p_null``, ``verdict``
+        ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null``, ``verdict``
         (``better``, ``worse``, ``undecided``, ``incomplete``, ``no claim``), ``reason``.
     pairs : DataFrame
         One row per unordered pair, on the region: ``task``, ``framework``, ``other``, ``folds``,
+        ``rows``, ``weighted``,
         ``difference`` (framework minus other), ``low``, ``high``, ``p``, ``p_holm``,
         ``null_spread`` (how far two fits of F differ), ``p_null``, ``verdict``, ``reason``.
     scores : DataFrame
@@ -195,6 +198,7 @@ class TaskReport:
     clusters: pd.DataFrame
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
+    weighted: bool = True
     alarm: str = ""
     left_out: int = 0
     replaced: dict[str, int] = field(default_factory=dict)
@@ -212,11 +216,6 @@ class TaskReport:
                 f"replaced, by column: {counts}."
             )
         return " ".join(parts)
-
-    @property
-    def unweighted(self) -> bool:
-        """Whether the region's comparisons count all rows alike, for want of effective rows."""
-        return "all rows count alike" in self.weighting
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import scikit_posthocs
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.report.model import Ranks
+from amlb_ext.validity.contrast import choose_weighting
 
 #: Fewer tasks than this tell next to nothing.
 FEWEST_TASKS = 3
@@ -95,20 +96,28 @@ def _tests(whole: pd.DataFrame) -> tuple[float, pd.DataFrame, str]:
 
 
 def mean_losses(
-    losses: pd.DataFrame, loss_f: np.ndarray, weights: np.ndarray, scored: pd.DataFrame
+    losses: pd.DataFrame,
+    loss_f: np.ndarray,
+    weights: np.ndarray | None,
+    scored: pd.DataFrame,
+    clusters: np.ndarray | None = None,
 ) -> pd.Series:
-    """Return weighted mean losses of F and every entrant on the rows that all have.
+    """Return mean losses of F and every entrant on the rows that all have.
+
+    They are weighted where the weights of just these rows are worth enough.
 
     Examples
     --------
-    >>> losses = pd.DataFrame({"a": [1.0, 3.0]})
-    >>> mean_losses(losses, np.array([2.0, 2.0]), np.array([1.0, 3.0]), losses.notna()).to_dict()
+    >>> losses = pd.DataFrame({"a": np.repeat([1.0, 3.0], 60)})
+    >>> w = np.repeat([1.0, 3.0], 60)
+    >>> mean_losses(losses, np.full(120, 2.0), w, losses.notna()).to_dict()
     {'F': 2.0, 'a': 2.5}
     """
     keep = scored.all(axis=1).to_numpy(dtype=bool)
-    w = np.asarray(weights, dtype=float)[keep]
-    if not keep.any() or w.sum() <= 0:
+    if not keep.any():
         return pd.Series(np.nan, index=["F", *losses.columns])
+    own = None if weights is None else np.asarray(weights, dtype=float)[keep]
+    w = choose_weighting(own, None if clusters is None else clusters[keep]).weights
     out = {"F": float(np.average(loss_f[keep], weights=w))}
     for name in losses.columns:
         out[str(name)] = float(np.average(losses[name].to_numpy(dtype=float)[keep], weights=w))

@@ -96,12 +96,19 @@ def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> t
     }
     out = [*_winners(candidates, len(tasks), where), *_savings(candidates), *_losers(candidates),
            _ranking(ranks)]  # fmt: skip
-    alike = [t for t in tasks if t.unweighted and not t.no_claim]
+    alike = [t for t in tasks if not t.weighted and not t.no_claim]
     if alike:
         names = _few([t.title or t.name for t in alike])
         out.append(
             f"On {len(alike)} of {_tasks(len(tasks))} ({names}) the region is worth too few "
             "rows to weight by: there all test rows count alike, and the verdict is on them."
+        )
+    partly = [t for t in tasks if t.weighted and not t.no_claim and _counts_alike(t)]
+    if partly:
+        each = "; ".join(f"{_few(_counts_alike(t))} on {t.title or t.name}" for t in partly)
+        out.append(
+            f"Run on folds whose weights are worth too few rows: {each}. There all rows of these "
+            "folds count alike, and the verdict is on them."
         )
     withheld = [t for t in tasks if t.no_claim]
     if withheld:
@@ -112,6 +119,15 @@ def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> t
         )
     out += _control(table)
     return tuple(sentence for sentence in out if sentence)
+
+
+def _counts_alike(task: TaskReport) -> list[str]:
+    """Return the candidates whose contrast in the region counts all rows alike."""
+    table = task.contrasts
+    if not len(table):
+        return []
+    alike = (table["where"] == "region") & (table["rows"] > 0) & ~table["weighted"].astype(bool)
+    return [name for name in table.loc[alike, "framework"] if not is_control(name)]
 
 
 def _winners(candidates: pd.DataFrame, total: int, where: Mapping[str, Sequence[str]]) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.report import draw
-from amlb_ext.report.compare import compare, is_baseline, is_control, region_weights
+from amlb_ext.report.compare import Compared, compare, is_baseline, is_control
 from amlb_ext.report.failures import Failures, find_failures
 from amlb_ext.report.model import Chart, Role, TaskReport
 from amlb_ext.report.parts import fold_scores, part_views, score_parts
@@ -50,8 +50,10 @@ class TaskDone:
         Scores per fold for AMLB's ``results.csv``.
     losses : DataFrame of shape (n, frameworks)
         Losses of the candidates on the untouched test folds, NaN where they have none.
-    loss_f, weights : ndarray of shape (n,)
-        F's losses, and what the region's comparisons are weighted with.
+    loss_f, clusters : ndarray of shape (n,)
+        F's losses, and the source row of each.
+    weights : ndarray of shape (n,) or None
+        P(F fails | x), where it is known.
     """
 
     report: TaskReport
@@ -59,7 +61,8 @@ class TaskDone:
     added: list[dict[str, Any]]
     losses: pd.DataFrame
     loss_f: np.ndarray
-    weights: np.ndarray
+    clusters: np.ndarray
+    weights: np.ndarray | None
 
 
 def report_task(
@@ -129,8 +132,9 @@ def report_task(
         scores=score_parts(task, parts, level),
         slices=failures.slices,
         clusters=failures.clusters,
-        charts=_charts(task, views, failures, found.contrasts, order, colours, points),
+        charts=_charts(task, views, failures, found, order, colours, points),
         notes=(*entry.notes, *_notes_of_folds(suite.manifest, task)),
+        weighted=found.is_weighted,
         alarm=alarm,
         left_out=sum(sum(s.get("left_out", {}).values()) for s in summaries),
         replaced=dict(sum((Counter(s.get("replaced", {})) for s in summaries), Counter())),
@@ -141,6 +145,7 @@ def report_task(
         list(fold_scores(task, parts, names)),
         losses,
         full.rows["loss"].to_numpy(dtype=float),
+        full.rows["source_row"].to_numpy(),
         found.weights,
     )
 
@@ -206,7 +211,7 @@ def _charts(
     task: str,
     views: Mapping[str, Predicted],
     failures: Failures,
-    contrasts: pd.DataFrame,
+    found: Compared,
     order: Sequence[str],
     colours: Mapping[str, Role],
     points: int,
@@ -217,15 +222,17 @@ def _charts(
     everything = np.ones(len(full), dtype=bool)
     each = max(40, points // 4)
     out = [
-        draw.contrast_chart(f"{task}-contrasts", contrasts, colours),
+        draw.contrast_chart(f"{task}-contrasts", found.contrasts, colours),
         failures.chart,
         draw.target_chart(f"{task}-target", views),
     ]
     if full.labels:
-        out.append(
-            draw.roc_chart(f"{task}-roc-region", "ROC on the failure region (real rows, weighted)",
-                           full, everything, region_weights(full)[0], order, colours)
-        )  # fmt: skip
+        weights = found.weights if found.is_weighted else None
+        title = "ROC on the failure region (real rows, weighted)"
+        if weights is None:
+            title = "ROC on all real rows, each counting alike"
+        out.append(draw.roc_chart(f"{task}-roc-region", title, full, everything, weights, order,
+                                  colours))  # fmt: skip
     else:
         out.append(
             draw.truth_chart(f"{task}-truth", "Prediction against truth, real rows", full,

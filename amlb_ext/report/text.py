@@ -77,19 +77,19 @@ def _task(task: TaskReport, level: float) -> Iterator[str]:
         yield from _wrap(plain(task.changes, 400), 2)
     if len(task.contrasts):
         yield f"  {task.loss} minus F's ({level:.0%} interval), p by Holm; null: F fitted again"
-        rows = [["framework", "folds", "minus F", "p", "null ± s.e.", "verdict"]]
+        rows = [["framework", "folds", "rows count", "minus F", "p", "null ± s.e.", "verdict"]]
         for row in task.contrasts[task.contrasts["where"] == "region"].to_dict("records"):
             null = f"{number(row['null_difference'])} ± {number(row['null_se'])}"
             rows.append(
-                [plain(row["framework"]), row["folds"], estimate(row), p_value(row["p_holm"]), null,
-                 row["verdict"]]
+                [plain(row["framework"]), row["folds"], _counting(row), estimate(row),
+                 p_value(row["p_holm"]), null, row["verdict"]]
             )  # fmt: skip
         yield from _table(rows, 2)
     for row in task.pairs.to_dict("records"):
         if row["verdict"] in ("better", "worse"):
             yield from _wrap(
                 f"{plain(row['framework'])} is {row['verdict']} than {plain(row['other'])} "
-                f"({estimate(row)})",
+                f"({estimate(row)}{'' if row['weighted'] else ', all rows alike'})",
                 2,
             )
     for row in task.slices.to_dict("records"):
@@ -155,6 +155,13 @@ def _table(rows: Sequence[Sequence[str]], indent: int = 0) -> list[str]:
         " " * indent + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
         for row in rows
     ]
+
+
+def _counting(row: Mapping[str, Any]) -> str:
+    """Say whether the rows of a contrast count by their weight."""
+    if not row["rows"]:
+        return "-"
+    return "by weight" if row["weighted"] else "alike"
 
 
 def _between(row: Mapping[str, Any]) -> str:

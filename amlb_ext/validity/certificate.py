@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite.records import json_text
-from amlb_ext.validity.measures import Measure
+from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT, Measure
 
 Verdict = Literal["rank", "describe", "stress-test only"]
 #: Raised when a reader of an older version could not understand the file.
-FORMAT = 1
-#: F leaves less than this share of its loss to be mended: there is no region.
-NOTHING_LEFT = 0.05
+FORMAT = 2
+#: Formats that this version reads. In format 1 the limits of solvability were not those of the
+#: best candidate.
+READ_FORMATS = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,16 @@ class Certificate:
             It is damaged, or of a newer tool.
         """
         try:
-            if entry["format"] != FORMAT:
+            if entry["format"] not in READ_FORMATS:
                 raise SuiteError(
-                    f"a certificate of format {entry['format']}, this version reads {FORMAT}",
+                    f"a certificate of format {entry['format']}, this version reads "
+                    f"{' and '.join(map(str, READ_FORMATS))}",
                     "hardsynth certify DIR writes it again",
                 )
             rest = {key: value for key, value in entry.items() if key != "format"}
             measures = tuple(Measure(**m) for m in entry["measures"])
-            return cls(**{**rest, "measures": measures, "notes": tuple(entry["notes"])})
+            found = cls(**{**rest, "measures": measures, "notes": tuple(entry["notes"])})
+            return found if entry["format"] == FORMAT else _from_format_1(found)
         except (KeyError, TypeError) as error:
             raise SuiteError(
                 f"a damaged certificate ({error})", "hardsynth certify DIR writes it again"
@@ -135,6 +138,7 @@ class Certificate:
             interval = "" if m.low is None or m.high is None else f"{_n(m.low)} to {_n(m.high)}"
             limit = "" if m.threshold is None else f"{m.sense} {_n(m.threshold)}"
             mark = {True: "pass", False: "FAIL", None: "-"}[m.passed]
+            mark = "not shown" if m.finding == NOT_SHOWN else mark
             mark = "n/a" if m.value is None else mark
             lines.append(f"  {m.name:<20}{_n(m.value):>9}  {interval:<20}{limit:<11}{mark}")
             lines += textwrap.wrap(m.text, 92, initial_indent="      ", subsequent_indent="      ")
@@ -161,11 +165,38 @@ class Certificate:
 
 
 def nothing_to_mend(measures: Sequence[Measure]) -> str:
-    """Return the sentence that F cannot be beaten by the models tried; empty when it can."""
+    """Return the sentence that no candidate can save much; empty unless that is shown."""
     found = {m.name: m for m in measures}.get("solvability")
-    if found is None or found.value is None or found.high is None or found.high > NOTHING_LEFT:
+    if found is None or found.finding != NOTHING or found.high is None:
         return ""
-    return dict(_DESCRIBE)["solvability"].format(v=f"{found.value:.0%}", h=f"{found.high:.0%}")
+    return dict(_DESCRIBE)["solvability"].format(h=f"{100 * found.high:.1f} %")
+
+
+def _from_format_1(found: Certificate) -> Certificate:
+    """Return a certificate of format 1 without the claim that nothing could be mended.
+
+    Its upper limit was that of a candidate chosen on half of the rows, which is no limit of what
+    the best one saves. Its lower limit stands: what any candidate saves, the best saves.
+    """
+    old = {m.name: m for m in found.measures}.get("solvability")
+    if old is None or old.high is None or old.low is None or old.value is None:
+        return found
+    finding = MENDABLE if old.low > 0 else NOT_SHOWN
+    text = old.text if finding == MENDABLE else _OLD_SOLVABILITY
+    passed = True if finding == MENDABLE else None
+    measures = tuple(
+        replace(m, finding=finding, passed=passed, text=text) if m is old else m
+        for m in found.measures
+    )
+    if old.high > NOTHING_LEFT:
+        return replace(found, measures=measures)
+    claim = _OLD_CLAIM.format(v=f"{old.value:.0%}", h=f"{old.high:.0%}")
+    return replace(
+        found,
+        measures=measures,
+        reason=_OLD_SOLVABILITY if found.reason == claim else found.reason,
+        notes=tuple(_OLD_SOLVABILITY if note == claim else note for note in found.notes),
+    )
 
 
 def _n(value: float | None) -> str:
@@ -177,9 +208,10 @@ def decide(
 ) -> tuple[Verdict, str]:
     """Return the verdict and the sentence that gives the reason.
 
-    Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; nothing
-    that a model could mend, or anything else that ranking rests on and that fails or could not
-    be measured → ``describe``. What is wrong with the synthetic rows is said first.
+    Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; little
+    left to mend, where that is shown, or anything else that ranking rests on and that fails or
+    could not be measured → ``describe``. What is wrong with the synthetic rows is said first. That
+    a candidate's saving is not shown decides nothing.
 
     Examples
     --------
@@ -270,8 +302,8 @@ _DESCRIBE = (
     ),
     (
         "solvability",
-        "There is no region of failure to mend: F is as good as the best model tried "
-        "(which would save {v} of the loss, at most {h}).",
+        "There is no region of failure to mend: no candidate tried saves more than {h} of F's loss "
+        "there (upper end of the 95 % interval for the best).",
     ),
     (
         "null on region",
@@ -287,6 +319,15 @@ _DESCRIBE = (
         "Ranking on realised errors and ranking on the failure region disagree (tau {v}, "
         "below {t}): use the weighted real rows, never the bad, ga or synthetic ones, to rank.",
     ),
+)
+#: What certificates of format 1 said where their limits lay below 5 %.
+_OLD_CLAIM = (
+    "There is no region of failure to mend: F is as good as the best model tried "
+    "(which would save {v} of the loss, at most {h})."
+)
+_OLD_SOLVABILITY = (
+    "Solvability is not shown: an older version measured it, with an upper limit that is not that "
+    "of the best candidate; 'hardsynth certify DIR' measures it again."
 )
 _NEEDED = (
     "region",

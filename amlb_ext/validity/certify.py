@@ -181,6 +181,8 @@ def certified(
     unbeaten = nothing_to_mend(taken)
     if unbeaten and unbeaten != reason:
         found.notes.append(unbeaten)
+    if found.capped:
+        found.notes.append(found.capped)
     certificate = Certificate(
         task=rows.name,
         kind=rows.kind.value,

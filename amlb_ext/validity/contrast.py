@@ -55,6 +55,26 @@ class NullControl:
     reason: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Weighting:
+    """How the rows of one comparison count.
+
+    Attributes
+    ----------
+    is_weighted : bool
+    weights : ndarray of shape (n,) or None
+        None where all rows count alike.
+    effective_size : float
+        Equal rows that the weights are worth, whether they are used or not; 0 where unknown.
+    reason : str
+    """
+
+    is_weighted: bool
+    weights: np.ndarray | None
+    effective_size: float
+    reason: str
+
+
 def contrast(
     loss_g: np.ndarray,
     loss_f: np.ndarray,
@@ -137,28 +157,45 @@ def null_control(
     )
 
 
-def choose_weights(weights: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return the weights to rank with, and why.
+def choose_weighting(
+    weights: np.ndarray | None,
+    clusters: np.ndarray | None = None,
+    smallest: float = SMALLEST_EFFECTIVE_SIZE,
+) -> Weighting:
+    """Decide whether the rows of one comparison count by their weights or all alike.
 
     With an effective size ``(sum w)^2 / sum w^2`` below 50 weighting costs more precision than
     it gains in aim: rank on the whole, unweighted (measured on real data: -.039 +- .011 in tau
     at n = 200, +.026 +- .009 at n = 1000).
 
+    Parameters
+    ----------
+    weights : ndarray of shape (n,), optional
+        Of the rows that the comparison uses, and of no others.
+    clusters : ndarray of shape (n,), optional
+        The real row that each row came from; the effective size counts these.
+    smallest : float
+
     Examples
     --------
-    >>> choose_weights(np.r_[np.ones(10), np.full(90, 1e-4)])[1]
-    'effective size 10 is below 50: all rows count alike'
-    >>> choose_weights(np.ones(60))[1]
-    'effective size 60: region weights are used'
+    >>> choose_weighting(np.r_[np.ones(10), np.full(90, 1e-4)]).reason
+    'the region weights are worth only 10 rows, below 50: all rows count alike'
+    >>> choose_weighting(np.ones(60)).is_weighted
+    True
     """
-    w = np.asarray(weights, dtype=float)
-    size = kish_size(w)
-    if size < SMALLEST_EFFECTIVE_SIZE:
-        return np.ones(len(w)), (
-            f"effective size {size:.0f} is below {SMALLEST_EFFECTIVE_SIZE:.0f}: "
+    w = None if weights is None else np.asarray(weights, dtype=float)
+    if w is None or not np.isfinite(w).all() or w.sum() <= 0:
+        reason = "no region weights are known: all rows count alike"
+        return Weighting(is_weighted=False, weights=None, effective_size=0.0, reason=reason)
+    size = cluster_effective_size(np.zeros(len(w)), w, clusters)
+    if size < smallest:
+        reason = (
+            f"the region weights are worth only {size:.0f} rows, below {smallest:.0f}: "
             "all rows count alike"
         )
-    return w, f"effective size {size:.0f}: region weights are used"
+        return Weighting(is_weighted=False, weights=None, effective_size=size, reason=reason)
+    reason = f"real rows are weighted by P(F fails | x), worth {size:.0f} equal rows"
+    return Weighting(is_weighted=True, weights=w, effective_size=size, reason=reason)
 
 
 def refit_spread(

@@ -18,6 +18,7 @@ from amlb_ext.stats.weighted_mean import Estimate, holm, p_value
 from amlb_ext.validity.contrast import (
     NullControl,
     beyond_refits,
+    choose_weighting,
     cluster_effective_size,
     contrast,
     null_control,
@@ -33,6 +34,7 @@ def contrasts(
     null: pd.DataFrame | None = None,
     level: float = 0.95,
     scored: pd.DataFrame | None = None,
+    smallest: float | None = None,
 ) -> pd.DataFrame:
     r"""Compare many candidates with F, with the null control beside each.
 
@@ -56,20 +58,25 @@ def contrasts(
         Losses per row.
     loss_f : ndarray of shape (n,)
     weights, clusters : ndarray of shape (n,), optional
-        See :func:`choose_weights` for when to leave weights out.
     null : DataFrame of shape (n, R), optional
         Losses of R re-fits of F on the same rows.
     level : float
     scored : DataFrame of shape (n, candidates), bool, optional
         The rows that each candidate is compared on, all when omitted. Losses elsewhere are not
         looked at.
+    smallest : float, optional
+        Where the weights of the rows that a candidate is compared on are worth fewer equal rows
+        than this, all of them count alike; see
+        :func:`~amlb_ext.validity.contrast.choose_weighting`. When omitted, weights are used as
+        given.
 
     Returns
     -------
     DataFrame
         One row per candidate, in the given order: ``candidate``, ``rows``, ``loss`` and
         ``loss_f`` (weighted means), ``difference``, ``low``, ``high``, ``p``, ``p_holm``,
-        ``effective_size`` (of the cluster weights), ``null_se``, ``p_null`` (Holm-adjusted,
+        ``effective_size`` (of the cluster weights), ``weighted`` (whether weights were used),
+        ``null_difference``, ``null_se``, ``p_null`` (Holm-adjusted,
         against the re-fits), ``verdict``, ``reason``. NaN in the null columns without ``null``.
 
     Raises
@@ -93,7 +100,7 @@ def contrasts(
         keep = np.ones(len(f), bool) if scored is None else scored[name].to_numpy(dtype=bool)
         g = losses[name].to_numpy(dtype=float)[keep]
         try:
-            row, test = _against_f(g, f, keep, weights, clusters, null, level)
+            row, test = _against_f(g, f, keep, weights, clusters, null, level, smallest)
         except DataError as error:
             raise DataError(f"candidate {name!r}: {error.message}", error.remedy) from None
         rows.append({"candidate": str(name), **row})
@@ -112,7 +119,7 @@ def contrasts(
 
 _COLUMNS = (
     *("rows", "loss", "loss_f", "difference", "low", "high", "p", "p_holm", "effective_size"),
-    *("null_difference", "null_se", "p_null", "verdict", "reason"),
+    *("weighted", "null_difference", "null_se", "p_null", "verdict", "reason"),
 )
 
 
@@ -124,11 +131,14 @@ def _against_f(
     clusters: np.ndarray | None,
     null: pd.DataFrame | None,
     level: float,
+    smallest: float | None,
 ) -> tuple[dict[str, float], tuple[Estimate, float, NullControl | None]]:
     """Compare one candidate with F and its re-fits on the rows in ``keep``."""
     f = loss_f[keep]
     w = None if weights is None else np.asarray(weights)[keep]
     c = None if clusters is None else np.asarray(clusters)[keep]
+    if smallest is not None:
+        w = choose_weighting(w, c, smallest).weights
     estimate = contrast(g, f, w, c, level)
     control, gap, p_null = None, float("nan"), float("nan")
     if null is not None:
@@ -147,6 +157,7 @@ def _against_f(
         "high": estimate.high,
         "p": p_value(estimate),
         "effective_size": cluster_effective_size(f, w, c),
+        "weighted": w is not None,
         "null_difference": float("nan") if control is None else control.difference,
         "null_se": float("nan") if control is None else control.se,
         "p_null": p_null,

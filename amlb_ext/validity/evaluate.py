@@ -32,7 +32,15 @@ from amlb_ext.validity.null import baseline_spec, refit, stored_refits
 from amlb_ext.validity.realism import Table
 from amlb_ext.validity.task_rows import PARTS, TaskRows
 from amlb_ext.validity.unlabelled import Unlabelled, View, view
-from amlb_ext.validity.zoo import JUDGES, QUICK_ROWS, Size, fit_zoo, zoo
+from amlb_ext.validity.zoo import (
+    JUDGES,
+    QUICK_ROWS,
+    WHOLE,
+    Size,
+    candidates_beside,
+    fit_zoo,
+    zoo,
+)
 
 Entry = dict[str, np.ndarray]
 
@@ -69,13 +77,17 @@ class Scored:
 
 @dataclass
 class Evaluation:
-    """All parts of a task, the candidates' names, what could not be fitted, unlabelled rows."""
+    """All parts of a task, the candidates' names, what could not be fitted, unlabelled rows.
+
+    ``capped`` says which candidates saw fewer training rows than F; empty for none.
+    """
 
     names: list[str]
     parts: dict[str, Scored]
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
+    capped: str = ""
 
 
 def evaluate(
@@ -102,10 +114,20 @@ def evaluate(
     workers : int
         Processes, a fold each; they change nothing but time.
     """
-    specs = dict(candidates or zoo(rows.kind, size))
-    ask = _Ask(specs, size, refits, seed, stored_refits(rows, refits), far)
+    own = baseline_spec(rows.settings, rows.kind)
+    specs = dict(candidates or candidates_beside(own, rows.kind, size))
+    # a user's own candidates see all rows that F saw, whatever that costs
+    whole = frozenset(specs if candidates else WHOLE)
+    ask = _Ask(specs, size, refits, seed, stored_refits(rows, refits), far, whole)
     out = Evaluation(list(specs), {})
-    if baseline_spec(rows.settings, rows.kind) is None:
+    fewer = [name for name in specs if name not in whole]
+    most = max((len(train) for train, _ in rows.folds.values()), default=0)
+    if size == "quick" and fewer and most > QUICK_ROWS:
+        out.capped = (
+            f"{', '.join(fewer)} saw at most {QUICK_ROWS} training rows, the other candidates as "
+            f"many as F (up to {most}); 'hardsynth certify DIR --size full' gives all rows to all"
+        )
+    if own is None:
         out.notes.append("F is a file and cannot be fitted again: there is no null control")
     real = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
     target = pd.concat([parts["full"].target for _, parts in rows.folds.values()])
@@ -118,13 +140,13 @@ def evaluate(
     raw: dict[str, list[Entry]] = {part: [] for part in PARTS}
     jobs = [(replace(rows, folds={k: rows.folds[k]}), k, ask) for k in sorted(rows.folds)]
     scored = dict(run_jobs(score_fold, jobs, min(workers, len(jobs))))
-    for number, (own, fold, _) in enumerate(jobs):
+    for number, (single, fold, _) in enumerate(jobs):
         done: _FoldScores = scored[number]
         out.dropped.update(done.dropped)
         out.notes += done.notes
         out.views += done.views
         for part, entry in done.entries.items():
-            test = own.folds[fold][1][part]
+            test = single.folds[fold][1][part]
             X = (look.transform(test.features), look_y.transform(test.target))
             raw[part].append({**entry, "X": np.column_stack(X), "codes": codes})
     out.names = [name for name in specs if name not in out.dropped]
@@ -142,7 +164,11 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Ask:
-    """What every fold is asked: ``stored`` when the losses of F's re-fits stand in the files."""
+    """What every fold is asked.
+
+    ``stored`` when the losses of F's re-fits stand in the files; ``whole`` are the candidates that
+    see all training rows.
+    """
 
     specs: Mapping[str, ModelSpec]
     size: Size
@@ -150,6 +176,7 @@ class _Ask:
     seed: int
     stored: bool
     far: Unlabelled | None
+    whole: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -185,11 +212,14 @@ class _FoldScorer:
         self.target = TargetEncoder(rows.kind, rows.labels, train.target)
         Z, y = self.encoder.transform(train.features), self.target.transform(train.target)
         shape = (rows.kind, self.target.n_classes, self.encoder.n_categorical_)
+        # the limits on labels were set with these judges, so they do not follow F's rounds
         strong = {n: s for n, s in zoo(rows.kind, ask.size).items() if n in JUDGES}
         key = derive_seed(ask.seed, rows.name, fold, "zoo") % 2**31
         most = QUICK_ROWS if ask.size == "quick" else None
         others = {f"judge:{n}": s for n, s in strong.items() if ask.specs.get(n) != s}
-        self.models, self.dropped = fit_zoo(others | dict(ask.specs), *shape, Z, y, key, most)
+        self.models, self.dropped = fit_zoo(
+            others | dict(ask.specs), *shape, Z, y, key, most, ask.whole
+        )
         found = [self.models.get(f"judge:{n}", self.models.get(n)) for n in strong]
         self.judges = [judge for judge in found if judge is not None]
         self.twins: list[EstimatorBaseline] = []

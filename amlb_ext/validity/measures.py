@@ -15,15 +15,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import rankdata
 
 from amlb_ext.stats.weighted_mean import Estimate, kish_size, weighted_mean_interval
+from amlb_ext.validity.saving import BestSaving, best_saving
 
 #: Fewer distinct real rows than this say nothing.
 MIN_ROWS = 10
+#: No candidate saves more than this share of F's loss: nothing is left to mend.
+NOTHING_LEFT = 0.05
+
+#: What an interval shows of the best candidate's saving; empty for other measures, and in
+#: certificates of format 1.
+Finding = Literal["", "mendable", "nothing to mend", "not shown"]
+MENDABLE: Finding = "mendable"
+NOTHING: Finding = "nothing to mend"
+NOT_SHOWN: Finding = "not shown"
 
 
 @dataclass(frozen=True)
@@ -39,12 +49,14 @@ class Measure:
     source : str
         Where measure and threshold come from.
     passed : bool or None
-        None when the measure is information only or does not apply; what could not be
-        measured for want of rows has not passed.
+        None when the measure is information only, does not apply, or shows neither; what could
+        not be measured for want of rows has not passed.
     text : str
         What the number means, one sentence.
     sense : str
         ``>=`` or ``<=``: on which side of the threshold a value passes.
+    finding : {'', 'mendable', 'nothing to mend', 'not shown'}
+        What solvability has shown; the verdict rests on it.
     """
 
     name: str
@@ -56,6 +68,7 @@ class Measure:
     passed: bool | None
     text: str
     sense: str = ""
+    finding: Finding = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the measure as a mapping."""
@@ -137,9 +150,9 @@ def lacking(name: str, why: str, source: str, threshold: float | None, sense: st
     return Measure(name, None, None, None, threshold, source, passed, why, sense)
 
 
-def too_few(rows: int, what: str = "bad rows") -> str:
+def too_few(rows: int, what: str = "bad rows", needed: int = MIN_ROWS) -> str:
     """Say that there are not enough rows."""
-    return f"not enough rows: {rows} distinct real {what}, at least {MIN_ROWS} are needed"
+    return f"not enough rows: {rows} distinct real {what}, at least {needed} are needed"
 
 
 def region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
@@ -189,34 +202,62 @@ def auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> Estimate:
 def solvability(
     all_rows: Losses, w: np.ndarray, names: list[str], rng: np.random.Generator
 ) -> Measure:
-    r"""Share of F's weighted loss that the zoo can mend, without the winner's curse.
+    """Share of F's loss in the region that the best candidate saves, see ``validity.saving``.
 
-    The best candidate is chosen on one half of the real rows and judged on the other, and the
-    reverse; with :math:`g(i)` the one chosen without row i,
-    :math:`\sum w_i (F_i - G_{i g(i)}) / \sum w_i F_i`.
+    The interval is one for the *best* candidate, F among them, so it lies within 0 and 1. Its
+    lower end shows that something can be mended, its upper end that little can; where neither
+    does, the finding is ``not shown``, which is neither passed nor failed.
     """
-    name, source = "solvability", "ours: the interval must lie above 0"
+    name, source = "solvability", "ours: the lower limit must lie above 0"
     if all_rows.rows < 2 * MIN_ROWS:
-        return lacking(name, too_few(all_rows.rows, "rows"), source, 0.0, ">=")
-    ids, codes = np.unique(all_rows.c, return_inverse=True)
-    first = (rng.permutation(len(ids)) < len(ids) // 2)[codes]
-    gain, chosen = np.zeros(len(all_rows)), []
-    for part in (first, ~first):
-        best = int(np.argmin(np.average(all_rows.G[~part], axis=0, weights=w[~part])))
-        gain[part] = all_rows.F[part] - all_rows.G[part, best]
-        chosen.append(names[best])
-    level = np.average(all_rows.F, weights=w)
-    if level <= 0:
-        return lacking(name, "F makes no error", source, 0.0, ">=")
-    share = np.average(gain, weights=w) / level
-    # linearised ratio: its mean is the share, its cluster sums the ratio's influence
-    e = weighted_mean_interval(share + (gain - share * all_rows.F) / level, w, all_rows.c)
+        why = too_few(all_rows.rows, "rows", 2 * MIN_ROWS)
+        return replace(lacking(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
+    if not w @ all_rows.F > 0:
+        why = "F makes no error in the region"
+        return replace(lacking(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
+    # gaps, not losses: where a candidate is F fitted again, rounding is no saving
+    candidate_losses = all_rows.F[:, None] + all_rows.gaps
+    e = best_saving(candidate_losses, all_rows.F, w, all_rows.c, rng)
+    best = next((names[index] for index in e.chosen if index >= 0), "none")
+    passed, finding, text = _saving_words(e, best, len(names))
+    made = measure(name, e.point, text, source, low=e.low, high=e.high, threshold=0.0, sense=">=")
+    return replace(made, passed=passed, finding=finding)
+
+
+def _saving_words(e: BestSaving, best: str, candidates: int) -> tuple[bool | None, Finding, str]:
+    """Return whether anything can be mended, the finding, and the sentence that says so."""
+    limits = f"95 % interval {100 * e.low:.0f} to {100 * e.high:.0f} %"
+    if e.high <= NOTHING_LEFT:
+        text = (
+            f"nothing to mend: none of {candidates} candidates saves more than "
+            f"{100 * e.high:.1f} % of F's loss in the region (the best: {limits})"
+        )
+        return False, NOTHING, text
+    if e.low > 0:
+        text = (
+            f"a candidate mends {percent_or_more(e.low)} of F's loss in the region "
+            f"(most often chosen: {best}; the best of {candidates}: {limits})"
+        )
+        return True, MENDABLE, text
+    why = f"; {e.reason}" if e.reason else ""
     text = (
-        f"share of F's loss in the region that a model can mend; best: "
-        f"{' or '.join(dict.fromkeys(chosen))}, chosen on one half, judged on the other"
+        f"not shown: the best of {candidates} candidates may save none or up to "
+        f"{100 * e.high:.0f} % of F's loss in the region ({limits}{why})"
     )
-    made = measure(name, share, text, source, low=e.low, high=e.high, threshold=0.0, sense=">=")
-    return replace(made, passed=bool(e.low > 0))
+    return None, NOT_SHOWN, text
+
+
+def percent_or_more(share: float) -> str:
+    """Say a lower limit; a small one keeps a decimal, lest it read as none.
+
+    Examples
+    --------
+    >>> percent_or_more(0.412), percent_or_more(0.0042), percent_or_more(0.0001)
+    ('41 % or more', '0.4 % or more', 'some')
+    """
+    if share < 0.001:
+        return "some"
+    return f"{100 * share:.{0 if share >= 0.01 else 1}f} % or more"
 
 
 def hardness(made: Losses, bad: Losses) -> Measure:

@@ -16,10 +16,21 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.stats.weighted_mean import Estimate, holm, p_value
-from amlb_ext.validity.contrast import contrast, refit_spread
+from amlb_ext.validity.contrast import choose_weighting, contrast, refit_spread
 
 COLUMNS = (
-    *("framework", "other", "rows", "difference", "low", "high", "p", "p_holm", "null_spread"),
+    *(
+        "framework",
+        "other",
+        "rows",
+        "weighted",
+        "difference",
+        "low",
+        "high",
+        "p",
+        "p_holm",
+        "null_spread",
+    ),
     *("p_null", "verdict", "reason"),
 )
 
@@ -33,6 +44,7 @@ def pairwise(
     level: float = 0.95,
     scored: pd.DataFrame | None = None,
     apart: Collection[str] = (),
+    smallest: float | None = None,
 ) -> pd.DataFrame:
     r"""Compare every two candidates on the rows that both predicted.
 
@@ -55,14 +67,17 @@ def pairwise(
         The rows that each candidate predicted, all when omitted.
     apart : collection of str
         Names that are no candidates (F itself): pairs with them are adjusted among themselves.
+    smallest : float, optional
+        As for :func:`~amlb_ext.validity.estimation.contrasts`, for the rows of each pair.
 
     Returns
     -------
     DataFrame
         One row per unordered pair, in the order of the columns: ``framework``, ``other``,
-        ``rows``, ``difference`` (framework minus other, negative where it is better), ``low``,
-        ``high``, ``p``, ``p_holm``, ``null_spread`` (S sqrt 2: how far two fits of F
-        differ), ``p_null`` (Holm-adjusted), ``verdict``, ``reason``.
+        ``rows``, ``weighted`` (whether weights were used), ``difference`` (framework minus
+        other, negative where it is better), ``low``, ``high``, ``p``, ``p_holm``,
+        ``null_spread`` (S sqrt 2: how far two fits of F differ), ``p_null`` (Holm-adjusted),
+        ``verdict``, ``reason``.
 
     Raises
     ------
@@ -85,6 +100,8 @@ def pairwise(
             keep = (scored[one] & scored[two]).to_numpy(dtype=bool)
         w = None if weights is None else np.asarray(weights)[keep]
         c = None if clusters is None else np.asarray(clusters)[keep]
+        if smallest is not None:
+            w = choose_weighting(w, c, smallest).weights
         pair = [losses[name].to_numpy(dtype=float)[keep] for name in (one, two)]
         estimate = contrast(pair[0], pair[1], w, c, level)
         spread = refit_spread(None if null is None else null.loc[keep], f[keep], w, c)
@@ -93,6 +110,7 @@ def pairwise(
                 "framework": str(one),
                 "other": str(two),
                 "rows": int(keep.sum()),
+                "weighted": w is not None,
                 "difference": estimate.point,
                 "low": estimate.low,
                 "high": estimate.high,

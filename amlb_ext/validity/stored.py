@@ -27,7 +27,7 @@ from amlb_ext.suite import Layout, Suite
 from amlb_ext.suite.lock import locked
 from amlb_ext.suite.seal import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
-from amlb_ext.validity.certificate import Certificate
+from amlb_ext.validity.certificate import FORMAT, Certificate
 from amlb_ext.validity.certify import Certified, certify_jobs
 from amlb_ext.validity.null import REFITS, check_baseline
 from amlb_ext.validity.zoo import Size
@@ -169,7 +169,9 @@ def read_null(suite: Suite, task: str) -> pd.DataFrame | None:
 
 def _key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
     folds = {k: fold["key"] for k, fold in suite.tasks[task].folds.items()}
-    text = json.dumps([suite.manifest.version, task, sorted(folds.items()), list(how.values())])
+    # a certificate of an older format is measured again, not kept
+    parts = [FORMAT, suite.manifest.version, task, sorted(folds.items()), list(how.values())]
+    text = json.dumps(parts)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -6,11 +6,17 @@ None is tuned; none needs to win.
 
 ``quick`` is small enough that a certificate costs less than the suite it certifies (the models
 see at most :data:`QUICK_ROWS` training rows); ``full`` is what one would really submit.
+
+A certificate also asks what the best candidate saves, which is no fair question to models that saw
+fewer rows than F, or fewer rounds. :func:`candidates_beside` gives boosting the rounds of F, and
+the candidates of :data:`WHOLE` see every row that F saw, in the quick zoo too: they cost little.
+Forests, neighbours and networks keep to :data:`QUICK_ROWS` there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,11 +26,17 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import EstimatorBaseline
-from amlb_ext.hardening.models import ModelSpec, resolve_model
+from amlb_ext.hardening.models import ModelSpec, build, resolve_model
 
 Size = Literal["quick", "full"]
 #: Most training rows a candidate of the quick zoo sees.
 QUICK_ROWS = 2000
+#: Candidates of the quick zoo that see as many rows as F all the same in a certificate.
+WHOLE = ("linear", "naive_bayes", "lasso", "tree_3", "tree_8", "boosting", "boosting_slow")
+#: Rounds and leaves of boosting as scikit-learn has it, and the most rounds taken over from F.
+STANDARD_ROUNDS, STANDARD_LEAVES, MOST_ROUNDS = 100, 31, 1000
+#: What boosting libraries call their rounds.
+_ROUNDS = ("max_iter", "n_estimators", "iterations")
 #: Fewer candidates than this make no ranking worth comparing.
 MIN_CANDIDATES = 4
 #: Candidates whose mean prediction judges labels: strong, of different families.
@@ -84,6 +96,56 @@ def zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
     return {**_linear(classes), **specs}
 
 
+def candidates_beside(
+    baseline: ModelSpec | None, kind: Kind, size: Size = "quick"
+) -> dict[str, ModelSpec]:
+    """Return the zoo with boosting of as many rounds as F has, at least the standard ones.
+
+    Parameters
+    ----------
+    baseline : ModelSpec or None
+        F; None where it is a file.
+    kind : Kind
+    size : {'quick', 'full'}
+
+    Examples
+    --------
+    >>> F = ModelSpec("sklearn.ensemble.HistGradientBoostingClassifier", {"max_iter": 300})
+    >>> candidates_beside(F, Kind.BINARY)["boosting"].params["max_iter"]
+    300
+    >>> candidates_beside(None, Kind.BINARY)["boosting"].params["max_iter"]
+    100
+    """
+    specs = zoo(kind, size)
+    fast, slow = specs["boosting"], specs["boosting_slow"]
+    rounds = max(STANDARD_ROUNDS, fast.params["max_iter"], boosting_rounds(baseline, kind))
+    more = {"max_iter": rounds}
+    fast = replace(fast, params={**fast.params, **more, "max_leaf_nodes": STANDARD_LEAVES})
+    return {
+        **specs,
+        "boosting": fast,
+        "boosting_slow": replace(slow, params={**slow.params, **more}),
+    }
+
+
+def boosting_rounds(spec: ModelSpec | None, kind: Kind) -> int:
+    """Return the rounds of a boosting model, at most :data:`MOST_ROUNDS`; 0 for other models.
+
+    Examples
+    --------
+    >>> boosting_rounds(ModelSpec("sklearn.ensemble.GradientBoostingRegressor"), Kind.REGRESSION)
+    100
+    >>> boosting_rounds(ModelSpec("sklearn.ensemble.RandomForestRegressor"), Kind.REGRESSION)
+    0
+    """
+    name = "" if spec is None else spec.path.rsplit(".", 1)[-1]
+    if spec is None or not any(word in name for word in ("Boost", "XGB", "LGBM")):
+        return 0
+    known = build(spec, kind).get_params()
+    found = [known[word] for word in _ROUNDS if isinstance(known.get(word), int)]
+    return min(max(found, default=0), MOST_ROUNDS)
+
+
 def _both(path: str, encoding: str, **params: Any) -> tuple[ModelSpec, ModelSpec]:
     return (
         ModelSpec(f"sklearn.{path}Classifier", dict(params), encoding),
@@ -132,6 +194,7 @@ def fit_zoo(
     y: np.ndarray,
     seed: int,
     most: int | None = QUICK_ROWS,
+    whole: Collection[str] = (),
 ) -> tuple[dict[str, EstimatorBaseline], dict[str, str]]:
     """Fit every candidate on a fold's encoded training rows.
 
@@ -146,6 +209,8 @@ def fit_zoo(
         Of the subsample and, with the candidate's name, of each fit.
     most : int, optional
         Rows the candidates see at most; None for all.
+    whole : collection of str
+        Candidates that see all rows whatever ``most`` says.
 
     Returns
     -------
@@ -153,12 +218,14 @@ def fit_zoo(
     failed : dict of str to str
         Why a candidate could not be fitted here; it leaves the zoo.
     """
-    rows = np.arange(len(y))
+    every = np.arange(len(y))
+    some = every
     if most is not None and len(y) > most:
         rng = np.random.default_rng(derive_seed(seed, "subsample"))
-        rows = np.sort(rng.choice(len(y), most, replace=False))
+        some = np.sort(rng.choice(len(y), most, replace=False))
     fitted, failed = {}, {}
     for name, spec in specs.items():
+        rows = every if name in whole else some
         wanted = spec.params.get("n_neighbors", 1)
         if spec.path.startswith("sklearn.neighbors.") and wanted > len(rows):
             failed[name] = f"{wanted} neighbours, {len(rows)} training rows"

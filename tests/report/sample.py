@@ -147,7 +147,7 @@ def _contrasts(rng, name, frameworks, no_claim):
                 "difference": difference, "low": difference - half, "high": difference + half,
                 "relative": difference / loss_f, "p": rng.uniform(0, 0.2) ** 2,
                 "p_holm": np.nan if k == 2 else 0.01 if abs(difference) > half else 0.4,
-                "effective_size": 612.4,
+                "effective_size": 612.4, "weighted": where == "region" and k != 2,
                 "null_difference": rng.normal(0, 0.002), "null_se": 0.0021,
                 "p_null": rng.uniform(), "verdict": verdict, "reason": reason,
             })  # fmt: skip
@@ -161,12 +161,13 @@ def _pairs(rng, name, frameworks):
             d, half = rng.normal(0, 0.02), rng.uniform(0.005, 0.03)
             rows.append({
                 "task": name, "framework": framework, "other": other, "folds": 3,
+                "rows": 4521, "weighted": True,
                 "difference": d, "low": d - half, "high": d + half, "p": 0.2, "p_holm": 0.4,
                 "null_spread": 0.004, "p_null": 0.5, "verdict": "undecided",
                 "reason": "The interval holds zero.",
             })  # fmt: skip
-    columns = ["task", "framework", "other", "folds", "difference", "low", "high", "p", "p_holm",
-               "null_spread", "p_null", "verdict", "reason"]  # fmt: skip
+    columns = ["task", "framework", "other", "folds", "rows", "weighted", "difference", "low",
+               "high", "p", "p_holm", "null_spread", "p_null", "verdict", "reason"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -29,8 +29,9 @@ COLUMNS = {
     "overall": ("framework tasks better worse undecided withheld better_family relative low high "
                 "mean_rank"),
     "contrasts": ("task framework where folds rows loss loss_f difference low high relative p "
-                  "p_holm effective_size null_difference null_se p_null verdict reason"),
-    "pairs": ("task framework other folds difference low high p p_holm p_null verdict reason"),
+                  "p_holm effective_size weighted null_difference null_se p_null verdict reason"),
+    "pairs": ("task framework other folds rows weighted difference low high p p_holm p_null "
+              "verdict reason"),
     "scores": "task framework part metric value rows folds direction",
     "frameworks": ("framework name constraint version runs scored failed missing refused not_run "
                    "minutes"),

@@ -6,6 +6,7 @@ import pytest
 
 from amlb_ext.core.task import Kind
 from amlb_ext.report.compare import compare
+from amlb_ext.report.ranks import mean_losses
 from amlb_ext.report.rows import Predicted, read_predicted
 from amlb_ext.runner import read_jobs
 from amlb_ext.suite import Suite
@@ -101,6 +102,9 @@ def test_the_numbers_are_weighted_means():
         assert told["low"] < told["difference"] < told["high"]
         assert (told["folds"], told["rows"]) == ("2/2", N)
     np.testing.assert_array_equal(found.weights, w)
+    assert found.is_weighted
+    assert row(found, "g")["weighted"]
+    assert not row(found, "g", "all rows")["weighted"]
     # Kish: (240 (.95) + 360 (.01))^2 / (240 (.95)^2 + 360 (.01)^2) = 231.6^2 / 216.636 = 247.6
     assert row(found, "g")["effective_size"] == pytest.approx(231.6**2 / 216.636)
     assert "weighted by P(F fails | x), worth 248 equal rows" in found.weighting
@@ -189,10 +193,54 @@ def test_weights_worth_few_rows_are_left_out():
     # 20 equal weights: 20^2 / 20 = 20 < 50
     expected = "he region weights are worth only 20 rows, below 50: all rows count alike"
     assert expected in found.weighting
-    assert (found.weights == 1).all()
+    assert not found.is_weighted
+    assert not row(found, "a")["weighted"]
     names = ["difference", "low", "high", "p", "effective_size"]
     region, everything = row(found, "a"), row(found, "a", "all rows")
     assert [region[name] for name in names] == [everything[name] for name in names]
+
+
+def region_in_one_fold():
+    """240 rows of region, 210 of them in fold 3 and 30 in fold 7."""
+    planted = Planted()
+    first = np.arange(N) < N // 2
+    heavy = np.where(first, np.arange(N) < 210, np.arange(N) >= N - 30)
+    planted.full.rows["weight"] = np.where(heavy, 0.95, 0.001)
+    return planted
+
+
+def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
+    """In fold 7 the weights are worth 31 rows, on the whole and in fold 3 more than 200."""
+    planted = region_in_one_fold().add("all", 0.8).add("light", 0.8).add("heavy", 0.8)
+    fold = planted.full.rows["fold"]
+    planted.full.f["light"][fold == 3] = np.nan
+    planted.full.f["heavy"][fold == 7] = np.nan
+    found = planted.compare()
+    weighted = {name: bool(row(found, name)["weighted"]) for name in ("all", "light", "heavy")}
+    assert weighted == {"all": True, "light": False, "heavy": True}
+    told, plain = row(found, "light"), row(found, "light", "all rows")
+    names = ["difference", "low", "high", "p", "effective_size"]
+    assert [told[name] for name in names] == [plain[name] for name in names]
+    assert told["effective_size"] == told["rows"] == N // 2
+    assert found.is_weighted
+    assert found.weighting.startswith("Real rows are weighted by P(F fails | x), worth 24")
+    assert "Not so for light: on the folds that were run" in found.weighting
+    pairs = found.pairs.set_index(["framework", "other"])
+    assert pairs["weighted"].astype(bool).to_dict() == {
+        ("all", "heavy"): True, ("all", "light"): False, ("heavy", "light"): False,
+    }  # fmt: skip
+    assert pairs.loc[("heavy", "light"), "rows"] == 0
+
+
+def test_the_ranks_decide_on_the_rows_that_all_have():
+    planted = region_in_one_fold()
+    losses = pd.DataFrame({"a": planted.like_f() ** 2, "b": planted.like_f() ** 2})
+    losses.loc[planted.full.rows["fold"] == 3, "b"] = np.nan
+    w, f = planted.full.rows["weight"].to_numpy(), planted.f**2
+    both = mean_losses(losses, f, w, losses.notna(), np.arange(N))
+    assert both["a"] == pytest.approx(losses["a"][N // 2 :].mean())
+    alone = mean_losses(losses[["a"]], f, w, losses[["a"]].notna(), np.arange(N))
+    assert alone["a"] == pytest.approx(np.average(losses["a"], weights=w))
 
 
 @pytest.mark.parametrize("value", [np.nan, 0.0])

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.validity.contrast import choose_weights, contrast, null_control
+from amlb_ext.validity.contrast import choose_weighting, contrast, null_control
 from amlb_ext.validity.estimation import contrasts
 from amlb_ext.validity.scores import expected_contrast, half_and_half_score
 
 DRAWS = 300
 COLUMNS = [
     "candidate", "rows", "loss", "loss_f", "difference", "low", "high", "p", "p_holm",
-    "effective_size", "null_difference", "null_se", "p_null", "verdict", "reason",
+    "effective_size", "weighted", "null_difference", "null_se", "p_null", "verdict", "reason",
 ]  # fmt: skip
 
 
@@ -137,18 +137,39 @@ class TestNull:
 
 class TestWeights:
     def test_small_effective_size_counts_all_rows(self):
-        w, why = choose_weights(np.r_[np.ones(49), np.zeros(500)])
-        assert w.tolist() == [1.0] * 549
-        assert "effective size 49 is below 50" in why
+        found = choose_weighting(np.r_[np.ones(49), np.zeros(500)])
+        assert (found.is_weighted, found.weights, found.effective_size) == (False, None, 49)
+        assert "worth only 49 rows, below 50" in found.reason
 
     def test_large_enough_is_kept(self):
         given = np.r_[np.ones(50), np.zeros(500)]
-        w, why = choose_weights(given)
-        assert w is given
-        assert "used" in why
+        found = choose_weighting(given)
+        assert found.is_weighted
+        assert found.weights is given
+
+    def test_rows_of_one_source_row_count_once(self):
+        clusters = np.repeat(np.arange(30), 3)
+        assert choose_weighting(np.ones(90)).is_weighted
+        assert choose_weighting(np.ones(90), clusters).effective_size == 30
+        assert not choose_weighting(np.ones(90), clusters).is_weighted
 
     def test_no_weight_at_all(self):
-        assert choose_weights(np.zeros(80))[0].tolist() == [1.0] * 80
+        for unknown in (None, np.zeros(80), np.full(80, np.nan)):
+            assert choose_weighting(unknown).weights is None
+            assert "no region weights are known" in choose_weighting(unknown).reason
+
+    def test_each_candidate_decides_on_its_own_rows(self):
+        rng = np.random.default_rng(6)
+        f, w = rng.random(160), np.tile([1.0, 0.01], 80)
+        g = pd.DataFrame({"whole": f - 0.1, "half": f - 0.1}) + 0.1 * rng.random((160, 2))
+        scored = pd.DataFrame({"whole": np.ones(160, bool), "half": np.arange(160) < 80})
+        table = contrasts(g, f, w, scored=scored, smallest=50).set_index("candidate")
+        assert table["weighted"].to_dict() == {"whole": True, "half": False}
+        assert table.loc["half", "effective_size"] == 80
+        assert table.loc["half", "difference"] == pytest.approx((g["half"] - f)[:80].mean())
+        given = contrasts(g, f, w, scored=scored).set_index("candidate")  # the caller's weights
+        assert given["weighted"].all()
+        assert given.loc["half", "effective_size"] < 50
 
 
 class TestTeacher:

@@ -51,19 +51,14 @@ def test_solvability_by_hand():
 
 def test_solvability_knows_no_winners_curse():
     # 50 candidates of pure noise around F: the best on all rows looks better, honestly none is
-    values = []
+    shown = 0
     for seed in range(20):
         r = rng(seed)
         F = np.ones(200)
-        values.append(
-            measures.solvability(
-                Losses(1 + r.normal(0, 1, (200, 50)), F, np.arange(200)),
-                F,
-                [str(k) for k in range(50)],
-                r,
-            ).value
-        )
-    assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(20) + 0.01
+        noise = Losses(1 + r.normal(0, 1, (200, 50)), F, np.arange(200))
+        found = measures.solvability(noise, F, [str(k) for k in range(50)], r)
+        shown += found.finding == "mendable"
+    assert shown <= 2  # .025 of 20 and two standard errors
 
 
 def test_effective_size_counts_real_rows_once():

@@ -6,7 +6,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import EstimatorBaseline
 from amlb_ext.hardening.models import ModelSpec
 from amlb_ext.validity.null import NULL_SHARE, baseline_spec, refit, refit_rows
-from amlb_ext.validity.zoo import JUDGES, fit_zoo, named, zoo
+from amlb_ext.validity.zoo import JUDGES, WHOLE, candidates_beside, fit_zoo, named, zoo
 
 
 def table(kind, n=120):
@@ -43,6 +43,38 @@ def test_fits_are_keyed_by_name_and_the_subsample_is_used():
     all_rows, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=None)
     assert np.array_equal(one["tree"].predict(Z), two["tree"].predict(Z))
     assert not np.array_equal(one["tree"].predict(Z), all_rows["tree"].predict(Z))
+
+
+def test_some_candidates_see_every_row_whatever_the_limit():
+    Z, y, classes = table(Kind.BINARY)
+    specs = {name: zoo(Kind.BINARY)[name] for name in ("forest", "tree_8")}
+    shape = (Kind.BINARY, classes, 1, Z, y)
+    limited, _ = fit_zoo(specs, *shape, seed=1, most=50, whole=("tree_8",))
+    everything, _ = fit_zoo(specs, *shape, seed=1, most=None)
+    alike = {
+        name: np.array_equal(limited[name].predict(Z), everything[name].predict(Z))
+        for name in specs
+    }
+    assert alike == {"forest": False, "tree_8": True}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_boosting_has_the_rounds_of_f(kind):
+    family = "Regressor" if kind is Kind.REGRESSION else "Classifier"
+    rounds = {}
+    for name, params in (
+        ("RandomForest", {"n_estimators": 500}),
+        ("HistGradientBoosting", {"max_iter": 250}),
+        ("GradientBoosting", {"n_estimators": 150}),
+        ("HistGradientBoosting", {"max_iter": 20}),
+        ("GradientBoosting", {"n_estimators": 9000}),
+    ):
+        specs = candidates_beside(ModelSpec(f"sklearn.ensemble.{name}{family}", params), kind)
+        assert set(specs) == set(zoo(kind))
+        found = {specs[boosting].params["max_iter"] for boosting in ("boosting", "boosting_slow")}
+        rounds[(name, *params.values())] = found
+    assert list(rounds.values()) == [{100}, {250}, {150}, {100}, {1000}]
+    assert set(WHOLE) & set(zoo(kind)) >= {"linear", "boosting", "boosting_slow"}
 
 
 def test_too_many_neighbours_leave_the_zoo_with_a_reason():

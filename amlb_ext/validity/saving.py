@@ -1,0 +1,229 @@
+r"""How much of F's loss can the best of several candidates save? An interval that covers it.
+
+Notation
+--------
+G : (n, m) losses of m candidates;  F : (n,) losses of F on the same real rows
+w : (n,) region weights, functions of the features alone;  c : (n,) clusters
+N_kg, D_k : sums over cluster k of ``w (F - G_g)`` and of ``w F``
+theta_g : E[w (F - G_g)] / E[w F], the share of F's loss in the region that candidate g saves
+theta : max(0, max_g theta_g), for F is a candidate too and saves 0
+
+Theory
+------
+The candidates are taken as they were fitted; chance lies in the rows. Nothing is assumed about how
+the candidates depend on each other, and there are two one-sided limits, each at half the error.
+
+*Lower limit.* A candidate (or F) is chosen on half of the clusters and judged on the other half,
+for many halves. What a chosen model saves is at most theta, whichever it is, so a lower limit of
+the mean saving of the choices is a lower limit of theta. No winner's curse: no row judges a choice
+that it took part in. The splits share their rows, so the error of their mean is taken to be that of
+one split, which it does not exceed.
+
+*Upper limit.* With U_g an upper limit of theta_g for each candidate alone, ``max_g U_g`` is at
+least the U of the best candidate, which covers by itself. So the largest of the single limits is
+an upper limit of theta, without any correction for the number of candidates. F's own limit is 0.
+
+Both limits are found by inverting a t test of ``E[N - theta D] = 0`` over clusters (Fieller), so
+noise in F's loss is accounted for, and a saving above 1 cannot come out. Losses are skewed: a rare
+failure of the candidate may just not be among the rows. Beyond the worst row that was seen lies a
+mass of about 1 / (K + 1), so the most adverse cluster is counted once more. Degrees of freedom are
+those of the clusters that carry F's loss (Kish), which are few where failures are few.
+
+References
+----------
+Fieller (1954), J. R. Statist. Soc. B 16, 175-185; Luedtke & van der Laan (2016), Ann. Statist. 44,
+713-742, for the value of the best of several choices; Berger (1982), Technometrics 24, 295-300, for
+tests by union and intersection. ``tests/benchmarks/solvability.py`` measures the coverage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, MIN_EFFECTIVE
+
+#: Random halves of the clusters on which a candidate is chosen and judged.
+SPLITS = 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestSaving:
+    """The share of F's loss that the best candidate saves; F itself, which saves 0, is one.
+
+    Attributes
+    ----------
+    point : float
+        Mean saving of a candidate chosen without the rows that judge it, within the interval.
+    low, high : float
+        Of theta, the saving of the best; within 0 and 1. They are 0 and 1 where the rows say
+        nothing, and ``reason`` says why.
+    chosen : dict of int to float
+        How often each candidate was chosen, by its column, the most often first; -1 is F.
+    n_clusters : int
+        Clusters with weight.
+    reason : str
+    """
+
+    point: float
+    low: float
+    high: float
+    chosen: dict[int, float]
+    n_clusters: int
+    reason: str = ""
+
+
+def best_saving(
+    candidate_losses: np.ndarray,
+    loss_f: np.ndarray,
+    weights: np.ndarray,
+    clusters: np.ndarray,
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> BestSaving:
+    """Return the saving of the best candidate with an interval that covers it.
+
+    Parameters
+    ----------
+    candidate_losses : ndarray of shape (n, m)
+    loss_f, weights, clusters : ndarray of shape (n,)
+        See the module's notation.
+    rng : Generator
+        Draws the halves.
+    level : float
+        Nominal coverage.
+
+    Returns
+    -------
+    BestSaving
+
+    Raises
+    ------
+    DataError
+        F makes no error where there is weight, so there is nothing to take a share of.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> f = 1 + rng.random(500)
+    >>> g = np.column_stack([f * rng.random(500), 2 * f])  # the first saves half on average
+    >>> found = best_saving(g, f, np.ones(500), np.arange(500), rng)
+    >>> bool(found.low < 0.5 < found.high), found.chosen
+    (True, {0: 1.0})
+    """
+    gains, levels = _cluster_totals(candidate_losses, loss_f, weights, clusters)
+    if not levels.sum() > 0:
+        raise DataError("F makes no error where there is weight", "there is nothing to save")
+    split_gains, chosen = _cross_fitted_gains(gains, rng)
+    share = float(np.clip(split_gains.mean(axis=0).sum() / levels.sum(), 0.0, 1.0))
+    reason = _refusal(levels)
+    if reason:
+        return BestSaving(
+            point=share, low=0.0, high=1.0, chosen=chosen, n_clusters=len(levels), reason=reason
+        )
+    critical = float(student.ppf(0.5 + level / 2, _effective(levels) - 1))
+    low, _ = ratio_limits(*_with_extreme(split_gains, levels, worst=True), critical)
+    tops = [
+        ratio_limits(*_with_extreme(gain[None, :], levels, worst=False), critical)[1]
+        for gain in gains.T
+    ]
+    low = float(np.clip(low, 0.0, 1.0))
+    high = float(np.clip(max(tops), low, 1.0))
+    point = float(np.clip(share, low, high))
+    return BestSaving(point=point, low=low, high=high, chosen=chosen, n_clusters=len(levels))
+
+
+def ratio_limits(
+    numerators: np.ndarray, denominator: np.ndarray, critical: float
+) -> tuple[float, float]:
+    r"""Return Fieller's limits of the ratio of two means over independent pairs.
+
+    All :math:`\theta` with :math:`(\bar N - \theta \bar D)^2 \le t^2 s^2(\theta) / K`, where
+    :math:`s^2(\theta)` is the variance of :math:`N_k - \theta D_k`. Of several numerators the mean
+    is taken, and the mean of their variances: no less than the variance of their mean, however
+    they depend on each other.
+
+    Parameters
+    ----------
+    numerators : ndarray of shape (S, K)
+    denominator : ndarray of shape (K,)
+    critical : float
+        t.
+
+    Returns
+    -------
+    low, high : float
+        Infinite where the denominator cannot be told from 0.
+
+    Examples
+    --------
+    >>> ratio_limits(np.array([[2.0, 4.0, 6.0]]), np.array([1.0, 2.0, 3.0]), 2.0)
+    (2.0, 2.0)
+    """
+    size = len(denominator)
+    unit = critical**2 / (size * (size - 1))
+    top, base = numerators.mean(), denominator.mean()
+    from_top = numerators - numerators.mean(axis=1, keepdims=True)
+    from_base = denominator - base
+    a = base**2 - unit * (from_base**2).sum()
+    b = top * base - unit * (from_top @ from_base).mean()
+    c = top**2 - unit * (from_top**2).sum(axis=1).mean()
+    if a <= 0:
+        return -np.inf, np.inf
+    root = np.sqrt(max(b**2 - a * c, 0.0))
+    return float((b - root) / a), float((b + root) / a)
+
+
+def _cluster_totals(
+    G: np.ndarray, F: np.ndarray, w: np.ndarray, c: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return N of shape (K, m) and D of shape (K,)."""
+    kept = w > 0
+    codes = np.unique(c[kept], return_inverse=True)[1].reshape(-1)
+    gaps = w[kept, None] * (F[kept, None] - G[kept])
+    columns = [np.bincount(codes, gap) for gap in gaps.T]
+    return np.column_stack(columns), np.bincount(codes, w[kept] * F[kept])
+
+
+def _cross_fitted_gains(
+    gains: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, dict[int, float]]:
+    """Return, per split, each cluster's gain by the candidate chosen on the other half."""
+    size = len(gains)
+    with_f = np.column_stack([np.zeros(size), gains])  # F comes first: it wins a tie
+    total = with_f.sum(axis=0)
+    split_gains = np.zeros((SPLITS, size))
+    counts = np.zeros(with_f.shape[1])
+    for split_gain in split_gains:
+        first = rng.permutation(size) < size // 2
+        for judged in (first, ~first):
+            best = int(np.argmax(total - with_f[judged].sum(axis=0)))
+            split_gain[judged] = with_f[judged, best]
+            counts[best] += 1
+    order = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
+    return split_gains, {i - 1: float(counts[i] / counts.sum()) for i in order}
+
+
+def _with_extreme(
+    gains: np.ndarray, levels: np.ndarray, *, worst: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count the cluster that speaks most against (or for) the mean gain once more."""
+    mean_gain = gains.mean(axis=0)
+    influence = mean_gain - mean_gain.sum() / levels.sum() * levels
+    extreme = int(np.argmin(influence) if worst else np.argmax(influence))
+    return np.column_stack([gains, gains[:, extreme]]), np.append(levels, levels[extreme])
+
+
+def _refusal(levels: np.ndarray) -> str:
+    if len(levels) < MIN_CLUSTERS:
+        return f"only {len(levels)} real rows with weight"
+    if _effective(levels) < MIN_EFFECTIVE:
+        return f"one real row holds {levels.max() / levels.sum():.0%} of F's loss"
+    return ""
+
+
+def _effective(levels: np.ndarray) -> float:
+    return float(levels.sum() ** 2 / (levels**2).sum())
