@@ -20,7 +20,7 @@ floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
 =========  =====================================================================
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> object:
