@@ -85,7 +85,9 @@ def part_sides(task: Task, fold: int, train: Rows, test: Rows) -> tuple[Part, di
         task.features.iloc[task.folds[fold].train], tested, task.columns
     )
     before = len(train), int(is_made(train).sum())
-    while True:
+    fitted = test.features
+    cells: list[tuple[int, str]] = []
+    while len(train):
         fitted, cells = fit_to_train(train.features, test.features, task.columns)
         asked, *others = number_rows(train.features, tested, fitted_to_fold, test.features, fitted)
         clash = np.isin(asked, np.concatenate(others))
