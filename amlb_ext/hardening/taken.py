@@ -90,7 +90,8 @@ def part_sides(
         ``test_made``: made test rows that repeat another row as they are written there.
     """
     before = len(train), int(is_made(train).sum())
-    while True:
+    fitted = FittedRows(test.features, [], np.zeros(0, dtype=int))
+    while len(train):
         fitted = fit(train.features, test.features)
         asked, *others = number_rows(train.features, *tested, test.features, fitted.features)
         clash = np.isin(asked, np.concatenate(others))

@@ -176,6 +176,25 @@ def test_rows_that_become_alike_in_hard_alone_are_left_out():
     assert pair.test.features["c"].tolist() == ["z", "a"]  # the row that stands as it was made
 
 
+def test_hard_rows_that_all_equal_test_rows_leave_nothing_to_train_on():
+    table = pd.DataFrame({"c": ["a", "b"] * 15, "n": [1.0, 2.0] * 15, "y": [0.0, 1, 2] * 10})
+    task = make_task(table, "y", name="alike")
+    task = task.with_folds((Fold(np.arange(20), np.arange(20, 30)),))
+    train, test = (
+        Rows(task.features.iloc[i], task.target.iloc[i], pd.DataFrame({"source_row": i}))
+        for i in (np.arange(4), np.arange(20, 25))
+    )
+    tested = task.features.iloc[task.folds[0].test]
+    pair, left_out = part_sides(
+        train,
+        test,
+        real=(task.features,),
+        tested=(tested,),
+        fit=lambda known, asked: fit_to_train(known, asked, task.columns),
+    )
+    assert (len(pair.train), len(pair.test), left_out["train_real"]) == (0, 5, 4)
+
+
 def test_what_is_taken_is_the_table_and_the_test_rows_as_amlb_has_them():
     table = pd.DataFrame({"c": ["a"] * 20 + ["z"] * 5, "n": np.arange(25.0)})
     table["y"] = [0.0, 1.0] * 12 + [2.0]
