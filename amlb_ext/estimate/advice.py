@@ -30,7 +30,7 @@ def assumed(quoted: str, comparisons: Sequence[Comparison], overruled: bool = Fa
 
     Examples
     --------
-    >>> assumed("wilson", [])[-70:]
+    >>> assumed("wilson", []).split("; ", 1)[1]
     'nothing given here can test that; --train FILE or --unlabelled FILE can'
     """
     if not quoted:

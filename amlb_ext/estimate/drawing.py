@@ -5,17 +5,17 @@ Notation
 y, y_train : class codes, or targets;  Z, Z_other : encoded rows, category codes first
 p : p-value of a comparison
 
-A :class:`Comparison` is made of whatever the rows at hand allow: classes or target, columns and a
-classifier's confidence against training rows; predictions, confidence and columns against rows
-without labels. All that are made share one level: each is refuted at ``REFUTED`` divided by their
-number (Bonferroni), so that together they refute one sound sample in a hundred.
+A :class:`Comparison` is made of whatever the rows at hand allow: classes or target, columns, and a
+second model's confidence and errors against training rows; predictions, confidence and columns
+against rows without labels. All that are made share one level: each is refuted at ``REFUTED``
+divided by their number (Bonferroni), so that together they refute one sound sample in a hundred.
 
-Columns and confidence are compared *given the class*: training rows are left out until the classes
-have the labelled rows' shares. So rows drawn class by class differ in their classes alone, and
-what is found beside that is a fault of the draws within a class.
+Columns, confidence and errors are compared *given the class*: training rows are left out until
+the classes have the labelled rows' shares. So rows drawn class by class differ in their classes
+alone, and what is found beside that is a fault of the draws within a class.
 
 The model's own confidence in rows that it was fitted on says nothing, being too high. A second
-classifier serves, fitted on one half of the training rows and asked about the other half.
+model serves, fitted on one half of the training rows and asked about the other half.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Comparison:
     Attributes
     ----------
     what : str
-        ``classes``, ``target``, ``columns``, ``confidence`` or ``predictions``.
+        ``classes``, ``target``, ``columns``, ``confidence``, ``errors`` or ``predictions``.
     against : str
     about : str
     p : float
@@ -193,57 +193,75 @@ def compare_predictions(f: np.ndarray, far: np.ndarray) -> list[Comparison]:
     return found
 
 
-def compare_confidence(
+def compare_second_model(
     Z: np.ndarray,
     y: np.ndarray,
     Z_train: np.ndarray,
     y_train: np.ndarray,
     is_class: bool,
     seed: int,
-) -> Comparison | None:
-    """Compare how sure a second model, learnt on half of the training rows, is of the rows.
+) -> list[Comparison]:
+    """Compare what a second model, learnt on half of the training rows, makes of the rows.
 
-    Of a regression it is the second model's prediction that is compared. This finds rows that were
-    labelled where a model is unsure, or sure.
+    Of classes: how sure it is, and the probability that it gives to the true class. This finds
+    rows that were labelled where a model is unsure, or sure, and rows whose labels hang otherwise
+    on their columns. Of numbers: its predictions, and the size of its errors.
 
     Parameters
     ----------
     Z, y : ndarray
         Labelled rows.
     Z_train, y_train : ndarray
+        In the same units.
     is_class : bool
     seed : int
 
     Returns
     -------
-    Comparison or None
-        None with fewer than ``2 * LEAST_LEARN`` training rows or a single class among them.
+    list of Comparison
+        Empty with fewer than ``2 * LEAST_LEARN`` training rows or a single class among them.
     """
-    rng = stream(seed, "estimate", "confidence")
+    rng = stream(seed, "estimate", "second model")
     order = rng.permutation(len(Z_train))[: 2 * MOST_ROWS]
     learn, ask = order[: len(order) // 2], order[len(order) // 2 :]
     if len(learn) < LEAST_LEARN or len(np.unique(y_train[learn])) < 2:
-        return None
+        return []
     settings = {
         "max_iter": 50,
         "max_leaf_nodes": 8,
         "min_samples_leaf": 10,
         "early_stopping": False,
-        "random_state": derive_seed(seed, "estimate", "confidence") % 2**31,
+        "random_state": derive_seed(seed, "estimate", "second model") % 2**31,
     }
     against: Against = "training rows"
     if not is_class:
-        with threadpool_limits(1):
-            second = HistGradientBoostingRegressor(**settings).fit(Z_train[learn], y_train[learn])
-        p = _kolmogorov(second.predict(Z), second.predict(Z_train[ask]))
-        return Comparison("predictions", against, "features", p, "by a second model")
+        with threadpool_limits(1):  # more threads are slower on so few rows
+            number = HistGradientBoostingRegressor(**settings).fit(Z_train[learn], y_train[learn])
+        f, f_ask = number.predict(Z), number.predict(Z_train[ask])
+        errors, errors_ask = np.abs(y - f), np.abs(y_train[ask] - f_ask)
+        p, p_errors = _kolmogorov(f, f_ask), _kolmogorov(errors, errors_ask)
+        return [
+            Comparison("predictions", against, "features", p, "by a second model"),
+            Comparison("errors", against, "features", p_errors, "of a second model"),
+        ]
     ask = ask[same_shares(y_train[ask], y, rng)]
     if not len(ask):
-        return None
-    with threadpool_limits(1):  # more threads are slower on so few rows
+        return []
+    with threadpool_limits(1):
         second = HistGradientBoostingClassifier(**settings).fit(Z_train[learn], y_train[learn])
-    sure = second.predict_proba(Z).max(axis=1)
-    return _confidence(sure, second.predict_proba(Z_train[ask]).max(axis=1), against)
+    f, f_ask = second.predict_proba(Z), second.predict_proba(Z_train[ask])
+    p_errors = _kolmogorov(
+        _given_to(second.classes_, f, y), _given_to(second.classes_, f_ask, y_train[ask])
+    )
+    return [
+        _confidence(f.max(axis=1), f_ask.max(axis=1), against),
+        Comparison("errors", against, "features", p_errors, "of a second model"),
+    ]
+
+
+def _given_to(classes: np.ndarray, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the probability given to the true class; 0 for one that the model does not know."""
+    return np.asarray((f * (classes[None] == y[:, None])).sum(axis=1))
 
 
 def same_shares(codes: np.ndarray, like: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -19,8 +19,8 @@ from amlb_ext.estimate.drawing import (
     Comparison,
     compare_classes,
     compare_columns,
-    compare_confidence,
     compare_predictions,
+    compare_second_model,
     compare_targets,
     level_of_each,
     like_priors,
@@ -121,8 +121,8 @@ class Work:
     def _compare_training_rows(self, Z: np.ndarray, y: np.ndarray) -> None:
         """Ask whether the labelled rows were drawn as the training rows were.
 
-        Columns and confidence are compared given the class, so that known priors can put right
-        what the draw by class did.
+        Columns, confidence and errors are compared given the class, so that known priors can put
+        right what the draw by class did.
         """
         i = self.inputs
         rng = stream(self.seed, "estimate", "same shares")
@@ -140,9 +140,10 @@ class Work:
         if not len(kept):
             return
         self._compare_columns(i.Z, Z[kept], "training rows")
-        sure = compare_confidence(i.Z, i.y, Z, y, is_class=bool(i.labels), seed=self.seed)
-        if sure is not None:
-            self.comparisons.append(sure)
+        units = y if i.labels else i.units(y)
+        self.comparisons += compare_second_model(
+            i.Z, i.y, Z, units, is_class=bool(i.labels), seed=self.seed
+        )
         if i.priors is None or (i.priors_of_train and not self.by_class):
             codes = y if i.labels else None
             found = self._support("training", i.metric(Z), codes, self.metric)

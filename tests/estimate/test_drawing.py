@@ -139,6 +139,18 @@ def test_the_target_of_a_regression_is_compared(folder):
     assert "--drawn-at-random" in report.advice
 
 
+def test_rows_of_a_quieter_time_are_told_by_a_second_models_errors(folder):
+    # the same columns and, nearly, the same targets; the noise is a third of that of the rest
+    rng = np.random.default_rng(7)
+    quiet = reg(200, 7).drop(columns="y")
+    quiet = quiet.assign(y=10 * quiet.sum(axis=1) + 0.2 * rng.laplace(size=200))
+    quiet.to_csv(folder / "r_quiet.csv", index=False)
+    report = ask_ridge(folder, "r_quiet.csv")
+    assert report.recommended is None
+    assert "errors of the labelled rows and of the training rows differ" in report.refused
+    assert "target" not in report.refused
+
+
 def test_what_sound_rows_were_compared_with_is_said(folder):
     report = ask(folder, "iid.csv", unlabelled=folder / "far.csv")
     assert report.recommended.check == "passed"
@@ -146,12 +158,13 @@ def test_what_sound_rows_were_compared_with_is_said(folder):
         ("classes", "training rows"),
         ("columns", "training rows"),
         ("confidence", "training rows"),
+        ("errors", "training rows"),
         ("columns", "rows without labels"),
         ("predicted classes", "rows without labels"),
         ("confidence", "rows without labels"),
     }
     assert "which did not refute it" in report.assumption
-    assert len(report.to_json()["comparisons"]) == 6
+    assert len(report.to_json()["comparisons"]) == 7
 
 
 def test_brier_loss_by_class_names_the_rows_that_are_missing(folder):
