@@ -12,9 +12,10 @@ import numpy as np
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.genetic import Domain, make_domain, search
-from amlb_ext.hardening.made import REASONS, Failures, FoldModels, MadeRows, judge, screen
+from amlb_ext.hardening.made import Failures, FoldModels, MadeRows, judge, screen
 from amlb_ext.hardening.synthesis import synthesize
 from amlb_ext.hardening.taken import TakenRows
+from amlb_ext.suite.fold_notes import REASONS
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Side:
     """Augmented and synthetic rows of one side, with counts and remarks for the manifest.
 
     ``counts["dropped"]`` says per kind of row how many that were tried were dropped, by
-    :data:`amlb_ext.hardening.made.REASONS`.
+    :data:`amlb_ext.suite.fold_notes.REASONS`.
     """
 
     augmented: MadeRows
@@ -84,13 +85,6 @@ def make_side(
         "dropped": dropped,
         "least_support": models.least_support,
     }
-    shortfalls = [
-        shortfall(kind, counts[kind], counts[f"{kind}_asked"], dropped[kind])
-        for kind in dropped
-        if counts[kind] < counts[f"{kind}_asked"]
-    ]
-    if shortfalls:
-        notes.append(f"{side}: {'; '.join(shortfalls)}")
     return Side(augmented, synthetic, counts, notes)
 
 
@@ -112,24 +106,6 @@ probability of at least 0.7'
         f"{text} rests on the oracle's word for its label, and where F fails the oracle is right "
         "too seldom on the training rows: no label can be vouched for"
     )
-
-
-def shortfall(kind: str, made: int, asked: int, dropped: Mapping[str, int]) -> str:
-    """Say how many rows of those asked were made, and what became of the others.
-
-    Examples
-    --------
-    >>> shortfall("augmented", 7, 20, {"real_row": 3, "made_row": 0, "good": 12, "label": 0})
-    '7 of 20 augmented rows were made (dropped: 3 repeating the features of a real row, 12 good \
-for F)'
-    >>> shortfall("synthetic", 0, 20, {"real_row": 3})
-    'none of 20 synthetic rows was made (dropped: 3 repeating the features of a real row)'
-    """
-    text = f"{made} of {asked} {kind} rows were made"
-    if not made:
-        text = f"none of {asked} {kind} rows was made"
-    counted = [f"{dropped[key]} {words}" for key, words in REASONS.items() if dropped.get(key)]
-    return f"{text} (dropped: {', '.join(counted)})" if counted else text
 
 
 def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:

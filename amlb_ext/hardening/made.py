@@ -25,13 +25,6 @@ from amlb_ext.hardening.taken import TakenRows, repeated_within
 #: A label may be less plausible by this much than at the row it came from: a probability, and
 #: the oracle's RMSEs.
 CLASS_SLACK, REGRESSION_SLACK = 0.02, 0.1
-#: Why a made row is dropped, as a summary's ``dropped`` counts it, and in words.
-REASONS = {
-    "real_row": "repeating the features of a real row",
-    "made_row": "repeating those of another made row",
-    "good": "good for F",
-    "label": "with a label that the oracle does not support",
-}
 
 
 @dataclass(frozen=True)
@@ -131,7 +124,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class Screened:
-    """Positions of the made rows that are kept, and how many are not, by :data:`REASONS`."""
+    """Positions of the made rows that are kept; how many are not, by ``fold_notes.REASONS``."""
 
     rows: np.ndarray
     dropped: Counter[str]

@@ -64,7 +64,7 @@ def synthesize(
     wanted : int
         How many were asked.
     dropped : Counter
-        Rows that were tried and not kept, by :data:`amlb_ext.hardening.made.REASONS`.
+        Rows that were tried and not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
     """
     config, bad, y_bad = models.config.synthesizer, failures.Z, failures.y
     wanted = min(config.max_rows, round(config.times * max(len(augmented), len(bad))))

@@ -20,9 +20,18 @@ from amlb_ext.suite.manifest import Manifest
 FEW_ROWS = 3
 #: Kinds of notes.
 ROWS_LEFT_OUT, CELLS_REPLACED = "rows left out", "cells replaced"
+#: Why a made row is dropped, as a summary's ``dropped`` counts it, and in words.
+REASONS = {
+    "real_row": "repeating the features of a real row",
+    "made_row": "repeating those of another made row",
+    "good": "good for F",
+    "label": "with a label that the oracle does not support",
+}
 #: Folds, tasks and columns that are listed by name.
 _MOST = 8
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w]|\.\d)")
+_ONE = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+#: A number, or a range of numbers.
+_NUMBER = re.compile(rf"(?<![\w.])({_ONE})(?: to ({_ONE}))?(?![\w]|\.\d)")
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,7 @@ def fold_notes(manifest: Manifest, task: str) -> list[FoldNote]:
     out = _without_failures(task, folds)
     out += _changed_rows(task, folds)
     out += _small_sets(manifest, task, total)
+    out += _made_rows(task, folds)
     out += _said(task, folds)
     return out
 
@@ -116,6 +126,8 @@ def merged_text(texts: Sequence[str]) -> str:
     --------
     >>> merged_text(["4 rows of 9", "7 rows of 9"]), merged_text(["alike", "alike"])
     ('4 to 7 rows of 9', 'alike')
+    >>> merged_text(["4 to 7 rows", "5 to 9 rows"])
+    '4 to 9 rows'
     """
     found = [_NUMBER.findall(text) for text in texts]
     if len({len(numbers) for numbers in found}) > 1:
@@ -123,8 +135,9 @@ def merged_text(texts: Sequence[str]) -> str:
     ranges = iter(zip(*found, strict=True))
 
     def span(_: re.Match[str]) -> str:
-        column = sorted(set(next(ranges)), key=float)
-        return column[0] if len(column) == 1 else f"{column[0]} to {column[-1]}"
+        ends = [number for pair in next(ranges) for number in pair if number]
+        low, high = min(ends, key=float), max(ends, key=float)
+        return low if low == high else f"{low} to {high}"
 
     return _NUMBER.sub(span, texts[0])
 
@@ -207,6 +220,33 @@ def _small_sets(manifest: Manifest, task: str, total: int) -> list[FoldNote]:
     return [FoldNote("few rows", task, tuple(small), total, text)]
 
 
+def _made_rows(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]:
+    """Tell of folds in which fewer rows were made than asked for, and why; a line for each side."""
+    out = []
+    for side in ("test", "training"):
+        made, asked = 0, 0
+        dropped: Counter[str] = Counter()
+        where = []
+        for fold, about in folds.items():
+            counts = about["summary"]
+            counts = counts if side == "test" else counts.get("hard_train", {})
+            kinds = [kind for kind in counts.get("dropped", {}) if f"{kind}_asked" in counts]
+            short = [kind for kind in kinds if counts[kind] < counts[f"{kind}_asked"]]
+            if short:
+                where.append(fold)
+            for kind in short:
+                made += counts[kind]
+                asked += counts[f"{kind}_asked"]
+                dropped.update(counts["dropped"][kind])
+        if where:
+            text = f"of failures of {side} rows, {made} of {asked} rows asked for were made"
+            reasons = [f"{dropped[key]} {words}" for key, words in REASONS.items() if dropped[key]]
+            detail = f" (dropped: {', '.join(reasons)})" if reasons else ""
+            kind = f"{side} rows made"
+            out.append(FoldNote(kind, task, tuple(where), len(folds), text, detail=detail))
+    return out
+
+
 def _said(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]:
     """Put the folds' own notes together, those that differ in numbers alone as one."""
     alike: dict[str, list[tuple[int, str, str]]] = {}
@@ -218,6 +258,7 @@ def _said(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]:
             own += [note for note in summary.get("notes", ()) if note != told]
         for note in own:
             part, text = _part_of(note, task, fold)
+            text = text.removeprefix("test: ").removeprefix("train: ")  # one remark on both sides
             if text.endswith(_DROPPED):  # counted in the records' fields
                 continue
             alike.setdefault(_NUMBER.sub("#", text), []).append((fold, part, text))

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from amlb_ext.core.assets import asset
-from amlb_ext.core.atomic import sha256_file
+from amlb_ext.core.atomic import TEMPORARY, sha256_file
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import unlisted
 from amlb_ext.core.yaml_reader import read_yaml
@@ -155,8 +155,11 @@ def _files(layout: Layout, manifest: Manifest) -> Iterator[str]:
             f"its finished folds ({folds}) are kept: give the command again when it is back."
         )
     for relative in sorted(present.difference(manifest.files, own, *waiting.values())):
-        if not is_written_later(relative):
-            yield f"{WARNING if is_note(relative) else ''}{relative} is not part of the suite."
+        if is_written_later(relative):
+            continue
+        # a run that was killed may leave its temporary files; the next one sweeps them
+        is_harmless = is_note(relative) or relative.endswith(TEMPORARY)
+        yield f"{WARNING if is_harmless else ''}{relative} is not part of the suite."
 
 
 def _waiting(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:

@@ -95,7 +95,7 @@ def test_import_path_with_parameters():
         ("sklearn.ensemble.RandomForestClassifier", Kind.REGRESSION, "does not fit a regression"),
         ("sklearn.linear_model.Ridge:alpa=1", Kind.REGRESSION, "did you mean 'alpha'"),
         ("sklearn.linear_model.Ridge:alpha", Kind.REGRESSION, "key=value"),
-        ("math.sin", Kind.REGRESSION, "no scikit-learn estimator"),
+        ("math.sin", Kind.REGRESSION, "no class of scikit-learn estimators"),
     ],
 )
 def test_models_that_cannot_be_built(model, kind, message):

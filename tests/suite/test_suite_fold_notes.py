@@ -97,5 +97,23 @@ def test_tasks_share_a_line_for_each_kind():
     )
     notes = [note for name in ("wine", "iris") for note in fold_notes(about, name)]
     assert grouped_notes(notes) == [
-        "2 of 3 folds of 2 tasks (wine, iris): test: 3 to 5 of 10 rows were had"
+        "2 of 3 folds of 2 tasks (wine, iris): 3 to 5 of 10 rows were had"
+    ]
+
+
+def test_rows_that_were_not_made_are_one_line_a_side():
+    """Counted from the fields of the summaries, over folds and kinds of rows."""
+    lost = {"real_row": 2, "made_row": 0, "good": 7, "label": 1}
+    counts = {"augmented": 3, "augmented_asked": 10, "synthetic": 5, "synthetic_asked": 5,
+              "dropped": {"augmented": lost, "synthetic": {"good": 4}}}  # fmt: skip
+    one, other = fold(), fold()
+    one["summary"].update(counts, hard_train={**counts, "synthetic": 4})
+    other["summary"].update(counts)
+    assert lines(wine=[one, other, fold()]) == [
+        "2 of 3 folds (0, 1): of failures of test rows, 6 of 20 rows asked for were made (dropped: "
+        "4 repeating the features of a real row, 14 good for F, 2 with a label that the oracle "
+        "does not support)",
+        "1 of 3 folds (0): of failures of training rows, 7 of 15 rows asked for were made "
+        "(dropped: 2 repeating the features of a real row, 11 good for F, 1 with a label that the "
+        "oracle does not support)",
     ]
