@@ -15,7 +15,8 @@ floor 4    ``hardening``: from one fold of a task to its hard rows;
 floor 3    ``sources``: a spec string to a :class:`~amlb_ext.core.task.Task`;
            ``synthesizers``: generative models of rows;
            ``suite``: the directory that AMLB runs
-floor 2    ``amlb``: the rules of AMLB, each written once
+floor 2    ``amlb``: the rules of AMLB, each written once;
+           ``stats``: estimates and intervals from arrays alone
 floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
 =========  =====================================================================
 """
