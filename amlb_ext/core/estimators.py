@@ -63,8 +63,8 @@ def unlisted(path: str, params: Mapping[str, Any]) -> str:
     --------
     >>> unlisted("sklearn.linear_model.Ridge", {"alpha": 2.0, "solver": "cholesky"})
     ''
-    >>> unlisted("sklearn.linear_model.Ridge", {"solver": "/tmp/solver"})
-    "the parameter solver='/tmp/solver' of sklearn.linear_model.Ridge"
+    >>> unlisted("sklearn.linear_model.Ridge", {"solver": "kept/solver"})
+    "the parameter solver='kept/solver' of sklearn.linear_model.Ridge"
     >>> unlisted("os.abort", {})
     'the class os.abort'
     """
