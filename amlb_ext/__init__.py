@@ -21,7 +21,9 @@ floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
 =========  =====================================================================
 """
 
-__version__ = "0.2.0"
+from amlb_ext.core.version import __version__
+
+__all__ = ["Suite", "__version__"]  # Suite is loaded on demand, below
 
 
 def __getattr__(name: str) -> object:

@@ -19,24 +19,31 @@ from amlb_ext.runner.checkout import Checkout, ensure
 #: Files that take longest. They go first, so that short ones fill the gaps at the end; and the
 #: first makes the suite that the report's other tests would stand and wait for.
 LONGEST = (
-    "test_report_build",
-    "test_readme",
-    "test_pipeline",
-    "test_end_to_end",
-    "test_validity_certificate",
-    "test_validity_calibrate",
-    "test_faults_cluster",
-    "test_hardening_fold",
-    "test_report_notebook",
-    "test_validity_shared_fits",
+    "report/test_build.py",
+    "test_readme.py",
+    "pipeline/test_generate.py",
+    "test_end_to_end.py",
+    "validity/test_certificate.py",
+    "validity/test_calibration.py",
+    "faults/test_cluster.py",
+    "hardening/test_fold.py",
+    "report/test_notebook.py",
+    "validity/test_shared_fits.py",
 )
 
+HERE = Path(__file__).parent
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items):
     rank = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
+    def place_of(item):
+        inside = item.path.is_relative_to(HERE)
+        name = item.path.relative_to(HERE).as_posix() if inside else ""
+        return rank.get(name, len(rank))
+
+    items.sort(key=place_of)
 
 
 @pytest.fixture

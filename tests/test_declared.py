@@ -40,4 +40,5 @@ def test_every_import_is_declared():
 
 def test_the_list_of_lowest_versions_is_that_of_the_declaration():
     text = (ROOT / "resources" / "lowest-versions.txt").read_text(encoding="utf-8")
-    assert text == pins(), "run: python tests/lowest_versions.py > resources/lowest-versions.txt"
+    command = "python tests/helpers/lowest_versions.py > resources/lowest-versions.txt"
+    assert text == pins(), f"run: {command}"

@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli import show
+from amlb_ext.cli import display
 from amlb_ext.cli.estimate import estimate
 from amlb_ext.cli.export import export
-from amlb_ext.cli.harden import harden
+from amlb_ext.cli.generate import harden, make
 from amlb_ext.cli.install import install, uninstall
-from amlb_ext.cli.making import make
 from amlb_ext.cli.publish import publish
 from amlb_ext.cli.reproduce import reproduce
 from amlb_ext.cli.study import study
@@ -33,7 +32,7 @@ def generate(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmark`."""
-    from amlb_ext.publish.target import exported_name
+    from amlb_ext.publish.export.folder import exported_name
     from amlb_ext.runner import run_benchmark
     from amlb_ext.suite import Suite
 
@@ -64,7 +63,7 @@ def certify(arguments: argparse.Namespace) -> int:
     """Certify every task of a suite; see :func:`amlb_ext.validity.certify_suite`."""
     from amlb_ext.suite import Suite
     from amlb_ext.validity import as_json, certify_suite
-    from amlb_ext.validity.unlabelled_files import assign
+    from amlb_ext.validity.unlabelled import assign
 
     quiet = arguments.quiet or arguments.json
     certificates = certify_suite(
@@ -88,7 +87,7 @@ def certify(arguments: argparse.Namespace) -> int:
 
 def score(arguments: argparse.Namespace) -> int:
     """Score a suite's own integrations; see :func:`amlb_ext.runner.score_suite`."""
-    from amlb_ext.core.atomic import write_file
+    from amlb_ext.core.files import write_file
     from amlb_ext.runner import compare_scores, summarise
     from amlb_ext.runner.agreement import alarm_text
 
@@ -113,9 +112,9 @@ def score(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(table.to_dict(orient="records"))
     elif not arguments.quiet:
-        print(show.table(list(table.columns), table.values.tolist()))
+        print(display.table(list(table.columns), table.values.tolist()))
         print()
-        print(show.READING)
+        print(display.READING)
     return 0
 
 
@@ -142,15 +141,15 @@ def report(arguments: argparse.Namespace) -> int:
         out = Path(arguments.out) if arguments.out else suite.layout.own
         path = write_report(built, out, interactive=not arguments.still)
         if not arguments.quiet:
-            print(show.answer(built.report, path))
+            print(display.answer(built.report, path))
     broken = built.report.jobs["status"].isin(["failed", "missing", "refused"])
     return 1 if broken.any() else 0
 
 
 def list_names(arguments: argparse.Namespace) -> int:
     """Print what can be named on the command line."""
+    from amlb_ext.hardening.baseline.registry import BASELINES, installed
     from amlb_ext.hardening.hardness import RULES
-    from amlb_ext.hardening.models import BASELINES, installed
     from amlb_ext.sources import describe as describe_sources
     from amlb_ext.synthesizers import describe as describe_synthesizers
 

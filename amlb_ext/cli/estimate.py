@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from amlb_ext.cli import show
+from amlb_ext.cli import display
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from amlb_ext.estimate.report import Report
+    from amlb_ext.estimate.answers import Report
 
 Add = Callable[[argparse.ArgumentParser], None]
 
@@ -113,7 +113,7 @@ def add_estimate(commands: Any, output: Add) -> None:
 def estimate(arguments: argparse.Namespace) -> int:
     """Run it; see :func:`amlb_ext.estimate.estimate.estimate`. Exit status 1: none to quote."""
     from amlb_ext.estimate import estimate as run
-    from amlb_ext.suite.records import json_text
+    from amlb_ext.suite.fold_record import json_text
 
     if arguments.explore and not arguments.out:
         raise ConfigError("--explore without a folder", "add -o DIR for the table of the sweep")
@@ -156,9 +156,9 @@ def estimate(arguments: argparse.Namespace) -> int:
 
 
 def _write(report: Report, folder: Path) -> None:
-    from amlb_ext.core.atomic import write_file, write_text
+    from amlb_ext.core.files import write_file, write_text
     from amlb_ext.estimate.plot import draw
-    from amlb_ext.suite.records import json_text
+    from amlb_ext.suite.fold_record import json_text
 
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file", "choose a folder with -o")
@@ -205,7 +205,7 @@ def _text(report: Report) -> str:
         *(f"  {', '.join(names)}: {text}" for text, names in assumed.items()),
         *(f"note: {note}" for note in report.notes),
     ]
-    return "\n".join([head, "", show.table(headers, rows), "", *told])
+    return "\n".join([head, "", display.table(headers, rows), "", *told])
 
 
 def _approximate(report: Report) -> str:

@@ -13,18 +13,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from amlb_ext import __version__
 from amlb_ext.cli.estimate import add_estimate
 from amlb_ext.cli.export import add_export
-from amlb_ext.cli.harden import add_harden
+from amlb_ext.cli.generate import add_harden, add_making, trust_flag
 from amlb_ext.cli.install import add_install
-from amlb_ext.cli.making import add_making, trust_flag
 from amlb_ext.cli.publish import add_publish
 from amlb_ext.cli.reproduce import add_reproduce
 from amlb_ext.cli.study import add_study
 from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
 from amlb_ext.cli.verify import add_verify
 from amlb_ext.core.errors import HardsynthError
+from amlb_ext.core.version import __version__
 
 EPILOG = """examples:
   hardsynth generate -o hard                           the bundled tasks, no network

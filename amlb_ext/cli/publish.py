@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli import show
-from amlb_ext.core.display import printable
+from amlb_ext.cli import display
+from amlb_ext.core.printable import printable
 
 if TYPE_CHECKING:
     from amlb_ext.publish import Plan, Report
@@ -100,7 +100,7 @@ def publish(arguments: argparse.Namespace) -> int:
         server_url,
         write_plan,
     )
-    from amlb_ext.suite.records import json_text
+    from amlb_ext.suite.fold_record import json_text
 
     url = server_url(arguments.server)
     if arguments.out and not arguments.dry_run:
@@ -149,7 +149,7 @@ def _plan(plan: Plan, url: str) -> str:
     headers = ["data set", "rows", "train", "test", "times", "split", "measure", "size", "licence"]
     rows = [
         [
-            show.shorten(e["name"], 48),
+            display.shorten(e["name"], 48),
             e["rows"],
             "{} of {}".format(*e["train"]),
             "{} of {}".format(*e["test"]),
@@ -157,12 +157,12 @@ def _plan(plan: Plan, url: str) -> str:
             e["procedure"]["id"],
             e["measure"] or "-",
             megabytes(e["bytes"]),
-            show.shorten(e["licence"]["text"], 28)
+            display.shorten(e["licence"]["text"], 28)
             + (" (stated)" if e["licence"]["stated"] else ""),
         ]
         for e in entries
     ]
-    lines = [show.table(headers, rows), ""]
+    lines = [display.table(headers, rows), ""]
     verdicts = {plan.suite.amlb_tasks[e["amlb_task"]].task: e["verdict"] for e in entries}
     lines += [f"{task}: {verdict}" for task, verdict in verdicts.items()]
     lines += [f"note: {e['name']}: {note}" for e in entries for note in e["notes"]]
@@ -177,8 +177,8 @@ def _plan(plan: Plan, url: str) -> str:
 def _report(report: Report, arguments: argparse.Namespace) -> str:
     """Return what became of each unit, then the suite or why there is none."""
     headers = ["data set", "data id", "task id", "status"]
-    rows = [[show.shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes]
-    lines = [show.table(headers, rows), ""]
+    rows = [[display.shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes]
+    lines = [display.table(headers, rows), ""]
     lines += [f"{o.name}: {o.reason}" for o in report.outcomes if o.reason]
     lines.append(f"journal: {report.journal}")
     if report.suite_id is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli import show
+from amlb_ext.cli import display
 
 if TYPE_CHECKING:
     from amlb_ext.experiments.reproduce import Result
@@ -72,7 +72,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     """Run it; see :func:`amlb_ext.experiments.reproduce`. Exit status 1: something was left out."""
     from amlb_ext.experiments import reproduce as run
     from amlb_ext.experiments.paper.settings import read_changes
-    from amlb_ext.suite.records import json_text
+    from amlb_ext.suite.fold_record import json_text
 
     results = run(
         arguments.names,
@@ -105,4 +105,4 @@ def _text(results: list[Result]) -> str:
         left = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
         seconds = round(result.seconds, 1)
         rows.append([result.name, result.splits, result.candidate, *told, seconds, left])
-    return "\n".join([*shown, show.table(headers, rows)])
+    return "\n".join([*shown, display.table(headers, rows)])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli import show
+from amlb_ext.cli import display
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def protocol(arguments: argparse.Namespace) -> int:
 def methods(arguments: argparse.Namespace) -> int:
     """Print every method by name."""
     from amlb_ext.experiments.fidelity.registry import METHODS
-    from amlb_ext.suite.records import json_text
+    from amlb_ext.suite.fold_record import json_text
 
     texts = {name: method.text for name, method in METHODS.items()}
     if arguments.json:
@@ -136,8 +136,8 @@ def methods(arguments: argparse.Namespace) -> int:
 
 
 def coverage(arguments: argparse.Namespace) -> int:
-    """Run the study of coverage; see :mod:`amlb_ext.estimate.coverage`."""
-    from amlb_ext.estimate.coverage import coverage_study, markdown
+    """Run the study of coverage; see :mod:`amlb_ext.experiments.coverage.coverage`."""
+    from amlb_ext.experiments.coverage.coverage import coverage_study, markdown
 
     out = _study_folder(arguments.out)
     quiet = arguments.quiet or arguments.json
@@ -166,8 +166,8 @@ def _write_study(
     arguments: argparse.Namespace, out: Path, name: str, table: pd.DataFrame, text: str
 ) -> int:
     """Write the table as CSV and Markdown, and print it as asked."""
-    from amlb_ext.core.atomic import write_text
-    from amlb_ext.suite.records import json_text
+    from amlb_ext.core.files import write_text
+    from amlb_ext.suite.fold_record import json_text
 
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / f"{name}.csv", table.to_csv(index=False))
@@ -186,7 +186,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
     from amlb_ext.experiments.fidelity.protocol import read_protocol
     from amlb_ext.experiments.fidelity.run import run_study, seeds_of
     from amlb_ext.experiments.fidelity.summary import levels, paired, write
-    from amlb_ext.suite.records import json_text
+    from amlb_ext.suite.fold_record import json_text
 
     declared = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
     if arguments.sources:
@@ -260,7 +260,7 @@ def _contrasts(found: pd.DataFrame) -> str:
     from amlb_ext.experiments.fidelity.page_text import contrast_rows
 
     headers, rows = contrast_rows(found[found["table"] == ALL])
-    return show.table(headers, rows)
+    return display.table(headers, rows)
 
 
 def _levels(level: pd.DataFrame) -> str:
@@ -271,4 +271,4 @@ def _levels(level: pd.DataFrame) -> str:
     part = level[(level["table"] == ALL) & (level["figure"] == "tau")]
     rows = [[r.n, r.method, plus_minus(r.mean, r.se), r.draws] for r in part.itertuples()]
     headers = ["n", "method", "tau, realised", "draws"]
-    return show.table(headers, rows) + "\n\nno contrast is declared in the protocol"
+    return display.table(headers, rows) + "\n\nno contrast is declared in the protocol"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli.flags import add_flags, layer_from
-from amlb_ext.cli.making import Add, trust_flag
+from amlb_ext.cli.generate import Add, trust_flag
 from amlb_ext.core.config import build_config
-from amlb_ext.core.display import printable
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.printable import printable
 
 
 def add_verify(commands: Any, jobs: Add, output: Add) -> None:

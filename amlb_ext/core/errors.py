@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from amlb_ext.core.display import printable
+from amlb_ext.core.printable import printable
 
 
 class HardsynthError(Exception):

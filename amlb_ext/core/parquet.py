@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from amlb_ext.core.atomic import write_file
+from amlb_ext.core.files import write_file
 
 
 def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:

@@ -11,8 +11,8 @@ at hand), ``partition`` (the sound bound of that kind). All of it: ``work`` → 
 simulated ``populations``.
 """
 
+from amlb_ext.estimate.answers import Report
 from amlb_ext.estimate.estimate import estimate
-from amlb_ext.estimate.report import Report
-from amlb_ext.estimate.results import ErrorEstimate
+from amlb_ext.stats.error_estimate import ErrorEstimate
 
 __all__ = ["ErrorEstimate", "Report", "estimate"]

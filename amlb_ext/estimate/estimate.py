@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.estimate.asked import Asked
+from amlb_ext.estimate.answers import Report, Work
 from amlb_ext.estimate.generated import Generator
-from amlb_ext.estimate.inputs import read
-from amlb_ext.estimate.osyn_run import OsynAsked
-from amlb_ext.estimate.report import Report
-from amlb_ext.estimate.work import Work
+from amlb_ext.estimate.inputs import Asked, read
+from amlb_ext.estimate.osyn.run import OsynAsked
 
 
 def estimate(
@@ -80,7 +78,7 @@ def estimate(
         Largest error that counts in the squared and absolute loss, in units of the target.
     level : float
     osyn : mapping, optional
-        See :class:`~amlb_ext.estimate.osyn_run.OsynAsked`.
+        See :class:`~amlb_ext.estimate.osyn.run.OsynAsked`.
     explore : bool
         Also sweep the settings of OSYN, for looking only.
     seed : int

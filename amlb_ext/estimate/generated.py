@@ -13,7 +13,7 @@ from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import stream
 from amlb_ext.estimate.inputs import Inputs
-from amlb_ext.estimate.tallies import Batch
+from amlb_ext.estimate.osyn.tallies import Batch
 from amlb_ext.synthesizers import make_synthesizer
 
 #: Rows sampled and predicted at once.

@@ -43,9 +43,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.estimate.regions import Regions
-from amlb_ext.estimate.results import ErrorEstimate
-from amlb_ext.estimate.theorem import checked_losses, checked_masses
+from amlb_ext.estimate.osyn.regions import Regions
+from amlb_ext.estimate.osyn.theorem import checked_losses, checked_masses
+from amlb_ext.stats.error_estimate import ErrorEstimate
 
 #: Rows that k-means sees; centres hardly move with more.
 KMEANS_ROWS = 20_000

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from amlb_ext.estimate.report import Report
-from amlb_ext.estimate.results import FAILED, ErrorEstimate
+from amlb_ext.estimate.answers import Report
+from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
 GOOD, BAD, PLAIN = "#2e7d4f", "#c2371e", "#5b6772"
 

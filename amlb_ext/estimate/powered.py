@@ -28,9 +28,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.rng import derive_seed, stream
-from amlb_ext.estimate.intervals import checked_losses, clipped, no_spread, refused
-from amlb_ext.estimate.losses import Loss
-from amlb_ext.estimate.results import ErrorEstimate
+from amlb_ext.stats.bounded_mean import checked_losses, clipped, no_spread, refused
+from amlb_ext.stats.error_estimate import ErrorEstimate
+from amlb_ext.stats.losses import Loss
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 
 REAL = (
@@ -97,7 +97,7 @@ def ppi(
     ------
     DataError
         When the surrogate's shape does not match or it has missing values; otherwise as
-        :func:`~amlb_ext.estimate.intervals.t_interval`.
+        :func:`~amlb_ext.stats.bounded_mean.t_interval`.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def expected_loss(loss: Loss, f: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> from amlb_ext.estimate.losses import LOSSES
+    >>> from amlb_ext.stats.losses import LOSSES
     >>> f = np.array([[0.8, 0.2], [1.0, 0.0]])
     >>> expected_loss(LOSSES["zero_one"], f).round(2).tolist()
     [0.2, 0.0]
@@ -260,7 +260,7 @@ def surrogate(
 
     Examples
     --------
-    >>> from amlb_ext.estimate.losses import LOSSES
+    >>> from amlb_ext.stats.losses import LOSSES
     >>> f = np.array([[0.8, 0.2], [0.6, 0.4]])
     >>> surrogate(LOSSES["zero_one"], np.array([0.0, 1.0]), f, f).origin
     'expected'

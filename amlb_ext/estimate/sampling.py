@@ -33,10 +33,9 @@ from tqdm import tqdm
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import stream
-from amlb_ext.estimate.asked import Asked
-from amlb_ext.estimate.inputs import read
-from amlb_ext.estimate.losses import LOSSES, Loss, absolute, squared
-from amlb_ext.estimate.work import Work
+from amlb_ext.estimate.answers import Work
+from amlb_ext.estimate.inputs import Asked, read
+from amlb_ext.stats.losses import LOSSES, Loss, absolute, squared
 
 #: What is given beside the labelled rows.
 GIVEN = ("nothing", "unlabelled", "train", "train and unlabelled")

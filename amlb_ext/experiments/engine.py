@@ -16,10 +16,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from amlb_ext import __version__
-from amlb_ext.core.atomic import sweep, write_text
+from amlb_ext.core.files import sweep, write_text
 from amlb_ext.core.parallel import available_cores, run_jobs
-from amlb_ext.suite.records import json_text
+from amlb_ext.core.version import __version__
+from amlb_ext.suite.fold_record import json_text
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from amlb_ext import __version__
 from amlb_ext.core.assets import asset
-from amlb_ext.core.atomic import write_text
+from amlb_ext.core.files import write_text
+from amlb_ext.core.version import __version__
 from amlb_ext.experiments.osyn import TABLES, page_blocks
 from amlb_ext.experiments.paper.cells import MEASURES, PARTS, mark, number
 from amlb_ext.experiments.paper.data import DATA

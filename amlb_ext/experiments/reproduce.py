@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.atomic import write_file, write_text
 from amlb_ext.core.errors import ConfigError, SourceError, SuiteError, nearest
+from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.task import Task
 from amlb_ext.experiments import osyn, page
 from amlb_ext.experiments.osyn import cells as osyn_cells
@@ -29,7 +29,7 @@ from amlb_ext.experiments.paper.settings import (
     settings_of,
     split_changes,
 )
-from amlb_ext.suite.records import json_text
+from amlb_ext.suite.fold_record import json_text
 
 
 @dataclass

@@ -13,7 +13,8 @@ what they make) → ``parts`` (rows with provenance) → ``prepare`` (a fold bef
 their models look like one).
 
 Public names: :func:`~amlb_ext.hardening.split.split_task`,
-:class:`~amlb_ext.hardening.encode.Encoder`, :func:`~amlb_ext.hardening.given.make_baseline`,
+:class:`~amlb_ext.hardening.encode.Encoder`,
+:func:`~amlb_ext.hardening.baseline.from_file.make_baseline`,
 :func:`~amlb_ext.hardening.fold.harden_fold`,
 :func:`~amlb_ext.hardening.shared.harden_shared`.
 """

@@ -24,7 +24,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from amlb_ext.core.task import Column, Kind
-from amlb_ext.suite.columns import form_of, written_values
+from amlb_ext.suite.coding import form_of, written_values
 
 
 class Encoder(BaseEstimator):

@@ -15,12 +15,12 @@ from amlb_ext.core import losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.augment import Side, make_side
-from amlb_ext.hardening.crossfit import CrossFit
+from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.hardness import BadRule
-from amlb_ext.hardening.made import FoldModels
-from amlb_ext.hardening.parts import (
+from amlb_ext.hardening.judged_rows import (
+    FoldModels,
     RealRows,
+    Side,
     blocks_by_origin,
     failures,
     judged_again,
@@ -28,11 +28,11 @@ from amlb_ext.hardening.parts import (
     stack,
     training_rows,
 )
-from amlb_ext.hardening.prepare import Prepared, prepare
-from amlb_ext.hardening.taken import TakenRows, part_sides
+from amlb_ext.hardening.prepare import CrossFit, Prepared, prepare
+from amlb_ext.hardening.taken_rows import TakenRows, part_sides
+from amlb_ext.hardening.test_rows import substituted_names
 from amlb_ext.hardening.vouch import has_cells_only, least_support
 from amlb_ext.hardening.weights import draw_region
-from amlb_ext.hardening.written import substituted_names
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import Part, Rows
 
@@ -73,7 +73,7 @@ def harden_fold(
     fold : int
     config : GenerateConfig
     cross : CrossFit, optional
-        What :func:`amlb_ext.hardening.crossfit.cross_fit` gave for the same arguments.
+        What :func:`amlb_ext.hardening.prepare.cross_fit` gave for the same arguments.
 
     Returns
     -------

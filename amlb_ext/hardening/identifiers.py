@@ -23,8 +23,8 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig, SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, nearest
 from amlb_ext.core.task import Column, Task
-from amlb_ext.hardening.crossfit import PARTS
-from amlb_ext.hardening.given import MODEL_FILES, is_file, load_model
+from amlb_ext.hardening.baseline.from_file import MODEL_FILES, is_file, load_model
+from amlb_ext.hardening.prepare import PARTS
 
 #: Largest share of out-of-fold training rows whose value the other parts may lack.
 MOST_NEW = 0.05

@@ -16,8 +16,13 @@ from sklearn.ensemble import (
 )
 
 from amlb_ext.core.config import AgreementConfig
-from amlb_ext.hardening import forests
-from amlb_ext.hardening.baseline import Parts, class_probabilities, cross_folds, fill_missing
+from amlb_ext.hardening.baseline import forests
+from amlb_ext.hardening.baseline.estimator import (
+    Parts,
+    class_probabilities,
+    cross_folds,
+    fill_missing,
+)
 
 #: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees.
 MOST_PER_TREE = 20_000

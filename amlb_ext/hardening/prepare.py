@@ -2,7 +2,7 @@
 
 F is fitted on the training rows and judges the test rows *as they are written*: without those whose
 class no training row has, and with another value where a category is unknown to the training rows
-(:mod:`amlb_ext.hardening.written`). So it is the same F, on the same rows, that AMLB runs and
+(:mod:`amlb_ext.hardening.test_rows`). So it is the same F, on the same rows, that AMLB runs and
 scores. The training rows are judged by out-of-fold fits of F and of the oracle T, so both sides are
 seen as a model sees new rows.
 """
@@ -18,21 +18,20 @@ import pandas as pd
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline import Baseline
-from amlb_ext.hardening.crossfit import CrossFit, cross_fit
-from amlb_ext.hardening.given import make_baseline
+from amlb_ext.hardening.baseline.estimator import Baseline, Parts, cross_folds
+from amlb_ext.hardening.baseline.from_file import make_baseline
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, raw_hardness, settle_rule
-from amlb_ext.hardening.made import FoldModels
-from amlb_ext.hardening.oracle import check_labels
-from amlb_ext.hardening.parts import RealRows, null_losses
-from amlb_ext.hardening.weights import Region
-from amlb_ext.hardening.written import (
+from amlb_ext.hardening.judged_rows import FoldModels, RealRows, null_losses
+from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.hardening.test_rows import (
     Changes,
     Chooser,
     WrittenRows,
     known_classes,
     write_test_rows,
 )
+from amlb_ext.hardening.weights import Region
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def prepare(
     fold : int
     config : GenerateConfig
     cross : CrossFit, optional
-        What :func:`amlb_ext.hardening.crossfit.cross_fit` gave for the same arguments; learnt
+        What :func:`amlb_ext.hardening.prepare.cross_fit` gave for the same arguments; learnt
         here when omitted.
 
     Raises
@@ -279,3 +278,91 @@ def judged(fitted: Fitted, verdict: Verdict, region: Region, config: GenerateCon
         known.fits,
     )
     return Prepared(models, region, on_test, on_train, fitted.chooser, fitted.changes)
+
+
+# The training rows of a fold, and F and T cross-fitted on them: fitted once, used three times.
+#
+# The fits of F without one part give the out-of-fold predictions that settle K and the region; they
+# judge the failures that kappa is calibrated on; and, each having seen 80 % of the training rows,
+# they are the re-fits of the null control. T is cross-fitted on the same parts.
+
+#: Parts of the training rows, each left out once.
+PARTS = 5
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """What is learnt of a fold's training rows before any other row is looked at.
+
+    Attributes
+    ----------
+    key : tuple
+        Of the fold's random streams.
+    encoder, target : Encoder, TargetEncoder
+    rows : ndarray of shape (n,), int
+        Positions in the table.
+    Z, y : ndarray of shape (n, d), (n,)
+    parts : list of (ndarray, ndarray)
+        Positions among the n rows: fitted on, and left out.
+    fits : list of Baseline
+        F without each part; empty where it cannot be fitted again, see
+        :meth:`amlb_ext.hardening.baseline.estimator.Baseline.cross_fit`.
+    f : ndarray of shape (n,) or (n, C)
+        F's out-of-fold predictions.
+    oracle : Oracle
+        T; its ``members_`` are in the order of ``parts``.
+    """
+
+    key: tuple[str | int, ...]
+    encoder: Encoder
+    target: TargetEncoder
+    rows: np.ndarray
+    Z: np.ndarray
+    y: np.ndarray
+    parts: Parts
+    fits: list[Baseline]
+    f: np.ndarray
+    oracle: Oracle
+
+
+def cross_fit(task: Task, fold: int, config: GenerateConfig) -> CrossFit:
+    """Encode the training rows of a fold and cross-fit F and T on them.
+
+    A pure function of its arguments; no test row is read.
+
+    Parameters
+    ----------
+    task : Task
+        With folds.
+    fold : int
+    config : GenerateConfig
+        Only its seed and its baseline matter.
+
+    Raises
+    ------
+    ModelError
+        F cannot be fitted, or its predict fails.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.config import build_config
+    >>> from amlb_ext.hardening.split import split_task
+    >>> from amlb_ext.sources import open_specs
+    >>> config = build_config({"baseline": {"model": "ridge"}})
+    >>> task = next(iter(open_specs(["bundled/toy"], config.source))).load()
+    >>> cross = cross_fit(split_task(task, config.split, config.seed), 0, config)
+    >>> cross.Z.shape, cross.f.shape, len(cross.fits), len(cross.oracle.members_)
+    ((800, 2), (800,), 5, 5)
+    """
+    key = (task.stream_name, fold)
+    rows = task.folds[fold].train
+    encoder = Encoder(task.columns).fit(task.features.iloc[rows])
+    target = TargetEncoder(task.kind, task.labels, task.target.iloc[rows])
+    Z, y = encoder.transform(task.features.iloc[rows]), target.transform(task.target.iloc[rows])
+    seed = derive_seed(config.seed, *key, "cross") % 2**31
+    parts = cross_folds(y, target.n_classes, PARTS, seed)
+    baseline = make_baseline(config.baseline, task, encoder, target)
+    f, fits = baseline.cross_fit(Z, y, rows, parts, seed)
+    oracle = Oracle(target.n_classes, derive_seed(config.seed, *key, "oracle") % 2**31)
+    oracle.fit(Z, y, parts)
+    return CrossFit(key, encoder, target, rows, Z, y, parts, fits, f, oracle)

@@ -13,10 +13,10 @@ import numpy as np
 
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline import Baseline, Parts
+from amlb_ext.hardening.baseline.estimator import Baseline, Parts
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, columns, settle_rule
-from amlb_ext.hardening.made import FoldModels
+from amlb_ext.hardening.judged_rows import FoldModels
 from amlb_ext.hardening.oracle import Oracle
 
 

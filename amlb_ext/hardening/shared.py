@@ -17,21 +17,22 @@ import numpy as np
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.crossfit import CrossFit, cross_fit
 from amlb_ext.hardening.fold import HardFold, both_sides, written_up
 from amlb_ext.hardening.hardness import RULES
-from amlb_ext.hardening.parts import RealRows
+from amlb_ext.hardening.judged_rows import RealRows
 from amlb_ext.hardening.prepare import (
+    CrossFit,
     Fitted,
     Prepared,
     Seen,
     call_bad,
+    cross_fit,
     fit_region,
     fit_together,
     judged,
 )
 from amlb_ext.hardening.several import settle_several, side_by_side
-from amlb_ext.hardening.taken import TakenRows
+from amlb_ext.hardening.taken_rows import TakenRows
 
 
 def harden_shared(
@@ -50,7 +51,7 @@ def harden_shared(
     config : GenerateConfig
         ``hardness.over`` says how the targets' residuals become one K.
     crosses : sequence of CrossFit, optional
-        What :func:`amlb_ext.hardening.crossfit.cross_fit` gave for each task.
+        What :func:`amlb_ext.hardening.prepare.cross_fit` gave for each task.
 
     Returns
     -------

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from amlb_ext.hardening import forests
-from amlb_ext.hardening.baseline import fill_missing
+from amlb_ext.hardening.baseline import forests
+from amlb_ext.hardening.baseline.estimator import fill_missing
 
 #: Keeps every row of the test fold in play.
 SMALLEST = 1e-4

@@ -8,13 +8,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from amlb_ext import __version__
 from amlb_ext.core.assets import asset
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import DataError, HardsynthError, SourceError
+from amlb_ext.core.locks import locked
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
-from amlb_ext.hardening.given import is_file
+from amlb_ext.core.version import __version__
+from amlb_ext.hardening.baseline.from_file import is_file
 from amlb_ext.hardening.identifiers import check_names, choose_columns, read_demand
 from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.folds import grouped, harden_all, withdraw
@@ -41,9 +42,8 @@ from amlb_ext.suite import (
     safe_names,
 )
 from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
-from amlb_ext.suite.lock import locked
-from amlb_ext.validity.stored import certify_suite
-from amlb_ext.validity.zoo import Size
+from amlb_ext.validity.candidates import Size
+from amlb_ext.validity.certificate_store import certify_suite
 
 
 def generate_suite(request: Request) -> Report:
@@ -66,7 +66,7 @@ def generate_suite(request: Request) -> Report:
         report.tasks = [_planned(task) for task in tasks]
         report.notes = [f"{task.name}: {note}" for task in tasks for note in task.notes]
         return report
-    with locked(layout):
+    with locked(layout.lock, layout.root):
         check_output(layout, settings, request.force)  # as it stands now that no other writes
         records, summaries = harden_all(layout, tasks, request, report)
         made = [task for task in tasks if records.get(task.name)]

@@ -7,8 +7,8 @@ from typing import Any
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.given import is_file
-from amlb_ext.hardening.models import resolve_model
+from amlb_ext.hardening.baseline.from_file import is_file
+from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.suite.layout import INTEGRATION
 
 #: How far the null's seed stands from F's.

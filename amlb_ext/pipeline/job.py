@@ -8,13 +8,13 @@ from pathlib import Path
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError, ModelError
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.crossfit import CrossFit, cross_fit
 from amlb_ext.hardening.fold import HardFold, harden_fold
+from amlb_ext.hardening.prepare import CrossFit, cross_fit
 from amlb_ext.hardening.shared import harden_shared
 from amlb_ext.suite import Coding, FoldRecord, Layout, write_fold
-from amlb_ext.suite.checkin import pack
-from amlb_ext.validity.calibrate import calibrate, wants_calibration
+from amlb_ext.suite.writer import pack
 from amlb_ext.validity.calibrate_shared import calibrate_shared
+from amlb_ext.validity.calibration import calibrate, wants_calibration
 
 #: Tasks whose folds are hardened by one job.
 Tasks = tuple[Task, ...]

@@ -14,17 +14,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.config import GenerateConfig, SourceConfig
 from amlb_ext.core.errors import DataError, ModelError, SourceError, SuiteError
+from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind, Task
-from amlb_ext.hardening.given import is_file
-from amlb_ext.hardening.models import check_named
-from amlb_ext.pipeline.command import Command, told_sources
+from amlb_ext.hardening.baseline.from_file import is_file
+from amlb_ext.hardening.baseline.registry import check_named
 from amlb_ext.pipeline.folds import fold_keys, grouped
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.pipeline.request import Report, Request, portable_spec
+from amlb_ext.pipeline.request import Command, Report, Request, portable_spec, told_sources
 from amlb_ext.suite import Manifest
 
 

@@ -13,11 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from amlb_ext import __version__
-from amlb_ext.core.atomic import on_disk
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import HardsynthError, SourceError, SuiteError
-from amlb_ext.pipeline.command import Command, as_said, told_sources
+from amlb_ext.core.files import on_disk
+from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.folds import grouped
 from amlb_ext.pipeline.generate import generate_suite, load_tasks
 from amlb_ext.pipeline.integrations import integrations
@@ -29,12 +28,20 @@ from amlb_ext.pipeline.origins import (
     unknown_sources,
     ways,
 )
-from amlb_ext.pipeline.request import Report, Request, command_text, portable_spec
+from amlb_ext.pipeline.request import (
+    Command,
+    Report,
+    Request,
+    as_said,
+    command_text,
+    portable_spec,
+    told_sources,
+)
 from amlb_ext.pipeline.twin import benchmark_name
 from amlb_ext.suite import FoldRecord, Layout, Manifest, begin, read_manifest
-from amlb_ext.suite.beside import write_beside
+from amlb_ext.suite.finish import write_beside
 from amlb_ext.suite.manifest import write_manifest
-from amlb_ext.suite.pair import twin_name
+from amlb_ext.suite.twin import twin_name
 
 
 def rebuild(layout: Layout, staging: Layout, asked: Asked) -> Manifest:

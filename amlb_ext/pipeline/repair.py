@@ -16,21 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.atomic import TEMPORARY, move, remove, sha256_file, sweep
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import HardsynthError, SuiteError
+from amlb_ext.core.files import TEMPORARY, move, remove, sha256_file, sweep
+from amlb_ext.core.locks import locked
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.hardening.models import check_named
+from amlb_ext.hardening.baseline.registry import check_named
 from amlb_ext.pipeline.job import write_job
 from amlb_ext.pipeline.origins import Asked, Group, config_of, find_groups
 from amlb_ext.pipeline.rebuild import check_version, rebuild, write_derived
 from amlb_ext.suite import Layout, Manifest, begin, read_manifest, verify
 from amlb_ext.suite.layout import is_fold_file
-from amlb_ext.suite.lock import locked
 from amlb_ext.suite.manifest import open_manifest
 from amlb_ext.suite.reader import unfinished
 from amlb_ext.suite.verify import damaged_certificate, damaged_files
-from amlb_ext.validity.stored import certify_suite, stored_how
+from amlb_ext.validity.certificate_store import certify_suite, stored_how
 
 _PLACE = re.compile(r"(?:data/[^/]+/([^/]+)_(?:train|test)_|hardsynth/([^/]+)/fold_)(\d+)[./].*")
 
@@ -74,7 +74,7 @@ def repair_suite(directory: str | Path, asked: Asked | None = None) -> Repair:
     problem = unfinished(layout)
     if problem is not None and not (layout.request.is_file() and asked.sources):
         raise problem
-    with locked(layout):
+    with locked(layout.lock, layout.root):
         sweep(layout.root)
         staging = Layout(layout.own / f"repair{TEMPORARY}")
         try:

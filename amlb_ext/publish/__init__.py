@@ -14,7 +14,7 @@ OpenML client · ``plan`` everything that would be sent, checked · ``address`` 
 from amlb_ext.publish.address import api_key, server_url
 from amlb_ext.publish.plan import Plan, plan_suite, write_plan
 from amlb_ext.publish.publish import WAIT, Report, publish_plan
-from amlb_ext.publish.wire import Server
+from amlb_ext.publish.server import Server
 
 __all__ = [
     "WAIT",

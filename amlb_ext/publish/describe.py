@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from amlb_ext.core.atomic import sha256_file
+from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.licence import Licence
 from amlb_ext.publish.limits import DATA, STUDY, ascii_text, cut
 from amlb_ext.publish.unit import Unit

@@ -10,8 +10,8 @@ import numpy as np
 
 from amlb_ext.publish.arff import read_split
 from amlb_ext.publish.limits import NAMESPACE
+from amlb_ext.publish.server import Refused, Server, find
 from amlb_ext.publish.unit import Unit
-from amlb_ext.publish.wire import Refused, Server, find
 
 #: OpenML's answer to a list without entries.
 NO_RESULTS = 372

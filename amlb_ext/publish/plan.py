@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.atomic import write_text
 from amlb_ext.core.errors import PublishError, nearest
+from amlb_ext.core.files import write_text
 from amlb_ext.publish.describe import fitted, split_words, suite_texts, verdict
 from amlb_ext.publish.licence import Licence, settle
 from amlb_ext.publish.limits import DATA, STUDY, UPLOAD_DOUBT, UPLOAD_LIMIT, check_xml

@@ -11,12 +11,11 @@ from typing import Any
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.publish import lookup, steps
 from amlb_ext.publish.address import host_name
-from amlb_ext.publish.codes import FATAL
 from amlb_ext.publish.describe import suite_texts
 from amlb_ext.publish.journal import Journal
 from amlb_ext.publish.objects import alias_of
 from amlb_ext.publish.plan import Plan, Planned
-from amlb_ext.publish.wire import Refused, Server, Uncertain
+from amlb_ext.publish.server import FATAL, Refused, Server, Uncertain
 
 #: Seconds to wait until data sets are active.
 WAIT = 900.0

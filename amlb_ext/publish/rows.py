@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.publish.splits import Procedure
 
 #: ``repeat``: test rows as often as the training rows allow; one repetition more, with a few test
 #: rows less, where that keeps many more training rows. ``drop``: each test row once, and only as
@@ -54,7 +53,7 @@ class Chosen:
 
         Examples
         --------
-        >>> from amlb_ext.publish.splits import HOLDOUT
+        >>> from amlb_ext.publish.rows import HOLDOUT
         >>> rows = Chosen(HOLDOUT, np.arange(7), np.array([0, 2, 3]), 1)
         >>> side, row, again = rows.layout()
         >>> row[side].tolist(), row[~side].tolist(), side.tolist().index(True)
@@ -90,7 +89,7 @@ def sizes(procedure: Procedure, train: int, test: int, fit: Fit) -> tuple[int, i
 
     Examples
     --------
-    >>> from amlb_ext.publish.splits import HOLDOUT, ORDERED
+    >>> from amlb_ext.publish.rows import HOLDOUT, ORDERED
     >>> sizes(ORDERED, 900, 100, "repeat"), sizes(ORDERED, 900, 100, "drop")
     ((805, 100, 2), (405, 100, 1))
     >>> sizes(ORDERED, 800, 1247, "repeat"), sizes(HOLDOUT, 800, 200, "repeat")
@@ -217,3 +216,134 @@ def _allot(counts: Sequence[int], k: int) -> list[int]:
         able = [i for i in range(len(counts)) if shares[i] > least]
         shares[max(able, key=lambda i: shares[i] - exact[i])] -= 1
     return shares
+
+
+# The two splits of an OpenML server that depend on the number of rows alone.
+#
+# A server takes no splits of ours: it makes its own when a task is first asked for. Two of its
+# estimation procedures never look at a value, so rows can be ordered such that the split comes out
+# as wanted. Both rules are those of ``openml/EvaluationEngine`` (``HoldoutOrderedSplitsGenerator``,
+# ``HoldoutSplitsGenerator``); what a server really answers is compared after publishing.
+#
+# Notation: n rows are sent, T of them are test rows.
+
+_MULTIPLIER, _INCREMENT = 0x5DEECE66D, 0xB
+_MASK = (1 << 48) - 1
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """An estimation procedure of OpenML.
+
+    Attributes
+    ----------
+    id : int
+    name : str
+        As the server calls it.
+    task_type : int
+        1 classification, 2 regression.
+    """
+
+    id: int
+    name: str
+    task_type: int
+
+    def test_count(self, n: int) -> int:
+        """Return T for n rows.
+
+        Examples
+        --------
+        >>> ORDERED.test_count(1000), HOLDOUT.test_count(1000)
+        (199, 330)
+        """
+        return n - (4 * n // 5 + 1) if self is ORDERED else 33 * n // 100
+
+    def test_positions(self, n: int) -> np.ndarray:
+        """Return the positions of the test rows, ascending, of shape (T,).
+
+        Examples
+        --------
+        >>> ORDERED.test_positions(10).tolist(), HOLDOUT.test_positions(10).tolist()
+        ([9], [4, 8, 9])
+        """
+        if self is ORDERED:  # row f is for training where f <= n - 20 n / 100
+            return np.arange(n - self.test_count(n), n, dtype=np.int64)
+        # HOLDOUT: the first T rows of the shuffled table are test rows
+        return np.sort(weka_order(n)[: self.test_count(n)])
+
+    def train_range(self, test: int) -> tuple[int, int]:
+        """Return the fewest and the most training rows that go with T test rows.
+
+        Examples
+        --------
+        >>> ORDERED.train_range(100), HOLDOUT.train_range(100)
+        ((401, 405), (204, 206))
+        """
+        if self is ORDERED:
+            return 4 * test + 1, 4 * test + 5
+        fewest = -(-100 * test // 33)
+        most = -(-100 * (test + 1) // 33) - 1
+        return fewest - test, most - test
+
+
+#: Train rows first: row f of n is for training where f <= n - 20 n / 100.
+ORDERED = Procedure(28, "20% Holdout (Ordered)", 1)
+#: Rows shuffled by ``Random(0)``; the first floor(33 n / 100) are for testing.
+HOLDOUT = Procedure(12, "33% Holdout set", 2)
+
+
+class JavaRandom:
+    """``java.util.Random``, the linear congruential generator of the Java documentation.
+
+    Parameters
+    ----------
+    seed : int
+
+    Examples
+    --------
+    >>> random = JavaRandom(0)
+    >>> [random.next_int(10) for _ in range(10)]
+    [0, 8, 9, 7, 5, 3, 1, 1, 9, 4]
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._state = (seed ^ _MULTIPLIER) & _MASK
+
+    def _next(self, bits: int) -> int:
+        self._state = (self._state * _MULTIPLIER + _INCREMENT) & _MASK
+        return self._state >> (48 - bits)
+
+    def next_int(self, bound: int) -> int:
+        """Return the next number in 0 .. ``bound`` - 1."""
+        if bound & -bound == bound:  # a power of two
+            return (bound * self._next(31)) >> 31
+        while True:
+            drawn = self._next(31)
+            value = drawn % bound
+            if drawn - value + bound - 1 < 1 << 31:  # else Java's int would have overflown
+                return value
+
+
+def weka_order(n: int, seed: int = 0) -> np.ndarray:
+    """Return the rows in the order of Weka's ``Instances.randomize(new Random(seed))``.
+
+    Parameters
+    ----------
+    n : int
+    seed : int
+        The evaluation engine of OpenML uses 0.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+
+    Examples
+    --------
+    >>> weka_order(5).tolist()
+    [4, 2, 1, 3, 0]
+    """
+    random, order = JavaRandom(seed), list(range(n))
+    for j in range(n - 1, 0, -1):
+        k = random.next_int(j + 1)
+        order[j], order[k] = order[k], order[j]
+    return np.asarray(order, dtype=np.int64)

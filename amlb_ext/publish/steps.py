@@ -16,8 +16,8 @@ from amlb_ext.publish import lookup
 from amlb_ext.publish.journal import Journal
 from amlb_ext.publish.objects import TAG, suite_xml, task_xml
 from amlb_ext.publish.plan import Planned
+from amlb_ext.publish.server import Refused, Server, Uncertain, find
 from amlb_ext.publish.unit import Unit
-from amlb_ext.publish.wire import Refused, Server, Uncertain, find
 
 #: How often something is sent when no answer came and the server does not have it.
 POSTS = 3

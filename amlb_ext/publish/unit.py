@@ -13,14 +13,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import PublishError
+from amlb_ext.core.files import sha256_file
 from amlb_ext.core.rng import stream
 from amlb_ext.core.task import Kind
 from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
 from amlb_ext.publish.limits import server_name
-from amlb_ext.publish.rows import Chosen, Fit, choose
-from amlb_ext.publish.splits import HOLDOUT, ORDERED
+from amlb_ext.publish.rows import HOLDOUT, ORDERED, Chosen, Fit, choose
 from amlb_ext.suite import AmlbTask, Suite
 
 #: Our columns: which row of the suite's files, its side, where it comes from, which source row.

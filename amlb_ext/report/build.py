@@ -12,14 +12,13 @@ from tqdm import tqdm
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.report.charts import overall_chart, roles
 from amlb_ext.report.compare import is_control
-from amlb_ext.report.draw import overall_chart, roles
 from amlb_ext.report.model import Ranks, Report, TaskReport
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import alarm, overall, verdict
 from amlb_ext.report.task import TaskDone, report_task
-from amlb_ext.runner.jobs import COLUMNS, Jobs, read_jobs
-from amlb_ext.runner.rerun import rerun
+from amlb_ext.runner.jobs import COLUMNS, Jobs, read_jobs, rerun
 from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
@@ -39,7 +38,7 @@ class Built:
     results : DataFrame
         AMLB's own rows.
     added : DataFrame
-        Scores of ours per fold, see :func:`amlb_ext.report.export.amlb_rows`.
+        Scores of ours per fold, see :func:`amlb_ext.report.amlb_csv.amlb_rows`.
     """
 
     report: Report

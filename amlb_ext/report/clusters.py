@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.rng import int_seed, stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.conditions import quote, say_number, shorten
-from amlb_ext.report.space import Space, project
+from amlb_ext.report.feature_space import Space, project
+from amlb_ext.report.slices import quote, say_number, shorten
 
 __all__ = ["Space", "assign", "describe_clusters", "find_clusters", "project"]
 

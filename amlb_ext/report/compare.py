@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from amlb_ext.report.rows import Predicted
+from amlb_ext.report.predictions import Predicted
+from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE, Weighting, choose_weighting, contrasts
+from amlb_ext.stats.pairwise import pairwise
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.contrast import SMALLEST_EFFECTIVE_SIZE, Weighting, choose_weighting
-from amlb_ext.validity.estimation import contrasts
-from amlb_ext.validity.pairs import pairwise
 
 #: Integrations that are F itself: they stand beside the candidates, not among them.
 CONTROLS = ("HardsynthBaseline", "HardsynthNull")
@@ -96,7 +95,7 @@ def compare(
         The untouched test folds.
     certificate : Certificate or None
     null : DataFrame or None
-        See :func:`amlb_ext.validity.stored.read_null`.
+        See :func:`amlb_ext.validity.certificate_store.read_null`.
     incomplete : mapping of str to str
         Why a framework's results on this task are not whole, by framework: folds that failed,
         vanished or were refused. Such a framework gets no verdict, for the folds that are left

@@ -12,12 +12,12 @@ import pandas as pd
 
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Column
+from amlb_ext.report.charts import ORIGINS, WORDS
 from amlb_ext.report.clusters import assign, describe_clusters, find_clusters
-from amlb_ext.report.draw import ORIGINS, WORDS
+from amlb_ext.report.feature_space import Space, project
 from amlb_ext.report.model import Chart, Series
-from amlb_ext.report.rows import Predicted
+from amlb_ext.report.predictions import Predicted
 from amlb_ext.report.slices import find_slices
-from amlb_ext.report.space import Space, project
 from amlb_ext.suite import Suite, amlb_name
 from amlb_ext.suite.coding import Coding
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.atomic import write_file, write_text
+from amlb_ext.core.files import write_file, write_text
+from amlb_ext.report.amlb_csv import amlb_rows, write_amlb_csv
 from amlb_ext.report.build import Built
-from amlb_ext.report.export import amlb_rows, write_amlb_csv
 from amlb_ext.report.model import Chart, Report
 from amlb_ext.report.page import page
 

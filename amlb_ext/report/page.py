@@ -20,11 +20,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from amlb_ext.core.assets import asset
+from amlb_ext.core.display import cell, estimate, known, number, p_value, percent
 from amlb_ext.report.interactive import figure, library
 from amlb_ext.report.model import Chart, Report
 from amlb_ext.report.still import rank_diagram, svg
-from amlb_ext.report.views import PARTS, best, job_groups, pivots, records
-from amlb_ext.report.words import cell, estimate, known, number, p_value, percent
+from amlb_ext.report.tables import PARTS, best, job_groups, pivots, records
 
 #: More tasks than this are folded, with a box to filter them.
 MANY_TASKS = 8

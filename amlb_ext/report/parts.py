@@ -16,7 +16,7 @@ import pandas as pd
 
 from amlb_ext.core.losses import brier
 from amlb_ext.report.metrics import DIRECTION, score_rows
-from amlb_ext.report.rows import Predicted
+from amlb_ext.report.predictions import Predicted
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 #: What F is called among frameworks.
@@ -132,7 +132,7 @@ def _intervals(
 def fold_scores(
     task: str, parts: Mapping[str, _View], jobs: Mapping[str, tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield scores per fold, as :func:`amlb_ext.report.export.amlb_rows` takes them.
+    """Yield scores per fold, as :func:`amlb_ext.report.amlb_csv.amlb_rows` takes them.
 
     Parameters
     ----------

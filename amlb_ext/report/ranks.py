@@ -19,7 +19,7 @@ import scikit_posthocs
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.report.model import Ranks
-from amlb_ext.validity.contrast import choose_weighting
+from amlb_ext.stats.contrasts import choose_weighting
 
 #: Fewer tasks than this tell next to nothing.
 FEWEST_TASKS = 3

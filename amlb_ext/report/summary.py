@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import percent
 from amlb_ext.report.compare import is_control
 from amlb_ext.report.model import Ranks, TaskReport
-from amlb_ext.report.words import percent
 from amlb_ext.stats.weighted_mean import holm, weighted_mean_interval
 
 COLUMNS = (

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.report import draw
+from amlb_ext.report import charts
 from amlb_ext.report.compare import Compared, compare, is_baseline, is_control
 from amlb_ext.report.failures import Failures, find_failures
 from amlb_ext.report.model import Chart, Role, TaskReport
 from amlb_ext.report.parts import fold_scores, part_views, score_parts
-from amlb_ext.report.rows import Predicted, read_predicted
+from amlb_ext.report.predictions import Predicted, read_predicted
 from amlb_ext.report.still import svg
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.suite import Suite, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.stored import read_null
+from amlb_ext.validity.certificate_store import read_null
 
 #: AMLB tasks that a report reads, by suffix.
 READ = ("full", "", "ga", "synthetic", "hard")
@@ -222,30 +222,33 @@ def _charts(
     everything = np.ones(len(full), dtype=bool)
     each = max(40, points // 4)
     out = [
-        draw.contrast_chart(f"{task}-contrasts", found.contrasts, colours),
+        charts.contrast_chart(f"{task}-contrasts", found.contrasts, colours),
         failures.chart,
-        draw.target_chart(f"{task}-target", views),
+        charts.target_chart(f"{task}-target", views),
     ]
     if full.labels:
         weights = found.weights if found.is_weighted else None
         title = "ROC on the failure region (real rows, weighted)"
         if weights is None:
             title = "ROC on all real rows, each counting alike"
-        out.append(draw.roc_chart(f"{task}-roc-region", title, full, everything, weights, order,
+        out.append(charts.roc_chart(f"{task}-roc-region", title, full, everything, weights, order,
                                   colours))  # fmt: skip
     else:
         out.append(
-            draw.truth_chart(f"{task}-truth", "Prediction against truth, real rows", full,
+            charts.truth_chart(f"{task}-truth", "Prediction against truth, real rows", full,
                              everything, order, colours, each)
         )  # fmt: skip
     if main is not None:
         made = np.ones(len(main), dtype=bool)
         title = "bad and synthetic rows (chosen by F's errors)"
         if full.labels:
-            out.append(draw.roc_chart(f"{task}-roc-evaluation", f"ROC on {title}", main, made, None,
-                                      order, colours))  # fmt: skip
+            out.append(
+                charts.roc_chart(
+                    f"{task}-roc-evaluation", f"ROC on {title}", main, made, None, order, colours
+                )
+            )
         else:
-            out.append(draw.truth_chart(f"{task}-truth-evaluation",
+            out.append(charts.truth_chart(f"{task}-truth-evaluation",
                                         f"Prediction against truth, {title}", main, made, order,
                                         colours, each))  # fmt: skip
     # drawn here, in a process of the task's own

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from amlb_ext.core.display import estimate, known, number, p_value, percent
 from amlb_ext.report.inline import plain
 from amlb_ext.report.model import Report, TaskReport
 from amlb_ext.report.parts import UNSELECTED
-from amlb_ext.report.views import PARTS, job_groups, pivots
-from amlb_ext.report.words import estimate, known, number, p_value, percent
+from amlb_ext.report.tables import PARTS, job_groups, pivots
 
 WIDTH = 100
 #: Reasons for jobs without a score that are listed, and jobs of each.

@@ -15,11 +15,10 @@ AMLB's form.
 """
 
 from amlb_ext.runner.checkout import Checkout, ensure
-from amlb_ext.runner.jobs import read_jobs
-from amlb_ext.runner.outcome import Problem, RunOutcome
-from amlb_ext.runner.rerun import rerun
+from amlb_ext.runner.jobs import read_jobs, rerun
 from amlb_ext.runner.results import find_predictions, join, read_predictions, read_results
 from amlb_ext.runner.run import run_benchmark
+from amlb_ext.runner.run_folder import Problem, RunOutcome
 from amlb_ext.runner.score import compare_scores, score_suite, summarise
 
 __all__ = [

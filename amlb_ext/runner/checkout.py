@@ -16,10 +16,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from amlb_ext.core.display import printable
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.commands import Say, command, locked
+from amlb_ext.core.printable import printable
 from amlb_ext.runner.environment import ensure_python
+from amlb_ext.runner.subprocesses import Say, command, locked
 
 URL = "https://github.com/openml/automlbenchmark"
 TAG = "v2.1.7"

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.commands import Say, command, locked
+from amlb_ext.runner.subprocesses import Say, command, locked
 
 VERSIONS = ((3, 9), (3, 10), (3, 11))
 #: Written last; without it an environment is half made and is made again.

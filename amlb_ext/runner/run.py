@@ -20,9 +20,8 @@ from amlb_ext.amlb.frameworks import find_framework
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout, ensure
-from amlb_ext.runner.outcome import RunOutcome, check
 from amlb_ext.runner.results import read_results
-from amlb_ext.runner.runs import write_asked
+from amlb_ext.runner.run_folder import RunOutcome, check, write_asked
 from amlb_ext.runner.setup import CONTAINERS, option, set_up
 from amlb_ext.suite.layout import Layout
 

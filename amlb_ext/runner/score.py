@@ -34,7 +34,7 @@ from amlb_ext.runner.agreement import (
     stored_predictions,
     stored_refits,
 )
-from amlb_ext.runner.written import Written
+from amlb_ext.runner.results import Written
 from amlb_ext.suite import AmlbTask, Suite
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import INTEGRATION, is_plain_name

@@ -29,8 +29,8 @@ from amlb_ext.core.assets import asset
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.commands import Say, command, locked
-from amlb_ext.runner.outcome import framework_error
+from amlb_ext.runner.run_folder import framework_error
+from amlb_ext.runner.subprocesses import Say, command, locked
 
 #: Modes of AMLB that run in a container, and set up there.
 CONTAINERS = ("docker", "singularity")

@@ -19,15 +19,15 @@ from amlb_ext.amlb.configuration import (
     search_folders,
 )
 from amlb_ext.amlb.definition import read_definition
-from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, nearest
+from amlb_ext.core.files import sha256_file
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.dataset_files import Place, find_files
 from amlb_ext.sources.files import to_task
 from amlb_ext.sources.openml import load_task
-from amlb_ext.sources.reading import read_table
+from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.table import Table, join_folds
 
 

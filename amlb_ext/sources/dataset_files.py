@@ -8,7 +8,7 @@ A dataset may be
   ``{name}_test.csv``, or ``{name}_train_0.csv``, ``{name}_test_0.csv``, ...; or a single table,
   which then has no folds.
 
-Every path may be an address (``http``, ``https``, ``s3``; see :mod:`amlb_ext.sources.remote`),
+Every path may be an address (``http``, ``https``, ``s3``; see :mod:`amlb_ext.sources.download`),
 hold ``{user}``, ``{input}`` or ``{root}``, and start with ``~``. A relative path is looked for
 below the current folder, then beside the definition.
 """
@@ -25,10 +25,10 @@ from typing import Any
 from amlb_ext.amlb.configuration import expand_path, substitute
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.sources import archive, remote
+from amlb_ext.sources import archive, download
+from amlb_ext.sources.archive import Limits
 from amlb_ext.sources.base import cache_folder
-from amlb_ext.sources.reading import READERS
-from amlb_ext.sources.unpacking import Limits
+from amlb_ext.sources.read_table import READERS
 
 #: Most files below a folder that is searched for tables.
 MAX_FILES = 20_000
@@ -64,8 +64,8 @@ class Place:
                 f"{self.task}: {reprlib.repr(text)} is no path", "write the path of a file"
             )
         full = substitute(text, self.known)
-        if remote.is_url(full):
-            path = remote.download(
+        if download.is_url(full):
+            path = download.download(
                 full,
                 cache_folder(self.options, "downloads"),
                 tries=self.options.retries,

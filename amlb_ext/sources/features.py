@@ -11,7 +11,7 @@ import pandas as pd
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.tables import MIN_ROWS, make_task
 from amlb_ext.core.task import Column
-from amlb_ext.sources.reading import read_table
+from amlb_ext.sources.read_table import read_table
 
 
 def read_features(
@@ -36,7 +36,7 @@ def read_features(
     Raises
     ------
     SourceError, DataError
-        As :func:`~amlb_ext.sources.reading.read_table`; a missing column, a text among numbers,
+        As :func:`~amlb_ext.sources.read_table.read_table`; a missing column, a text among numbers,
         a number beyond AMLB's range, too few rows.
     """
     frame = read_table(path).frame

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
-from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.files import sha256_file
 from amlb_ext.core.tables import default_target, make_task
 from amlb_ext.core.task import Fold, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
-from amlb_ext.sources.reading import READERS, read_table
+from amlb_ext.sources.read_table import READERS, read_table
 from amlb_ext.sources.table import Table, join_folds
 from amlb_ext.sources.targets import to_tasks
 
@@ -68,7 +68,7 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
     Raises
     ------
     SourceError, DataError
-        As :func:`~amlb_ext.sources.reading.read_table` and
+        As :func:`~amlb_ext.sources.read_table.read_table` and
         :func:`~amlb_ext.core.tables.make_task`.
     """
     table, folds, ids = _read(path, options)

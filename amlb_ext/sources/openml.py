@@ -31,7 +31,7 @@ from amlb_ext.sources import openml_client as client
 from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Source, TaskRef, cache_folder
 from amlb_ext.sources.files import to_task
-from amlb_ext.sources.reading import read_parquet
+from amlb_ext.sources.read_table import read_parquet
 from amlb_ext.sources.table import Table
 
 _SPEC = re.compile(r"(?P<domain>openml|test\.openml)/(?P<what>[ts])/(?P<id>\d+)")

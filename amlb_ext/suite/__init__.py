@@ -9,16 +9,15 @@ contents · ``reader`` opens a finished suite · ``copies`` what its made rows r
 checks one.
 """
 
-from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.columns import ColumnCoding
-from amlb_ext.suite.contract import check_pair
+from amlb_ext.amlb.loader_rules import check_pair
+from amlb_ext.suite.coding import Coding, ColumnCoding
 from amlb_ext.suite.definition import metrics_for
 from amlb_ext.suite.finish import check_twin, finish
+from amlb_ext.suite.fold_record import FoldRecord, PartRecord, SuiteTask
 from amlb_ext.suite.layout import MAIN_SUFFIXES, SUFFIXES, Layout, amlb_name, safe_names
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
-from amlb_ext.suite.pair import Original, changed_metrics, fold_text
 from amlb_ext.suite.reader import Suite
-from amlb_ext.suite.records import FoldRecord, PartRecord, SuiteTask
+from amlb_ext.suite.twin import Original, changed_metrics, fold_text
 from amlb_ext.suite.unknown import FittedRows, Judge, fit_to_train
 from amlb_ext.suite.verify import WARNING, verify
 from amlb_ext.suite.writer import Part, Rows, begin, finished_fold, write_fold

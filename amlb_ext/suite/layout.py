@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from amlb_ext.core.atomic import TEMPORARY
-from amlb_ext.suite.texts import is_safe
+from amlb_ext.amlb.safe_text import is_safe
+from amlb_ext.core.files import TEMPORARY
 
 #: What is appended to a task's name to name its AMLB tasks; '' is the main one.
 SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")

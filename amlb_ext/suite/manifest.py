@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.atomic import write_text
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import SUFFIXES, amlb_name, is_inside, is_plain_name
@@ -90,7 +90,7 @@ class TaskEntry:
 
 @dataclass(frozen=True)
 class Pair:
-    """The hard twin of an existing benchmark, see :mod:`amlb_ext.suite.pair`.
+    """The hard twin of an existing benchmark, see :mod:`amlb_ext.suite.twin`.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from amlb_ext.suite.records import json_text
+from amlb_ext.suite.fold_record import json_text
 
 #: Key of the checksum.
 SEAL = "sha256"

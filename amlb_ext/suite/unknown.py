@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.task import Column
-from amlb_ext.suite.columns import form_of
+from amlb_ext.suite.coding import form_of
 
 #: Rows in canonical form to predictions, ``(n,)`` or ``(n, C)``.
 Judge = Callable[[pd.DataFrame], np.ndarray]

@@ -13,14 +13,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import yaml
 
+from amlb_ext.amlb.loader_rules import check_pair, read_fields
 from amlb_ext.core.assets import asset
-from amlb_ext.core.atomic import TEMPORARY, sha256_file
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import unlisted
+from amlb_ext.core.files import TEMPORARY, sha256_file
 from amlb_ext.core.yaml_reader import read_yaml
-from amlb_ext.suite.contract import check_pair, read_fields
 from amlb_ext.suite.copies import CopyCounts, fold_copies
 from amlb_ext.suite.definition import benchmark
+from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.layout import (
     INTEGRATION,
     MAIN_SUFFIXES,
@@ -32,10 +33,9 @@ from amlb_ext.suite.layout import (
     is_written_later,
 )
 from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
-from amlb_ext.suite.pair import pair_entries
 from amlb_ext.suite.reader import Suite, unfinished
-from amlb_ext.suite.records import FoldRecord
 from amlb_ext.suite.seal import Opened, open_sealed
+from amlb_ext.suite.twin import pair_entries
 
 #: Begins sentences that tell of something odd but harmless.
 WARNING = "warning: "

@@ -6,10 +6,12 @@ record names, so that a run killed at any moment loses at most the folds in flig
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,20 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from amlb_ext.core.atomic import move, remove, sha256_file, sweep, write_text
 from amlb_ext.core.errors import SuiteError, is_utf8
+from amlb_ext.core.files import (
+    move,
+    remove,
+    sha256_file,
+    sweep,
+    write_file,
+    write_text,
+)
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite.coding import Coding, write_csv
+from amlb_ext.suite.fold_record import FoldRecord, PartRecord, json_text
 from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
-from amlb_ext.suite.records import FoldRecord, PartRecord, json_text
 from amlb_ext.suite.unknown import fit_to_train
 
 
@@ -306,3 +315,71 @@ def _write_parquet(frame: pd.DataFrame, path: Path) -> str:
     table = pa.Table.from_pandas(frame.reset_index(drop=True), preserve_index=False)
     plain = table.replace_schema_metadata(None)  # pandas names its own version there
     return write_parquet(plain, path, compression="zstd", store_schema=False)
+
+
+# Folds that were written elsewhere: packed there, and checked in here against their sha256.
+
+
+def pack(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes]:
+    """Return the files of finished folds.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where they were written.
+    records : sequence of FoldRecord
+
+    Returns
+    -------
+    dict of str to bytes
+        By path relative to the suite's root.
+    """
+    names = {name for record in records for name in record.files}
+    return {name: layout.at(name).read_bytes() for name in sorted(names)}
+
+
+def check_in(
+    layout: Layout, records: Sequence[FoldRecord], contents: Mapping[str, bytes]
+) -> Sequence[FoldRecord]:
+    """Write folds that came from elsewhere; their records last, so that they count as finished.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where they shall stand.
+    records : sequence of FoldRecord
+    contents : mapping of str to bytes
+        What :func:`pack` gave.
+
+    Returns
+    -------
+    sequence of FoldRecord
+        The records as they came.
+
+    Raises
+    ------
+    SuiteError
+        A file is missing, was damaged on its way, or is none of a fold; nothing was written. Or
+        the disk cannot be written.
+    """
+    wanted = {name: digest for record in records for name, digest in record.files.items()}
+    for name, digest in wanted.items():
+        found = contents.get(name)
+        if found is None or hashlib.sha256(found).hexdigest() != digest:
+            what = "was not sent" if found is None else "was damaged on its way"
+            raise SuiteError(f"{name} {what}", "run the same command again; the fold is made again")
+        _check_place(layout, records, name)
+    for record in records:
+        layout.record(record.task, record.fold).unlink(missing_ok=True)
+    for name in wanted:
+        write_file(layout.at(name), partial(Path.write_bytes, data=contents[name]))
+    for record in records:
+        write_text(layout.record(record.task, record.fold), json_text(record.to_json()))
+    return records
+
+
+def _check_place(layout: Layout, records: Sequence[FoldRecord], name: str) -> None:
+    tops = {f"{top}/{record.task}" for record in records for top in ("data", "hardsynth")}
+    fits = any(name.startswith((f"{top}/", f"{top}_")) for top in tops)
+    if not fits or ".." in name.split("/"):
+        raise SuiteError(f"{name} is no file of these folds", "check the workers of the cluster")

@@ -11,7 +11,7 @@ y : (n,) float64 scaled target (C = 0) or int64 class codes 0..C-1; for several 
 
 A new synthesizer is one file with a subclass of :class:`Synthesizer` (two methods, ``_fit`` and
 ``_sample``; :mod:`~amlb_ext.synthesizers.prep` does the table work) and one line in the registry
-of :mod:`amlb_ext.synthesizers`; it inherits ``tests/synthesizers/test_synth_contract.py``.
+of :mod:`amlb_ext.synthesizers`; it inherits ``tests/synthesizers/test_conformance.py``.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ and ``estimation`` (with ``clusters``, ``contrast``, ``powered`` and ``scores``)
 they rest on, and later reports.
 """
 
+from amlb_ext.validity.candidates import zoo
 from amlb_ext.validity.certificate import Certificate, decide
+from amlb_ext.validity.certificate_store import certify_suite, read_certificates
 from amlb_ext.validity.certify import as_json, certify, certify_rows, certify_task
 from amlb_ext.validity.measures import Measure
-from amlb_ext.validity.stored import certify_suite, read_certificates
 from amlb_ext.validity.task_rows import TaskRows, read_task
-from amlb_ext.validity.zoo import zoo
 
 __all__ = [
     "Certificate",

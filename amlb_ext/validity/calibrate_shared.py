@@ -1,7 +1,8 @@
 """The kappa of tasks that share their rows: one search for all, judged for each target.
 
-As :mod:`amlb_ext.validity.calibrate`, with one difference: a rung passes when the rows made by the
-shared search pass the checks of *every* target. So the kappa is the largest that suits them all.
+As :mod:`amlb_ext.validity.calibration`, with one difference: a rung passes when the rows made by
+the shared search pass the checks of *every* target. So the kappa is the largest that
+suits them all.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.crossfit import CrossFit
-from amlb_ext.hardening.made import MadeRows
+from amlb_ext.hardening.judged_rows import MadeRows
+from amlb_ext.hardening.prepare import CrossFit
 from amlb_ext.hardening.several import settle_several, side_by_side
-from amlb_ext.validity.calibrate import (
+from amlb_ext.validity.calibration import (
     LADDER,
     Calibration,
     floor,
@@ -27,8 +28,8 @@ from amlb_ext.validity.calibrate import (
     too_small,
     with_zoo,
 )
+from amlb_ext.validity.calibration_step import HeldOut, Real, Rung, try_rung
 from amlb_ext.validity.measures import MIN_ROWS, too_few
-from amlb_ext.validity.rungs import HeldOut, Real, Rung, try_rung
 
 
 def calibrate_shared(
@@ -46,7 +47,7 @@ def calibrate_shared(
     fold : int
     config : GenerateConfig
     crosses : sequence of CrossFit
-        What :func:`amlb_ext.hardening.crossfit.cross_fit` gave for each task.
+        What :func:`amlb_ext.hardening.prepare.cross_fit` gave for each task.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.suite.records import json_text
+from amlb_ext.suite.fold_record import json_text
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT, Measure
 
 Verdict = Literal["rank", "describe", "stress-test only"]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite import Part, Rows, Suite, amlb_name
-from amlb_ext.suite.columns import ColumnCoding
+from amlb_ext.suite.coding import ColumnCoding
 from amlb_ext.suite.copies import read_hard
 
 #: What is scored: all real rows, the bad ones, and what was made from these.

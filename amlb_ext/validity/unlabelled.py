@@ -10,6 +10,7 @@ w : region weight of a row, ``P(bad | x)``; k numbers the folds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,19 +19,19 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import HardnessConfig
-from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.errors import ConfigError, SourceError, nearest
 from amlb_ext.core.rng import derive_seed, stream
-from amlb_ext.hardening.baseline import EstimatorBaseline, cross_folds, fill_missing
-from amlb_ext.hardening.crossfit import PARTS
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, cross_folds, fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
+from amlb_ext.hardening.prepare import PARTS
+from amlb_ext.hardening.test_rows import Chooser
 from amlb_ext.hardening.weights import Region
-from amlb_ext.hardening.written import Chooser
 from amlb_ext.sources.features import copies, read_features
 from amlb_ext.stats.support import Support, check_support
 from amlb_ext.suite import Rows, fit_to_train
-from amlb_ext.validity.null import baseline_spec
+from amlb_ext.validity.refits import baseline_spec
 from amlb_ext.validity.task_rows import TaskRows
 
 #: Unlabelled rows that the support check looks at, at most.
@@ -186,3 +187,44 @@ def view(
     stored = test.provenance["weight"].to_numpy(dtype=float)
     drift = float(np.abs(w - stored).max(initial=0.0))
     return View(tau, tau_far, w, w_far, drift)
+
+
+# Tables of real rows without labels: which file is whose.
+
+
+def assign(words: Sequence[str], tasks: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each task from what follows ``--unlabelled``.
+
+    Raises
+    ------
+    ConfigError
+        A task that is unknown or named twice, or a bare file where there are several tasks.
+    SourceError
+        No such file.
+
+    Examples
+    --------
+    >>> assign(["a=there.csv"], ["a", "b"])
+    Traceback (most recent call last):
+    amlb_ext.core.errors.SourceError: no such file: there.csv (check the path after --unlabelled)
+    """
+    found: dict[str, Path] = {}
+    for word in words:
+        task, sign, file = word.partition("=")
+        if not (sign and task in tasks):
+            if sign and not (len(tasks) == 1 and Path(word).exists()):
+                raise ConfigError(f"--unlabelled names the task {task!r}", nearest(task, tasks))
+            if len(tasks) > 1:
+                raise ConfigError(
+                    f"--unlabelled {word} names no task, the suite has {len(tasks)}",
+                    f"use --unlabelled TASK={word} with one of {', '.join(tasks)}",
+                )
+            task, file = tasks[0], word
+        if task in found:
+            raise ConfigError(
+                f"--unlabelled names {task!r} twice", "give one file per task, joined if need be"
+            )
+        found[task] = Path(file).expanduser()
+        if not found[task].is_file():
+            raise SourceError(f"no such file: {file}", "check the path after --unlabelled")
+    return found

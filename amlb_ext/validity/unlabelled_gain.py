@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
-from amlb_ext.validity.evaluate import Evaluation
+from amlb_ext.validity.evaluation import Evaluation
 from amlb_ext.validity.measures import Measure, lacking, measure, number
 from amlb_ext.validity.unlabelled import Unlabelled
 

@@ -14,10 +14,10 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 
-from amlb_ext.estimate.osyn import osyn_iterative
-from amlb_ext.estimate.regions import Regions
-from amlb_ext.estimate.tallies import Batch, tally
-from amlb_ext.estimate.theorem import OsynSettings
+from amlb_ext.estimate.osyn.bound import osyn_iterative
+from amlb_ext.estimate.osyn.regions import Regions
+from amlb_ext.estimate.osyn.tallies import Batch, tally
+from amlb_ext.estimate.osyn.theorem import OsynSettings
 
 #: Labelled rows.
 K = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from problems import search_problem
 
-from amlb_ext.hardening import forests
+from amlb_ext.hardening.baseline import forests
 
 ROWS = (500, 10_000)
 

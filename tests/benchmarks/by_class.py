@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.estimate.strata import stratified
 from amlb_ext.experiments.osyn.case import MINORITY, Case
 from amlb_ext.experiments.osyn.choices import CLASSIFIERS, REGRESSORS, Choice
 from amlb_ext.experiments.osyn.tabular import TEXT, load
+from amlb_ext.stats.stratified_mean import stratified
 
 CASES = (("bank", False), ("adult", False), ("adult", True))
 SLOW = {"SVM", "SVR"}

@@ -24,7 +24,7 @@ from amlb_ext.hardening.split import split_task
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import Suite
 from amlb_ext.validity import read_certificates
-from amlb_ext.validity.calibrate import calibrate
+from amlb_ext.validity.calibration import calibrate
 
 #: measure -> its name in a certificate, and when it passes on the training rows
 CHECKS = {

@@ -36,16 +36,15 @@ from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline import EstimatorBaseline, cross_folds
-from amlb_ext.hardening.crossfit import PARTS
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, cross_folds
+from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.models import resolve_model
+from amlb_ext.hardening.prepare import PARTS
 from amlb_ext.hardening.weights import Region
+from amlb_ext.stats.contrasts import contrast, contrasts
 from amlb_ext.stats.weighted_mean import p_value
-from amlb_ext.validity.contrast import contrast
-from amlb_ext.validity.estimation import contrasts
-from amlb_ext.validity.fidelity import null_check
-from amlb_ext.validity.null import refit_rows
+from amlb_ext.validity.ranking_measures import null_check
+from amlb_ext.validity.refits import refit_rows
 
 TRAIN, TEST, COLUMNS = 600, 300, 8
 FAMILIES = {

@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import stream
-from amlb_ext.hardening import forests
-from amlb_ext.hardening.genetic import Domain, make_domain, search
+from amlb_ext.hardening.baseline import forests
+from amlb_ext.hardening.search.search import Domain, make_domain, search
 
 #: The paper's forest and boosting (Table 2), and what else a user would deploy.
 MODELS: dict[str, Any] = {

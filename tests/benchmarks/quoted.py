@@ -19,17 +19,17 @@ import numpy as np
 from scipy.stats import skew
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.estimate.intervals import (
+from amlb_ext.experiments.osyn.case import Case
+from amlb_ext.experiments.osyn.choices import Choice
+from amlb_ext.experiments.osyn.tabular import load
+from amlb_ext.stats.bounded_mean import (
     betting,
     empirical_bernstein,
     hall,
     quoted_for_skewness,
     t_interval,
 )
-from amlb_ext.estimate.losses import LOSSES, absolute, squared
-from amlb_ext.experiments.osyn.case import Case
-from amlb_ext.experiments.osyn.choices import Choice
-from amlb_ext.experiments.osyn.tabular import load
+from amlb_ext.stats.losses import LOSSES, absolute, squared
 
 SIZES = (50, 100, 200, 500, 1000, 2000)
 

@@ -26,18 +26,18 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import OneHotEncoder
 from tqdm import tqdm
 
-from amlb_ext import __version__
 from amlb_ext.core import losses
-from amlb_ext.core.atomic import write_file, write_text
 from amlb_ext.core.config import build_config
+from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import stream
 from amlb_ext.core.tables import make_task
+from amlb_ext.core.version import __version__
 from amlb_ext.hardening.split import split_task
 from amlb_ext.report import build_report, write_report
-from amlb_ext.runner.written import Written
+from amlb_ext.runner.results import Written
 from amlb_ext.suite import Coding, Layout, Part, Rows, Suite, SuiteTask, begin, finish, write_fold
-from amlb_ext.suite.records import json_text
+from amlb_ext.suite.fold_record import json_text
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.measures import measure
 

@@ -3,7 +3,7 @@
     python tests/benchmarks/solvability.py --draws 400 --seed 70000
     python tests/benchmarks/solvability.py --fitted --draws 200 --seed 80000
 
-The first draws planted losses of twelve candidates and F (``tests/validity/planted_saving.py``):
+The first draws planted losses of twelve candidates and F (``tests/helpers/planted_saving.py``):
 much to mend, little, nothing (F is the truth, the candidates are worse), twins (F is the truth,
 they are nearly so), and one good model among eleven bad; two and five classes, regression with
 normal noise and with t noise of 3 degrees. 80, 240 and 800 test rows hold some 10, 30 and 100 bad
@@ -35,17 +35,17 @@ from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline import EstimatorBaseline, cross_folds
-from amlb_ext.hardening.crossfit import PARTS
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, cross_folds
+from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.models import resolve_model
+from amlb_ext.hardening.prepare import PARTS
 from amlb_ext.hardening.weights import Region
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
+from amlb_ext.validity.candidates import candidates_beside, fit_zoo
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT
 from amlb_ext.validity.saving import best_saving
-from amlb_ext.validity.zoo import candidates_beside, fit_zoo
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "validity"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from planted_saving import CASES, KINDS, Planted
 
 TEST_ROWS = (80, 240, 800)

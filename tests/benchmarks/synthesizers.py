@@ -39,7 +39,7 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.config import SourceConfig, SynthesizerConfig
 from amlb_ext.core.rng import int_seed, stream
-from amlb_ext.hardening.baseline import class_probabilities, cross_folds, fill_missing
+from amlb_ext.hardening.baseline.estimator import class_probabilities, cross_folds, fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.sources import open_specs
 from amlb_ext.synthesizers import SYNTHESIZERS, make_synthesizer

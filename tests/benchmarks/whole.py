@@ -74,8 +74,8 @@ class Stages:
 
 def watched() -> Stages:
     """Watch the stages of the pipeline."""
-    from amlb_ext.hardening import augment, prepare, synthesis
-    from amlb_ext.hardening.baseline import EstimatorBaseline
+    from amlb_ext.hardening import augment, prepare
+    from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
     from amlb_ext.hardening.encode import Encoder, TargetEncoder
     from amlb_ext.hardening.oracle import Oracle
     from amlb_ext.hardening.weights import Region
@@ -112,7 +112,7 @@ def watched() -> Stages:
     stages.watch(certify, "read_task", "read", whole=True)
     stages.watch(certify, "assemble", "certificate", whole=True)
     stages.watch(evaluate._FoldScorer, "score", "zoo", whole=False)
-    stages.watch(synthesis, "synthesize", "sample")
+    stages.watch(augment, "synthesize", "sample")
     stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
     return stages
 

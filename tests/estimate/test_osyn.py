@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.estimate.explore import explore
-from amlb_ext.estimate.osyn import osyn_closed, osyn_counts, osyn_estimate, osyn_iterative
-from amlb_ext.estimate.regions import Regions
-from amlb_ext.estimate.tallies import RegionTally, batches, tally
-from amlb_ext.estimate.theorem import OsynSettings, adjusted_counts, bound, target
+from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_estimate, osyn_iterative
+from amlb_ext.estimate.osyn.explore import explore
+from amlb_ext.estimate.osyn.regions import Regions
+from amlb_ext.estimate.osyn.tallies import RegionTally, batches, tally
+from amlb_ext.estimate.osyn.theorem import OsynSettings, adjusted_counts, bound, target
 
 unit = st.floats(0, 1)
 seeds = st.integers(0, 10**6)

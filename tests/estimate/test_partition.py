@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.estimate.osyn.regions import Regions
 from amlb_ext.estimate.partition import independent_cells, partition_bound, partition_estimate
-from amlb_ext.estimate.regions import Regions
 
 W = np.array([0.4, 0.3, 0.2, 0.08, 0.02])
 #: Mean losses of the cells.

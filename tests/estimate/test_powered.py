@@ -2,8 +2,6 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.estimate.intervals import t_interval
-from amlb_ext.estimate.losses import LOSSES, log_loss
 from amlb_ext.estimate.powered import (
     Surrogate,
     cross_fitted,
@@ -11,6 +9,8 @@ from amlb_ext.estimate.powered import (
     ppi,
     surrogate,
 )
+from amlb_ext.stats.bounded_mean import t_interval
+from amlb_ext.stats.losses import LOSSES, log_loss
 
 
 def given(tau, far) -> Surrogate:

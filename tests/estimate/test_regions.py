@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.estimate import regions as module
-from amlb_ext.estimate.regions import Regions
+from amlb_ext.estimate.osyn import regions as module
+from amlb_ext.estimate.osyn.regions import Regions
 
 
 def brute(X, S):

@@ -13,12 +13,12 @@ import yaml
 from small_suites import write_suite
 
 from amlb_ext.cli import main
-from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import PublishError, SuiteError
-from amlb_ext.publish import archives
-from amlb_ext.publish import export as exports
-from amlb_ext.publish.base_url import base_url
-from amlb_ext.publish.export import export_suite
+from amlb_ext.core.files import sha256_file
+from amlb_ext.publish.export import archives
+from amlb_ext.publish.export import export as exports
+from amlb_ext.publish.export.base_url import base_url
+from amlb_ext.publish.export.export import export_suite
 from amlb_ext.suite import Layout, Suite, verify
 from amlb_ext.suite.layout import files_below
 from amlb_ext.suite.manifest import write_manifest

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from small_suites import write_suite
 
-from amlb_ext.publish.export import export_suite
+from amlb_ext.publish.export.export import export_suite
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.results import join, read_predictions

@@ -11,7 +11,7 @@ number of workers nor their place can change a byte.
 """
 
 from amlb_ext.core.parallel.execution import Execution, available_cores
-from amlb_ext.core.parallel.loop import run_jobs, run_units
+from amlb_ext.core.parallel.jobs import run_jobs, run_units
 from amlb_ext.core.parallel.units import Outcome, Unit
 
 __all__ = ["Execution", "Outcome", "Unit", "available_cores", "run_jobs", "run_units"]

@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from amlb_ext.core.display import printable
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.execution import BATCH, Execution
+from amlb_ext.core.printable import printable
 
 #: They tell of errors in callbacks and tasks, with a traceback; dask-jobqueue submits in these.
 _LOGGERS = ("tornado.application", "asyncio")

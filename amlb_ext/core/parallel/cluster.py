@@ -1,6 +1,6 @@
 """Units on a Dask cluster: one that runs, or one started through SLURM or PBS.
 
-A worker hands each unit to a process of its own (:mod:`amlb_ext.core.parallel.supervise`), so
+A worker hands each unit to a process of its own (:mod:`amlb_ext.core.parallel.processes`), so
 that limits hold, threads of one worker do not meet, and a crash costs one unit. Dask itself
 gives the units of a worker that was lost to another.
 """
@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import math
+import platform
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.display import printable
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.batch import Batch
 from amlb_ext.core.parallel.execution import BATCH, Execution
-from amlb_ext.core.parallel.supervise import Child
+from amlb_ext.core.parallel.processes import Child
 from amlb_ext.core.parallel.units import Died, Refused, Report, Unit, Waiting
-from amlb_ext.core.parallel.versions import difference, versions
+from amlb_ext.core.printable import printable
+from amlb_ext.core.version import __version__
 
 #: Seconds to wait for a scheduler, and for a first worker of one that runs.
 PATIENCE = 30.0
@@ -266,3 +268,42 @@ def _connect(execution: Execution) -> tuple[Batch | None, Any]:
             file=sys.stderr,
         )
     return None, client
+
+
+# What must be the same on every machine for results to be the same.
+
+#: Packages whose numbers end up in a suite.
+NUMERICAL = (
+    "numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "torch", "deap", "xgboost",
+    "xgboost-cpu", "lightgbm", "catboost", "joblib",
+)  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of this tool, of Python, of what computes, and the kind of processor.
+
+    Examples
+    --------
+    >>> versions()["hardsynth"] == __version__
+    True
+    """
+    found = {"hardsynth": __version__, "python": ".".join(map(str, sys.version_info[:2]))}
+    found["processor"] = platform.machine()
+    for name in NUMERICAL:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
+    """Return what differs, in words; empty where nothing does.
+
+    Examples
+    --------
+    >>> difference({"numpy": "2.1", "scipy": "1"}, {"numpy": "1.26", "scipy": "1"})
+    'numpy 1.26 (2.1 here)'
+    """
+    names = [name for name in here if here[name] != there.get(name, "none")]
+    return ", ".join(f"{name} {there.get(name, 'none')} ({here[name]} here)" for name in names)

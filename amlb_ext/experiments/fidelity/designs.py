@@ -21,7 +21,7 @@ from amlb_ext.experiments.fidelity import proposals
 from amlb_ext.experiments.fidelity.corrected import Corrected
 from amlb_ext.experiments.fidelity.draw import Answer, Points, without_interval
 from amlb_ext.experiments.fidelity.sample import Function, Method, Sample, expected
-from amlb_ext.hardening.population import draw_outcomes, failing_chance
+from amlb_ext.hardening.population_teacher import draw_outcomes, failing_chance
 
 #: What made rows stand for: rows on which F fails, or any rows where failures are likely.
 Aim = Literal["failures", "region"]

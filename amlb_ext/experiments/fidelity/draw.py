@@ -29,13 +29,13 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_seed, stream
 from amlb_ext.core.task import Fold, Task
 from amlb_ext.experiments.fidelity.protocol import Protocol
-from amlb_ext.hardening.baseline import EstimatorBaseline, fill_missing
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
-from amlb_ext.hardening.population import Teacher
+from amlb_ext.hardening.population_teacher import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.stats.weighted_mean import Estimate, weighted_mean_interval
-from amlb_ext.validity.null import refit
-from amlb_ext.validity.zoo import fit_zoo, zoo
+from amlb_ext.validity.candidates import fit_zoo, zoo
+from amlb_ext.validity.refits import refit
 
 
 @dataclass(frozen=True)

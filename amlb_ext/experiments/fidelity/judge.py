@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.experiments.fidelity.draw import Answer
-from amlb_ext.validity.ranking import kendall_tau
+from amlb_ext.stats.ranking import kendall_tau
 
 #: One sample of a draw: where it is from, and the figures of each method on each reference.
 Record = Mapping[str, Any]

@@ -16,9 +16,9 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.experiments.fidelity.draw import Answer, from_rows
 from amlb_ext.experiments.fidelity.sample import Method, Sample
-from amlb_ext.hardening.augment import Side, make_side
-from amlb_ext.hardening.made import Failures, MadeRows
-from amlb_ext.validity.calibrate import calibrate
+from amlb_ext.hardening.augment import make_side
+from amlb_ext.hardening.judged_rows import Failures, MadeRows, Side
+from amlb_ext.validity.calibration import calibrate
 
 MADE: dict[str, Method] = {}
 _NO_SYNTHESIZER = {"synthesizer": {"times": 0.0}}

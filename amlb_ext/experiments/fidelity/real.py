@@ -13,7 +13,7 @@ from amlb_ext.experiments.fidelity.draw import (
 )
 from amlb_ext.experiments.fidelity.sample import Method, Sample, expected
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
-from amlb_ext.validity.scores import half_and_half_score
+from amlb_ext.stats.ranking import half_and_half_score
 
 
 def few_bad(s: Sample) -> Answer | None:

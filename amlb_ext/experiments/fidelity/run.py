@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core.atomic import write_text
 from amlb_ext.core.errors import ConfigError, HardsynthError, SuiteError
+from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
 from amlb_ext.experiments.fidelity.draw import make_draw
@@ -23,7 +23,7 @@ from amlb_ext.experiments.fidelity.protocol import Phase, Protocol
 from amlb_ext.experiments.fidelity.registry import find
 from amlb_ext.experiments.fidelity.sample import Sample
 from amlb_ext.experiments.fidelity.tables import load_table
-from amlb_ext.suite.records import json_text
+from amlb_ext.suite.fold_record import json_text
 
 DRAWS = "draws"
 PROTOCOL = "protocol.json"

@@ -14,7 +14,7 @@ import numpy as np
 
 from amlb_ext.core.rng import stream
 from amlb_ext.experiments.fidelity.draw import Answer, Draw, Points
-from amlb_ext.validity.scores import expected_contrast
+from amlb_ext.stats.ranking import expected_contrast
 
 
 @dataclass

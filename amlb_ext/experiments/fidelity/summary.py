@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from amlb_ext.core.atomic import write_text
+from amlb_ext.core.files import write_text
 from amlb_ext.experiments.fidelity.judge import ALL, FIGURES, Record
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Phase, Protocol
 from amlb_ext.stats.weighted_mean import holm

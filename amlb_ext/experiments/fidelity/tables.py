@@ -11,7 +11,7 @@ from amlb_ext.core.rng import stream
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.fidelity.protocol import Table
 from amlb_ext.sources import open_specs
-from amlb_ext.sources.reading import READERS
+from amlb_ext.sources.read_table import READERS
 
 
 def load_table(name: str, table: Table, folder: Path) -> Task:

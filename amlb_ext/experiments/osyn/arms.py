@@ -22,13 +22,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from amlb_ext.estimate.explore import B_GRID, explore
-from amlb_ext.estimate.intervals import clopper_pearson, t_interval
-from amlb_ext.estimate.osyn import osyn_closed, osyn_counts, osyn_selected
-from amlb_ext.estimate.strata import stratified
-from amlb_ext.estimate.tallies import Placed, RegionTally
-from amlb_ext.estimate.theorem import OsynBound, OsynSettings
+from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_selected
+from amlb_ext.estimate.osyn.explore import B_GRID, explore
+from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
+from amlb_ext.estimate.osyn.theorem import OsynBound, OsynSettings
 from amlb_ext.experiments.osyn.choices import Choice
+from amlb_ext.stats.bounded_mean import clopper_pearson, t_interval
+from amlb_ext.stats.stratified_mean import stratified
 
 #: Rows of one step of Algorithm 1 over losses that are at hand.
 STEP = 50_000

@@ -11,14 +11,14 @@ import numpy as np
 
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.estimate.osyn import osyn_closed, osyn_selected
-from amlb_ext.estimate.regions import Regions
-from amlb_ext.estimate.tallies import Placed, RegionTally
-from amlb_ext.estimate.theorem import OsynSettings
+from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_selected
+from amlb_ext.estimate.osyn.regions import Regions
+from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
+from amlb_ext.estimate.osyn.theorem import OsynSettings
 from amlb_ext.experiments.osyn.arms import bootstrap
 from amlb_ext.experiments.osyn.case import SEED, Case, Generator
 from amlb_ext.experiments.osyn.choices import TABLES, Choice, models_of
-from amlb_ext.hardening.baseline import fill_missing
+from amlb_ext.hardening.baseline.estimator import fill_missing
 
 PARTS = ("generate", "encode", "assign", "predict", "select")
 #: Labelled rows of the paper's table.

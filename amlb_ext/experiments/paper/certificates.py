@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.atomic import write_file
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import HardsynthError
+from amlb_ext.core.files import write_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.paper.settings import Experiment, Setting

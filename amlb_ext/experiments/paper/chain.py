@@ -22,11 +22,11 @@ from amlb_ext.core.task import Task
 from amlb_ext.experiments.paper.measures import distances, scores
 from amlb_ext.experiments.paper.settings import Setting
 from amlb_ext.hardening.augment import perturb_targets
-from amlb_ext.hardening.baseline import Baseline
+from amlb_ext.hardening.baseline.estimator import Baseline
+from amlb_ext.hardening.baseline.from_file import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.genetic import make_domain, search
-from amlb_ext.hardening.given import make_baseline
 from amlb_ext.hardening.hardness import BadRule, settle_rule
+from amlb_ext.hardening.search.search import make_domain, search
 from amlb_ext.synthesizers import make_synthesizer
 
 #: Fewer augmented rows than this teach a synthesizer nothing.

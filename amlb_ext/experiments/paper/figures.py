@@ -16,11 +16,11 @@ from sklearn.cluster import KMeans
 from sklearn.manifold import TSNE
 from sklearn.metrics import roc_curve
 
-from amlb_ext.core.atomic import write_text
+from amlb_ext.core.files import write_text
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.run import Done
 from amlb_ext.experiments.paper.settings import Experiment
-from amlb_ext.hardening.baseline import fill_missing
+from amlb_ext.hardening.baseline.estimator import fill_missing
 
 #: Colours of the paper's captions: good or test, bad, augmented, synthetic.
 COLOURS = {"test": "#6f7b87", "bad": "#c2371e", "ga": "#2e8b57", "synthetic": "#7740a8"}

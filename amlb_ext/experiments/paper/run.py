@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core.atomic import write_file
 from amlb_ext.core.config import SplitConfig
+from amlb_ext.core.files import write_file
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
 from amlb_ext.experiments.paper.chain import Outcome, run_split, to_json

@@ -13,28 +13,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from amlb_ext.core.atomic import sha256_file
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.install.files import copies
+from amlb_ext.core.files import sha256_file
+from amlb_ext.runner.install.config_edit import insert, read_config
+from amlb_ext.runner.install.copies import copies
 from amlb_ext.runner.install.state import (
     Home,
     Installed,
     State,
     added_entries,
     check_names,
+    check_writable,
     own_constraints,
     read_installed,
     read_state,
-    write_json,
-)
-from amlb_ext.runner.install.text import insert, read_config
-from amlb_ext.runner.install.write import (
-    check_writable,
     read_texts,
     remove,
     stands,
     write_config,
     write_copies,
+    write_json,
 )
 from amlb_ext.suite import Suite
 

@@ -1,0 +1,97 @@
+"""One writer at a time: a lock that the system takes back when its holder dies.
+
+``hardsynth/.lock`` stands while a process writes the suite and says which. What holds is the
+system's lock on that file, not the file, so a killed process leaves nothing that blocks the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.files import on_disk
+
+
+@contextlib.contextmanager
+def locked(lock_file: Path, folder: Path) -> Iterator[None]:
+    """Hold a folder for this process; the holder may enter again.
+
+    Folders that had to be made for the lock are removed with it where nothing else was written.
+
+    Parameters
+    ----------
+    lock_file : Path
+        Stands while the lock is held.
+    folder : Path
+        What is held: the error of a second writer names it.
+
+    Raises
+    ------
+    SuiteError
+        Another process writes this folder, or the lock file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp(), "hard")
+    >>> lock_file = folder / ".lock"
+    >>> with locked(lock_file, folder), locked(lock_file, folder):
+    ...     lock_file.exists()
+    True
+    >>> folder.exists()
+    False
+    """
+    path = Path(os.path.realpath(lock_file))
+    made = [parent for parent in path.parents if not parent.exists()]
+    lock = FileLock(path, timeout=0, is_singleton=True)  # one per process, so it can be re-entered
+    if lock.is_locked:
+        with lock:
+            yield
+        return
+    try:
+        try:
+            with on_disk(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                lock.acquire()
+        except SuiteError as error:
+            if isinstance(error.__cause__, Timeout):
+                raise _held(folder, path) from None
+            raise
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without a word in it
+            path.write_text(json.dumps(_holder()), encoding="utf-8")
+        try:
+            yield
+        finally:
+            # removed while it is held: who opened it meanwhile sees that its file is gone
+            with contextlib.suppress(OSError):
+                path.unlink()
+            lock.release()
+    finally:
+        for new_folder in made:
+            with contextlib.suppress(OSError):
+                new_folder.rmdir()
+
+
+def _holder() -> dict[str, str | int]:
+    since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+    return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
+
+
+def _held(folder: Path, path: Path) -> SuiteError:
+    try:
+        holder = json.loads(path.read_text(encoding="utf-8"))
+        who = f"process {holder['process']} on {holder['host']} since {holder['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        who = "another process"
+    return SuiteError(
+        f"{folder} is being written by {who}",
+        "wait until it has ended, then run the same command again, or choose another folder",
+    )

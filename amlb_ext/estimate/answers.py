@@ -1,0 +1,511 @@
+"""The answers as they come in, their checks, and the one to quote."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.estimate import checks
+from amlb_ext.estimate.advice import assumed, what_to_do
+from amlb_ext.estimate.drawing import (
+    About,
+    Against,
+    Comparison,
+    compare_classes,
+    compare_columns,
+    compare_predictions,
+    compare_second_model,
+    compare_targets,
+    level_of_each,
+    like_priors,
+    same_shares,
+)
+from amlb_ext.estimate.generated import Generator
+from amlb_ext.estimate.inputs import Inputs
+from amlb_ext.estimate.osyn.run import OsynAsked, OsynRun, run_osyn
+from amlb_ext.estimate.partition import independent_cells, partition_bound, partition_estimate
+from amlb_ext.estimate.powered import ppi, surrogate
+from amlb_ext.stats import bounded_mean
+from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate, without
+from amlb_ext.stats.losses import Loss
+from amlb_ext.stats.stratified_mean import stratified
+from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
+
+#: Rows of each class from which the stratified interval of a bounded loss held (docs/coverage.md).
+LARGE_CLASS = 200
+#: Most rows whose place is looked up by the support check, and cells of the sound bound.
+SUPPORT_ROWS, CELLS = 10_000, 10
+
+
+class Work:
+    """The answers as they come; findings about S decide in the end which of them to quote."""
+
+    def __init__(self, inputs: Inputs, level: float, seed: int) -> None:
+        self.inputs, self.level, self.seed = inputs, level, seed
+        self.rows: list[ErrorEstimate] = []
+        self.by_label: list[checks.Finding] = []  # was S drawn by its labels?
+        self.comparisons: list[Comparison] = []  # was it drawn as other rows were?
+        self.near: dict[Against, checks.Finding] = {}  # and do these lie where S does?
+        self.truth: list[checks.Finding] = []
+        self.support: dict[str, Support] = {}
+        self.osyn: OsynRun | None = None
+        self.far: np.ndarray | None = None
+        self.by_class = False
+        self.lacks_class = False
+        self.metric = inputs.metric(inputs.Z)
+
+    def from_labels(self) -> None:
+        """Answer from the labelled rows alone, and compare them with priors and training rows."""
+        i = self.inputs
+        if i.priors is not None:
+            shares = self._against_priors()
+            self.by_label.append(shares)
+            self.by_class = shares.refuted
+        if i.train is not None:
+            self._compare_training_rows(*i.train)
+        self._answer()
+        seed = derive_seed(self.seed, "estimate", "bca") % 2**31
+        self.rows += [bounded_mean.bca(i.losses, self.level, i.loss.bound, seed=seed)]
+
+    def with_loss(self, loss: Loss) -> Work:
+        """Return the answers from the labelled rows for another loss; no check depends on it.
+
+        The bootstrap is left out: it is slow, and never quoted.
+        """
+        losses = loss(self.inputs.y, self.inputs.f)
+        other = copy.copy(self)
+        other.inputs = dataclasses.replace(self.inputs, loss=loss, losses=losses)
+        other.rows = []
+        other._answer()
+        return other
+
+    def _answer(self) -> None:
+        i, level = self.inputs, self.level
+        bound = i.loss.bound
+        if i.priors is not None:
+            row = stratified(
+                i.losses,
+                i.y,
+                i.priors,
+                level,
+                bound,
+                i.loss.binary,
+                list(i.labels),
+                prior_rows=len(i.train[1]) if i.priors_of_train and i.train else None,
+            )
+            self.rows.append(row)
+        if i.loss.binary:
+            self.rows += [bounded_mean.wilson(i.losses, level)]
+            self.rows += [bounded_mean.clopper_pearson(i.losses, level)]
+        self.rows += [bounded_mean.t_interval(i.losses, level, bound)]
+        if not i.loss.binary:
+            order = derive_seed(self.seed, "estimate", "betting") % 2**31
+            self.rows += [bounded_mean.hall(i.losses, level, bound)]
+            self.rows += [bounded_mean.betting(i.losses, level, bound, seed=order)]
+        self.rows += [bounded_mean.empirical_bernstein(i.losses, level, bound)]
+
+    def _against_priors(self) -> checks.Finding:
+        """Compare the labelled rows' classes with the priors, which may be counts themselves."""
+        i = self.inputs
+        assert i.priors is not None
+        if not (i.priors_of_train and i.train is not None):
+            return checks.class_shares(i.y, i.priors)
+        return compare_classes(i.y, i.train[1], i.labels).finding(checks.REFUTED)
+
+    def _compare_training_rows(self, Z: np.ndarray, y: np.ndarray) -> None:
+        """Ask whether the labelled rows were drawn as the training rows were.
+
+        Columns, confidence and errors are compared given the class, so that known priors can put
+        right what the draw by class did.
+        """
+        i = self.inputs
+        rng = stream(self.seed, "estimate", "same shares")
+        kept = np.arange(len(y))
+        if i.labels:
+            absent = checks.absent_classes(i.y, y, i.labels)
+            self.lacks_class = absent.refuted and not i.drawn_at_random
+            if self.lacks_class:
+                self.by_label.append(absent)
+            elif i.priors is None:
+                self.comparisons.append(compare_classes(i.y, y, i.labels))
+            kept = same_shares(y, i.y, rng)
+        else:
+            self.comparisons.append(compare_targets(i.y, i.units(y)))
+        if not len(kept):
+            return
+        self._compare_columns(i.Z, Z[kept], "training rows")
+        units = y if i.labels else i.units(y)
+        self.comparisons += compare_second_model(
+            i.Z, i.y, Z, units, is_class=bool(i.labels), seed=self.seed
+        )
+        if i.priors is None or (i.priors_of_train and not self.by_class):
+            codes = y if i.labels else None
+            found = self._support("training", i.metric(Z), codes, self.metric)
+            self.near["training rows"] = found
+
+    def _compare_columns(self, Z: np.ndarray, Z_other: np.ndarray, against: Against) -> None:
+        encoder = self.inputs.encoder
+        found = compare_columns(Z, Z_other, encoder.names_, encoder.n_categorical_, against)
+        self.comparisons.append(found)
+
+    def compare_unlabelled(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+        """Compare the labelled rows with real rows without labels.
+
+        Returns
+        -------
+        tuple
+            The other rows, encoded, and the model's predictions on them; None for a file of
+            predictions, which has none.
+        """
+        i = self.inputs
+        Z = i.read_unlabelled(path)
+        self.far = i.metric(Z)
+        f = i.predict(Z) if i.searchable else None
+        # Of rows drawn class by class as many are compared as have the shares of the population.
+        kept = np.arange(len(i.y))
+        if self.by_class and i.priors is not None:
+            kept = like_priors(i.y, i.priors, stream(self.seed, "estimate", "like priors"))
+        labels = f.argmax(axis=1) if f is not None and i.labels else None
+        found = self._support("unlabelled", self.far, labels, self.metric[kept])
+        self.near["rows without labels"] = found
+        self._compare_columns(i.Z[kept], Z, "rows without labels")
+        if f is not None:
+            self.comparisons += compare_predictions(i.f[kept], f)
+        return Z, f
+
+    def with_unlabelled(self, path: Path) -> None:
+        """Answer with the help of real rows without labels."""
+        i = self.inputs
+        Z, f = self.compare_unlabelled(path)
+        if f is None:
+            self.rows.append(self._nothing("ppi", "a file of predictions has none of these rows"))
+        else:
+            made = surrogate(i.loss, i.losses, i.f, f, i.Z, Z, self.seed)
+            if made is None:
+                why = "too few labelled rows to learn which losses to expect"
+                self.rows.append(self._nothing("ppi", why))
+            else:
+                self.rows.append(ppi(i.losses, made, self.level, i.loss.bound))
+        self._partition(i.metric(Z), real=True)
+
+    def with_generated(self, source: Generator, settings: OsynAsked, explore: bool) -> None:
+        """Answer with generated rows; all of it takes the generator for the truth."""
+        i = self.inputs
+        Z, y = next(source.encoded())
+        codes = y.astype(int) if i.labels else None
+        self.truth.append(self._support("generated", i.metric(Z), codes, self.metric))
+        self.osyn = run_osyn(
+            source.stream, self.metric, i.y, i.losses, i.loss, settings, self.seed, explore
+        )
+        synthetic = self.osyn.synthetic(self.level)
+        if synthetic is not None:
+            self.rows.append(synthetic)
+            plain = bounded_mean.empirical_bernstein(i.losses, self.level, i.loss.bound)
+            if plain.has_interval and not plain.low <= synthetic.point <= plain.high:
+                self.truth.append(
+                    checks.Finding(
+                        True,
+                        f"the model loses {synthetic.point:.3g} on generated rows, outside the "
+                        f"{self.level:.0%} interval {plain.low:.3g} to {plain.high:.3g} of the "
+                        "labelled ones",
+                    )
+                )
+        self.rows += self.osyn.rows()
+        if self.far is None:
+            self._partition(i.metric(Z), real=False)
+
+    def _partition(self, others: np.ndarray, real: bool) -> None:
+        """Add the sound bound: cells from one half of the other rows, masses from the second."""
+        i = self.inputs
+        rng = stream(self.seed, "estimate", "cells")
+        half = len(others) // 2
+        others = others[rng.permutation(len(others))]
+        cells = independent_cells(others[:half], min(CELLS, max(1, half)), rng)
+        masses = np.bincount(cells.assign(others[half:]), minlength=cells.n_regions)
+        counted = len(others) - half if real else None
+        found = partition_bound(
+            i.losses,
+            cells.assign(self.metric),
+            masses,
+            1 - self.level,
+            i.loss.bound,
+            n_masses=counted,
+        )
+        row = partition_estimate(found)
+        if not real:
+            row = dataclasses.replace(row, assumes=f"the generator is the truth; {row.assumes}")
+        self.rows.append(row)
+
+    def _support(
+        self, whose: str, M: np.ndarray, labels: np.ndarray | None, metric: np.ndarray
+    ) -> checks.Finding:
+        rng = stream(self.seed, "estimate", "support", whose)
+        some = np.sort(rng.permutation(len(M))[:SUPPORT_ROWS])
+        found = check_support(
+            metric,
+            M[some],
+            k=min(NEIGHBOURS, max(1, len(metric) // 5)),
+            labels=None if labels is None else labels[some],
+            classes=list(self.inputs.labels) or None,
+            columns=self.inputs.metric_names(),
+        )
+        self.support[whose] = found
+        return checks.of_support(found, whose)
+
+    def _nothing(self, name: str, why: str) -> ErrorEstimate:
+        return without(name, self.level, len(self.inputs.y), "", why)
+
+    def report(self, model: str, data: str) -> Report:
+        """Check every row's assumption, choose the one to quote, and put it first."""
+        i = self.inputs
+        judged = self._judged()
+        preference = _preferred(i, self.by_class)
+        rows = [self._checked(row, judged) for row in self.rows]
+        quoted = _choose(rows, preference.names)
+        rows = [dataclasses.replace(row, recommended=row.name == quoted) for row in rows]
+        rows.sort(key=lambda row: not row.recommended)
+        refused, advice = "", ""
+        if not quoted:
+            refused = _why(rows, preference)
+            advice = preference.advice or what_to_do(
+                [c for c, finding in judged.comparisons if finding.refuted],
+                lies_elsewhere=[against for against, f in judged.near.items() if f.refuted],
+                lacks_class=self.lacks_class,
+                has_classes=bool(i.labels),
+                has_priors=i.priors is not None,
+            )
+        approximate = "hall" if quoted == "betting" else ""
+        if not any(row.name == approximate and row.has_interval for row in rows):
+            approximate = ""
+        return Report(
+            model,
+            data,
+            i.loss.name,
+            i.loss.unit,
+            i.loss.bound,
+            self.level,
+            len(i.y),
+            tuple(rows),
+            refused,
+            self.support,
+            self.osyn,
+            (*i.notes, *judged.overruled),
+            advice=advice,
+            assumption=assumed(quoted, self.comparisons, overruled=bool(judged.overruled)),
+            approximate=approximate,
+            comparisons=tuple(self.comparisons),
+        )
+
+    def _judged(self) -> Judged:
+        """Return what the comparisons say at the level that they share.
+
+        What the user vouches for is told in a note instead.
+        """
+        level = level_of_each(self.comparisons)
+        vouched: Sequence[Against] = ("training rows",) if self.inputs.drawn_at_random else ()
+        found = [(c, c.finding(level)) for c in self.comparisons]
+        overruled = [f.text for c, f in found if c.against in vouched and f.refuted]
+        overruled += [self.near[a].text for a in vouched if a in self.near and self.near[a].refuted]
+        return Judged(
+            comparisons=[(c, f) for c, f in found if c.against not in vouched],
+            near={a: f for a, f in self.near.items() if a not in vouched},
+            overruled=[f"overruled by --drawn-at-random: {text}" for text in overruled],
+        )
+
+    def _checked(self, row: ErrorEstimate, judged: Judged) -> ErrorEstimate:
+        if row.check == FAILED or not row.assumes:
+            return row
+        by_label = [*self.by_label, *judged.about("labels")]
+        otherwise = [*judged.about("features"), *judged.near.values()]
+        findings = [*by_label, *otherwise]
+        if row.name == "stratified":
+            findings = otherwise
+        elif row.name == "synthetic":
+            findings = self.truth
+        elif row.name == "partition":
+            findings = [*by_label, *(self.truth if "generator" in row.assumes else [])]
+        elif row.name.startswith("osyn"):
+            findings = [*findings, *self.truth]
+        found = checks.together(findings)
+        if found is None:
+            return row
+        reason = "; ".join(text for text in (row.reason, found.text) if text)
+        return row.checked(not found.refuted, reason)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Comparisons and support checks with what they say, and what the user overruled."""
+
+    comparisons: list[tuple[Comparison, checks.Finding]]
+    near: dict[Against, checks.Finding]
+    overruled: list[str]
+
+    def about(self, what: About) -> list[checks.Finding]:
+        """Return the findings of comparisons about labels, or about features."""
+        return [finding for c, finding in self.comparisons if c.about == what]
+
+
+@dataclass(frozen=True)
+class Preference:
+    """What to quote, best first; where it is nothing, why and what to do."""
+
+    names: tuple[str, ...]
+    reason: str = ""
+    advice: str = ""
+
+
+def _preferred(inputs: Inputs, by_class: bool) -> Preference:
+    """Return what to quote for rows drawn class by class, or independently."""
+    if by_class:
+        few = [] if inputs.loss.binary else _small_classes(inputs)
+        if not few:
+            return Preference(("stratified",))
+        return Preference(
+            (),
+            f"for the {inputs.loss.name} loss of rows drawn class by class the stratified interval "
+            f"holds from {LARGE_CLASS} labelled rows of every class on, and there are "
+            + ", ".join(few),
+            f"label more rows of these classes, until each has {LARGE_CLASS}; or estimate the 0-1 "
+            "loss, for which fewer are enough: --loss zero_one",
+        )
+    if inputs.loss.binary:
+        return Preference(("wilson",))
+    return Preference((bounded_mean.quoted_for_skewness(inputs.losses), "betting"))
+
+
+def _small_classes(inputs: Inputs) -> list[str]:
+    """Return the population's classes with too few rows for an interval of a bounded loss."""
+    assert inputs.priors is not None
+    counts = np.bincount(inputs.y.astype(int), minlength=len(inputs.labels))
+    few = np.flatnonzero((inputs.priors > 0) & (counts < LARGE_CLASS))
+    return [f"{counts[c]} of {inputs.labels[c]}" for c in few]
+
+
+def _choose(rows: Sequence[ErrorEstimate], preferred: Sequence[str]) -> str:
+    by_name = {row.name: row for row in rows}
+    for name in preferred:
+        row = by_name.get(name)
+        if row is not None and row.has_interval and row.check != FAILED:
+            return name
+    return ""
+
+
+def _why(rows: Sequence[ErrorEstimate], preference: Preference) -> str:
+    """Return the reasons of those that might have been quoted, each once."""
+    if preference.reason:
+        return preference.reason
+    texts = [
+        part
+        for row in rows
+        if row.name in preference.names and row.reason
+        for part in row.reason.split("; ")
+    ]
+    return "; ".join(dict.fromkeys(texts)) or "no estimator gives an interval on these rows"
+
+
+# All answers of ``hardsynth estimate``, as a table and as JSON.
+
+
+@dataclass(frozen=True)
+class Report:
+    """All answers.
+
+    Attributes
+    ----------
+    model, data, loss, unit : str
+    bound, level : float
+    n : int
+    rows : tuple of ErrorEstimate
+        The recommended one first.
+    refused : str
+        Why none is recommended; empty when one is.
+    support : dict of str to Support
+        ``unlabelled``, ``generated``.
+    osyn : OsynRun, optional
+    notes : tuple of str
+    advice : str
+        What to do where none is recommended.
+    assumption : str
+        What the recommended one assumes of how the rows were drawn, and what that was held
+        against.
+    approximate : str
+        Name of a narrower interval to look at beside the recommended one; empty for none.
+    comparisons : tuple of Comparison
+        Of labelled rows with others.
+    """
+
+    model: str
+    data: str
+    loss: str
+    unit: str
+    bound: float
+    level: float
+    n: int
+    rows: tuple[ErrorEstimate, ...]
+    refused: str = ""
+    support: dict[str, Support] = field(default_factory=dict)
+    osyn: OsynRun | None = None
+    notes: tuple[str, ...] = ()
+    advice: str = ""
+    assumption: str = ""
+    approximate: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def recommended(self) -> ErrorEstimate | None:
+        """The row to quote."""
+        return next((row for row in self.rows if row.recommended), None)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row per estimator."""
+        return pd.DataFrame([dataclasses.asdict(row) for row in self.rows])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values; numbers that there are not are null."""
+        return {
+            "model": self.model,
+            "data": self.data,
+            "loss": {"name": self.loss, "unit": self.unit, "bound": self.bound},
+            "level": self.level,
+            "labelled_rows": self.n,
+            "recommended": None if self.recommended is None else self.recommended.name,
+            "refused": self.refused,
+            "advice": self.advice,
+            "assumption": self.assumption,
+            "approximate": self.approximate or None,
+            "comparisons": [
+                {"what": c.what, "against": c.against, "p": c.p} for c in self.comparisons
+            ],
+            "level_of_each_comparison": level_of_each(self.comparisons),
+            "estimates": [
+                {k: None if _is_nan(v) else v for k, v in dataclasses.asdict(row).items()}
+                for row in self.rows
+            ],
+            "support": {
+                name: {
+                    "share_inside": None if _is_nan(s.share_inside) else s.share_inside,
+                    "own": None if _is_nan(s.own) else s.own,
+                    "k": s.k,
+                    "refused": s.refused,
+                    "lacking": list(s.lacking),
+                    "reason": s.reason,
+                }
+                for name, s in self.support.items()
+            },
+            "osyn": None if self.osyn is None else self.osyn.to_json(),
+            "notes": list(self.notes),
+        }
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

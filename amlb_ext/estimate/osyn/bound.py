@@ -1,0 +1,360 @@
+"""OSYN: a lower bound of the true error from K labelled rows and a generator.
+
+To reproduce and to look at, not to rely on: the cells are centred on the rows whose losses are
+averaged, so that nothing is left random for the Hoeffding step, and clipping the counts breaks
+the multinomial assumption. :mod:`amlb_ext.estimate.partition` is the sound bound of this kind.
+
+The notation is that of :mod:`amlb_ext.estimate.osyn.theorem`.
+Target_i(u) <= l(s_i), and equal if and only if l(u) >= l(s_i). Once each region has given g*_i
+such rows, F - eps = Σ w_i l(s_i): the closed form, in which the generator matters through p alone.
+
+References
+----------
+Seed paper "Using Synthetic Data to estimate the True Error is theoretically and practically
+doable": Algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.estimate.osyn.regions import Regions
+from amlb_ext.estimate.osyn.tallies import Batch, Placed, RegionTally, inside, is_zero_one, placed
+from amlb_ext.estimate.osyn.theorem import (
+    OsynBound,
+    OsynSettings,
+    adjusted_counts,
+    bound,
+    checked_losses,
+    target,
+)
+from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
+
+ASSUMES = (
+    "labelled rows are independent draws from the population; the generator has the population's "
+    "region masses; b, δ1 and δ2 were chosen before seeing any bound; nor does it hold strictly "
+    "then, since the regions are centred on the labelled rows"
+)
+
+
+def osyn_closed(
+    loss_s: np.ndarray,
+    generated: RegionTally,
+    settings: OsynSettings | None = None,
+    rng: np.random.Generator | None = None,
+    g_star: np.ndarray | None = None,
+) -> OsynBound:
+    """Return what Algorithm 1 converges to, without running it: F - eps = Σ w_i l(s_i).
+
+    A region into which no row fell (``empty``) has the weight that clipping gives it, 0 for
+    b >= 1, although Algorithm 1 could not fill it. The second of two equal labelled rows is one.
+
+    Parameters
+    ----------
+    loss_s : ndarray of shape (K,)
+        Losses of the labelled rows.
+    generated : RegionTally
+        Of a large stream; it gives p, and a_hat="paper" if its rows had losses.
+    settings : OsynSettings, optional
+    rng : Generator, optional
+        Draws g*; seeded with 0 when omitted.
+    g_star : ndarray of shape (K,), optional
+        Instead of drawing it.
+
+    Returns
+    -------
+    OsynBound
+
+    Raises
+    ------
+    DataError
+        Losses of another length than K, or outside 0..C_h.
+
+    Examples
+    --------
+    One region in five is wrong; a_hat = 1, g = 50,000, K = 100, b = 0, so w = .01 and
+    B = sqrt(.5 * 1.609 * .01) = .0897, D = 4.605 / 50,000:
+
+    >>> even = RegionTally(np.full(100, 10), np.full(100, 2.0), 0, True)
+    >>> r = osyn_closed(np.arange(100) % 5 == 0, even, OsynSettings(b=0))
+    >>> round(r.F_minus_eps, 4), round(r.B, 4), round(r.bound, 4), r.condition_delta1
+    (0.2, 0.0897, 0.1041, True)
+    """
+    settings, loss_s, g_star = prepared(loss_s, generated, settings, rng, g_star)
+    total = float(g_star @ loss_s)
+    return finish("osyn_closed", total, g_star, g_star, generated, generated, loss_s, settings)
+
+
+def osyn_counts(
+    loss_s: np.ndarray,
+    generated: RegionTally,
+    settings: OsynSettings | None = None,
+    rng: np.random.Generator | None = None,
+    g_star: np.ndarray | None = None,
+    masses: RegionTally | None = None,
+) -> OsynBound:
+    """Return :func:`osyn_iterative` for 0-1 loss, from counts and without storing a row.
+
+    Parameters
+    ----------
+    loss_s : ndarray of shape (K,)
+        0 or 1.
+    generated : RegionTally
+        Of the rows that Algorithm 1 may select.
+    settings, rng, g_star
+        See :func:`osyn_closed`.
+    masses : RegionTally, optional
+        Of another stream, for p; ``generated`` when omitted.
+
+    Returns
+    -------
+    OsynBound
+
+    Raises
+    ------
+    DataError
+        A loss other than 0 and 1; otherwise as :func:`osyn_closed`.
+
+    Examples
+    --------
+    Asked for 2 rows each of two regions; the first, l(s) = 1, has one row of loss 1 (Target 1)
+    and one of loss 0 (Target -1), the second, l(s) = 0, has Targets 0 only:
+
+    >>> seen = RegionTally(np.array([2, 9]), np.array([1.0, 4.0]), 0, True)
+    >>> osyn_counts(np.array([1, 0]), seen, g_star=np.array([2, 2])).F_minus_eps
+    0.0
+    """
+    settings, loss_s, g_star = prepared(loss_s, masses or generated, settings, rng, g_star)
+    if generated.loss_sums is None or not generated.zero_one or not is_zero_one(loss_s):
+        raise DataError("losses that are missing, or other than 0 and 1", "use osyn_iterative")
+    n1 = generated.loss_sums.astype(np.int64)
+    wrong = np.minimum(n1, g_star)
+    right = np.minimum(generated.counts - n1, g_star - wrong)
+    # l(s) = 1: Target is 1 for a wrong row, -1 for a right one; l(s) = 0: always 0.
+    total = float(((wrong - right) * loss_s).sum())
+    masses = masses or generated
+    return finish("osyn", total, wrong + right, g_star, generated, masses, loss_s, settings)
+
+
+def osyn_iterative(
+    stream: Iterable[Batch],
+    regions: Regions,
+    loss_s: np.ndarray,
+    masses: RegionTally,
+    settings: OsynSettings | None = None,
+    rng: np.random.Generator | None = None,
+    g_star: np.ndarray | None = None,
+) -> OsynBound:
+    """Run Algorithm 1: keep, in each region, the g*_i generated rows of largest Target.
+
+    Each batch of the stream is one iteration; the result does not depend on how the stream is
+    cut. Memory is that of the selected rows and one batch. Rows of negative Target are kept
+    where a region has no others, as in the paper.
+
+    Parameters
+    ----------
+    stream : iterable of (X, labels or None, losses)
+    regions : Regions
+    loss_s : ndarray of shape (K,)
+        Losses of the centres.
+    masses : RegionTally
+        Of another stream of the same generator, for p.
+    settings, rng, g_star
+        See :func:`osyn_closed`.
+
+    Returns
+    -------
+    OsynBound
+
+    Raises
+    ------
+    DataError
+        As :func:`osyn_closed`; losses missing or outside 0..C_h; an empty stream.
+
+    Examples
+    --------
+    >>> from amlb_ext.estimate.osyn.tallies import batches, tally
+    >>> rng = np.random.default_rng(0)
+    >>> def draw(n):
+    ...     X = rng.random((n, 1))
+    ...     return X, None, X[:, 0]
+    >>> s = np.array([[0.25], [0.75]])
+    >>> cells, of = Regions(s), OsynSettings(g=100, b=0)
+    >>> seen = tally(batches(draw, 1000), cells)
+    >>> r = osyn_iterative(batches(draw, 1000, 50), cells, s[:, 0], seen, of)
+    >>> r.g, float(r.F_minus_eps), osyn_closed(s[:, 0], seen, of).F_minus_eps
+    (100, 0.5, 0.5)
+    """
+    return osyn_selected(placed(stream, regions), loss_s, masses, settings, rng, g_star)
+
+
+def osyn_selected(
+    stream: Iterable[Placed],
+    loss_s: np.ndarray,
+    masses: RegionTally,
+    settings: OsynSettings | None = None,
+    rng: np.random.Generator | None = None,
+    g_star: np.ndarray | None = None,
+) -> OsynBound:
+    """Run Algorithm 1 over rows whose regions are known; see :func:`osyn_iterative`.
+
+    Where many models are asked on the same rows, these are placed once.
+
+    Parameters
+    ----------
+    stream : iterable of (regions, losses)
+        The region of each row, -1 for none.
+    loss_s, masses, settings, rng, g_star
+        See :func:`osyn_iterative`.
+
+    Examples
+    --------
+    >>> even = RegionTally(np.array([5, 5]), None, 0, False)
+    >>> rows = [(np.array([0, 0, 1, 1, -1]), np.array([0.1, 0.3, 0.9, 0.6, 0.5]))]
+    >>> r = osyn_selected(rows, np.array([0.2, 0.8]), even, OsynSettings(g=2, b=0))
+    >>> r.g, float(r.F_minus_eps)
+    (2, 0.5)
+    """
+    settings, loss_s, g_star = prepared(loss_s, masses, settings, rng, g_star)
+    K = len(loss_s)
+    kept_region, kept = np.empty(0, dtype=np.int64), np.empty(0)
+    counts, sums = np.zeros(K, dtype=np.int64), np.zeros(K)
+    outside, zero_one = 0, True
+    reached = np.zeros(K, dtype=np.int64)
+    for region, loss, missed in inside(stream, settings.C_h):
+        if loss is None:
+            raise DataError("rows without losses", "let the stream give losses as well")
+        counts += np.bincount(region, minlength=K)
+        sums += np.bincount(region, loss, minlength=K)
+        outside += missed
+        zero_one = zero_one and is_zero_one(loss)
+        # A region with g*_i rows of the largest possible Target, l(s_i), cannot gain.
+        open_ = reached[region] < g_star[region]
+        region, loss = region[open_], loss[open_]
+        kept_region = np.concatenate([kept_region, region])
+        kept = np.concatenate([kept, target(loss, loss_s[region])])
+        order = np.lexsort((-kept, kept_region))  # stable: of equal rows the earlier stays
+        kept_region, kept = kept_region[order], kept[order]
+        sizes = np.bincount(kept_region, minlength=K)
+        rank = np.arange(len(kept)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        best = rank < g_star[kept_region]
+        kept_region, kept = kept_region[best], kept[best]
+        reached = np.bincount(kept_region[kept >= loss_s[kept_region]], minlength=K)
+    if len(kept) == 0:
+        raise DataError(
+            f"none of {outside} generated rows was selected", "generate rows inside the regions"
+        )
+    generated = RegionTally(counts, sums, outside, zero_one)
+    selected = np.bincount(kept_region, minlength=K)
+    total = float(kept.sum())
+    return finish("osyn", total, selected, g_star, generated, masses, loss_s, settings)
+
+
+def osyn_estimate(result: OsynBound) -> ErrorEstimate:
+    """Return a bound as a row of the table of estimates, with what failed as its reason.
+
+    Examples
+    --------
+    >>> few = RegionTally(np.array([5, 0]), np.array([1.0, 0.0]), 0, True)
+    >>> row = osyn_estimate(osyn_closed(np.array([0.0, 1.0]), few))
+    >>> row.name, row.low, row.high, row.check
+    ('osyn_closed', 0.0, 1.0, 'failed')
+    >>> row.reason
+    'F - eps = 0 is below B = 0.897: the bound is 0; 1 of 2 regions without a generated row'
+    """
+    K, found = len(result.weights), []
+    if not result.assumption_met:
+        found.append(
+            f"F - eps = {result.F_minus_eps:.3g} is below B = {result.B:.3g}: the bound is 0"
+        )
+    if not result.condition_delta1:
+        found.append("δ1 is too small for g: it must exceed exp(-½ g β / a_hat²)")
+    if result.empty:
+        found.append(f"{result.empty} of {K} regions without a generated row")
+    if result.g < result.g_star:
+        found.append(f"{result.g} of {result.g_star} rows found")
+    row = ErrorEstimate(
+        result.method,
+        math.nan,
+        result.bound,
+        result.C_h,
+        result.level,
+        K,
+        ASSUMES,
+        reason="; ".join(found),
+    )
+    # Only a failure can be seen: the masses and the draw of the labelled rows stay unchecked.
+    failed = not (result.assumption_met and result.condition_delta1)
+    return replace(row, check=FAILED) if failed else row
+
+
+# From the rows that OSYN selected to the bound they give; shared by its three forms.
+
+
+def prepared(
+    loss_s: np.ndarray,
+    masses: RegionTally,
+    settings: OsynSettings | None,
+    rng: np.random.Generator | None,
+    g_star: np.ndarray | None,
+) -> tuple[OsynSettings, np.ndarray, np.ndarray]:
+    """Return checked settings, losses of the labelled rows, and g*."""
+    settings = settings or OsynSettings()
+    loss_s = checked_losses(loss_s, settings.C_h)
+    if len(loss_s) != len(masses.counts):
+        raise DataError(
+            f"{len(loss_s)} labelled losses for {len(masses.counts)} regions",
+            "give the losses of the rows that are the centres",
+        )
+    if g_star is None:
+        rng = rng or np.random.default_rng(0)
+        g_star = adjusted_counts(masses.masses, settings.g, settings.b, rng)
+    return settings, loss_s, np.asarray(g_star, dtype=np.int64)
+
+
+def finish(
+    method: str,
+    total: float,
+    selected: np.ndarray,
+    g_star: np.ndarray,
+    generated: RegionTally,
+    masses: RegionTally,
+    loss_s: np.ndarray,
+    settings: OsynSettings,
+) -> OsynBound:
+    """Return the bound from the sum of the Targets of the selected rows."""
+    s, g = settings, int(selected.sum())
+    weights, F_minus_eps = selected / g, total / g
+    means = loss_s if generated.means is None else generated.means
+    if s.a_hat == "paper" and generated.means is None:
+        raise ConfigError("a_hat = 'paper' without generated losses", "give the stream losses")
+    if s.a_hat == "paper":
+        a_hat = float(means.max())
+    else:
+        a_hat = s.C_h if s.a_hat is None else float(s.a_hat)
+    parts = bound(F_minus_eps, weights, a_hat, g, s.delta1, s.delta2, s.C_h)
+    beta = 2 * float(masses.masses @ means**2)
+    # A generator on which the model errs nowhere gives a_hat = 0 and beta = 0: not met.
+    holds = a_hat > 0 and s.delta1 > math.exp(-0.5 * g * beta / a_hat**2)
+    return OsynBound(
+        parts.bound,
+        F_minus_eps,
+        parts.B,
+        parts.D,
+        weights,
+        g,
+        int(g_star.sum()),
+        a_hat,
+        beta,
+        holds,
+        parts.met,
+        int((generated.counts == 0).sum()),
+        method,
+        1 - s.delta1 - s.delta2,
+        s.C_h,
+    )

@@ -1,0 +1,109 @@
+"""The bound of OSYN over all of its settings, for looking only.
+
+Never pick a setting by the bound it gives, nor by how near that comes to a known error: a bound
+chosen among many no longer holds with its level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.estimate.osyn.theorem import checked_losses, checked_masses, clip_counts
+
+#: b as in the seed paper's grid, section 5.4.3.
+B_GRID = tuple(np.round(np.arange(0, 7.05, 0.1), 1).tolist())
+
+
+def explore(
+    p: np.ndarray,
+    loss_s: np.ndarray,
+    rng: np.random.Generator,
+    b: Sequence[float] = B_GRID,
+    delta2: Sequence[float] | None = None,
+    g: Sequence[int] = (50_000,),
+    delta: float = 0.1,
+    C_h: float = 1.0,
+    a_hat: float | None = None,
+) -> pd.DataFrame:
+    """Return the closed form's bound for each (g, b, delta2); for looking only.
+
+    One multinomial draw for each g is clipped for all b, as one plots it.
+
+    Parameters
+    ----------
+    p : ndarray of shape (K,)
+        Region masses, or counts.
+    loss_s : ndarray of shape (K,)
+        Losses of the labelled rows.
+    rng : Generator
+    b : sequence of float
+    delta2 : sequence of float, optional
+        Below ``delta``; 199 equal steps when omitted.
+    g : sequence of int
+    delta : float
+        delta1 + delta2.
+    C_h, a_hat : float
+        Bounds of the loss and of the regions' mean losses; a_hat is C_h when omitted.
+
+    Returns
+    -------
+    DataFrame
+        ``g``, ``b``, ``delta1``, ``delta2``, ``bound``, ``F_minus_eps``, ``B``, ``D``,
+        ``g_star``, ``assumption_met``; one row for each setting, in that order.
+
+    Raises
+    ------
+    ConfigError
+        A delta2 outside 0..delta; as :func:`~amlb_ext.estimate.osyn.theorem.adjusted_counts`.
+    DataError
+        Losses and masses of different lengths, or losses outside 0..C_h.
+
+    Examples
+    --------
+    >>> seen, wrong = np.ones(100), np.arange(100) % 5 == 0
+    >>> sweep = explore(seen, wrong, np.random.default_rng(0), b=[0, 1], delta2=[0.02, 0.05])
+    >>> sweep[["b", "delta2", "B"]].round(3).values.tolist()
+    [[0.0, 0.02, 0.14], [0.0, 0.05, 0.122], [1.0, 0.02, 0.14], [1.0, 0.05, 0.123]]
+    """
+    steps = np.arange(1, 200) / 200 * delta if delta2 is None else np.asarray(delta2, dtype=float)
+    if not 0 < delta < 1 or ((steps <= 0) | (steps >= delta)).any():
+        raise ConfigError(f"delta2 is not within 0..{delta}", "choose delta2 above 0, below delta")
+    p, loss_s = checked_masses(p), checked_losses(loss_s, C_h)
+    if len(p) != len(loss_s):
+        raise DataError(f"{len(p)} masses for {len(loss_s)} losses", "give one of each a region")
+    a_hat = C_h if a_hat is None else a_hat
+    rows = []
+    for size in g:
+        drawn = rng.multinomial(size, p)
+        for width in b:
+            g_star = clip_counts(drawn, size, width)
+            total = int(g_star.sum())
+            w = g_star / total
+            F_minus_eps = float(g_star @ loss_s) / total
+            B = C_h * np.sqrt(0.5 * np.log(1 / steps) * (w @ w))
+            D = a_hat * np.log(1 / (delta - steps)) / total
+            met = F_minus_eps >= B
+            root = np.sqrt(np.where(met, F_minus_eps - B, 0) + D) - np.sqrt(D)
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "g": size,
+                        "b": float(width),
+                        "delta1": delta - steps,
+                        "delta2": steps,
+                        "bound": np.where(met, root**2, 0.0),
+                        "F_minus_eps": F_minus_eps,
+                        "B": B,
+                        "D": D,
+                        "g_star": total,
+                        "assumption_met": met,
+                    }
+                )
+            )
+    if not rows:
+        raise ConfigError("b or g is empty", "give one value of each or more")
+    return pd.concat(rows, ignore_index=True)

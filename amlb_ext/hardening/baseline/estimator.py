@@ -1,0 +1,237 @@
+"""The baseline model F: any scikit-learn model, a fitted model file, or a file of predictions.
+
+Notation
+--------
+Z : (n, d) encoded rows, see :mod:`amlb_ext.hardening.encode`
+f : (n,) scaled predictions (regression) or (n, C) class probabilities
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from amlb_ext.core.errors import HardsynthError, ModelError
+from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.baseline import forests
+from amlb_ext.hardening.baseline.registry import ModelSpec, build
+from amlb_ext.hardening.encode import Encoder
+
+#: Positions to fit on and positions to predict, once per part.
+Parts = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+class Baseline(ABC):
+    """F within one fold.
+
+    Attributes
+    ----------
+    can_search : bool
+        Whether F predicts rows it has never seen, as the search needs.
+    can_refit : bool
+        Whether F can be fitted again, on other rows or with another seed.
+    """
+
+    can_search = True
+    can_refit = True
+
+    @abstractmethod
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> Baseline:
+        """Fit on the training rows (or do nothing, when F came fitted)."""
+
+    @abstractmethod
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Predict any rows."""
+
+    def predict_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Predict rows of the table, given encoded and by position."""
+        return self.predict(Z)
+
+    def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
+        """Predict rows in canonical form, those with values unknown to the training rows too."""
+        return self.predict(encoder.transform(features))
+
+    @abstractmethod
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Predict the training rows by fits that did not see them, where F can be fitted again.
+
+        Parameters
+        ----------
+        Z, y : ndarray of shape (n, d), (n,)
+            Encoded training rows and their targets.
+        rows : ndarray of shape (n,), int
+            Their positions in the table.
+        parts : list of (ndarray, ndarray)
+            Positions to fit on and to predict, as :func:`cross_folds` gives them.
+        seed : int
+            Every fit has a seed of its own, derived from it.
+
+        Returns
+        -------
+        f : ndarray of shape (n,) or (n, C)
+        fits : list of Baseline
+            The fit of each part; empty where F came fitted, or where a part holds one class only,
+            which is then what is expected of its rows.
+        """
+
+
+class EstimatorBaseline(Baseline):
+    """An estimator that is fitted on each fold's training rows.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    kind : Kind
+    n_classes : int
+        C, or 0 for regression.
+    n_categorical : int
+        M_c, the leading columns that hold category codes.
+    """
+
+    def __init__(self, spec: ModelSpec, kind: Kind, n_classes: int, n_categorical: int) -> None:
+        self.spec = spec
+        self.kind = kind
+        self.n_classes = n_classes
+        self.n_categorical = n_categorical
+
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> EstimatorBaseline:
+        """Fit preprocessing and model; see :class:`Baseline`."""
+        self.model_, self.classes_ = self._fit(Z, y, seed)
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Return f; see the module's notation."""
+        return self._predict(self.model_, self.classes_, Z)
+
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Fit F once per part, each with its own seed; see :class:`Baseline`."""
+        f = np.zeros((len(y), self.n_classes) if self.n_classes else len(y))
+        fits: list[Baseline] = []
+        for number, (train, held) in enumerate(parts):
+            if self.n_classes and np.ptp(y[train]) == 0:
+                f[held, int(y[train][0])] = 1.0
+                continue
+            fit = EstimatorBaseline(self.spec, self.kind, self.n_classes, self.n_categorical)
+            fit.fit(Z[train], y[train], derive_seed(seed, number) % 2**31)
+            f[held] = fit.predict(Z[held])
+            fits.append(fit)
+        return f, fits if len(fits) == len(parts) else []
+
+    def _fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> tuple[BaseEstimator, np.ndarray]:
+        empty = np.isnan(Z).all(axis=0)
+        model = self._preprocessed(build(self.spec, self.kind, seed), empty)
+        classes = np.array([])
+        target = y
+        if self.n_classes:
+            # contiguous codes: a training part may lack a class, and XGBoost insists
+            classes, target = np.unique(y, return_inverse=True)
+            if not hasattr(model, "predict_proba"):
+                raise ModelError(
+                    f"{self.spec.path} has no predict_proba, classification needs it",
+                    "choose a model with probabilities, e.g. wrap it in "
+                    "sklearn.calibration.CalibratedClassifierCV",
+                )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                model.fit(Z, target)
+            except HardsynthError:
+                raise
+            except Exception as error:
+                raise ModelError(f"{self.spec.path} failed in fit: {first_line(error)}") from error
+        return model, classes
+
+    def _preprocessed(self, estimator: BaseEstimator, empty: np.ndarray) -> BaseEstimator:
+        # a column without any training value is constant 0, whatever test rows have there
+        steps: list[BaseEstimator] = [FunctionTransformer(fill_empty, kw_args={"empty": empty})]
+        if not self.spec.reads_missing:
+            steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
+        if self.spec.encoding == "onehot" and self.n_categorical:
+            one_hot = OneHotEncoder(
+                handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False
+            )
+            columns = list(range(self.n_categorical))
+            steps.append(
+                ColumnTransformer([("categories", one_hot, columns)], remainder="passthrough")
+            )
+        return make_pipeline(*steps, estimator)
+
+    def _predict(self, model: BaseEstimator, classes: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        with warnings.catch_warnings():
+            # a category the training part lacked is a zero row, as intended
+            warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+            try:
+                if not self.n_classes:
+                    return np.asarray(forests.predict(model, Z), dtype=float).reshape(len(Z))
+                p = np.asarray(forests.predict_proba(model, Z), dtype=float)
+            except Exception as error:
+                raise ModelError(
+                    f"{self.spec.path} failed in predict: {first_line(error)}"
+                ) from error
+        f = np.zeros((len(Z), self.n_classes))
+        # of a single class some models still return two columns
+        f[:, classes.astype(int)] = p if len(classes) > 1 else 1.0
+        return f
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an exception's text, with its type."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else ''}"
+
+
+def fill_empty(Z: np.ndarray, empty: np.ndarray) -> np.ndarray:
+    """Return Z with the columns marked in ``empty (d,)`` set to 0.
+
+    Histogram gradient boosting reads missing numbers, but not a column of nothing else.
+    """
+    return np.where(empty, 0.0, Z)
+
+
+def fill_missing(Z: np.ndarray) -> np.ndarray:
+    """Return Z with missing numbers as -1, a value outside the range: for trees."""
+    return np.where(np.isnan(Z), -1.0, Z)
+
+
+def class_probabilities(model: BaseEstimator, Z: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return ``(n, C)`` probabilities; classes the model never saw get 0."""
+    f = np.zeros((len(Z), n_classes))
+    if len(model.classes_) == 1:  # some models then still return two columns
+        f[:, int(model.classes_[0])] = 1.0
+        return f
+    f[:, model.classes_.astype(int)] = forests.predict_proba(model, Z)
+    return f
+
+
+def cross_folds(
+    y: np.ndarray, n_classes: int, parts: int, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (train, held-out) positions, stratified by class where every class allows it.
+
+    Examples
+    --------
+    >>> [len(held) for _, held in cross_folds(np.arange(10) % 2, 2, 5, seed=0)]
+    [2, 2, 2, 2, 2]
+    """
+    parts = min(parts, len(y))
+    if n_classes and np.unique(y, return_counts=True)[1].min() >= parts:
+        splitter = StratifiedKFold(parts, shuffle=True, random_state=seed % 2**31)
+    else:
+        splitter = KFold(parts, shuffle=True, random_state=seed % 2**31)
+    return list(splitter.split(np.zeros(len(y)), y))

@@ -1,0 +1,257 @@
+"""Baselines that come ready: a fitted model file, a file of predictions; and the choice of F."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.errors import ModelError
+from amlb_ext.core.task import Column, Task
+from amlb_ext.hardening.baseline.estimator import Baseline, EstimatorBaseline, Parts, first_line
+from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
+from amlb_ext.hardening.baseline.skops_files import load_skops
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+
+MODEL_FILES = (".skops", ".pkl", ".pickle", ".joblib")
+PREDICTION_FILES = (".csv", ".parquet")
+
+
+def make_baseline(
+    config: BaselineConfig, task: Task, encoder: Encoder, target: TargetEncoder
+) -> Baseline:
+    """Return F for a fold, not yet fitted.
+
+    Parameters
+    ----------
+    config : BaselineConfig
+        A short name, an import path, a ``.skops`` model (or a pickle, when trusted), or a
+        ``.csv`` or ``.parquet`` file of predictions, row for row with the table.
+    task : Task
+    encoder, target : Encoder, TargetEncoder
+        Fitted on the fold's training rows.
+
+    Raises
+    ------
+    ModelError
+    """
+    path = Path(config.model)
+    if config.model not in BASELINES and path.suffix.lower() in MODEL_FILES:
+        return FittedBaseline(load_model(path, config.trust_pickle), path.name, encoder, target)
+    if config.model not in BASELINES and path.suffix.lower() in PREDICTION_FILES:
+        return PredictionsBaseline(read_predictions(path, task), target)
+    spec = resolve_model(config, task.kind)
+    return EstimatorBaseline(spec, task.kind, target.n_classes, encoder.n_categorical_)
+
+
+def is_file(config: BaselineConfig) -> bool:
+    """Whether F is a file rather than a model to be fitted."""
+    endings = (*MODEL_FILES, *PREDICTION_FILES)
+    return config.model not in BASELINES and Path(config.model).suffix.lower() in endings
+
+
+class FittedBaseline(Baseline):
+    """A model that was fitted elsewhere; it gets rows as a DataFrame with the source's columns.
+
+    Its training rows may be among ours, so its failures may be too few: said in the manifest.
+    """
+
+    can_refit = False
+
+    def __init__(self, model: Any, name: str, encoder: Encoder, target: TargetEncoder) -> None:
+        self.model = model
+        self.name = name
+        self.encoder = encoder
+        self.target = target
+        if target.n_classes and not hasattr(model, "predict_proba"):
+            raise ModelError(
+                f"{name} has no predict_proba, classification needs it",
+                "save a model with probabilities, e.g. a CalibratedClassifierCV",
+            )
+
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> FittedBaseline:
+        """Keep the model as it came."""
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Decode the rows, ask the model, and scale or order what it says."""
+        return self._ask(as_user_frame(self.encoder, Z))
+
+    def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
+        """Predict rows in canonical form; the model may know values that our training rows lack."""
+        return self._ask(user_frame(encoder.columns, features))
+
+    def _ask(self, frame: pd.DataFrame) -> np.ndarray:
+        try:
+            if not self.target.n_classes:
+                raw = np.asarray(self.model.predict(frame), dtype=float).reshape(len(frame))
+                return (raw - self.target.low) / self.target.span
+            p = np.asarray(self.model.predict_proba(frame), dtype=float)
+        except Exception as error:
+            raise ModelError(
+                f"{self.name} failed in predict: {first_line(error)}",
+                "it must accept a DataFrame with the columns of the source",
+            ) from error
+        f = np.zeros((len(frame), self.target.n_classes))
+        codes = {label: code for code, label in enumerate(self.target.labels)}
+        for j, label in enumerate(self.model.classes_):
+            word = str(int(label)) if isinstance(label, float | np.floating) else str(label)
+            if word not in codes:
+                raise ModelError(
+                    f"{self.name} predicts the class {word!r}, the task has "
+                    f"{', '.join(self.target.labels)}",
+                    "give the model that was fitted on this target",
+                )
+            f[:, codes[word]] = p[:, j]
+        return f
+
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Predict the training rows with the model as it is; it cannot be fitted again."""
+        return self.predict(Z), []
+
+
+class PredictionsBaseline(Baseline):
+    """F known only by its predictions of the table's rows: K and the synthesizer work."""
+
+    can_search = False
+    can_refit = False
+
+    def __init__(self, table: np.ndarray, target: TargetEncoder) -> None:
+        self.table = table
+        self.target = target
+
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> PredictionsBaseline:
+        """Nothing to fit."""
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Refuse: only the table's rows have predictions."""
+        raise ModelError(
+            "a file of predictions cannot predict new rows",
+            "give a model to --baseline for the search",
+        )
+
+    def predict_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Look the rows up."""
+        f = self.table[rows]
+        return f if self.target.n_classes else (f - self.target.low) / self.target.span
+
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Look the training rows up."""
+        return self.predict_rows(Z, rows), []
+
+
+def as_user_frame(encoder: Encoder, Z: np.ndarray) -> pd.DataFrame:
+    """Return encoded rows as a user's model knows them: plain columns, integers as integers."""
+    return user_frame(encoder.columns, encoder.inverse(Z))
+
+
+def user_frame(columns: Sequence[Column], features: pd.DataFrame) -> pd.DataFrame:
+    """Return rows in canonical form as a user's model knows them."""
+    frame = features.copy()
+    for column in columns:
+        values = frame[column.name]
+        if column.type == "integer" and not values.isna().any():
+            frame[column.name] = values.astype("int64")
+        elif column.type == "boolean" and not values.isna().any():
+            frame[column.name] = values.astype(str) == "True"
+        elif not column.is_numeric:
+            plain = values.astype(object)
+            frame[column.name] = plain.where(plain.notna(), None)
+    return frame
+
+
+def load_model(path: Path, trust_pickle: bool) -> Any:
+    """Load a fitted model; pickles only when the user trusts them.
+
+    Raises
+    ------
+    ModelError
+        Missing or unreadable file, a skops file that names what is not on the list of
+        :mod:`amlb_ext.hardening.baseline.skops_types`, or a pickle without
+        ``--trust-pickle``: loading a pickle runs whatever code it holds.
+    """
+    if not path.is_file():
+        raise ModelError(f"no model file {path}", "check the path of the model")
+    if path.suffix.lower() != ".skops":
+        if not trust_pickle:
+            raise ModelError(
+                f"{path.name} is a pickle, and loading a pickle runs any code that is in it",
+                "save the model with skops.io.dump, or add --trust-pickle if you made it yourself",
+            )
+        try:
+            return _unpickle(path)
+        except Exception as error:
+            raise ModelError(f"cannot load {path.name}: {first_line(error)}") from error
+    try:
+        return load_skops(path, trust_pickle)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"cannot load {path.name}: {first_line(error)}") from error
+
+
+def _unpickle(path: Path) -> Any:
+    if path.suffix.lower() == ".joblib":
+        import joblib
+
+        return joblib.load(path)
+    with path.open("rb") as handle:
+        return pickle.load(handle)
+
+
+def read_predictions(path: Path, task: Task) -> np.ndarray:
+    """Read predictions for every row of the source's table.
+
+    Regression: a column ``prediction`` (or ``predictions``). Classification: one probability
+    column per class label.
+
+    Returns
+    -------
+    ndarray of shape (n,) or (n, C)
+        For the task's rows, in the target's own units.
+
+    Raises
+    ------
+    ModelError
+        Missing file or column, wrong number of rows, values that are no numbers.
+    """
+    if not path.is_file():
+        raise ModelError(f"no file of predictions {path}", "check the path of the model")
+    try:
+        table = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+    except Exception as error:
+        raise ModelError(f"cannot read {path.name}: {first_line(error)}") from error
+    table.columns = [str(name) for name in table.columns]
+    needed = int(task.row_ids.max()) + 1
+    if len(table) < needed:
+        raise ModelError(
+            f"{path.name} has {len(table)} rows, {task.name} has {needed}",
+            "give one prediction per row of the table, in its order",
+        )
+    if task.kind.is_classification:
+        names = list(task.labels)
+    else:
+        names = ["prediction" if "prediction" in table else "predictions"]
+    absent = [name for name in names if name not in table]
+    if absent:
+        raise ModelError(
+            f"{path.name} lacks the column {absent[0]!r} (it has {', '.join(table.columns[:8])})",
+            f"write the columns {', '.join(names)}",
+        )
+    try:
+        values = table[names].to_numpy(dtype=float)[task.row_ids]
+    except (TypeError, ValueError):
+        values = np.array([[np.nan]])
+    if not np.isfinite(values).all():
+        raise ModelError(f"{path.name} holds predictions that are no finite numbers")
+    return values if task.kind.is_classification else values[:, 0]

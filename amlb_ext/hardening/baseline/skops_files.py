@@ -1,0 +1,468 @@
+"""Fitted models in ``.skops`` files of others: looked through before anything of them is loaded.
+
+skops asks whether a name is trusted, and then calls whatever stands behind it. Here every node of
+the file's ``schema.json`` is held against the exact list of
+:mod:`amlb_ext.hardening.baseline.skops_types` first; a node that calls a method, or a function that
+is not listed, is refused whatever its name
+says. What passes is copied, unpacked and within a limit, and only the copy is given to skops.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from amlb_ext.core.errors import ModelError
+from amlb_ext.hardening.baseline.skops_types import (
+    Name,
+    array_scalars,
+    is_known_function,
+    loss_classes,
+    names_of,
+    object_classes,
+    plain_types,
+    xgboost_classes,
+)
+
+_TRUST = "use --trust-pickle only if the file is your own, since it may then run any code"
+_SCHEMA = "schema.json"
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much may come out of a model file.
+
+    Attributes
+    ----------
+    schema : int
+        Bytes of the description of the model.
+    total : int
+        Bytes of all that the description asks for, a member counted as often as it does.
+    ratio : int
+        Unpacked bytes per byte of the file, once there are more than ``free_of_ratio``.
+    free_of_ratio : int
+    depth : int
+        Nodes inside one another.
+    """
+
+    schema: int = 128 << 20
+    total: int = 8 << 30
+    ratio: int = 50
+    free_of_ratio: int = 256 << 20
+    depth: int = 200
+
+    def most(self, packed: int) -> int:
+        """Return how many bytes may come out of a file of ``packed`` bytes."""
+        return min(self.total, max(self.free_of_ratio, self.ratio * packed))
+
+
+@dataclass
+class Contents:
+    """What the description of a model names.
+
+    Attributes
+    ----------
+    types : set of tuple
+        Of every node, as module and name.
+    files : list of str
+        Members of the archive, as often as they are read.
+    """
+
+    types: set[Name] = field(default_factory=set)
+    files: list[str] = field(default_factory=list)
+
+
+_SPARSE = frozenset(
+    (f"scipy.sparse._{kind}", f"{kind}_{form}")
+    for kind in ("bsr", "coo", "csc", "csr", "dia")
+    for form in ("array", "matrix")
+)
+_ARRAY = ("numpy", "ndarray")
+#: By kind of node the classes that it may name, where these are few.
+_ONLY: dict[str, frozenset[Name]] = {
+    "DictNode": frozenset(
+        {("builtins", "dict"), ("collections", "OrderedDict"), ("sklearn.utils._bunch", "Bunch")}
+    ),
+    "DefaultDictNode": frozenset({("collections", "defaultdict")}),
+    "ListNode": frozenset({("builtins", "list")}),
+    "SetNode": frozenset({("builtins", "set")}),
+    "TupleNode": frozenset(
+        {("builtins", "tuple"),
+         ("sklearn.gaussian_process.kernels", "Hyperparameter")}
+    ),
+    "SliceNode": frozenset({("builtins", "slice")}),
+    "BytesNode": frozenset({("builtins", "bytes")}),
+    "BytearrayNode": frozenset({("builtins", "bytearray")}),
+    "MaskedArrayNode": frozenset({("numpy.ma", "MaskedArray"), ("numpy.ma.core", "MaskedArray")}),
+    "RandomStateNode": frozenset({("numpy.random.mtrand", "RandomState")}),
+    "RandomGeneratorNode": frozenset({("numpy.random._generator", "Generator")}),
+    "SparseMatrixNode": _SPARSE,
+    "TreeNode": frozenset({("sklearn.tree._tree", "Tree")}),
+}  # fmt: skip
+#: Values that are JSON themselves, and nodes that stand before, under the same number.
+_HARMLESS = ("JsonNode", "CachedNode")
+_BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+
+
+def load_skops(path: Path, trusted: bool, sizes: Sizes | None = None) -> Any:
+    """Return the model in a ``.skops`` file.
+
+    Parameters
+    ----------
+    path : Path
+    trusted : bool
+        Load whatever it names, ``--trust-pickle``.
+    sizes : Sizes, optional
+
+    Raises
+    ------
+    ModelError
+        skops is not installed, the file is damaged or too large, or it names what is not on the
+        list; nothing of it was loaded then.
+    """
+    try:
+        import skops.io
+    except ImportError:
+        raise ModelError("reading .skops needs skops", "pip install 'hardsynth[skops]'") from None
+    if trusted:
+        return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
+    sizes = sizes or Sizes()
+    with tempfile.TemporaryFile(prefix="hardsynth-") as copy:
+        try:
+            contents = _checked_copy(path, copy, sizes)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+            raise ModelError(f"cannot load {path.name}: {error}", "save it again") from None
+        copy.seek(0)
+        model = skops.io.load(copy, trusted=names_of(contents.types))
+    check_trees(model, path.name)
+    return model
+
+
+def _checked_copy(path: Path, copy: IO[bytes], sizes: Sizes) -> Contents:
+    """Write the parts of a model that its description names, unpacked; nothing is loaded."""
+    with zipfile.ZipFile(path) as packed:
+        text = _unpacked(packed, _SCHEMA, sizes.schema, path.name)
+        try:
+            schema = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ModelError(f"cannot load {path.name}: its schema.json is no JSON") from None
+        contents = inspect_schema(schema, path.name, sizes)
+        most = sizes.most(path.stat().st_size)
+        declared = sum(_member(packed, name, path.name).file_size for name in contents.files)
+        if declared > most:
+            raise _too_large(path.name, most)
+        with zipfile.ZipFile(copy, "w", zipfile.ZIP_STORED) as plain:
+            plain.writestr(_SCHEMA, text)
+            left = most
+            for name in dict.fromkeys(contents.files):
+                data = _unpacked(packed, name, left, path.name)
+                if name.endswith(".npz") or data[:4] == b"PK\x03\x04":
+                    data = _plain_archive(data, left, path.name)
+                left -= len(data) * contents.files.count(name)
+                if left < 0:
+                    raise _too_large(path.name, most)
+                plain.writestr(name, data)
+    return contents
+
+
+def _plain_archive(data: bytes, most: int, name: str) -> bytes:
+    """Return an archive inside the file, a sparse matrix, with its members unpacked."""
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(data)) as packed,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as plain,
+    ):
+        if sum(member.file_size for member in packed.infolist()) > most:
+            raise _too_large(name, most)
+        for member in dict.fromkeys(packed.namelist()):
+            array = _unpacked(packed, member, most, name)
+            most -= len(array)
+            plain.writestr(member, array)
+    return out.getvalue()
+
+
+def _member(packed: zipfile.ZipFile, name: str, file: str) -> zipfile.ZipInfo:
+    try:
+        return packed.getinfo(name)
+    except KeyError:
+        raise ModelError(f"cannot load {file}: it lacks its part {name!r}") from None
+
+
+def _unpacked(packed: zipfile.ZipFile, name: str, most: int, file: str) -> bytes:
+    """Read a member block by block: its size in the archive's list may be a lie."""
+    if _member(packed, name, file).file_size > most:
+        raise _too_large(file, most)
+    out = bytearray()
+    with packed.open(name) as member:
+        while block := member.read(_BLOCK):
+            out += block
+            if len(out) > most:
+                raise _too_large(file, most)
+    return bytes(out)
+
+
+def _too_large(name: str, most: int) -> ModelError:
+    return ModelError(
+        f"{name} unpacks to more than {most / 2**20:,.0f} MiB, which is not plausible for a model "
+        "of its size",
+        _TRUST,
+    )
+
+
+def inspect_schema(schema: Any, name: str, sizes: Sizes | None = None) -> Contents:
+    """Walk every node of a model's description; nothing that it names is called.
+
+    Parameters
+    ----------
+    schema : object
+        What ``schema.json`` holds.
+    name : str
+        Of the file, for errors.
+    sizes : Sizes, optional
+
+    Returns
+    -------
+    Contents
+
+    Raises
+    ------
+    ModelError
+        A node of a kind, class or function that is not on the list.
+    """
+    walk = _Walk(name, (sizes or Sizes()).depth)
+    protocol = schema.get("protocol") if isinstance(schema, dict) else None
+    if type(protocol) is not int:
+        raise walk.damaged()
+    if protocol < 1:  # there a function's name stands elsewhere
+        raise ModelError(f"{name} was written by a skops older than 0.6", "save it again")
+    walk.visit(schema, 0)
+    return Contents(walk.types, walk.files)
+
+
+class _Walk:
+    """The nodes of one file."""
+
+    def __init__(self, name: str, depth: int) -> None:
+        self.name = name
+        self.depth = depth
+        self.types: set[Name] = set()
+        #: By the number of a node, which skops builds once however often it stands in the file.
+        self.numbered: dict[int, tuple[Any, ...]] = {}
+        self.files: list[str] = []
+
+    def visit(self, node: Any, depth: int) -> None:
+        """Check a node and all below it."""
+        if depth > self.depth:
+            raise ModelError(f"{self.name} holds more than {self.depth} nested objects", _TRUST)
+        if not isinstance(node, dict):
+            raise self.damaged()
+        kind, module, cls = (node.get(key) for key in ("__loader__", "__module__", "__class__"))
+        if kind == "CachedNode":
+            return
+        if not (isinstance(kind, str) and isinstance(module, str) and isinstance(cls, str)):
+            raise self.damaged()
+        self.check(kind, module, cls, node)
+        is_new = self.is_new(kind, module, cls, node)
+        if "file" in node and is_new:
+            self.files.append(self.file(node))
+        for child in self.children(kind, node):
+            self.visit(child, depth + 1)
+
+    def is_new(self, kind: str, module: str, cls: str, node: dict[str, Any]) -> bool:
+        """Whether a node is the first of its number; a later one must say the same."""
+        number = node.get("__id__")
+        if not number:
+            return True
+        if not isinstance(number, int):
+            raise self.damaged()
+        content = node.get("content") if kind == "JsonNode" else None
+        about = (kind, module, cls, content, node.get("file"))
+        is_new = number not in self.numbered
+        if self.numbered.setdefault(number, about) != about:
+            raise self.damaged()
+        return is_new
+
+    def check(self, kind: str, module: str, cls: str, node: dict[str, Any]) -> None:
+        """Raise unless this node may be built."""
+        if kind in _HARMLESS:
+            return
+        self.types.add((module, cls))
+        if kind == "FunctionNode":
+            known = is_known_function(module, cls)
+        elif kind == "RandomGeneratorNode":
+            known = (module, cls) in _ONLY[kind] and _bit_generator(node) in _BIT_GENERATORS
+        elif kind == "PartialNode":
+            known = (module, cls) == ("functools", "partial") and _is_of_function(node)
+        elif kind == "DTypeNode":
+            known = module == "numpy" and cls.startswith("dtype")
+        elif kind in _ONLY:
+            known = (module, cls) in _ONLY[kind]
+        elif kind == "NdArrayNode":
+            known = (module, cls) == _ARRAY or (module, cls) in array_scalars()
+        elif kind == "TypeNode":
+            known = (module, cls) in plain_types()
+        elif kind == "LossNode":
+            known = (module, cls) in loss_classes()
+        elif kind == "ObjectNode":
+            known = (module, cls) in object_classes()
+            if not known and module.startswith("xgboost."):
+                known = (module, cls) in xgboost_classes()
+        else:
+            known = False
+        if not known:
+            raise ModelError(
+                f"{self.name} holds {_described(kind)} {module}.{cls}, which is not on the list "
+                "of what a model file may hold",
+                _TRUST,
+            )
+
+    def children(self, kind: str, node: dict[str, Any]) -> Iterator[Any]:
+        """Yield the nodes that skops would build below one."""
+        if kind in ("FunctionNode", "TypeNode", "SliceNode", "JsonNode"):
+            return
+        content = node.get("content")
+        if kind in ("BytesNode", "BytearrayNode", "SparseMatrixNode"):
+            return
+        if kind == "NdArrayNode" and node.get("type") == "numpy":
+            return
+        if kind in ("ListNode", "SetNode", "TupleNode", "NdArrayNode"):
+            if not isinstance(content, list):
+                raise self.damaged()
+            yield from content
+            if kind == "NdArrayNode":
+                yield node.get("shape")
+        elif kind == "DictNode":
+            yield node.get("key_types")
+            yield from self.values(content)
+        elif kind in ("DefaultDictNode", "MaskedArrayNode", "PartialNode", "RandomGeneratorNode"):
+            yield from self.values(content)
+        elif kind in ("TreeNode", "LossNode"):
+            yield content
+            yield from self.values(node.get("__reduce__"))
+        elif content is not None:  # an object without any state has none
+            yield content
+
+    def values(self, content: Any) -> Iterator[Any]:
+        """Yield the values of a mapping."""
+        if not isinstance(content, dict):
+            raise self.damaged()
+        yield from content.values()
+
+    def file(self, node: dict[str, Any]) -> str:
+        """Return the member of the archive that skops would read for a node."""
+        file = node["file"]
+        if not isinstance(file, str) or file == _SCHEMA:
+            raise self.damaged()
+        return file
+
+    def damaged(self) -> ModelError:
+        """Return the error for a description that skops could not have written."""
+        return ModelError(f"cannot load {self.name}: its schema.json is damaged")
+
+
+def _described(kind: str) -> str:
+    words = {"FunctionNode": "the function", "MethodNode": "a method of", "TypeNode": "the type"}
+    return words.get(kind, "an object of the type")
+
+
+def _is_of_function(node: dict[str, Any]) -> bool:
+    """Whether a function with some arguments is that; the function is checked as a node."""
+    content = node.get("content")
+    func = content.get("func") if isinstance(content, dict) else None
+    return isinstance(func, dict) and func.get("__loader__") == "FunctionNode"
+
+
+def _bit_generator(node: dict[str, Any]) -> str:
+    """Return the name of the class that skops would call to make a random generator."""
+    try:
+        state = node["content"]["bit_generator"]["content"]["bit_generator"]
+        return str(json.loads(state["content"]))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return ""
+
+
+def check_trees(model: Any, name: str) -> None:
+    """Raise where a tree of a model leads outside of itself.
+
+    Scikit-learn's compiled code follows the numbers of a tree's nodes without looking, so that a
+    crafted file could read the memory of the process, crash it, or keep it busy for ever.
+
+    Raises
+    ------
+    ModelError
+    """
+    for part in _parts(model):
+        kind = type(part).__name__
+        if kind == "Tree":
+            sound = _is_sound(part)
+        elif kind == "TreePredictor":
+            sound = _is_sound_predictor(part)
+        else:
+            continue
+        if not sound:
+            raise ModelError(f"{name} holds a tree whose nodes are damaged", "save it again")
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """Yield every object inside a model once."""
+    seen: set[int] = set()
+    waiting = [model]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or isinstance(part, str | bytes | int | float | type):
+            continue
+        seen.add(id(part))
+        yield part
+        if isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, list | tuple | set):
+            waiting.extend(part)
+        elif isinstance(part, np.ndarray):
+            waiting.extend(part.ravel().tolist() if part.dtype == object else [])
+        if hasattr(part, "__dict__"):
+            waiting.extend(vars(part).values())
+
+
+def _leads_on(children: np.ndarray, inner: np.ndarray) -> bool:
+    """Whether every child stands behind its parent, and none beyond the last node."""
+    own = np.arange(len(children))
+    return bool(np.all((children > own) & (children < len(children)) | ~inner))
+
+
+def _is_sound(tree: Any) -> bool:
+    left, right, feature = tree.children_left, tree.children_right, tree.feature
+    if not len(left):
+        return False
+    inner = left != -1
+    within = (feature >= 0) & (feature < tree.n_features)
+    return bool(
+        len(left) == tree.node_count == len(tree.value)
+        and np.all(within | ~inner)
+        and _leads_on(left, inner)
+        and _leads_on(right, inner)
+    )
+
+
+def _is_sound_predictor(predictor: Any) -> bool:
+    nodes = getattr(predictor, "nodes", None)
+    if not isinstance(nodes, np.ndarray) or nodes.ndim != 1 or not len(nodes):
+        return False
+    inner = nodes["is_leaf"] == 0
+    categorical = inner & (nodes["is_categorical"] != 0)
+    bitsets = min(len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets))
+    return bool(
+        np.all((nodes["feature_idx"] >= 0) | ~inner)
+        and np.all((nodes["bitset_idx"] < bitsets) | ~categorical)
+        and _leads_on(nodes["left"].astype(np.int64), inner)
+        and _leads_on(nodes["right"].astype(np.int64), inner)
+    )

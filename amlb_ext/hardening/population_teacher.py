@@ -1,0 +1,159 @@
+"""Rows that F is expected to fail on, made from the whole population and not from few failures.
+
+A handful of failures tells little of where F fails. The training rows tell more: rows are
+resampled from *them*, and each gets a target drawn from the oracle T *given that F is bad
+there*; a row is kept with a chance in proportion to ``P_T(bad | x)``. Such rows carry what the
+best model of the data at hand expects of F's failures, its errors included: they rank, they give
+no interval. How well they rank is measured by ``hardsynth study fidelity``.
+
+Notation
+--------
+q : outcomes per row: the classes, or quantiles of the residual
+s(x) : expected |y - T(x)|, by boosting on out-of-fold residuals (regression)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
+from amlb_ext.hardening.hardness import BadRule
+from amlb_ext.hardening.oracle import Oracle
+from amlb_ext.hardening.weights import draw_region
+
+#: Quantiles of the standardised residual.
+QUANTILES = 41
+#: Least probability of a class: no outcome is impossible.
+FLOOR = 0.005
+
+
+class Teacher:
+    """The oracle T with a spread: which targets a row may have, and how probable.
+
+    Classification: the oracle's class probabilities. Regression: ``T(x) + s(x) e`` with e the
+    quantiles of the out-of-fold residuals over their expected size.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Fitted on ``Z, y``.
+    Z, y : ndarray of shape (n, d), (n,)
+        Encoded training rows and their targets.
+    """
+
+    def __init__(self, oracle: Oracle, Z: np.ndarray, y: np.ndarray) -> None:
+        self.n_classes = oracle.n_classes
+        if self.n_classes:
+            return
+        gap = y - oracle.out_of_fold_
+        size = HistGradientBoostingRegressor(
+            max_iter=40, max_leaf_nodes=8, min_samples_leaf=40, early_stopping=False
+        )
+        self.size_ = size.fit(fill_missing(Z), np.abs(gap))
+        self.least_ = max(1e-6, 0.1 * float(np.abs(gap).mean()))
+        self.low_, self.high_ = float(y.min()), float(y.max())
+        steps = (np.arange(QUANTILES) + 0.5) / QUANTILES
+        self.residuals_ = np.quantile(gap / self.spread(Z), steps)
+
+    def spread(self, Z: np.ndarray) -> np.ndarray:
+        """Return s(x), regression only."""
+        return np.maximum(self.size_.predict(fill_missing(Z)), self.least_)
+
+    def outcomes(self, Z: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return possible targets and their probabilities, ``(n, q)`` each.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, d)
+        t : ndarray of shape (n,) or (n, C)
+            The oracle's predictions there.
+        """
+        if self.n_classes:
+            p = np.clip(t, FLOOR, None)
+            codes = np.broadcast_to(np.arange(self.n_classes), p.shape)
+            return codes, p / p.sum(axis=1, keepdims=True)
+        y = t[:, None] + self.spread(Z)[:, None] * self.residuals_
+        y = np.clip(y, self.low_, self.high_)
+        return y, np.full(y.shape, 1 / QUANTILES)
+
+
+def failing_chance(
+    rule: BadRule, f: np.ndarray, t: np.ndarray, outcomes: np.ndarray, chance: np.ndarray
+) -> np.ndarray:
+    """Return the probability of each outcome *and* of F being bad under it, ``(n, q)``."""
+    bad = [rule.select(rule.hardness(y, f, t)) for y in outcomes.T]
+    return chance * np.column_stack(bad)
+
+
+def draw_outcomes(
+    outcomes: np.ndarray,
+    chance: np.ndarray,
+    rng: np.random.Generator,
+    most: int,
+    mass: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw rows in proportion to their mass, without repeats, and one outcome for each.
+
+    Parameters
+    ----------
+    outcomes, chance : ndarray of shape (n, q)
+        Rows whose chances add up to nothing are never drawn.
+    rng : Generator
+    most : int
+    mass : ndarray of shape (n,), optional
+        The sums of ``chance`` when omitted.
+
+    Returns
+    -------
+    rows : ndarray of int
+        Ascending; fewer than ``most`` where the masses differ much.
+    y : ndarray
+        Their outcomes.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows, y = draw_outcomes(np.tile([0, 1], (4, 1)), np.tile([0.0, 0.3], (4, 1)), rng, 9)
+    >>> rows.tolist(), y.tolist()
+    ([0, 1, 2, 3], [1, 1, 1, 1])
+    """
+    mass = chance.sum(axis=1) if mass is None else mass
+    able = np.flatnonzero((mass > 0) & (chance.sum(axis=1) > 0))
+    if not len(able):
+        return able, outcomes[able, 0]
+    kept = able[draw_region(mass[able], rng, smallest=1)[0]]
+    if len(kept) > most:
+        kept = np.sort(rng.choice(kept, most, replace=False))
+    steps = np.cumsum(chance[kept], axis=1)
+    which = (rng.random((len(kept), 1)) * steps[:, -1:] > steps).sum(axis=1)
+    which = np.minimum(which, steps.shape[1] - 1)
+    return kept, outcomes[kept, which]
+
+
+def expected_failures(
+    baseline: Baseline,
+    rule: BadRule,
+    oracle: Oracle,
+    teacher: Teacher,
+    Z: np.ndarray,
+    most: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return those of the proposed rows that are drawn as failures of F, and their targets.
+
+    Parameters
+    ----------
+    baseline, rule, oracle, teacher
+        Of the fold.
+    Z : ndarray of shape (n, d)
+        Proposed rows.
+    most : int
+    rng : Generator
+    """
+    if not len(Z):  # every row that was proposed may have been a copy
+        return Z, np.empty(0)
+    t, f = oracle.predict(Z), baseline.predict(Z)
+    outcomes, chance = teacher.outcomes(Z, t)
+    kept, y = draw_outcomes(outcomes, failing_chance(rule, f, t, outcomes, chance), rng, most)
+    return Z[kept], y

@@ -1,0 +1,190 @@
+"""The test rows of a fold as they are written, and what that took: left out, replaced.
+
+AMLB cannot score a class that no training row has, and its frameworks fail on a category that no
+training row has. Both are settled here, before F is asked, so that F is scored on the rows that
+AMLB scores, and nothing of a test fold changes in silence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.amlb.safe_text import safe_columns
+from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.baseline.estimator import Baseline
+from amlb_ext.hardening.encode import Encoder
+from amlb_ext.suite import FittedRows, fit_to_train
+
+#: A column with a larger share of replaced test cells is named in a note.
+TELLING_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """F, or the F of each of several targets, as the judge of replacements.
+
+    Attributes
+    ----------
+    baselines : tuple of Baseline
+        Fitted.
+    encoders : tuple of Encoder
+        One per baseline.
+    """
+
+    baselines: tuple[Baseline, ...]
+    encoders: tuple[Encoder, ...]
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether all of F predict rows that are not in the table."""
+        return all(baseline.can_search for baseline in self.baselines)
+
+    def __call__(self, features: pd.DataFrame) -> np.ndarray:
+        """Return predictions of rows in canonical form, side by side, ``(n, ...)``."""
+        pairs = zip(self.baselines, self.encoders, strict=True)
+        parts = [baseline.predict_table(encoder, features) for baseline, encoder in pairs]
+        return np.column_stack(parts)
+
+    def fit(self, train: pd.DataFrame, test: pd.DataFrame, task: Task) -> tuple[FittedRows, bool]:
+        """Replace what the training rows do not know where that changes F least.
+
+        A file of predictions cannot be asked, and a fitted model may refuse what it does not
+        know: then the most frequent training value is taken.
+
+        Returns
+        -------
+        fitted : FittedRows
+        judged : bool
+            Whether F was asked.
+        """
+        if self.can_judge:
+            try:
+                return fit_to_train(train, test, task.columns, self), True
+            except ModelError:
+                if all(baseline.can_refit for baseline in self.baselines):
+                    raise
+        return fit_to_train(train, test, task.columns), False
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What was left out and replaced among the test rows of a fold.
+
+    Attributes
+    ----------
+    rows : int
+        Test rows that are written.
+    left_out : dict of str to int
+        Test rows left out, by reason: ``unknown_class``.
+    replaced : dict of str to int
+        Replaced cells by column, under the source's names.
+    copies : int
+        Rows with replaced cells that repeat the features of a training row all the same.
+    judged : bool
+        Whether F chose the replacements; else the most frequent training values stand there.
+    """
+
+    rows: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    replaced: Mapping[str, int] = field(default_factory=dict)
+    copies: int = 0
+    judged: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields for the fold's summary."""
+        return {
+            "left_out": dict(self.left_out),
+            "replaced": dict(self.replaced),
+            "replaced_copies": self.copies,
+        }
+
+    def notes(self) -> list[str]:
+        """Return what the counts alone do not tell a reader of the fold, each one sentence."""
+        out = []
+        for name, count in self.replaced.items():
+            share = count / max(1, self.rows)
+            if share > TELLING_SHARE:
+                out.append(
+                    f"column {name!r}: {count} of {self.rows} test cells ({share:.1%}) hold a "
+                    f"value that no training row has and were replaced"
+                )
+        if self.replaced and not self.judged:
+            out.append(
+                "F cannot be asked about replaced values, so each is the most frequent training "
+                "value, or missing where training rows miss it"
+            )
+        if self.copies:
+            out.append(
+                f"{self.copies} test rows with replaced cells repeat the features of a training row"
+            )
+        return out
+
+
+@dataclass(frozen=True)
+class WrittenRows:
+    """Test rows as they are written.
+
+    ``rows`` are positions in the table, ``features`` in canonical form, ``substituted`` the
+    written names of the columns whose cells were replaced, with commas between.
+    """
+
+    rows: np.ndarray
+    features: pd.DataFrame
+    substituted: np.ndarray
+    changes: Changes
+
+
+def known_classes(task: Task, fold: int) -> tuple[np.ndarray, dict[str, int]]:
+    """Return the test rows whose class some training row has, and how many others there are.
+
+    Raises
+    ------
+    DataError
+        No test row is left.
+    """
+    rows = task.folds[fold].test
+    if not task.kind.is_classification:
+        return rows, {}
+    codes = task.target.cat.codes.to_numpy()
+    kept = rows[np.isin(codes[rows], codes[task.folds[fold].train])]
+    if len(kept) == len(rows):
+        return rows, {}
+    if not len(kept):
+        raise DataError(
+            f"{task.name}, fold {fold}: no training row has a class of the {len(rows)} test rows",
+            "use folds in which the classes of the test rows are among those of the training rows",
+        )
+    return kept, {"unknown_class": len(rows) - len(kept)}
+
+
+def write_test_rows(
+    task: Task, train: np.ndarray, test: np.ndarray, chooser: Chooser
+) -> WrittenRows:
+    """Return test rows as they are written beside these training rows, given by position."""
+    fitted, judged = chooser.fit(task.features.iloc[train], task.features.iloc[test], task)
+    counts = Counter(name for _, name in fitted.cells)
+    changes = Changes(
+        rows=len(test),
+        replaced=dict(counts),
+        copies=len(fitted.copies),
+        judged=judged,
+    )
+    names = substituted_names(task, fitted.cells, len(test))
+    return WrittenRows(test, fitted.features, names, changes)
+
+
+def substituted_names(task: Task, cells: Sequence[tuple[int, str]], n: int) -> np.ndarray:
+    """Return per row the written names of the columns with replaced cells, ``(n,)``."""
+    sources = [column.name for column in task.columns]
+    written = dict(zip(sources, safe_columns([*sources, task.target_name]), strict=False))
+    out = np.full(n, "", dtype=object)
+    for row, name in cells:
+        out[row] += ("," if out[row] else "") + written[name]
+    return out

@@ -1,0 +1,164 @@
+"""Files to upload: zip archives, or copies, named by their content and always of the same bytes.
+
+AMLB keeps what it fetched under its base name and never asks again, so a base name must never
+stand for two contents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.files import write_file
+
+#: The earliest time that a zip archive can hold.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_REGULAR_FILE = 0o100644
+_UNIX = 3
+#: Hexadecimal digits of a content's hash in a name: 64 bits.
+_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Member:
+    """One file of a suite that goes into an upload.
+
+    Attributes
+    ----------
+    name : str
+        In the archive.
+    file : str
+        In the suite, relative to its root.
+    path : Path
+    sha256 : str
+        What its content must be.
+    """
+
+    name: str
+    file: str
+    path: Path
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One file to upload.
+
+    Attributes
+    ----------
+    name : str
+        Unique to the content.
+    members : tuple of Member
+        One alone for a copy.
+    is_archive : bool
+        Whether it is an archive, not a copy.
+    """
+
+    name: str
+    members: tuple[Member, ...]
+    is_archive: bool
+
+
+def archive(stem: str, members: Sequence[Member]) -> Upload:
+    """Return an archive of files, in the order of their names.
+
+    Examples
+    --------
+    >>> one = Member("a_train_0.csv", "data/a/a_train_0.csv", Path("a.csv"), "0" * 64)
+    >>> archive("a", [one]).name
+    'a-b21d1c15ba4e8272.zip'
+    """
+    ordered = sorted(members, key=lambda member: member.name)
+    content = json.dumps([[member.name, member.sha256] for member in ordered])
+    digest = hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
+    return Upload(f"{stem}-{digest}.zip", tuple(ordered), is_archive=True)
+
+
+def copy(member: Member) -> Upload:
+    """Return a file as it is.
+
+    Examples
+    --------
+    >>> copy(Member("a_train_0.csv", "data/a/a_train_0.csv", Path("a.csv"), "0" * 64)).name
+    'a_train_0-0000000000000000.csv'
+    """
+    stem, _, ending = member.name.rpartition(".")
+    return Upload(f"{stem}-{member.sha256[:_DIGITS]}.{ending}", (member,), is_archive=False)
+
+
+def write_upload(upload: Upload, path: Path) -> str:
+    """Write an upload and return its sha256.
+
+    Raises
+    ------
+    SuiteError
+        A file is missing or not what the manifest says, or the disk cannot be written; nothing
+        is left behind.
+    """
+
+    def write(part: Path) -> None:
+        try:
+            if upload.is_archive:
+                _zip(part, upload.members)
+            else:
+                with part.open("wb") as target:
+                    _copy(upload.members[0], target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+    return write_file(path, write)
+
+
+def _zip(path: Path, members: Sequence[Member]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as opened:
+        for member in members:
+            entry = zipfile.ZipInfo(member.name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = _UNIX
+            entry.external_attr = _REGULAR_FILE << 16
+            entry.file_size = _size(member)  # beyond 2 GiB the entry takes another form
+            with opened.open(entry, "w") as target:
+                _copy(member, target)
+
+
+def _size(member: Member) -> int:
+    try:
+        return member.path.stat().st_size
+    except OSError as error:
+        raise _unreadable(member, error) from None
+
+
+def _copy(member: Member, target: IO[bytes]) -> None:
+    try:
+        source = member.path.open("rb")
+    except OSError as error:
+        raise _unreadable(member, error) from None
+    digest = hashlib.sha256()
+    with source:
+        while block := source.read(1 << 20):
+            digest.update(block)
+            target.write(block)
+    if digest.hexdigest() != member.sha256:
+        raise changed(member)
+
+
+def changed(member: Member) -> SuiteError:
+    """Return the error that a file is not what the manifest says."""
+    return SuiteError(
+        f"{member.file} was changed after it was written, its sha256 differs",
+        "see hardsynth verify; the command that made the suite writes it again",
+    )
+
+
+def _unreadable(member: Member, error: OSError) -> SuiteError:
+    return SuiteError(
+        f"cannot read {member.file} of the suite: {error.strerror}",
+        "see hardsynth verify; the command that made the suite writes it again",
+    )

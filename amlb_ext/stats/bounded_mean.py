@@ -1,0 +1,435 @@
+"""Intervals for the true error from labelled rows alone.
+
+Notation
+--------
+v : (n,) losses of the labelled rows S, each in [0, C_h];  C_h : ``bound``
+m, s^2 : their mean and variance (divisor n - 1)
+alpha = 1 - level : split evenly over both sides
+e : number of errors, for losses that are 0 or 1
+
+References
+----------
+Wilson (1927), JASA 22, 209-212; Clopper & Pearson (1934), Biometrika 26, 404-413; Efron (1987),
+JASA 82, 171-185 (BCa); Cochran (1977), Sampling Techniques, section 2.15; Hall (1992), JRSS B 54,
+221-228; Maurer & Pontil (2009), COLT, theorem 4; Waudby-Smith & Ramdas (2024), JRSS B 86, 1-27
+(betting).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from scipy import special, stats
+
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.stats.error_estimate import ErrorEstimate, without
+
+IID = "the labelled rows are independent draws from the population"
+#: Fewest rows of which a skewness is believed, and the factor of Cochran's rule.
+FEWEST, COCHRAN = 100, 25
+#: The same for Hall's interval, as measured: docs/coverage.md.
+FEWEST_HALL, HALL = 200, 15
+LARGE = f"{IID}, and enough of them that their mean is nearly normal"
+SKEWED = (
+    f"{IID}, the skewness of the losses is as it shows in them, and no rare rows lose far more "
+    "than any labelled row"
+)
+#: Orders of the rows over which the betting interval is averaged, and its largest stake.
+ORDERS, STAKE = 5, 0.75
+
+
+def wilson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
+    r"""Return Wilson's score interval for a 0-1 loss.
+
+    .. math::
+        \frac{m + z^2 / 2n}{1 + z^2 / n} \pm
+        \frac{z}{1 + z^2 / n} \sqrt{\frac{m (1 - m)}{n} + \frac{z^2}{4 n^2}}
+
+    Source: Wilson (1927).
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        0 or 1.
+    level : float
+        Two-sided, between 0 and 1.
+
+    Raises
+    ------
+    DataError
+        When a loss is not 0 or 1.
+    ConfigError
+        When the level is not between 0 and 1.
+
+    Examples
+    --------
+    >>> e = wilson(np.repeat([0, 1], [9, 1]))
+    >>> round(e.low, 4), round(e.high, 4)
+    (0.0179, 0.4042)
+    """
+    v = checked_losses(losses, 1.0, level, binary=True)
+    if len(v) == 0:
+        return without("wilson", level, 0, IID, "no labelled row")
+    low, high = wilson_limits(np.array([v.sum()]), np.array([len(v)]), level)
+    return clipped("wilson", v.mean(), low[0], high[0], level, len(v), IID)
+
+
+def wilson_limits(errors: np.ndarray, n: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits of :func:`wilson` for many counts at once.
+
+    Parameters
+    ----------
+    errors, n : ndarray of shape (k,)
+        Errors and rows, ``n > 0``.
+    level : float
+
+    Returns
+    -------
+    tuple of ndarray of shape (k,)
+        Low and high.
+
+    Examples
+    --------
+    >>> wilson_limits(np.array([0]), np.array([10]), 0.95)[1].round(4).tolist()
+    [0.2775]
+    """
+    z = special.ndtri(0.5 + level / 2)
+    p, stretch = errors / n, 1 + z**2 / n
+    centre = (p + z**2 / (2 * n)) / stretch
+    half = z / stretch * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    # Rounding leaves 1e-17 where the formula gives exactly 0 or 1.
+    low = np.where(errors == 0, 0.0, centre - half)
+    return low, np.where(errors == n, 1.0, centre + half)
+
+
+def clopper_pearson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
+    """Return the exact binomial interval for a 0-1 loss; it covers at least the level.
+
+    Source: Clopper & Pearson (1934), by ``scipy.stats.binomtest``. Parameters and errors as in
+    :func:`wilson`.
+
+    Examples
+    --------
+    >>> round(clopper_pearson(np.zeros(10)).high, 4)  # 1 - .025 ** (1 / 10)
+    0.3085
+    """
+    v = checked_losses(losses, 1.0, level, binary=True)
+    if len(v) == 0:
+        return without("clopper_pearson", level, 0, IID, "no labelled row")
+    low, high = stats.binomtest(int(v.sum()), len(v)).proportion_ci(level, method="exact")
+    return clipped("clopper_pearson", v.mean(), low, high, level, len(v), IID)
+
+
+def t_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEstimate:
+    """Return ``m ± t s / sqrt(n)``, clipped to [0, bound].
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+    level : float
+    bound : float
+        C_h, in units of the loss.
+
+    Returns
+    -------
+    ErrorEstimate
+        Without an interval when all losses are equal: their spread cannot be seen.
+
+    Raises
+    ------
+    DataError
+        When a loss lies outside [0, bound].
+    ConfigError
+        When the level is not between 0 and 1.
+
+    Examples
+    --------
+    >>> e = t_interval([0.1, 0.2, 0.3])  # .2 ± 4.303 * .1 / sqrt(3)
+    >>> round(e.low, 4), round(e.high, 4)
+    (0.0, 0.4484)
+    """
+    v = checked_losses(losses, bound, level)
+    if reason := no_spread(v):
+        return refused("t", v, level, LARGE, reason)
+    half = special.stdtrit(len(v) - 1, 0.5 + level / 2) * v.std(ddof=1) / math.sqrt(len(v))
+    return clipped("t", v.mean(), v.mean() - half, v.mean() + half, level, len(v), LARGE, bound)
+
+
+def nearly_normal(losses: np.ndarray) -> bool:
+    """Say whether the losses are many enough, for their skewness, to quote a t interval.
+
+    Cochran's rule, n >= 25 g^2 with the skewness g, and 100 rows, since fewer do not show it.
+    What came of it: docs/coverage.md.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> nearly_normal(np.linspace(0, 1, 100)), nearly_normal(np.linspace(0, 1, 99))
+    (True, False)
+    >>> nearly_normal(np.repeat([0.0, 1.0], [990, 10]))  # g = 9.8
+    False
+    """
+    v = np.asarray(losses, dtype=float)
+    if len(v) < FEWEST or no_spread(v):
+        return False
+    return bool(len(v) >= COCHRAN * stats.skew(v) ** 2)
+
+
+def hall(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEstimate:
+    r"""Return the t interval corrected for skewness by Hall's cubic transformation.
+
+    .. math::
+        m - \frac{s}{\sqrt n} \, h(\pm t), \quad
+        h(x) = \frac{3}{a} \left(\left[1 + a \left(x - \frac{a}{6}\right)\right]^{1/3} - 1\right),
+        \quad a = g / \sqrt n
+
+    with the skewness g of the losses. Source: Hall (1992). NOTE[DIFF]: quantiles of t in place of
+    the normal ones. Parameters and errors as in :func:`t_interval`; it, too, gives no interval for
+    equal losses. It is approximate: rows that lose much but are too rare to be among the labelled
+    ones are not seen.
+
+    Examples
+    --------
+    >>> e = hall(np.repeat([0.0, 0.01, 0.1], [80, 15, 5]))
+    >>> t = t_interval(np.repeat([0.0, 0.01, 0.1], [80, 15, 5]))
+    >>> e.low > t.low, e.high > t.high
+    (True, True)
+    """
+    v = checked_losses(losses, bound, level)
+    if reason := no_spread(v):
+        return refused("hall", v, level, SKEWED, reason)
+    n, m = len(v), v.mean()
+    a = stats.skew(v) / math.sqrt(n)
+    quantile = special.stdtrit(n - 1, 0.5 + level / 2)
+    ends = np.array([quantile, -quantile])
+    if abs(a) > 1e-9:  # the limit for no skewness is the t interval
+        ends = 3 / a * (np.cbrt(1 + a * (ends - a / 6)) - 1)
+    low, high = m - ends * v.std(ddof=1) / math.sqrt(n)
+    return clipped("hall", m, low, high, level, n, SKEWED, bound)
+
+
+def mildly_skewed(losses: np.ndarray) -> bool:
+    """Say whether the losses are many enough, for their skewness, to quote Hall's interval.
+
+    n >= 15 g^2 with the skewness g, and 200 rows: docs/coverage.md has what came of it.
+
+    Examples
+    --------
+    >>> mildly_skewed(np.repeat([0.0, 1.0], [190, 10])), nearly_normal(np.repeat([0, 1], [190, 10]))
+    (False, False)
+    >>> mildly_skewed(np.repeat([0.0, 1.0], [184, 16]))  # g = 3.1
+    True
+    """
+    v = np.asarray(losses, dtype=float)
+    if len(v) < FEWEST_HALL or no_spread(v):
+        return False
+    return bool(len(v) >= HALL * stats.skew(v) ** 2)
+
+
+def quoted_for_skewness(losses: np.ndarray) -> str:
+    """Return which interval to quote for a loss other than 0-1: ``t``, ``hall`` or ``betting``.
+
+    Examples
+    --------
+    >>> quoted_for_skewness(np.linspace(0, 1, 100)), quoted_for_skewness(np.linspace(0, 1, 99))
+    ('t', 'betting')
+    """
+    if nearly_normal(losses):
+        return "t"
+    return "hall" if mildly_skewed(losses) else "betting"
+
+
+def betting(
+    losses: np.ndarray, level: float = 0.95, bound: float = 1.0, seed: int = 0
+) -> ErrorEstimate:
+    r"""Return the betting interval: it covers at least the level for any loss in [0, bound].
+
+    Whoever bets against a mean of mu, by :math:`\prod_i (1 + \lambda_i (v_i - \mu))` with stakes
+    that know earlier rows alone, multiplies their capital by 2 / alpha with probability alpha / 2
+    at most if mu is the mean. The limits are the means against which that was not achieved. It
+    uses the spread of the losses as empirical Bernstein does, at half the width for small means.
+
+    Source: Waudby-Smith & Ramdas (2024), section 4.2, with their stakes for a fixed n. NOTE[DIFF]:
+    the capital is averaged over ``ORDERS`` random orders of the rows, which keeps the guarantee;
+    each side has alpha / 2. Parameters and errors as in :func:`t_interval`; equal losses are no
+    trouble.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+    level : float
+    bound : float
+        C_h.
+    seed : int
+        Of the orders.
+
+    Examples
+    --------
+    >>> v = np.full(200, 0.001)
+    >>> betting(v).width < 0.6 * empirical_bernstein(v).width
+    True
+    """
+    v = checked_losses(losses, bound, level)
+    if len(v) == 0:
+        return without("betting", level, 0, IID, "no labelled row")
+    n, log = len(v), math.log(2 / (1 - level))
+    rng = np.random.default_rng(seed)
+    rows = np.stack([rng.permutation(v / bound) for _ in range(ORDERS)], axis=1)
+    above = _betting_limit(rows, log)
+    # The upper limit of v is one less the lower limit of 1 - v.
+    below = _betting_limit(1 - np.minimum(rows, 1.0), log)
+    return clipped("betting", v.mean(), bound * above, bound * (1 - below), level, n, IID, bound)
+
+
+def _betting_limit(rows: np.ndarray, log: float) -> float:
+    """Return the largest mean below the rows' that the gambler beats, by the columns' average."""
+    n = len(rows)
+    count = np.arange(1, n + 1)[:, None]
+    mean = (0.5 + np.cumsum(rows, axis=0)) / (count + 1)
+    variance = (0.25 + np.cumsum((rows - mean) ** 2, axis=0)) / (count + 1)
+    known = np.vstack([np.full((1, rows.shape[1]), 0.25), variance[:-1]])  # by earlier rows alone
+    stake = np.sqrt(2 * log / (n * known))
+
+    def gain(mu: float) -> float:
+        capital = np.log1p(np.minimum(stake, STAKE / mu) * (rows - mu)).sum(axis=0)
+        most = capital.max()
+        return float(most + np.log(np.exp(capital - most).mean()))
+
+    low, high = 0.0, 1.0
+    # The gain falls as mu grows, hence bisection; ``low`` is always beaten.
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gain(middle) >= log else (low, middle)
+    return low
+
+
+def bca(
+    losses: np.ndarray,
+    level: float = 0.95,
+    bound: float = 1.0,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> ErrorEstimate:
+    """Return the bias-corrected and accelerated bootstrap interval, for comparison.
+
+    Source: Efron (1987), by ``scipy.stats.bootstrap``. Parameters and errors as in
+    :func:`t_interval`; it, too, gives no interval for equal losses.
+
+    Examples
+    --------
+    >>> e = bca(np.repeat([0, 1], [90, 10]))
+    >>> bool(0.03 < e.low < 0.1 < e.high < 0.2)
+    True
+    """
+    v = checked_losses(losses, bound, level)
+    if reason := no_spread(v):
+        return refused("bca", v, level, LARGE, reason)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a degenerate draw gives NaN, which is refused below
+        found = stats.bootstrap(
+            (v,),
+            np.mean,
+            confidence_level=level,
+            n_resamples=resamples,
+            batch=resamples,
+            random_state=np.random.default_rng(seed),
+        ).confidence_interval
+    if not (math.isfinite(found.low) and math.isfinite(found.high)):
+        return refused("bca", v, level, LARGE, "the bootstrap is degenerate on these losses")
+    return clipped("bca", v.mean(), found.low, found.high, level, len(v), LARGE, bound)
+
+
+def empirical_bernstein(
+    losses: np.ndarray, level: float = 0.95, bound: float = 1.0
+) -> ErrorEstimate:
+    r"""Return an interval that covers at least the level for any loss in [0, bound].
+
+    .. math::
+        m \pm \left\{ s \sqrt{\frac{2 \ln(4 / \alpha)}{n}}
+        + C_h \frac{7 \ln(4 / \alpha)}{3 (n - 1)} \right\}
+
+    Source: Maurer & Pontil (2009), theorem 4, with delta = alpha / 2 for each side. Parameters
+    and errors as in :func:`t_interval`; equal losses are no trouble.
+
+    Examples
+    --------
+    >>> e = empirical_bernstein(np.zeros(101))  # 7 ln(80) / 300
+    >>> round(e.high, 4)
+    0.1022
+    """
+    v = checked_losses(losses, bound, level)
+    if len(v) < 2:
+        return refused("empirical_bernstein", v, level, IID, f"{len(v)} labelled rows; 2 needed")
+    log, n = math.log(4 / (1 - level)), len(v)
+    half = v.std(ddof=1) * math.sqrt(2 * log / n) + bound * 7 * log / (3 * (n - 1))
+    m = v.mean()
+    return clipped("empirical_bernstein", m, m - half, m + half, level, n, IID, bound)
+
+
+def checked_losses(
+    losses: np.ndarray, bound: float, level: float, binary: bool = False
+) -> np.ndarray:
+    """Return the losses as ``(n,)`` floats, or say what is wrong with them or the level."""
+    if not 0 < level < 1:
+        raise ConfigError(f"level {level}", "give a level between 0 and 1, e.g. 0.95")
+    if not (math.isfinite(bound) and bound > 0):
+        raise ConfigError(f"a loss bounded by {bound}", "give a positive finite bound")
+    v = np.asarray(losses, dtype=float)
+    if v.ndim != 1:
+        raise DataError(f"losses of shape {v.shape}", "give one loss per row, shape (n,)")
+    if not np.isfinite(v).all():
+        raise DataError("a missing or infinite loss", "drop rows without label first")
+    if binary and not np.isin(v, (0.0, 1.0)).all():
+        raise DataError("a loss other than 0 or 1", "use t_interval or empirical_bernstein")
+    # A bound such as -ln eps may be met up to rounding.
+    if len(v) and (v.min() < 0 or v.max() > bound * (1 + 1e-12)):
+        raise DataError(
+            f"losses from {v.min():.4g} to {v.max():.4g} with a bound of {bound:.4g}",
+            "give the bound of this loss, or scale the target",
+        )
+    return v
+
+
+def no_spread(losses: np.ndarray) -> str:
+    """Return why the spread of these losses cannot be seen; empty when it can."""
+    if len(losses) < 2:
+        return f"{len(losses)} labelled rows; 2 needed"
+    if np.ptp(losses) == 0:
+        return (
+            f"all {len(losses)} losses are {losses[0]:.4g}: their spread cannot be seen; "
+            "empirical_bernstein, or wilson for a 0-1 loss, still holds"
+        )
+    return ""
+
+
+def refused(
+    name: str, losses: np.ndarray, level: float, assumes: str, reason: str
+) -> ErrorEstimate:
+    """Return the mean loss without an interval, and why."""
+    empty = without(name, level, len(losses), assumes, reason)
+    return replace(empty, point=float(losses.mean())) if len(losses) else empty
+
+
+def clipped(
+    name: str,
+    point: float,
+    low: float,
+    high: float,
+    level: float,
+    n: int,
+    assumes: str,
+    bound: float = 1.0,
+) -> ErrorEstimate:
+    """Return an estimate whose numbers all lie in [0, bound]."""
+    m, lower, upper = (min(max(float(value), 0.0), bound) for value in (point, low, high))
+    return ErrorEstimate(name, m, lower, upper, level, n, assumes)

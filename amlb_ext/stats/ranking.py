@@ -1,0 +1,284 @@
+"""How well two rankings of the same candidates agree.
+
+References
+----------
+Kendall (1945), Biometrika 33, 239-251 (tau-b, which corrects for ties).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kendalltau
+
+from amlb_ext.core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two rankings set against each other.
+
+    Attributes
+    ----------
+    tau : float
+        Kendall's tau-b; 0 where a side ranks nothing.
+    a, b : Series
+        Mean loss per candidate on either side.
+    best_a, best_b : str
+        The candidate with the smallest mean loss on either side; the first of equals.
+    """
+
+    tau: float
+    a: pd.Series
+    b: pd.Series
+    best_a: str
+    best_b: str
+
+
+def kendall_tau(a: np.ndarray, b: np.ndarray) -> float:
+    """Return Kendall's tau-b, with ties, of two scores of the same candidates.
+
+    ``(P - Q) / sqrt((P + Q + T_a) (P + Q + T_b))`` with P concordant and Q discordant pairs and
+    ``T_a`` (``T_b``) the pairs tied in a (b) only.
+
+    Returns
+    -------
+    float
+        0 where tau does not exist: fewer than two candidates, or all tied on one side. Such a
+        side carries no ranking, so it agrees with none.
+
+    Raises
+    ------
+    DataError
+        When lengths differ or a score is NaN.
+
+    Examples
+    --------
+    >>> round(kendall_tau(np.array([1, 2, 3, 4]), np.array([1, 2, 4, 3])), 4)  # (5 - 1) / 6
+    0.6667
+    >>> kendall_tau(np.array([1, 2, 3]), np.array([7, 7, 7]))
+    0.0
+    """
+    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    if x.shape != y.shape or x.ndim != 1:
+        raise DataError(
+            f"two rankings have shapes {x.shape} and {y.shape}",
+            "score the same candidates, in the same order, on both sides",
+        )
+    if np.isnan(x).any() or np.isnan(y).any():
+        raise DataError("a candidate has no score", "leave it out on both sides")
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return 0.0
+    tau = float(kendalltau(x, y).statistic)
+    return 0.0 if np.isnan(tau) else tau
+
+
+def rank_agreement(
+    losses_a: pd.DataFrame | np.ndarray,
+    losses_b: pd.DataFrame | np.ndarray,
+    weights_a: np.ndarray | None = None,
+    weights_b: np.ndarray | None = None,
+) -> Agreement:
+    """Rank candidates by mean loss on two sets of rows and compare the rankings.
+
+    Parameters
+    ----------
+    losses_a, losses_b : DataFrame or ndarray of shape (rows, candidates)
+        Losses per row; the two may have different rows. DataFrames are aligned by column.
+    weights_a, weights_b : ndarray of shape (rows,), optional
+        For weighted means.
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    DataError
+        When the candidates differ or a set of rows is empty.
+
+    Examples
+    --------
+    >>> few = pd.DataFrame({"tree": [0.1, 0.3], "line": [0.4, 0.4]})
+    >>> all_rows = pd.DataFrame({"line": [0.3, 0.5, 0.5], "tree": [0.2, 0.2, 0.1]})
+    >>> rank_agreement(few, all_rows).tau
+    1.0
+    """
+    a, b = _means(losses_a, weights_a), _means(losses_b, weights_b)
+    if set(a.index) != set(b.index):
+        raise DataError(
+            f"candidates differ: {sorted(map(str, set(a.index) ^ set(b.index)))}",
+            "score the same candidates on both sets of rows",
+        )
+    b = b.loc[a.index]
+    tau = kendall_tau(a.to_numpy(), b.to_numpy())
+    return Agreement(tau, a, b, str(a.idxmin()), str(b.idxmin()))
+
+
+def mean_z2(synthetic: np.ndarray, real: np.ndarray, se_real: np.ndarray) -> float:
+    r"""Return the mean over candidates of the squared standardised gap.
+
+    .. math:: \frac{1}{m} \sum_g \left( \frac{\delta^{syn}_g - \delta^{real}_g}{se_g} \right)^2
+
+    About 1 where synthetic rows say what other real rows would say, given that the sampling
+    error of the real ones dominates; the certificate asks for at most 1.
+
+    Parameters
+    ----------
+    synthetic, real : ndarray of shape (m,)
+        Contrast of each candidate with F.
+    se_real : ndarray of shape (m,)
+        Standard error of ``real``.
+
+    Returns
+    -------
+    float
+        A candidate with standard error 0 counts 0 where both sides are equal, else infinity.
+        NaN when any number is.
+
+    Examples
+    --------
+    >>> mean_z2(np.array([0.1, 0.4]), np.array([0.2, 0.4]), np.array([0.1, 0.1]))
+    0.5
+    """
+    gap = np.asarray(synthetic, dtype=float) - np.asarray(real, dtype=float)
+    se = np.asarray(se_real, dtype=float)
+    if gap.shape != se.shape or gap.size == 0:
+        raise DataError(
+            f"contrasts have shape {gap.shape}, standard errors {se.shape}",
+            "give one of each per candidate, and at least one candidate",
+        )
+    z = np.where(gap == 0, 0.0, np.inf * np.ones_like(gap))
+    np.divide(gap, se, out=z, where=se != 0)
+    z[np.isnan(gap) | np.isnan(se)] = np.nan
+    return float((z**2).mean())
+
+
+def _means(losses: pd.DataFrame | np.ndarray, weights: np.ndarray | None) -> pd.Series:
+    frame = losses if isinstance(losses, pd.DataFrame) else pd.DataFrame(np.asarray(losses))
+    w = np.ones(len(frame)) if weights is None else np.asarray(weights, dtype=float)
+    if len(w) != len(frame) or not w.sum() > 0:
+        raise DataError(
+            f"{len(frame)} rows with {len(w)} weights that sum to {w.sum():g}",
+            "give at least one row, and one weight per row with a positive sum",
+        )
+    return pd.Series(w @ frame.to_numpy(dtype=float) / w.sum(), index=frame.columns)
+
+
+# A ranking score without an interval: half realised, half expected failures.
+#
+# Notation
+# --------
+# l_G, l_F : (n,) losses of a candidate and of F on real, labelled rows
+# tau : (n,) the contrast l_G - l_F that a teacher T, fitted on other rows, expects
+
+
+@dataclass(frozen=True)
+class RankingScore:
+    """A number to rank candidates by. It has no interval, because none would cover.
+
+    Attributes
+    ----------
+    score : float
+        Lower is better.
+    realised : float
+        Mean realised contrast on the bad rows.
+    expected : float
+        The teacher's expected contrast.
+    n_bad, n_rows : int
+        Bad rows, and real rows the teacher was asked about.
+    method, assumes : str
+    """
+
+    score: float
+    realised: float
+    expected: float
+    n_bad: int
+    n_rows: int
+    method: str = "half realised contrast on bad rows, half teacher's expected contrast"
+    assumes: str = "a score for ranking, not an estimate: it carries the teacher's bias"
+
+
+def expected_contrast(
+    loss_g: np.ndarray,
+    loss_f: np.ndarray,
+    probabilities: np.ndarray,
+    bad: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return a teacher's ``E[b d | x]`` and ``E[b | x]`` over its outcomes y_1..y_m.
+
+    .. math:: \tau_i = \sum_j p_{ij} b_{ij} (l_G(x_i, y_j) - l_F(x_i, y_j)), \quad
+              \beta_i = \sum_j p_{ij} b_{ij}
+
+    Parameters
+    ----------
+    loss_g, loss_f : ndarray of shape (N, m)
+        Loss if the outcome were ``y_j``.
+    probabilities : ndarray of shape (N, m)
+        The teacher's probability of each outcome; rows sum to 1.
+    bad : ndarray of shape (N, m), bool, optional
+        Whether F would be bad; every outcome counts when omitted.
+
+    Returns
+    -------
+    contrast : ndarray of shape (N,)
+    mass : ndarray of shape (N,)
+        All ones without ``bad``.
+
+    Examples
+    --------
+    >>> both = expected_contrast(np.array([[0.2, 0.8]]), np.array([[0.0, 1.0]]),
+    ...                          np.array([[0.5, 0.5]]), np.array([[False, True]]))
+    >>> [round(float(a[0]), 3) for a in both]  # .5 (.8 - 1), .5
+    [-0.1, 0.5]
+    """
+    p = np.asarray(probabilities, dtype=float)
+    mass = p if bad is None else p * np.asarray(bad, dtype=float)
+    gap = np.asarray(loss_g, dtype=float) - np.asarray(loss_f, dtype=float)
+    return (mass * gap).sum(axis=1), mass.sum(axis=1)
+
+
+def half_and_half_score(
+    bad_contrast: np.ndarray, teacher_contrast: np.ndarray, teacher_bad: np.ndarray | None = None
+) -> RankingScore:
+    r"""Return a score to rank candidates by where there are few bad rows.
+
+    .. math:: \tfrac12 \frac{1}{n_b} \sum_{i\ bad} d_i +
+              \tfrac12 \frac{\sum_i \tau_i}{\sum_i \beta_i}
+
+    Measured gain in tau over the bad rows alone: +.117 +- .008 (n = 200), +.060 +- .009
+    (n = 1000) with unlabelled real rows; +.072, +.039 with the labelled rows' own features.
+    Intervals of the teacher's half covered .22: there is none here.
+
+    Parameters
+    ----------
+    bad_contrast : ndarray of shape (n_b,)
+        Realised contrast on rows that are bad for F.
+    teacher_contrast : ndarray of shape (N,)
+        ``E[b d | x]`` on *real* rows, from :func:`expected_contrast`.
+    teacher_bad : ndarray of shape (N,), optional
+        ``E[b | x]``; ones when omitted.
+
+    Returns
+    -------
+    RankingScore
+        NaN score when either half has nothing to average.
+
+    Examples
+    --------
+    >>> half_and_half_score(np.array([-1.0, 0.0]), np.array([-0.2, 0.0]),
+    ...                     np.array([0.5, 0.5])).score  # (-.5 - .2) / 2
+    -0.35
+    """
+    d, tau = np.asarray(bad_contrast, dtype=float), np.asarray(teacher_contrast, dtype=float)
+    beta = np.ones(len(tau)) if teacher_bad is None else np.asarray(teacher_bad, dtype=float)
+    if beta.shape != tau.shape:
+        raise DataError(
+            f"the teacher's contrast and mass have shapes {tau.shape} and {beta.shape}",
+            "give both for the same rows, as expected_contrast returns them",
+        )
+    realised = float(d.mean()) if len(d) else float("nan")
+    expected = float(tau.sum() / beta.sum()) if beta.sum() > 0 else float("nan")
+    return RankingScore((realised + expected) / 2, realised, expected, len(d), len(tau))

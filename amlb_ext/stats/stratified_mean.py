@@ -1,0 +1,148 @@
+"""The interval for rows that were drawn class by class.
+
+Notation
+--------
+pi_c, m_c, [l_c, u_c], n_c : prior, mean loss, limits and rows of class c
+
+References
+----------
+Zou & Donner (2008), Statistics in Medicine 27, 1693-1702 (MOVER); Welch (1947), Biometrika 34,
+28-35.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import special
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.stats.bounded_mean import checked_losses, clipped, wilson_limits
+from amlb_ext.stats.error_estimate import ErrorEstimate, without
+
+BY_CLASS = "rows of each class are independent draws from that class, and the priors are true"
+BY_CLASS_COUNTED = (
+    "rows of each class are independent draws from that class, and the training rows, whose shares "
+    "of the classes are taken, are independent draws from the population"
+)
+#: Priors that miss 1 by more than this are refused.
+PRIOR_TOLERANCE = 1e-6
+
+
+def stratified(
+    losses: np.ndarray,
+    classes: np.ndarray,
+    priors: Sequence[float] | np.ndarray,
+    level: float = 0.95,
+    bound: float = 1.0,
+    binary: bool = False,
+    names: Sequence[str] | None = None,
+    prior_rows: int | None = None,
+) -> ErrorEstimate:
+    r"""Return the interval for rows drawn class by class, when the priors are known.
+
+    .. math::
+        p = \sum_c \pi_c m_c, \quad
+        L = p - \sqrt{\textstyle\sum_c \pi_c^2 (m_c - l_c)^2}, \quad
+        U = p + \sqrt{\textstyle\sum_c \pi_c^2 (u_c - m_c)^2}
+
+    for a 0-1 loss, with Wilson limits per class (MOVER; Zou & Donner 2008). For other losses
+    ``p ± t sqrt(V)`` with ``V = sum_c pi_c^2 s_c^2 / n_c`` and Welch–Satterthwaite's degrees of
+    freedom, ``V^2 / sum_c (pi_c^2 s_c^2 / n_c)^2 / (n_c - 1)``.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+    classes : ndarray of shape (n,)
+        Codes 0..C-1 of the true classes.
+    priors : sequence of length C
+        Share of each class in the population; they sum to 1.
+    level : float
+    bound : float
+    binary : bool
+        Whether the loss is 0 or 1.
+    names : sequence of str, optional
+        Of the classes, for the reason.
+    prior_rows : int, optional
+        Rows that the priors were counted on: their own sampling error,
+        ``z^2 (sum_c pi_c m_c^2 - p^2) / prior_rows``, is then added in quadrature to both sides.
+
+    Returns
+    -------
+    ErrorEstimate
+        Without an interval when a class of the population has no labelled row (or one, for
+        losses other than 0-1); ``reason`` names these classes and their share.
+
+    Raises
+    ------
+    DataError
+        When shapes do not match, priors are negative or do not sum to 1, or a class is unknown.
+
+    Examples
+    --------
+    >>> losses, classes = np.tile([0, 0, 0, 1], 20), np.repeat([0, 1], 40)
+    >>> e = stratified(losses, classes, [0.9, 0.1], binary=True)
+    >>> bool(e.low < e.point < e.high), round(e.point, 3)
+    (True, 0.25)
+    >>> stratified(losses[:40], classes[:40], [0.9, 0.1], binary=True).reason
+    'no labelled row of class 1, 10.0% of the population'
+    """
+    v = checked_losses(losses, bound, level, binary)
+    pi, codes = checked_strata(classes, priors, len(v))
+    counts = np.bincount(codes, minlength=len(pi))
+    assumes = BY_CLASS if prior_rows is None else BY_CLASS_COUNTED
+    few = 1 if binary else 2
+    lacking = np.flatnonzero((pi > 0) & (counts < few))
+    if len(lacking):
+        which = ", ".join(str(names[int(c)]) if names is not None else str(c) for c in lacking)
+        rows = "no labelled row" if binary else "fewer than 2 labelled rows"
+        plural = "es" if len(lacking) > 1 else ""
+        share = pi[lacking].sum()
+        reason = f"{rows} of class{plural} {which}, {share:.1%} of the population"
+        return without("stratified", level, len(v), assumes, reason)
+    # Rows of a class that the population lacks say nothing of its error.
+    use = pi > 0
+    pi, k = pi[use], counts[use]
+    sums = np.bincount(codes, v, minlength=len(use))[use]
+    m = sums / k
+    point = float(pi @ m)
+    if binary:
+        low, high = wilson_limits(np.rint(sums), k, level)
+        down = math.sqrt((pi**2) @ (m - low) ** 2)
+        up = math.sqrt((pi**2) @ (high - m) ** 2)
+    else:
+        s2 = np.array([v[codes == c].var(ddof=1) for c in np.flatnonzero(use)])
+        part = pi**2 * s2 / k
+        variance = float(part.sum())
+        if variance <= 1e-24 * bound**2:
+            reason = "all losses of each class are equal: their spread cannot be seen"
+            return replace(without("stratified", level, len(v), assumes, reason), point=point)
+        df = variance**2 / float((part**2 / (k - 1)).sum())
+        down = up = special.stdtrit(df, 0.5 + level / 2) * math.sqrt(variance)
+    if prior_rows is not None:
+        z = special.ndtri(0.5 + level / 2)
+        own = z**2 * max(float(pi @ m**2) - point**2, 0.0) / prior_rows
+        down, up = math.sqrt(down**2 + own), math.sqrt(up**2 + own)
+    return clipped("stratified", point, point - down, point + up, level, len(v), assumes, bound)
+
+
+def checked_strata(
+    classes: np.ndarray, priors: Sequence[float] | np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return priors ``(C,)`` and codes ``(n,)``, or say what is wrong with them."""
+    pi, given = np.asarray(priors, dtype=float), np.asarray(classes)
+    if pi.ndim != 1 or not np.isfinite(pi).all() or (pi < 0).any():
+        raise DataError(f"priors {pi.tolist()}", "give one share from 0 to 1 for each class")
+    if abs(pi.sum() - 1) > PRIOR_TOLERANCE:
+        raise DataError(f"priors {pi.tolist()} sum to {pi.sum():.6g}", "make them sum to 1")
+    if given.shape != (n,):
+        raise DataError(f"classes of shape {given.shape} for {n} losses", "give one per row")
+    codes = given.astype(int)
+    if n and (codes.min() < 0 or codes.max() >= len(pi) or (codes != given).any()):
+        raise DataError(
+            f"a class code outside 0..{len(pi) - 1}", "give a prior for each class, in code order"
+        )
+    return pi, codes

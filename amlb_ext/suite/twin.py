@@ -1,0 +1,140 @@
+"""A hard twin of an existing benchmark: the same task names, limits and metrics, hard rows.
+
+AMLB's ``results.csv`` names the task but not the benchmark, so twins get an ``id`` of their own:
+``<twin>/<task>``. AMLB's ``--resume`` goes by it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from amlb_ext.core.task import Kind
+from amlb_ext.suite.definition import benchmark
+from amlb_ext.suite.manifest import AmlbTask, Pair
+
+#: Keys of a task that decide how AMLB runs it, in the order in which they are written.
+LIMITS = (
+    *("max_runtime_seconds", "cores", "max_mem_size_mb", "min_vol_size_mb"),
+    *("ec2_instance_type", "ec2_volume_type", "quantile_levels"),
+)
+#: Metrics that a test file of fewer classes than the task has leaves undefined.
+_RANKED = frozenset({"auc", "pr_auc", "auc_ovo", "auc_ovr"})
+#: What they give way to; see :func:`amlb_ext.amlb.loader_rules.metrics_for`.
+_DEFINED = ["logloss", "acc"]
+
+
+@dataclass(frozen=True)
+class Original:
+    """The benchmark that a suite is the hard twin of.
+
+    Attributes
+    ----------
+    name : str
+        Of its definition, without ending.
+    entries : dict of str to dict
+        By the suite's task name, the original's entry with its defaults merged in.
+    """
+
+    name: str
+    entries: Mapping[str, Mapping[str, Any]]
+
+
+def twin_name(benchmark: str) -> str:
+    """Return the name of a benchmark's hard twin.
+
+    Examples
+    --------
+    >>> twin_name("validation")
+    'validation_hard'
+    """
+    return f"{benchmark}_hard"
+
+
+def make_pair(
+    original: Original,
+    amlb_tasks: Sequence[AmlbTask],
+    labels: Mapping[str, Sequence[str]],
+    single: Mapping[str, bool],
+) -> Pair:
+    """Return what the manifest keeps of the twin.
+
+    Parameters
+    ----------
+    original : Original
+    amlb_tasks : sequence of AmlbTask
+        Of the suite; the main ones are taken.
+    labels : mapping of str to sequence of str
+        Each task's class labels; empty for regression.
+    single : mapping of str to bool
+        Whether a test file of the task lacks a class.
+    """
+    tasks: dict[str, dict[str, Any]] = {}
+    for task in amlb_tasks:
+        if task.suffix or task.name not in original.entries:
+            continue
+        entry = original.entries[task.name]
+        limits = {key: entry[key] for key in LIMITS if entry.get(key) is not None}
+        metric = _metric(entry.get("metric"), task, bool(labels[task.name] and single[task.name]))
+        tasks[task.name] = {"name": str(entry["name"]), "limits": limits, "metric": metric}
+    return Pair(name=twin_name(original.name), of=original.name, tasks=tasks)
+
+
+def _metric(wanted: Any, task: AmlbTask, lacks_a_class: bool) -> list[str] | None:
+    """Return the original's metrics, less those that a hard test file cannot have.
+
+    None stands for AMLB's own.
+    """
+    listed = [wanted] if isinstance(wanted, str) else list(wanted or ())
+    named = [str(metric) for metric in listed if metric is not None]
+    if not named:
+        return task.metric
+    if not lacks_a_class or task.type is Kind.REGRESSION:
+        return named
+    return [metric for metric in named if metric not in _RANKED] or list(_DEFINED)
+
+
+def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
+    """Return, by task, what the twin is scored by where the original is scored by another."""
+    out = {}
+    for task, entry in pair.tasks.items():
+        wanted = original.entries[task].get("metric")
+        listed = [wanted] if isinstance(wanted, str) else list(wanted or ())
+        named = [str(metric) for metric in listed if metric is not None]
+        if (entry["metric"] or []) != named:
+            out[task] = entry["metric"][0]
+    return out
+
+
+def pair_entries(pair: Pair, amlb_tasks: Mapping[str, AmlbTask]) -> list[dict[str, Any]]:
+    """Return the content of the twin's definition.
+
+    Limits stand in it only where the original's own entry (or its defaults) has them.
+    """
+    out = []
+    for key, task in amlb_tasks.items():  # theirs is the definition's order
+        if key not in pair.tasks:
+            continue
+        about = pair.tasks[key]
+        plain, folds = benchmark([task])[0], fold_text(task)
+        entry: dict[str, Any] = {
+            "name": about["name"],
+            "id": f"{pair.name}/{about['name']}",
+            "description": f"hard rows of {about['name']} of {pair.of}" + (folds and f"; {folds}"),
+            "folds": plain["folds"],
+            **{limit: about["limits"][limit] for limit in LIMITS if limit in about["limits"]},
+            "dataset": plain["dataset"],
+        }
+        if about["metric"] is not None:
+            entry["metric"] = list(about["metric"])
+        out.append(entry)
+    return out
+
+
+def fold_text(task: AmlbTask) -> str:
+    """Return which folds of the source stand behind AMLB's, where the numbers differ."""
+    if task.folds == list(range(len(task.folds))):
+        return ""
+    pairs = ", ".join(f"{fold} is {source}" for fold, source in enumerate(task.folds))
+    return f"folds without failures are left out, so fold {pairs} of the original"

@@ -1,0 +1,195 @@
+"""Certificates beside the tasks they speak of: ``hardsynth/<task>/certificate.json``.
+
+A certificate is stored with a key of all it depends on, so that a suite that is continued or
+grown keeps those that still hold. It is no part of the manifest: it may be written again, with
+another seed or zoo, without touching the suite. It carries its own checksum and that of
+``null.parquet``; how it was made stands in both, so that either can be made again from the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.locks import locked
+from amlb_ext.core.parallel import Execution
+from amlb_ext.core.parquet import write_parquet
+from amlb_ext.suite import Layout, Suite
+from amlb_ext.suite.seal import sealed_text
+from amlb_ext.suite.verify import damaged_certificate, open_certificate
+from amlb_ext.validity.candidates import Size
+from amlb_ext.validity.certificate import FORMAT, Certificate
+from amlb_ext.validity.certify import Certified, certify_jobs
+from amlb_ext.validity.refits import REFITS, check_baseline
+
+#: Key in the metadata of ``null.parquet``.
+_HOW = b"hardsynth"
+
+
+def certify_suite(
+    directory: Path,
+    workers: int | Execution = 0,
+    *,
+    size: Size = "quick",
+    refits: int = REFITS,
+    seed: int | None = None,
+    candidates: Collection[str] = (),
+    reuse: bool = True,
+    quiet: bool = True,
+    unlabelled: Mapping[str, Path] | None = None,
+    tasks: Collection[str] | None = None,
+    trusted: bool = False,
+) -> list[Certificate]:
+    """Certify every task of a finished suite and store the certificates in it.
+
+    Parameters
+    ----------
+    directory : Path
+    workers : int or Execution
+        Processes, one task or one fold each; 0 for every core. They change nothing but time. A
+        cluster's workers are used where they see the suite's folder; a limit is one of folds,
+        and does not hold here.
+    size, refits, seed, candidates
+        See :func:`amlb_ext.validity.certify`.
+    reuse : bool
+        Keep a stored certificate that was made from the same folds in the same way.
+    quiet : bool
+        No progress bar.
+    unlabelled : mapping of str to Path, optional
+        A table of real rows without labels per task.
+    tasks : collection of str, optional
+        Leave the certificates of the others alone.
+    trusted : bool
+        Fit F again whatever class the suite names, ``--trust-suite``.
+
+    Returns
+    -------
+    list of Certificate
+        In the manifest's order.
+
+    Raises
+    ------
+    SuiteError
+        No finished suite, a disk that cannot be written, or an F that is not on the list of what
+        a suite may name.
+    ModelError
+        A candidate that cannot be built.
+    """
+    layout = Layout(Path(directory))
+    with locked(layout.lock, layout.root):
+        suite = Suite.load(directory)
+        if not trusted:
+            check_baseline(suite)
+        wanted = [task for task in suite.tasks if tasks is None or task in tasks]
+        how = {"size": size, "refits": refits, "seed": seed, "candidates": list(candidates)}
+        files = dict(unlabelled or {})
+        more = {task: how | {"unlabelled": sha256_file(path)} for task, path in files.items()}
+        keys = {task: _key(suite, task, more.get(task, how)) for task in wanted}
+        found = {task: _stored(suite, task, key) for task, key in keys.items() if reuse}
+        missing = [task for task in wanted if found.get(task) is None]
+        same = (size, refits, seed, tuple(candidates))
+        jobs = [(str(directory), task, *same, files.get(task)) for task in missing]
+        with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
+            for index, done in certify_jobs(jobs, workers):
+                task = missing[index]
+                found[task] = done.certificate
+                _store(suite, task, keys[task], more.get(task, how), done)
+                bar.update()
+    return [certificate for task in wanted if (certificate := found[task]) is not None]
+
+
+def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
+    """Return how a task's certificate was made, as the arguments of :func:`certify_suite`.
+
+    Parameters
+    ----------
+    layout : Layout
+    task : str
+
+    Returns
+    -------
+    dict or None
+        ``size``, ``refits``, ``seed``, ``candidates``, and ``unlabelled`` where a table of such
+        rows was used: its sha256. None where neither of the two files can be read.
+    """
+    content = open_certificate(layout, task).content
+    try:
+        if content is not None:
+            return dict(content["how"])
+        return dict(json.loads(pq.read_schema(layout.task_null(task)).metadata[_HOW]))
+    except (OSError, ValueError, KeyError, TypeError):  # pyarrow's errors derive from these
+        return None
+
+
+def read_certificates(suite: Suite) -> dict[str, Certificate]:
+    """Return the stored certificates of a suite by task; those that are missing are left out.
+
+    Raises
+    ------
+    SuiteError
+        A damaged certificate.
+    """
+    found = {}
+    for task in suite.tasks:
+        path = suite.layout.task_certificate(task)
+        if path.is_file():
+            try:
+                entry = json.loads(path.read_text(encoding="utf-8"))["certificate"]
+            except (OSError, ValueError, KeyError, TypeError):
+                raise SuiteError(
+                    f"{path} is damaged", "hardsynth verify DIR --repair makes it again"
+                ) from None
+            found[task] = Certificate.from_json(entry)
+    return found
+
+
+def read_null(suite: Suite, task: str) -> pd.DataFrame | None:
+    """Return the losses of F's re-fits that :func:`certify_suite` kept; None without any.
+
+    Returns
+    -------
+    DataFrame of shape (n, 3 + R) or None
+        See :class:`amlb_ext.validity.certify.Certified`.
+    """
+    path = suite.layout.task_null(task)
+    try:
+        return pd.read_parquet(path) if path.is_file() else None
+    except (OSError, ValueError):  # pyarrow's errors derive from these
+        raise SuiteError(f"{path} is damaged", "hardsynth certify DIR writes it again") from None
+
+
+def _key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
+    folds = {k: fold["key"] for k, fold in suite.tasks[task].folds.items()}
+    # a certificate of an older format is measured again, not kept
+    parts = [FORMAT, suite.manifest.version, task, sorted(folds.items()), list(how.values())]
+    text = json.dumps(parts)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _store(suite: Suite, task: str, key: str, how: Mapping[str, object], done: Certified) -> None:
+    table = pa.Table.from_pandas(done.null, preserve_index=False)
+    about = {**(table.schema.metadata or {}), _HOW: json.dumps(how).encode()}
+    digest = write_parquet(table.replace_schema_metadata(about), suite.layout.task_null(task))
+    content = {"key": key, "how": how, "null": digest, "certificate": done.certificate.to_json()}
+    write_text(suite.layout.task_certificate(task), sealed_text(content))
+
+
+def _stored(suite: Suite, task: str, key: str) -> Certificate | None:
+    opened = open_certificate(suite.layout, task)
+    if opened.content is None or not opened.sealed or damaged_certificate(suite.layout, task):
+        return None
+    try:
+        holds = opened.content["key"] == key
+        return Certificate.from_json(opened.content["certificate"]) if holds else None
+    except (KeyError, TypeError, SuiteError):
+        return None

@@ -1,0 +1,149 @@
+"""The null control: F itself, fitted again, submitted as if it were a candidate.
+
+Rows chosen by F's realised errors flatter *any* second model, F's own twin included (regression
+to the mean). A twin has the same algorithm, another seed, and another random part of the training
+rows; what it seems to win over F is the size of that illusion. Up to five twins come with the
+suite, from the cross-fitting of its folds; more are fitted when asked for.
+
+Notation
+--------
+R : number of re-fits
+Z, y : (n, d), (n,) encoded training rows of the fold and their targets
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.errors import ModelError, SuiteError
+from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.baseline.from_file import is_file
+from amlb_ext.hardening.baseline.registry import ModelSpec, check_named, resolve_model
+from amlb_ext.suite import Suite
+from amlb_ext.validity.task_rows import TaskRows
+
+#: Twins of F for the null control: with fewer their luck is taken for a difference too often.
+REFITS = 5
+#: Part of the training rows that each re-fit sees. A bootstrap of the old size makes linear
+#: re-fits worse than F by about 1 % and the check nearly blind (tests/benchmarks/null_control.py).
+NULL_SHARE = 0.8
+#: Draws of that part until it holds every class, where it can.
+_DRAWS = 20
+
+
+def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
+    """Return the estimator that F is, from a manifest's settings; None when F came as a file.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``manifest.config``.
+    kind : Kind
+
+    Raises
+    ------
+    ModelError
+        F's class is not installed here.
+
+    Examples
+    --------
+    >>> baseline_spec({"baseline": {"model": "ridge"}}, Kind.REGRESSION).path
+    'sklearn.linear_model.Ridge'
+    >>> baseline_spec({"baseline": {"model": "f.pkl", "sha256": "0"}}, Kind.REGRESSION) is None
+    True
+    """
+    config = _baseline(settings)
+    return None if is_file(config) else resolve_model(config, kind)
+
+
+def check_baseline(suite: Suite) -> None:
+    """Raise where a suite's F is a class that is not on the list of what a suite may name.
+
+    Raises
+    ------
+    SuiteError
+        Before anything of it is imported.
+    """
+    config = _baseline(suite.manifest.config)
+    if not is_file(config):
+        for kind in {task.kind for task in suite.tasks.values()}:
+            check_named("the suite's baseline", config, kind)
+
+
+def _baseline(settings: Mapping[str, Any]) -> BaselineConfig:
+    """Return what a manifest says of F, without permissions."""
+    known = set(BaselineConfig.model_fields) - {"trust_pickle"}
+    try:
+        return BaselineConfig(**{k: v for k, v in settings["baseline"].items() if k in known})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise SuiteError(
+            "what the suite's manifest says of its baseline cannot be read",
+            "run the command that generated the suite again",
+        ) from None
+
+
+def refit_rows(y: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the positions of a random 80 % of the rows, ascending, with every class if it can.
+
+    Examples
+    --------
+    >>> len(refit_rows(np.arange(10) % 2, 2, np.random.default_rng(0)))
+    8
+    """
+    size = max(2, round(NULL_SHARE * len(y)))
+    for _ in range(_DRAWS):
+        rows = np.sort(rng.choice(len(y), min(size, len(y)), replace=False))
+        if not n_classes or len(np.unique(y[rows])) == len(np.unique(y)):
+            break
+    return rows
+
+
+def refit(
+    baseline: EstimatorBaseline,
+    Z: np.ndarray,
+    y: np.ndarray,
+    refits: int,
+    seed: int,
+    key: tuple[str | int, ...],
+) -> tuple[list[EstimatorBaseline], str]:
+    """Fit F again, ``refits`` times; the streams are keyed by (seed, key, number of the re-fit).
+
+    Returns
+    -------
+    twins : list of EstimatorBaseline
+    reason : str
+        Why there are fewer than asked; empty otherwise.
+    """
+    twins = []
+    for number in range(refits):
+        rows = refit_rows(y, baseline.n_classes, stream(seed, *key, "null", number))
+        twin = EstimatorBaseline(
+            baseline.spec, baseline.kind, baseline.n_classes, baseline.n_categorical
+        )
+        own = derive_seed(seed, *key, "null-fit", number) % 2**31
+        try:
+            twins.append(twin.fit(Z[rows], y[rows], own))
+        except ModelError as error:
+            return twins, f"F could not be fitted again: {error}"
+    return twins, ""
+
+
+def stored_refits(rows: TaskRows, refits: int) -> bool:
+    """Whether the files of a task hold the losses of so many re-fits for every row scored.
+
+    They are the fits of F without a fifth of the training rows each, see
+    :mod:`amlb_ext.hardening.prepare`: fitted when the suite was made, for other ends too.
+    """
+    wanted = {f"null_{number}" for number in range(refits)}
+    return all(
+        wanted <= set(part.provenance.columns)
+        for _, parts in rows.folds.values()
+        for part in parts.values()
+        if len(part)
+    )

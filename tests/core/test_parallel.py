@@ -1,0 +1,68 @@
+import os
+
+import pytest
+
+from amlb_ext.core import files
+from amlb_ext.core.errors import HardsynthError, SuiteError
+from amlb_ext.core.parallel import run_jobs
+from amlb_ext.core.rng import stream
+
+
+def square(x):
+    return x * x
+
+
+def fail(x):
+    raise ValueError(x)
+
+
+def threads(_):
+    return os.environ.get("OMP_NUM_THREADS")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_job_is_done_once(workers):
+    done = dict(run_jobs(square, ((i,) for i in range(7)), workers))
+    assert done == {i: i * i for i in range(7)}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_reaches_the_caller(workers):
+    with pytest.raises(ValueError, match="3"):
+        list(run_jobs(fail, [(3,)], workers))
+
+
+def test_workers_are_single_threaded_and_the_caller_is_left_alone():
+    before = os.environ.get("OMP_NUM_THREADS")
+    assert [r for _, r in run_jobs(threads, [(0,), (1,)], 2)] == ["1", "1"]
+    assert os.environ.get("OMP_NUM_THREADS") == before
+
+
+def test_streams_differ_by_key_only():
+    assert stream(1, "a", 0).random() == stream(1, "a", 0).random()
+    assert stream(1, "a", 0).random() != stream(1, "a", 1).random()
+    # ("a", "b0") and ("ab", "0") must not collide
+    assert stream(1, "a", "b0").random() != stream(1, "ab", "0").random()
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    path = tmp_path / "f.txt"
+    files.write_text(path, "old")
+
+    def broken(part):
+        part.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(SuiteError, match="No space left"):
+        files.write_file(path, broken)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["f.txt"]
+
+
+def die(_):
+    os._exit(9)
+
+
+def test_a_dead_worker_is_one_clear_error():
+    with pytest.raises(HardsynthError, match="a worker process was lost"):
+        list(run_jobs(die, [(0,)], 2))

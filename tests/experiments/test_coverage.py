@@ -1,0 +1,94 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.experiments.coverage.coverage import COLUMNS, coverage_study, markdown
+from amlb_ext.experiments.coverage.populations import MEANS, SHARES, mixture
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return coverage_study(
+        60, [0.9], [200], populations=["logistic"], pool=20_000, bca_draws=3, quiet=True
+    )
+
+
+def pick(table: pd.DataFrame, **where: object) -> pd.DataFrame:
+    for column, value in where.items():
+        table = table[table[column] == value]
+    return table.set_index("estimator")
+
+
+def test_the_table_is_tidy(table):
+    assert list(table.columns) == COLUMNS
+    keys = ["model", "loss", "design", "n", "level", "estimator"]
+    assert not table.duplicated(keys).any()
+    assert set(table["design"]) == {"iid", "by_class", "drifted"}
+    assert set(pick(table, loss="brier").index) == {
+        *("t", "bca", "empirical_bernstein", "hall", "betting", "quoted"),
+        *("stratified", "ppi", "ppi_generated"),
+    }
+
+
+def test_what_should_cover_covers(table):
+    iid = pick(table, loss="zero_one", design="iid")["coverage"]
+    # three standard errors of 60 draws: 3 sqrt(.9 * .1 / 60) = .116
+    assert (iid[["wilson", "clopper_pearson", "t", "stratified", "ppi"]] > 0.9 - 0.117).all()
+    assert iid["empirical_bernstein"] == 1
+    by_class = pick(table, loss="zero_one", design="by_class")
+    assert by_class["coverage"]["stratified"] > 0.9 - 0.117
+
+
+def test_draws_by_class_bias_the_plain_mean_but_not_the_stratified_one(table):
+    for loss in ("zero_one", "brier", "log"):
+        bias = pick(table, loss=loss, design="by_class")["bias"].abs()
+        assert bias["stratified"] < 0.5 * bias["t"]
+
+
+def test_figures_are_consistent(table):
+    full = table[table["share_without"] == 0]
+    c = full["coverage"]
+    assert np.allclose(full["coverage_se"], np.sqrt(c * (1 - c) / full["draws"]))
+    assert (table.loc[table["estimator"].isin(["bca", "betting"]), "draws"] == 3).all()
+    assert np.allclose(table["covered"], table["coverage"] * (1 - table["share_without"]))
+
+
+def test_the_seed_decides_and_a_draw_depends_on_its_number_alone(table):
+    again = coverage_study(
+        60, [0.9], [200], populations=["logistic"], pool=20_000, bca_draws=3, quiet=True
+    )
+    pd.testing.assert_frame_equal(table, again)
+
+
+def test_regression_has_no_classes():
+    got = coverage_study(
+        2, [0.9], [50], populations=["boosting"], pool=2_000, bca_draws=0, quiet=True
+    )
+    assert set(got["design"]) == {"iid", "drifted"}
+    assert "stratified" not in set(got["estimator"])
+    assert set(got["loss"]) == {"squared", "absolute"}
+
+
+def test_the_mixture_is_that_of_the_paper():
+    X, y = mixture(200_000, np.random.default_rng(0))
+    assert np.bincount(y) / len(y) == pytest.approx(SHARES, abs=0.005)
+    assert X[y == 2].mean(axis=0) == pytest.approx(MEANS[2], abs=0.05)
+    assert np.cov(X[y == 3].T)[0, 1] == pytest.approx(-7, abs=0.3)
+    shifted, _ = mixture(1000, np.random.default_rng(0), -1.0)
+    plain, _ = mixture(1000, np.random.default_rng(0))
+    assert shifted - plain == pytest.approx(np.tile([-1.0, 0.0], (1000, 1)))
+
+
+def test_markdown_marks_what_does_not_hold(table):
+    text = markdown(table)
+    assert text.count("## ") == 9  # three losses, three designs
+    assert ("!" in text) == (not table["holds"].all())
+    assert "| stratified | " in text
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(ConfigError, match="did you mean 'logistic'"):
+        coverage_study(populations=["logistics"])
+    with pytest.raises(ConfigError, match="at least 1"):
+        coverage_study(draws=0)

@@ -1,0 +1,254 @@
+"""One byte of any file of a suite is changed: ``verify`` finds it, ``--repair`` mends it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from small_faults import CHEAP, cheap, contents, error_of, flip, write_table
+
+from amlb_ext.cli import main
+from amlb_ext.suite import WARNING, Layout, read_manifest, verify
+from amlb_ext.suite.manifest import open_manifest, write_manifest
+from amlb_ext.suite.seal import open_sealed, sealed_text
+
+
+@pytest.fixture
+def suite(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "hard"))
+
+
+def sources(desk):
+    return ["--source", str(desk / "t.csv"), "--source", str(desk / "u.csv")]
+
+
+def problems(root):
+    return [finding for finding in verify(root) if not finding.startswith(WARNING)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_flipped_byte_in_any_file_is_found(suite, seed):
+    """Eight files at a time, each of them named; what vouches for others on its own."""
+    rng = np.random.default_rng([5, seed])
+    manifest = "hardsynth/manifest.json"
+    files = sorted(contents(suite).keys() - {manifest})
+    rng.shuffle(files)
+    files.sort(key=lambda path: path.endswith("/certificate.json"))
+    for batch in [
+        [manifest],
+        files[-2:],
+        *(files[:-2][k : k + 8] for k in range(0, len(files), 8)),
+    ]:
+        originals = {relative: (suite / relative).read_bytes() for relative in batch}
+        for relative in batch:
+            flip(suite / relative, rng)
+        said = problems(suite)
+        assert [path for path in batch if not any(path in text for text in said)] == []
+        for relative, original in originals.items():
+            (suite / relative).write_bytes(original)
+    assert problems(suite) == []
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "t/certificate.json"])
+def test_every_byte_of_a_sealed_file_counts(suite, name):
+    path = suite / "hardsynth" / name
+    known = {"key", "certificate"} if "cert" in name else set(json.loads(path.read_text()))
+    original = path.read_bytes()
+    rng = np.random.default_rng(6)
+    assert open_sealed(path, known).sealed
+    for _ in range(150):
+        flip(path, rng)
+        assert open_sealed(path, known - {"sha256"}).content is None
+        path.write_bytes(original)
+    begin = original.index(b'\n "sha256": "')  # a key of the whole, not of a part
+    for place in range(begin, min(begin + 80, len(original) - 1)):  # the seal itself
+        for mask in (0x01, 0x20, 0x80):
+            content = bytearray(original)
+            content[place] ^= mask
+            path.write_bytes(bytes(content))
+            assert open_sealed(path, known - {"sha256"}).content is None
+    path.write_bytes(original)
+    assert open_sealed(path, known).content is not None
+
+
+def test_every_file_but_the_manifest_is_mended(suite, whole, desk, capsys):
+    rng = np.random.default_rng(7)
+    for relative in contents(suite):
+        if not relative.endswith("manifest.json"):
+            flip(suite / relative, rng)
+    (suite / "mine.txt").write_text("foreign")
+    (suite / "data/t/t_test_0.parquet").write_text("AMLB's, of the damaged file")
+    assert main(["verify", str(suite), "--repair", "-j", "1", *sources(desk)]) == 0
+    said = capsys.readouterr().out
+    assert "data/t/t_test_0.csv was made again." in said
+    assert "warning: mine.txt is not part of the suite." in said
+    assert (suite / "mine.txt").read_text() == "foreign"
+    (suite / "mine.txt").unlink()
+    assert contents(suite) == contents(whole)
+
+
+def test_what_is_missing_is_made_again_and_the_rest_is_kept(suite, whole, desk, monkeypatch):
+    (suite / "config.yaml").unlink()
+    (suite / "hardsynth/request.json").unlink()
+    shutil.rmtree(suite / "data/u_full")
+    (suite / "hardsynth/t/null.parquet").unlink()
+    before = {path: path.stat().st_mtime_ns for path in (suite / "data").rglob("*.csv")}
+    monkeypatch.chdir(desk)  # the sources stand where the command names them
+    assert main(["verify", str(suite), "--repair", "-q", "-j", "1"]) == 0
+    assert contents(suite) == contents(whole)
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_manifest_is_made_again(suite, whole, desk, seed):
+    flip(suite / "hardsynth/manifest.json", np.random.default_rng([8, seed]))
+    if seed == 0:
+        flip(suite / "data/t/t_test_0.csv", np.random.default_rng(9))
+    assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 0
+    assert contents(suite) == contents(whole)
+
+
+def test_a_manifest_that_is_gone_needs_the_sources_named(suite, whole, desk, capsys):
+    (suite / "hardsynth/manifest.json").unlink()
+    assert main(["verify", str(suite), "--repair", "-q"]) == 2
+    assert "unfinished" in error_of(capsys)
+    in_order = ["--source", str(desk / "u.csv"), "--source", str(desk / "t.csv")]
+    assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *in_order]) == 0
+    assert contents(suite) == contents(whole)
+
+
+def test_manifest_and_request_are_beyond_repair(suite, desk, capsys):
+    (suite / "hardsynth/manifest.json").write_text("{")
+    (suite / "hardsynth/request.json").write_text("{")
+    before = contents(suite)
+    assert main(["verify", str(suite), "--repair", "-q", *sources(desk)]) == 2
+    said = error_of(capsys)
+    assert "both damaged" in said
+    assert "run the command that made the suite again" in said
+    assert contents(suite) == before
+
+
+@pytest.mark.parametrize("lost", ["data/t/t_test_0.csv", "hardsynth/manifest.json"])
+@pytest.mark.parametrize("case", ["absent", "other content", "other name", "other version"])
+def test_a_repair_that_cannot_be_right_is_refused(
+    suite, tmp_path, desk, capsys, monkeypatch, lost, case
+):
+    flip(suite / lost, np.random.default_rng(11))
+    before = contents(suite)
+    monkeypatch.chdir(tmp_path)
+    words = ["--source", str(desk / "t.csv"), "--source", str(desk / "u.csv")]
+    if case == "absent":
+        words, wanted = [], "--source SPEC"
+    elif case == "other content":
+        write_table(tmp_path / "t.csv", 1, shift=1)
+        words[1], wanted = str(tmp_path / "t.csv"), "not what t was made of"
+    elif case == "other name":
+        shutil.copy(desk / "t.csv", tmp_path / "v.csv")
+        words[1], wanted = str(tmp_path / "v.csv"), "v.csv"
+    else:
+        monkeypatch.setattr("amlb_ext.pipeline.rebuild.__version__", "99.0")
+        wanted = "pip install hardsynth==0"
+    assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *words]) == 2
+    said = error_of(capsys)
+    assert wanted in said
+    assert "nothing was changed" in said
+    assert contents(suite) == before
+
+
+def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkeypatch):
+    flip(suite / "data/t/t_test_0.csv", np.random.default_rng(1))
+    import amlb_ext.pipeline.job as job
+
+    def shifted(task, fold, config, cross):
+        hard = job_hardened(task, fold, config, cross)
+        hard.parts[""].test.features.iloc[:, 0] += 1e-9
+        return hard
+
+    job_hardened = job.harden_fold
+    monkeypatch.setattr(job, "harden_fold", shifted)
+    before = contents(suite)
+    assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 2
+    assert "give other values" in error_of(capsys)
+    assert contents(suite) == before
+
+
+def test_a_suite_of_an_older_version_has_no_seals(suite):
+    layout = Layout(suite)
+    from amlb_ext.suite.fold_record import json_text
+
+    manifest = read_manifest(layout.manifest)
+    layout.manifest.write_text(json_text(manifest.to_json()))
+    entry = json.loads(layout.task_certificate("t").read_text())
+    old = {key: entry[key] for key in ("key", "certificate")}
+    layout.task_certificate("t").write_text(json_text(old))
+    findings = verify(suite)
+    assert len(findings) == 2
+    assert all("has no seal" in finding and finding.startswith(WARNING) for finding in findings)
+    write_manifest(manifest, layout.manifest)
+    assert open_manifest(layout.manifest).sealed
+    assert sealed_text({"a": 1}) != sealed_text({"a": 2})
+
+
+def test_a_twin_is_mended(tmp_path, desk):
+    user = tmp_path / "user"
+    (user / "benchmarks").mkdir(parents=True)
+    shutil.copy(desk / "t.csv", user / "t.csv")
+    dataset = {"path": "{user}/t.csv", "target": "y"}
+    limits = {"max_runtime_seconds": 60, "cores": 1}
+    tasks = [{"name": name, "dataset": dataset, **limits} for name in ("t", "a")]
+    (user / "benchmarks/mine.yaml").write_text(yaml.safe_dump(tasks))
+    (user / "config.yaml").write_text(
+        "benchmarks:\n  definition_dir: ['{user}/benchmarks', '{root}/resources/benchmarks']\n"
+    )
+    out, more = tmp_path / "hard", ["--userdir", str(user)]
+    assert cheap("harden", "mine", "-o", out, "--certificate", "none", *more) == 0
+    before = contents(out)
+    rng = np.random.default_rng(3)
+    for victims in (
+        ["data/t/t_test_0.csv", "benchmarks/mine_hard.yaml"],
+        ["hardsynth/manifest.json"],
+    ):
+        for victim in victims:
+            flip(out / victim, rng)
+        assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
+        assert contents(out) == before
+
+
+def test_several_targets_are_mended(tmp_path, desk):
+    frame = pd.read_csv(desk / "t.csv").assign(z=lambda t: t["y"] ** 2)
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    out = tmp_path / "hard"
+    words = [tmp_path / "two.csv", "--targets", "y", "z", "-o", out, "--certificate", "none"]
+    assert cheap("generate", *words) == 0
+    before = contents(out)
+    rng = np.random.default_rng(4)
+    for victims in (["data/two_z/two_z_test_0.csv"], ["hardsynth/manifest.json"]):
+        for victim in victims:
+            flip(out / victim, rng)
+        more = ["--source", str(tmp_path / "two.csv")]
+        assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
+        assert contents(out) == before
+
+
+def test_a_file_as_baseline_is_asked_for(tmp_path, desk, capsys, monkeypatch):
+    frame = pd.read_csv(desk / "t.csv")
+    (frame["a"] * 3).rename("prediction").to_csv(tmp_path / "p.csv", index=False)
+    out = tmp_path / "hard"
+    words = ["generate", str(desk / "t.csv"), "-o", str(out), *CHEAP, "--certificate", "none"]
+    assert main([*words, "--baseline", str(tmp_path / "p.csv")]) == 0
+    before = contents(out)
+    flip(out / "data/t/t_test_0.csv", np.random.default_rng(1))
+    repair = ["verify", str(out), "--repair", "-q", "-j", "1", "--source", str(desk / "t.csv")]
+    assert main(repair) == 2
+    assert "F is the file p.csv" in error_of(capsys)
+    monkeypatch.chdir(tmp_path)
+    assert main(repair) == 0
+    assert contents(out) == before
+
+
+def test_a_source_without_repair_is_refused(suite, capsys):
+    assert main(["verify", str(suite), "--source", "t.csv"]) == 2
+    assert "--repair --source SPEC" in error_of(capsys)

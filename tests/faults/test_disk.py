@@ -1,0 +1,163 @@
+"""A full disk, a spent quota, a folder that must not be written."""
+
+import errno
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from small_faults import cheap, contents, error_of, flip
+
+from amlb_ext.cli import main
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.files import TEMPORARY, sweep, write_file, write_text
+from amlb_ext.core.parquet import write_parquet
+from amlb_ext.suite import Layout, verify
+from amlb_ext.suite.layout import is_fresh
+
+PAGE = 4096
+
+
+def pages(root):
+    return sum(-(-path.stat().st_size // PAGE) for path in root.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(("share", "size"), [(0.03, "none"), (0.6, "none"), (0.97, "quick")])
+def test_a_full_disk_loses_nothing(disk, whole, desk, capsys, share, size):
+    folder = disk("size=32m")
+    out = folder / "hard"
+    ballast = folder / "ballast"
+    free = os.statvfs(folder).f_bavail - int(share * pages(whole))
+    ballast.write_bytes(b"\0" * (free * PAGE))
+    words = [desk / "u.csv", desk / "t.csv", "-o", out, "--certificate", size]
+    assert cheap("generate", *words) == 2
+    said = error_of(capsys)
+    assert "No space left on device (free some space" in said
+    assert not list(folder.rglob(f"*{TEMPORARY}"))
+    assert not Layout(out).lock.exists()
+    done = {path: path.stat().st_mtime_ns for path in out.rglob("record.json")}
+    assert len(done) == {0.03: 0, 0.6: 1, 0.97: 2}[share]
+    ballast.unlink()
+    assert cheap("generate", *words) == 0
+    wanted = contents(whole)
+    if size == "none":
+        for name in "tu":
+            del (
+                wanted[f"hardsynth/{name}/certificate.json"],
+                wanted[f"hardsynth/{name}/null.parquet"],
+            )
+    assert contents(out) == wanted
+    assert done == {path: path.stat().st_mtime_ns for path in done}  # nothing is made twice
+
+
+def test_a_full_disk_while_repairing_changes_nothing(disk, whole, desk, capsys):
+    folder = disk("size=32m")
+    out = shutil.copytree(whole, folder / "hard")
+    flip(out / "data/t/t_test_0.csv", np.random.default_rng(0))
+    before = contents(out)
+    (folder / "ballast").write_bytes(b"\0" * (os.statvfs(folder).f_bavail - 3) * PAGE)
+    words = ["verify", str(out), "--repair", "-q", "-j", "1", "--source", str(desk / "t.csv")]
+    assert main(words) == 2
+    assert "No space left" in error_of(capsys)
+    assert contents(out) == before
+    (folder / "ballast").unlink()
+    assert main(words) == 0
+    assert contents(out) == contents(whole)
+
+
+def test_a_read_only_folder(disk, whole, desk, capsys):
+    folder = disk("size=32m")
+    words = [desk / "u.csv", desk / "t.csv", "-o"]
+    out = shutil.copytree(whole, folder / "hard")
+    before = contents(out)
+    (folder / "hard/data/t/t_test_0.csv.0a.hardsynth-part").write_text("of a killed run")
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+    for command in (
+        ["generate", *map(str, words), str(folder / "new")],
+        ["generate", *map(str, words), str(out)],
+    ):
+        assert cheap(*command) == 2
+        said = error_of(capsys)
+        assert "Read-only file system (make the folder writable or choose another" in said
+    for command in (["certify", str(out), "-q"], ["verify", str(out), "--repair", "-q"]):
+        assert main(command) == 2
+        assert "Read-only file system" in error_of(capsys)
+    assert main(["verify", str(out), "-q"]) == 0
+    found = contents(out)
+    found.pop("data/t/t_test_0.csv.0a.hardsynth-part")
+    assert found == before
+    assert not (folder / "new").exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, 0])
+def test_what_the_system_says_is_one_line(tmp_path, code):
+    path = tmp_path / "folder" / "a.txt"
+    write_text(path, "old")
+
+    def write(part):
+        part.write_text("half")
+        raise OSError(code, "first\nsecond") if code else OSError("first\nsecond")
+
+    with pytest.raises(SuiteError) as caught:
+        write_file(path, write)
+    said = str(caught.value)
+    assert said.startswith(f"cannot write {path}: ")
+    assert "\n" not in said
+    assert (os.strerror(code) if code else "first second") in said
+    assert ("free some space" in said) == (code in (errno.ENOSPC, errno.EDQUOT, 0))
+    assert [p.name for p in path.parent.iterdir()] == ["a.txt"]
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("free", [0, 1, 6, 12])
+def test_parquet_on_a_full_disk_keeps_nothing_open(disk, free):
+    folder = disk("size=256k")
+    values = np.frombuffer(np.random.default_rng(0).bytes(12 * PAGE), np.uint8)
+    (folder / "ballast").write_bytes(b"\0" * (os.statvfs(folder).f_bavail - free) * PAGE)
+    with pytest.raises(SuiteError, match="No space left on device") as caught:
+        write_parquet(pa.table({"a": values}), folder / "a.parquet")
+    assert [path.name for path in folder.iterdir()] == ["ballast"]
+    assert caught.value.__cause__  # its frames live on, and what they opened must not
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_any_other_error_leaves_nothing_either(tmp_path):
+    def write(part):
+        part.write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_file(tmp_path / "a.txt", write)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_writers_of_one_file_never_mix(tmp_path):
+    path = tmp_path / "a.txt"
+
+    def first(part):
+        part.write_text("first half, ")
+        write_text(path, "the second writer's")  # begins and ends while the first is at work
+        assert path.read_text() == "the second writer's"
+        with part.open("a") as handle:
+            handle.write("second half")
+
+    write_file(path, first)
+    assert path.read_text() == "first half, second half"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_a_killed_run_was_about_to_write_is_swept(tmp_path):
+    left = []
+    with pytest.raises(SuiteError):
+        write_file(tmp_path / "data/a.csv", lambda part: left.append(part) or part.rename("/"))
+    left[0].write_text("half")
+    staging = tmp_path / "hardsynth" / f"repair{TEMPORARY}" / "data"
+    staging.mkdir(parents=True)
+    (staging / "b.csv").write_text("b")
+    assert is_fresh(tmp_path)
+    sweep(tmp_path)
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == []
+    assert not staging.exists()
+    assert verify(tmp_path)[0].startswith(str(tmp_path))

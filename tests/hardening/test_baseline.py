@@ -1,0 +1,192 @@
+"""Conformance: every baseline keeps the contract; a new one inherits these tests."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.errors import ModelError
+from amlb_ext.core.tables import make_task
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.baseline.estimator import cross_folds
+from amlb_ext.hardening.baseline.from_file import load_model, make_baseline
+from amlb_ext.hardening.baseline.registry import BASELINES, installed, resolve_model
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+
+
+def make(kind, n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.random(n)
+    color = rng.choice(["red", "green", "blue"], n)
+    table = pd.DataFrame({"x": x, "whole": rng.integers(0, 9, n), "color": color})
+    table.loc[::11, "x"] = np.nan
+    signal = np.nan_to_num(x) + (color == "red")
+    if kind == "regression":
+        table["y"] = 10 * signal + rng.normal(0, 0.1, n)
+    else:
+        classes = 2 if kind == "binary" else 3
+        edges = np.quantile(signal, np.linspace(0, 1, classes + 1)[1:-1])
+        table["y"] = pd.Series(np.digitize(signal, edges)).map({0: "a", 1: "b", 2: "c"})
+    return make_task(table, "y", name=kind)
+
+
+def encoded(task):
+    encoder = Encoder(task.columns).fit(task.features)
+    target = TargetEncoder(task.kind, task.labels, task.target)
+    return encoder, target, encoder.transform(task.features), target.transform(task.target)
+
+
+@pytest.fixture(params=["regression", "binary", "multiclass"])
+def task(request):
+    return make(request.param)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_contract(name, task):
+    if not installed(name):
+        pytest.skip(f"the optional package of {name} is not installed")
+    encoder, target, Z, y = encoded(task)
+    rows = np.arange(len(task))
+    model = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(Z, y, seed=1)
+    f = model.predict(Z)
+    parts = cross_folds(y, len(task.labels), 5, 1)
+    out, fits = model.cross_fit(Z, y, rows, parts, seed=1)
+    assert len(fits) == 5
+    assert f.shape == out.shape == ((len(y), len(task.labels)) if task.labels else (len(y),))
+    assert np.isfinite(f).all()
+    if task.labels:
+        np.testing.assert_allclose(f.sum(axis=1), 1.0)
+        assert (f.argmax(axis=1) == y).mean() > 0.6
+    else:
+        assert np.corrcoef(f, y)[0, 1] > 0.8
+    again = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(Z, y, seed=1)
+    np.testing.assert_array_equal(f, again.predict(Z))
+    # a category and a number never seen, and a missing number, are predicted too
+    assert np.isfinite(model.predict(np.array([[2.0, 7.0, 99.0], [0.0, np.nan, 0.0]]))).all()
+
+
+def test_a_class_missing_from_training_gets_probability_zero():
+    task = make("multiclass")
+    encoder, target, Z, y = encoded(task)
+    seen = y != 1
+    model = make_baseline(BaselineConfig(model="ridge"), task, encoder, target)
+    f = model.fit(Z[seen], y[seen], seed=0).predict(Z)
+    assert np.all(f[:, 1] == 0)
+    np.testing.assert_allclose(f.sum(axis=1), 1.0)
+
+
+def test_import_path_with_parameters():
+    config = BaselineConfig(model="sklearn.tree.DecisionTreeClassifier:max_depth=1")
+    assert resolve_model(config, Kind.BINARY).params == {"max_depth": 1}
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "message"),
+    [
+        ("rigde", Kind.BINARY, "did you mean 'ridge'"),
+        ("sklearn.ensemble.Nothing", Kind.BINARY, "cannot import"),
+        ("sklearn.ensemble.RandomForestClassifier", Kind.REGRESSION, "does not fit a regression"),
+        ("sklearn.linear_model.Ridge:alpa=1", Kind.REGRESSION, "did you mean 'alpha'"),
+        ("sklearn.linear_model.Ridge:alpha", Kind.REGRESSION, "key=value"),
+        ("math.sin", Kind.REGRESSION, "no class of scikit-learn estimators"),
+    ],
+)
+def test_models_that_cannot_be_built(model, kind, message):
+    with pytest.raises(ModelError, match=message):
+        resolve_model(BaselineConfig(model=model), kind)
+
+
+def test_classification_needs_probabilities():
+    task = make("binary")
+    encoder, target, Z, y = encoded(task)
+    model = make_baseline(BaselineConfig(model="sklearn.svm.LinearSVC"), task, encoder, target)
+    with pytest.raises(ModelError, match="predict_proba"):
+        model.fit(Z, y, seed=0)
+
+
+def user_model(task):
+    """A deployed model as users have them: a pipeline on the table's own columns."""
+    frame = pd.DataFrame(
+        {"x": task.features["x"].fillna(0.5), "color": task.features["color"].astype(object)}
+    )
+    one_hot = OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer((one_hot, ["color"]))
+    final = LinearRegression() if task.kind is Kind.REGRESSION else LogisticRegression()
+    return make_pipeline(columns, final).fit(frame, task.target.to_numpy()), frame
+
+
+@pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
+def test_fitted_skops_model(kind, tmp_path):
+    skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
+    task = make(kind)
+    model, frame = user_model(task)
+    path = tmp_path / "model.skops"
+    skops_io.dump(model, path)
+    encoder, target, Z, _ = encoded(task)
+    f = make_baseline(BaselineConfig(model=str(path)), task, encoder, target).predict(Z)
+    if kind == "regression":
+        np.testing.assert_allclose(f * target.span + target.low, model.predict(frame))
+    else:
+        order = [list(model.classes_).index(label) for label in task.labels]
+        np.testing.assert_allclose(f, model.predict_proba(frame)[:, order])
+
+
+def test_fitted_skops_forest_needs_no_trust(tmp_path):
+    skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
+    task = make("binary")
+    frame = task.features[["whole"]]
+    path = tmp_path / "forest.skops"
+    skops_io.dump(RandomForestClassifier(5).fit(frame, task.target.to_numpy()), path)
+    load_model(path, trust_pickle=False)
+    skops_io.dump(make_pipeline(FunctionTransformer(os.getcwd)), path)
+    with pytest.raises(ModelError, match="not on the list"):
+        load_model(path, trust_pickle=False)
+
+
+def test_pickles_need_trust(tmp_path):
+    import pickle
+
+    task = make("binary")
+    model, _ = user_model(task)
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps(model))
+    encoder, target, Z, _ = encoded(task)
+    with pytest.raises(ModelError, match="runs any code"):
+        make_baseline(BaselineConfig(model=str(path)), task, encoder, target)
+    trusted = BaselineConfig(model=str(path), trust_pickle=True)
+    assert make_baseline(trusted, task, encoder, target).predict(Z).shape == (120, 2)
+
+
+def test_file_of_predictions(tmp_path):
+    task = make("regression")
+    path = tmp_path / "p.csv"
+    pd.DataFrame({"prediction": task.target + 1}).to_csv(path, index=False)
+    encoder, target, Z, y = encoded(task)
+    model = make_baseline(BaselineConfig(model=str(path)), task, encoder, target)
+    rows = np.array([3, 50])
+    np.testing.assert_allclose(model.predict_rows(Z[rows], rows), y[rows] + 1 / target.span)
+    assert not model.can_search
+    with pytest.raises(ModelError, match="give a model"):
+        model.predict(Z)
+    pd.DataFrame({"prediction": [1.0]}).to_csv(path, index=False)
+    with pytest.raises(ModelError, match="has 1 rows"):
+        make_baseline(BaselineConfig(model=str(path)), task, encoder, target)
+
+
+def test_a_failing_predict_is_one_clear_error(tmp_path):
+    import joblib
+
+    task = make("regression")
+    path = tmp_path / "model.joblib"
+    joblib.dump(LinearRegression().fit(np.zeros((3, 9)), np.zeros(3)), path)
+    encoder, target, Z, _ = encoded(task)
+    config = BaselineConfig(model=str(path), trust_pickle=True)
+    with pytest.raises(ModelError, match=r"model\.joblib failed in predict"):
+        make_baseline(config, task, encoder, target).predict(Z)

@@ -1,0 +1,209 @@
+"""No made row repeats a real row or another made one, whatever makes it; read from the files."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted_copies import (
+    QUICK,
+    audit,
+    balance,
+    balance_label,
+    chess,
+    chess_label,
+    harden,
+    nominal_target,
+    numeric,
+    written,
+)
+
+from amlb_ext.core.config import build_config
+from amlb_ext.core.tables import make_task
+from amlb_ext.core.task import Fold, Origin
+from amlb_ext.hardening.shared import harden_shared
+from amlb_ext.hardening.split import split_task
+from amlb_ext.hardening.taken_rows import TakenRows, part_sides
+from amlb_ext.sources.table import Table
+from amlb_ext.sources.targets import to_tasks
+from amlb_ext.suite import Rows, fit_to_train
+
+FORBIDDEN = ("copies", "contradictions", "repeated", "repeated_hard", "hard_is_test")
+
+
+def check(task, hard, folder):
+    counts = audit(written(task, hard, folder))
+    assert {name: counts[name] for name in FORBIDDEN} == dict.fromkeys(FORBIDDEN, 0), counts
+    return counts
+
+
+def wrong_labels(hard, label):
+    """Count made rows with another label than the known function gives them, and all of them."""
+    blocks = [part.test for name, part in hard.parts.items() if name == "synthetic"]
+    if "hard" in hard.parts:
+        rows = hard.parts["hard"].train
+        blocks.append(rows.take((rows.provenance["source_row"] == -1).to_numpy()))
+    wrong = [(label(b.features) != b.target.astype(str).to_numpy()).sum() for b in blocks]
+    return int(sum(wrong)), sum(len(block) for block in blocks)
+
+
+def test_the_table_is_complete_so_nothing_can_be_made(tmp_path):
+    task = balance()
+    hard = harden(task)
+    counts = check(task, hard, tmp_path)
+    assert counts["made"] == 0 < counts["hard"]
+    assert set(hard.parts) == {"", "full", "bad", "region", "hard"}
+    dropped = hard.summary["dropped"]["synthetic"]
+    assert dropped["real_row"] > 0
+    assert hard.summary["synthetic"] == 0 < hard.summary["synthetic_asked"]
+    assert dropped["made_row"] == dropped["good"] == dropped["label"] == 0
+    notes = " ".join(hard.summary["notes"])
+    assert "test: no row was augmented: no column is numeric" in notes
+
+
+@pytest.mark.parametrize("preset", ["faithful", "literal", "stress"])
+def test_positions_on_a_board(tmp_path, preset):
+    task = chess(300)
+    layer = {"search": {"kappa": 0.02, "population": 6, "generations": 2, "copies": 2}}
+    hard = harden(task, preset=preset, synthesizer={"name": "vae", "epochs": 20}, **layer)
+    counts = check(task, hard, tmp_path)
+    assert counts["hard"] > 10
+    if preset == "literal":  # no agreement filter: what is not known may be made
+        assert counts["made"] > 10
+
+
+def test_nominal_columns_and_a_number_to_predict(tmp_path):
+    task = nominal_target()
+    hard = harden(task)
+    check(task, hard, tmp_path)
+    left_out = hard.summary["hard_train"]["left_out"]
+    assert left_out["train_real"] > 0
+    assert any(
+        f"_hard: left out {left_out['train_real']} real" in note for note in hard.summary["notes"]
+    )
+    # the plain training file stays the rows F was trained on
+    assert len(hard.train) == hard.summary["train"] == 280
+
+
+def test_rows_learnt_from_the_population(tmp_path):
+    task = nominal_target(150)
+    hard = harden(task, synthesizer={"learn_from": "population"})
+    check(task, hard, tmp_path)
+    assert hard.summary["dropped"]["synthetic"]["real_row"] > 0
+
+
+def test_several_targets_with_the_same_rows(tmp_path):
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 3, (200, 4))
+    table = pd.DataFrame(np.char.add("v", codes.astype(str)), columns=list("uvwx"))
+    table["n"] = rng.integers(0, 4, 200)
+    noise = rng.normal(0, 0.5, (2, 200))
+    table["a"], table["b"] = codes[:, 0] ** 2 + noise[0], codes[:, 1] ** 2 + noise[1]
+    config = build_config({**QUICK, "baseline": {"model": "ridge"}})
+    about = {"kind": None, "folds": (), "origin": Origin("t")}
+    tasks = to_tasks(Table("t", table), name="t", targets=["a", "b"], **about)
+    tasks = [split_task(task, config.split, config.seed) for task in tasks]
+    for number, (task, hard) in enumerate(zip(tasks, harden_shared(tasks, 0, config), strict=True)):
+        counts = check(task, hard, tmp_path / str(number))
+    assert counts["made"] > 0
+
+
+def test_a_numeric_table_loses_nothing(tmp_path):
+    task = numeric()
+    hard = harden(task)
+    counts = check(task, hard, tmp_path)
+    assert counts["made"] > 300
+    for summary in (hard.summary, hard.summary["hard_train"]):
+        for dropped in summary["dropped"].values():
+            assert dropped["real_row"] == dropped["made_row"] == 0
+    assert hard.summary["hard_train"]["left_out"]["train_real"] == 0
+
+
+def test_jitter_that_moves_nothing_makes_nothing(tmp_path):
+    task = numeric(200)
+    hard = harden(task, search={"jitter": 0.0, "kappa": 0.0}, synthesizer={"times": 0.0})
+    assert hard.summary["augmented"] == 0
+    assert hard.summary["dropped"]["augmented"]["real_row"] > 0
+    check(task, hard, tmp_path)
+
+
+def test_labels_of_cells_are_right_more_often_than_not():
+    """Of those made before, more than half were wrong; what cannot be vouched for is not made."""
+    hard = harden(chess(1500, 12))
+    assert 0.5 < hard.summary["least_support"] < 1
+    assert any("that the oracle gives a probability" in note for note in hard.summary["notes"])
+    wrong, made = wrong_labels(hard, chess_label)
+    assert made >= 5
+    assert wrong <= 0.3 * made
+    wrong, made = wrong_labels(harden(balance(300)), balance_label)
+    assert wrong <= max(1, 0.5 * made)
+
+
+def test_rows_that_become_alike_in_hard_alone_are_left_out():
+    """Test rows are fitted to the training rows of _hard, which know fewer categories."""
+    table = pd.DataFrame(
+        {"c": ["a"] * 12 + ["b"] * 12 + ["z"] * 6, "n": np.arange(30.0), "y": [0.0, 1, 2] * 10}
+    )
+    table.loc[24, "n"] = 3.0  # a test row that is training row 3 once its z is an a
+    task = make_task(table, "y", name="alike")
+    task = task.with_folds((Fold(np.arange(24), np.arange(24, 30)),))
+
+    def rows(index, source):
+        index = np.asarray(index)
+        about = pd.DataFrame({"source_row": source})
+        return Rows(
+            task.features.iloc[index].reset_index(drop=True),
+            task.target.iloc[index].reset_index(drop=True),
+            about,
+        )
+
+    train = rows(np.arange(12), np.arange(12))
+    made = rows([24, 24, 29], [24, -1, -1])
+    made.features.loc[1, "n"] = 4.5  # made rows: of z and of a, the same where z is an a
+    made.features.loc[2, "n"] = 4.5
+    made.features.loc[2, "c"] = "a"
+    tested = task.features.iloc[task.folds[0].test]
+    written = fit_to_train(task.features.iloc[:24], tested, task.columns).features
+    pair, left_out = part_sides(
+        train,
+        made,
+        real=(task.features, written),
+        tested=(tested, written),
+        fit=lambda known, asked: fit_to_train(known, asked, task.columns),
+    )
+    assert left_out == {"train_real": 1, "train_made": 0, "test_made": 1}
+    assert 3.0 not in set(pair.train.features["n"])
+    assert pair.test.provenance["source_row"].tolist() == [24, -1]
+    assert pair.test.features["c"].tolist() == ["z", "a"]  # the row that stands as it was made
+
+
+def test_hard_rows_that_all_equal_test_rows_leave_nothing_to_train_on():
+    table = pd.DataFrame({"c": ["a", "b"] * 15, "n": [1.0, 2.0] * 15, "y": [0.0, 1, 2] * 10})
+    task = make_task(table, "y", name="alike")
+    task = task.with_folds((Fold(np.arange(20), np.arange(20, 30)),))
+    train, test = (
+        Rows(task.features.iloc[i], task.target.iloc[i], pd.DataFrame({"source_row": i}))
+        for i in (np.arange(4), np.arange(20, 25))
+    )
+    tested = task.features.iloc[task.folds[0].test]
+    pair, left_out = part_sides(
+        train,
+        test,
+        real=(task.features,),
+        tested=(tested,),
+        fit=lambda known, asked: fit_to_train(known, asked, task.columns),
+    )
+    assert (len(pair.train), len(pair.test), left_out["train_real"]) == (0, 5, 4)
+
+
+def test_what_is_taken_is_the_table_and_the_test_rows_as_amlb_has_them():
+    table = pd.DataFrame({"c": ["a"] * 20 + ["z"] * 5, "n": np.arange(25.0)})
+    table["y"] = [0.0, 1.0] * 12 + [2.0]
+    task = make_task(table, "y", name="fitted")
+    task = task.with_folds((Fold(np.arange(20), np.arange(20, 25)),))
+    written = fit_to_train(task.features.iloc[:20], task.features.iloc[20:], task.columns)
+    taken = TakenRows.of_fold(task, written.features)
+    asked = task.features.iloc[[3, 21, 21, 5]].reset_index(drop=True)
+    asked.loc[2, "c"] = "a"  # as row 21 is written beside these training rows
+    asked.loc[3, "n"] = 5.5
+    real, made = taken.with_made(asked.iloc[[3]]).repeated(asked)
+    assert real.tolist() == [True, True, True, False]
+    assert made.tolist() == [False, False, False, True]

@@ -1,0 +1,130 @@
+"""Rows learnt from the whole population, and rare classes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.config import build_config
+from amlb_ext.core.tables import make_task
+from amlb_ext.core.task import Origin
+from amlb_ext.hardening.fold import harden_fold
+from amlb_ext.hardening.hardness import BadRule
+from amlb_ext.hardening.oracle import Oracle
+from amlb_ext.hardening.population_teacher import Teacher, draw_outcomes, failing_chance
+from amlb_ext.hardening.split import split_task
+
+
+def table(n=400, classes=True, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 3))
+    score = x[:, 0] + np.where(x[:, 1] > 0.7, -2 * x[:, 0], 0.0) + 0.05 * rng.standard_normal(n)
+    frame = pd.DataFrame(x, columns=list("abc"))
+    frame["d"] = rng.choice(["u", "v"], n)
+    frame["y"] = np.where(score > 0.2, "yes", "no") if classes else score
+    return frame
+
+
+def task_of(frame, config):
+    task = make_task(frame, "y", name="planted", origin=Origin("planted"))
+    return split_task(task, config.split, config.seed)
+
+
+def config_of(**layers):
+    base = {
+        "baseline": {"model": "ridge"},
+        "split": {"folds": 1},
+        "search": {"kappa": 0.0},
+        "synthesizer": {"name": "local", "learn_from": "population"},
+        "train_hard": False,
+    }
+    return build_config(base, layers)
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_rows_of_the_population_fail_and_descend_from_a_real_bad_row(classes):
+    frame = table(classes=classes)
+    config = config_of()
+    hard = harden_fold(task_of(frame, config), 0, config)
+    made = hard.parts["synthetic"].test
+    again = harden_fold(task_of(frame, config), 0, config).parts["synthetic"].test
+    pd.testing.assert_frame_equal(made.features, again.features)
+    bad = hard.parts["bad"].test.provenance["source_row"]
+    assert len(made) > 20
+    assert set(made.provenance["parent_row"]) <= set(bad)
+    # K calls every one bad, by the rule's own threshold
+    alpha = hard.summary["alpha"]
+    threshold = 1 - alpha if hard.summary["rule"] == "band" else alpha
+    assert made.provenance["hardness"].min() >= threshold - 1e-9
+    rows = pd.concat([hard.train.features, made.features]).duplicated()
+    assert not rows[len(hard.train.features) :].any()  # no training row stands in the test file
+
+
+def test_they_reach_places_that_the_few_failures_do_not_show():
+    frame = table(600)
+    reach = []
+    for learn_from in ("population", "failures"):
+        config = config_of(
+            hardness={"rule": "wrong"}, synthesizer={"learn_from": learn_from, "times": 30.0}
+        )
+        parts = harden_fold(task_of(frame, config), 0, config).parts
+        bad = parts["bad"].test.features[list("abc")].to_numpy()
+        made = parts["synthetic"].test.features[list("abc")].to_numpy()
+        gaps = np.linalg.norm(made[:, None] - bad[None], axis=2).min(axis=1)
+        reach.append(float(np.quantile(gaps, 0.75)))
+    assert reach[0] > 1.2 * reach[1]
+
+
+def test_teacher_is_a_distribution_around_the_oracle():
+    rng = np.random.default_rng(0)
+    Z = rng.random((500, 2))
+    y = Z[:, 0] + (0.02 + 0.2 * Z[:, 1]) * rng.standard_normal(500)
+    oracle = Oracle(0, 0).fit(Z, y)
+    teacher = Teacher(oracle, Z, y)
+    t = oracle.predict(Z)
+    outcomes, chance = teacher.outcomes(Z, t)
+    assert outcomes.shape == chance.shape == (500, 41)
+    np.testing.assert_allclose(chance.sum(axis=1), 1)
+    assert abs((outcomes.mean(axis=1) - t).mean()) < 0.02
+    width = np.quantile(outcomes, 0.9, axis=1) - np.quantile(outcomes, 0.1, axis=1)
+    assert width[Z[:, 1] > 0.8].mean() > 2 * width[Z[:, 1] < 0.2].mean()
+
+
+def test_only_outcomes_under_which_f_fails_are_drawn_and_rows_in_proportion():
+    f = np.tile([0.9, 0.1], (1000, 1))
+    t = np.tile([0.8, 0.2], (1000, 1))
+    t[500:] = [0.4, 0.6]
+    codes = np.tile([0, 1], (1000, 1))
+    rule = BadRule("wrong", 0.5, 0.5, "given")
+    chance = failing_chance(rule, f, t, codes, t)
+    np.testing.assert_array_equal(chance[:, 0], 0.0)
+    np.testing.assert_array_equal(chance[:, 1], t[:, 1])
+    rows, y = draw_outcomes(codes, chance, np.random.default_rng(0), 10_000)
+    assert set(y.tolist()) == {1}
+    assert len(np.unique(rows)) == len(rows)
+    assert (rows >= 500).sum() == pytest.approx(3 * (rows < 500).sum(), rel=0.02)
+    assert len(draw_outcomes(codes, 0 * chance, np.random.default_rng(0), 5)[0]) == 0
+
+
+def test_a_file_of_predictions_cannot_judge_the_population(tmp_path):
+    frame = table()
+    predictions = tmp_path / "f.csv"
+    p = np.clip(frame["a"], 0.05, 0.95)
+    pd.DataFrame({"no": 1 - p, "yes": p}).to_csv(predictions, index=False)
+    config = config_of(baseline={"model": str(predictions)})
+    hard = harden_fold(task_of(frame, config), 0, config)
+    assert any("learnt from its failures" in note for note in hard.summary["notes"])
+
+
+@pytest.mark.parametrize("minority", [1, 2, 3])
+@pytest.mark.parametrize("model", ["ridge", "hist_gradient_boosting"])
+def test_a_class_of_one_to_three_rows_is_no_crash(minority, model):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(90), "b": rng.random(90), "y": "no"})
+    frame.loc[: minority - 1, "y"] = "yes"
+    config = config_of(baseline={"model": model}, synthesizer={"learn_from": "failures"})
+    task = make_task(frame, "y", name="rare", origin=Origin("rare"))
+    from amlb_ext.core.task import Fold
+
+    rows = np.arange(90)
+    hard = harden_fold(task.with_folds((Fold(rows[:70], rows[70:]),)), 0, config)
+    assert len(hard.parts["full"].test) == 20

@@ -1,0 +1,247 @@
+"""Several targets: one K, one search and one synthesizer, with a model for each target."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.config import HardnessConfig, SearchConfig, build_config
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.tables import make_task
+from amlb_ext.core.task import Kind, Origin
+from amlb_ext.hardening.fold import harden_fold
+from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.judged_rows import Failures, judge, label_passes
+from amlb_ext.hardening.prepare import fit_models
+from amlb_ext.hardening.search.search import fitness, make_domain, search, target_direction
+from amlb_ext.hardening.several import CombinedRule, settle_several
+from amlb_ext.hardening.shared import harden_shared, share
+from amlb_ext.hardening.split import split_task
+from amlb_ext.sources.table import Table
+from amlb_ext.sources.targets import to_tasks
+
+QUICK = {
+    "synthesizer": {"name": "local", "times": 1},
+    "baseline": {"model": "ridge"},
+    "search": {"kappa": 0.1, "population": 8, "generations": 4},
+    "split": {"folds": 1, "test_size": 0.3},
+}
+
+
+def frame(n=200):
+    """Both targets follow the features; a fails where u is high, b where v is high."""
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.random((n, 3)), columns=list("uvw"))
+    x["town"] = rng.choice(["n", "s"], n)
+    a = x.u + x.w - 1.0 * (x.u > 0.8) + rng.normal(0, 0.02, n)
+    b = np.round(10 * (x.v + x.w - 1.0 * (x.v > 0.8)) + rng.normal(0, 0.2, n))
+    return x.assign(a=a, b=b)
+
+
+def tasks_of(table, *targets, **layer):
+    config = build_config(QUICK, layer)
+    about = {"kind": None, "folds": (), "origin": Origin("t.csv")}
+    tasks = to_tasks(Table("t.csv", table), name="t", targets=targets, **about)
+    return [split_task(task, config.split, config.seed) for task in tasks], config
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """F and T of both targets, before K is asked."""
+    tasks, config = tasks_of(frame(), "a", "b", hardness={"alpha": 0.0})
+    return [fit_models(task, 0, config) for task in tasks], config
+
+
+@pytest.fixture(scope="module")
+def three():
+    """The same table hardened over all three ways of combining."""
+    out = {}
+    for over in ("mean", "intersection", "union"):
+        tasks, config = tasks_of(frame(), "a", "b", hardness={"over": over, "alpha": 0.2})
+        out[over] = harden_shared(tasks, 0, config)
+    return out
+
+
+@pytest.mark.parametrize("over", ["mean", "intersection", "union"])
+def test_every_part_has_the_same_rows_for_every_target(three, over):
+    a, b = three[over]
+    assert set(a.parts) == set(b.parts) >= {"", "full", "bad", "region"}
+    pd.testing.assert_frame_equal(a.train.features, b.train.features)
+    common = ["origin", "source_row", "parent_row", "hardness", "weight"]
+    for name, part in a.parts.items():
+        other = b.parts[name]
+        pd.testing.assert_frame_equal(part.test.features, other.test.features)
+        pd.testing.assert_frame_equal(part.test.provenance[common], other.test.provenance[common])
+        if part.train is not None:
+            pd.testing.assert_frame_equal(part.train.features, other.train.features)
+    assert a.parts["full"].test.target.name == "a"
+    assert a.summary["shared"] == {"group": "t", "targets": ["a", "b"], "over": over}
+
+
+def test_the_sets_of_bad_rows_are_what_their_names_say(three, fitted):
+    residuals = [np.abs(one.test.y - one.test.f) for one in fitted[0]]
+    bad_a, bad_b = (r >= 0.2 for r in residuals)
+    expected = {
+        "mean": (residuals[0] + residuals[1]) / 2 >= 0.2,
+        "intersection": bad_a & bad_b,
+        "union": bad_a | bad_b,
+    }
+    for over, (hard, _) in three.items():
+        origin = hard.parts["full"].test.provenance["origin"]
+        assert (origin == "bad").tolist() == expected[over].tolist(), over
+    counts = [int(mask.sum()) for mask in expected.values()]
+    assert counts[1] < counts[0] < counts[2], "or this table shows nothing"
+
+
+@pytest.mark.parametrize("over", ["mean", "intersection", "union"])
+def test_made_rows_are_bad_under_the_shared_rule(three, over):
+    for hard in three[over]:
+        for part in {"ga", "synthetic"} & set(hard.parts):
+            provenance = hard.parts[part].test.provenance
+            assert (provenance["hardness"] >= 0.2 - 1e-9).all()
+            bad = set(hard.parts["bad"].test.provenance["source_row"])
+            assert set(provenance["parent_row"]) <= bad
+
+
+def test_a_whole_numbered_target_stays_whole_beside_one_that_is_not(three):
+    a, b = (hard.parts["synthetic"].test.target for hard in three["union"])
+    assert (b == np.rint(b)).all()
+    assert not (a == np.rint(a)).all()
+
+
+def test_a_target_beside_its_double_is_that_target():
+    # the mean over two equal targets is the target: same F, K, region; and, without what is drawn
+    # per target (sigma2) or after it (jitter), the same augmented rows
+    table = frame().assign(c=lambda t: t.a)
+    still = {"search": {"sigma2": 0.0, "jitter": 0.0}}
+    tasks, config = tasks_of(table.drop(columns="b"), "a", "c", **still)
+    one, two = harden_shared(tasks, 0, config)
+    alone = make_task(table.drop(columns=["b", "c"]), "a", name="t")
+    alone = harden_fold(split_task(alone, config.split, config.seed), 0, config)
+    for part in ("full", "region", "bad", "ga"):
+        want, got = alone.parts[part].test, one.parts[part].test
+        assert len(want.features) > 0
+        pd.testing.assert_frame_equal(got.features, want.features)
+        pd.testing.assert_frame_equal(got.provenance, want.provenance)
+        assert got.target.tolist() == two.parts[part].test.target.tolist()
+
+
+# ---------------------------------------------------------------- K
+
+
+def test_mean_is_put_to_one_threshold():
+    # residuals .1 and .3 average to .2
+    y, f = np.zeros((1, 2)), np.array([[0.1, 0.3]])
+    for alpha, bad in ((0.19, True), (0.21, False)):
+        rule = settle_several(HardnessConfig(alpha=alpha), f, y, y)
+        assert rule.select(rule.hardness(y, f)).tolist() == [bad]
+        assert rule.hardness(y, f)[0] == pytest.approx(0.2)
+
+
+def test_targets_without_enough_failures_get_thresholds_of_their_own():
+    # the first target fails often, so the customary .1 stands; of the second no residual reaches
+    # .1, so its worst tenth, the ten from .09 up, sets the threshold
+    f = np.column_stack([np.linspace(0, 1, 100), np.linspace(0, 0.099, 100)])
+    y = np.zeros_like(f)
+    rule = settle_several(HardnessConfig(over="intersection"), f, y, y)
+    assert [round(each.threshold, 6) for each in rule.rules] == [0.1, pytest.approx(0.09, abs=1e-3)]
+    assert rule.select(rule.hardness(y, f)).sum() == 10
+    union = settle_several(HardnessConfig(over="union"), f, y, y)
+    assert union.select(union.hardness(y, f)).sum() == 90  # of .101 .. 1
+
+
+def test_each_target_has_its_own_worst_share():
+    rng = np.random.default_rng(0)
+    y, f = rng.random((2, 200, 2))
+    rule = settle_several(HardnessConfig(rule="quantile", share=0.1, over="union"), f, y, y)
+    rule = rule.worst_of(0.1, y, f)
+    worst = (y - f) ** 2 >= np.sort((y - f) ** 2, axis=0)[-20]
+    assert rule.select(rule.hardness(y, f)).tolist() == worst.any(axis=1).tolist()
+
+
+def test_one_rule_combined_is_that_rule():
+    rng = np.random.default_rng(0)
+    y, f = rng.random((2, 50))
+    alone = settle_rule(HardnessConfig(), Kind.REGRESSION, (), f, y)
+    for over in ("intersection", "union"):
+        combined = CombinedRule.of([alone], over)
+        h = combined.hardness(y[:, None], f[:, None])
+        np.testing.assert_array_equal(h, alone.hardness(y, f))
+        assert combined.threshold == alone.threshold
+
+
+# ---------------------------------------------------------------- the search
+
+
+def test_the_fitness_averages_over_targets():
+    # f = (1, 3), y = (0, 1): squared errors 1 and 4, their mean 2.5; no distance
+    P, bad = np.zeros((1, 1, 2)), np.zeros((1, 2))
+    L = fitness(np.array([[[1.0, 3.0]]]), np.array([[0.0, 1.0]]), P, bad, 0.5, 0)
+    assert L.tolist() == [[1.25]]
+    # with an oracle t = (1, 1): (0 + 4) / 2 = 2
+    t = np.array([[[1.0, 1.0]]])
+    assert fitness(np.array([[[1.0, 3.0]]]), np.zeros((1, 2)), P, bad, 1.0, 0, t).tolist() == [[2]]
+
+
+def test_genes_follow_the_targets_that_are_most_wrong():
+    rng = np.random.default_rng(0)
+    Z = rng.random((200, 2))
+    domain = make_domain(
+        Z, Z, np.column_stack([Z[:, 0], -Z[:, 1]]), 0, 0
+    )  # omega = (1, 0), (0, -1)
+    np.testing.assert_allclose(domain.omega, [[1, 0], [0, -1]], atol=1e-9)
+    # y - f = (.3, .5): omega_1 .3 + omega_2 .5 = (.3, -.5)
+    zeta, omega = target_direction(
+        lambda X: np.zeros((len(X), 2)), Z[:1], np.array([[0.3, 0.5]]), domain
+    )
+    np.testing.assert_allclose(zeta[:, None] * omega, [[0.3, -0.5]], atol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["batched", "deap"])
+def test_the_search_raises_the_mean_error(engine):
+    from amlb_ext.hardening.search.deap_engine import search_deap
+
+    rng = np.random.default_rng(1)
+    bad, y = rng.random((4, 3)), rng.random((4, 2))
+    config = SearchConfig(kappa=1.0, population=10, generations=5, start="unique")
+    domain = make_domain(bad, bad, y, 0, 0)
+
+    def predict(Z):
+        return np.column_stack([2 * Z[:, 0], -3 * Z[:, 1]])
+
+    run = search if engine == "batched" else search_deap
+    best, value = run(predict, bad, y, domain, config, 7)
+    before, after = (((predict(Z) - y) ** 2).mean(axis=1) for Z in (bad, best))
+    assert (value >= before - 1e-12).all()
+    assert after.mean() > before.mean()
+
+
+def test_a_row_is_kept_only_if_every_label_passes(fitted):
+    joint, _ = share(*fitted)  # alpha 0 calls every row bad, so labels alone decide
+    Z, parent = joint.models.Z[:3], np.arange(3)
+    t = joint.models.oracle.predict(Z)
+    far = 10 * joint.models.oracle.rmse_
+    y = t + np.array([[0, 0], [far[0], 0], [0, -far[1]]])
+    made = judge(joint.models, Z, y, parent)
+    well = Failures(Z, t, np.zeros((3, 2)))  # all labels were plausible where they came from
+    assert label_passes(joint.models, made, well).tolist() == [True, False, False]
+    doubted = replace(well, support=np.array([[0, 0], [-99, 0], [-99, 0]]))
+    # the second row's first label was as doubtful before; of the third it is the second label
+    assert label_passes(joint.models, made, doubted).tolist() == [True, True, False]
+
+
+# ---------------------------------------------------------------- what is refused, what is said
+
+
+def test_learning_from_the_population_is_for_single_targets():
+    tasks, config = tasks_of(frame(), "a", "b", synthesizer={"learn_from": "population"})
+    with pytest.raises(ConfigError, match="serves a single target"):
+        harden_shared(tasks, 0, config)
+
+
+def test_no_failures_at_all_are_said_for_each_target():
+    tasks, config = tasks_of(frame(), "a", "b", hardness={"alpha": 5.0, "over": "union"})
+    for hard in harden_shared(tasks, 0, config):
+        assert sorted(hard.parts) == ["full", "region"]
+        assert hard.summary["notes"][0].startswith("no failures found at alpha = 5")

@@ -1,0 +1,35 @@
+"""Suites of tables with a planted failure region, small enough to certify in a test."""
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import build_config
+from amlb_ext.pipeline import Request, generate_suite
+
+COMMON = {
+    "baseline": {"model": "ridge"},
+    "synthesizer": {"name": "local"},
+    "source": {"target": "y"},
+    "split": {"folds": 2},
+    "train_hard": False,
+}
+
+
+def region_table(n=1500):
+    """A linear rule that is reversed in a corner: a linear F fails there, trees do not."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 4))
+    label = X[:, 0] + X[:, 1] > 1
+    label ^= (X[:, 2] > 0.6) & (X[:, 3] > 0.6)
+    label ^= rng.random(n) < 0.03
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(e=rng.choice(["u", "v", "w"], n))
+    return frame.assign(y=np.where(label, "yes", "no"))
+
+
+def make_suite(folder, table, **more):
+    table.to_csv(folder / "planted.csv", index=False)
+    out = folder / "suite"
+    config = build_config(COMMON, more)
+    report = generate_suite(Request((str(folder / "planted.csv"),), config, out, quiet=True))
+    assert report.written
+    return out

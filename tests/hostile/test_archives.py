@@ -1,0 +1,144 @@
+"""Archives that are bombs: refused before the disk or the memory is full, and nothing stays."""
+
+import bz2
+import gzip
+import io
+import tarfile
+import zipfile
+
+import pytest
+
+from amlb_ext.core.errors import SourceError
+from amlb_ext.sources import archive
+from amlb_ext.sources.archive import Limits
+
+MIB = 1 << 20
+SMALL = Limits(total=4 * MIB, members=50, ratio=50, free_of_ratio=MIB)
+
+
+def zipped(path, *members, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as out:
+        for name, data in members:
+            out.writestr(name, data)
+    return path
+
+
+def tarred(path, *members, mode="w:gz"):
+    with tarfile.open(path, mode) as out:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            out.addfile(info, io.BytesIO(data))
+    return path
+
+
+def refused(path, tmp_path, said, limits=SMALL):
+    with pytest.raises(SourceError, match=said) as caught:
+        archive.unpack(path, tmp_path / "cache", limits)
+    assert caught.value.remedy
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+@pytest.mark.parametrize("name", ["zeros.csv", "readme.txt"])
+def test_too_much_comes_out(tmp_path, make, name):
+    """Members that are no tables count too: they must be unpacked to be passed over."""
+    end = ".zip" if make is zipped else ".tgz"
+    data = bytes(5 * MIB)
+    refused(make(tmp_path / f"a{end}", ("t.csv", b"a\n"), (name, data)), tmp_path, "more than")
+    many = [(f"{i}-{name}", data[:MIB]) for i in range(5)]
+    refused(make(tmp_path / f"b{end}", *many), tmp_path, "more than")
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+def test_too_much_for_its_size(tmp_path, make):
+    path = make(tmp_path / ("a.zip" if make is zipped else "a.tgz"), ("t.csv", bytes(2 * MIB)))
+    refused(path, tmp_path, "50 times its size")
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+def test_too_many_members(tmp_path, make):
+    path = make(
+        tmp_path / ("a.zip" if make is zipped else "a.tgz"), *((f"{i}.csv", b"") for i in range(60))
+    )
+    refused(path, tmp_path, "more than 50 members")
+
+
+def test_a_zip_that_lies_about_its_sizes(tmp_path):
+    """The header says 10 bytes; what really comes out is never more than that."""
+    path = zipped(tmp_path / "a.zip", ("t.csv", bytes(3 * MIB)))
+    raw = bytearray(path.read_bytes())
+    size = (3 * MIB).to_bytes(4, "little")
+    while size in raw:
+        at = raw.index(size)
+        raw[at : at + 4] = (10).to_bytes(4, "little")
+    path.write_bytes(raw)
+    refused(path, tmp_path, "cannot unpack")
+
+
+def test_an_endless_list_of_members_is_not_read(tmp_path, monkeypatch):
+    path = zipped(tmp_path / "a.zip", *((f"{i}.csv", b"") for i in range(60)))
+    assert 60 * 46 < archive.directory_bytes(path) < 60 * 80
+    monkeypatch.setattr(archive, "MAX_DIRECTORY", 1000)
+    monkeypatch.setattr(zipfile, "ZipFile", lambda *a: pytest.fail("it was opened"))
+    refused(path, tmp_path, "more than 50 members")
+
+
+def test_a_zip64_list_of_members_is_measured_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 5)
+    path = zipped(tmp_path / "a.zip", *((f"{i}.csv", b"") for i in range(60)))
+    raw = bytearray(path.read_bytes())
+    assert b"PK\x06\x06" in raw
+    end = raw.rindex(b"PK\x05\x06")
+    raw[end + 12 : end + 16] = bytes(4)
+    path.write_bytes(raw)
+    assert archive.directory_bytes(path) > 60 * 46
+
+
+@pytest.mark.parametrize("packer", [gzip.compress, bz2.compress])
+def test_a_header_that_wants_memory(tmp_path, packer):
+    """tarfile would read the whole extended header at once, 300 MiB here."""
+    info = tarfile.TarInfo("pax")
+    info.type, info.size = tarfile.XHDTYPE, 300 * MIB
+    path = tmp_path / "a.tgz"
+    path.write_bytes(packer(info.tobuf(tarfile.USTAR_FORMAT) + bytes(4 * MIB)))
+    refused(path, tmp_path, "header of more than 1 MiB", Limits())
+
+
+def test_a_sparse_member_stands_for_more_than_it_holds(tmp_path):
+    info = tarfile.TarInfo("t.csv")
+    info.size = 0
+    info.pax_headers = {
+        "GNU.sparse.size": str(10**12), "GNU.sparse.name": "t.csv", "GNU.sparse.map": "0,0",
+        "GNU.sparse.numblocks": "1",
+    }  # fmt: skip
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as out:
+        out.addfile(info)
+    refused(path, tmp_path, "no ordinary file")
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name(tmp_path, make):
+    path = make(
+        tmp_path / ("a.zip" if make is zipped else "a.tgz"), ("t.csv", b"a\n"), ("T.csv", b"b\n")
+    )
+    refused(path, tmp_path, "there twice")
+
+
+def test_a_disk_that_is_too_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive.shutil, "disk_usage", lambda folder: type("U", (), {"free": 100}))
+    path = zipped(tmp_path / "a.zip", ("t.csv", bytes(200)))
+    refused(path, tmp_path, "the disk allows", None)
+
+
+def test_ordinary_archives_come_through(tmp_path):
+    text = b"a,b\n" + b"1,2\n" * 1000
+    for path in (
+        zipped(tmp_path / "a.zip", ("x/t.csv", text), method=zipfile.ZIP_LZMA),
+        tarred(tmp_path / "a.tar.gz", ("x/t.csv", text)),
+        tarred(tmp_path / "a.tar", ("x/t.csv", text), mode="w:xz"),
+    ):
+        found = archive.unpack(path, tmp_path / "cache")
+        assert (found / "x/t.csv").read_bytes() == text

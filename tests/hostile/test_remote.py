@@ -1,0 +1,234 @@
+"""Servers that lie, drip, redirect elsewhere or send too much; checksums; public buckets."""
+
+import contextlib
+import hashlib
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import NetworkError, SourceError
+from amlb_ext.sources import download, open_specs
+
+BODY = b"a,y\n1,2\n"
+DIGEST = hashlib.sha256(BODY).hexdigest()
+
+
+@pytest.fixture
+def web(monkeypatch):
+    """A server that answers /good and misbehaves in every other way; `seen` are its requests."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    monkeypatch.setattr(download.time, "sleep", lambda seconds: None)
+    over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            server.seen.append((self.path, dict(self.headers)))
+            with contextlib.suppress(OSError):
+                self.answer(self.path)
+
+        def answer(self, path):
+            if path.startswith("/to?"):
+                self.send_response(302)
+                self.send_header("Location", path.partition("?")[2])
+                self.end_headers()
+            elif path == "/endless":
+                self.send_response(200)
+                self.end_headers()
+                while not over.is_set():
+                    self.wfile.write(bytes(1 << 16))
+            elif path == "/huge":
+                self.send_response(200)
+                self.send_header("Content-Length", str(1 << 50))
+                self.end_headers()
+            elif path == "/drip":
+                self.send_response(200)
+                self.end_headers()
+                while not over.wait(0.05):
+                    self.wfile.write(b"x")
+            elif path == "/drip-header":
+                self.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+                while not over.wait(0.05):
+                    self.wfile.write(b"x")
+            elif path == "/odd-length":
+                self.send_response(200)
+                self.send_header("Content-Length", "ten")
+                self.end_headers()
+                self.wfile.write(BODY)
+            elif path == "/private/a.csv":
+                self.send_error(403)
+            elif path in ("/good.csv", "/my.bucket/a%20b.csv"):
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(BODY)))
+                self.end_headers()
+                self.wfile.write(BODY)
+            else:
+                self.send_error(404)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.seen = []
+    server.root = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield server
+    over.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def nothing_kept(folder):
+    return [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "said"),
+    [
+        ("/endless", SourceError, "larger than"),
+        ("/huge", SourceError, "larger than"),
+        ("/drip", NetworkError, "longer than --download-time"),
+        ("/drip-header", NetworkError, "no answer in time"),
+        ("/to?file:///etc/passwd", SourceError, "no http or https"),
+        ("/to?ftp://127.0.0.1/x", SourceError, "no http or https"),
+        ("/to?FILE:/etc/passwd", SourceError, "no http or https"),
+        ("/to?data:text/plain,a", SourceError, "no http or https"),
+        ("/to?/to?file:///etc/passwd", SourceError, "no http or https"),
+        ("/to?s3://bucket/a.csv", SourceError, "no http or https"),
+        ("/private/a.csv", SourceError, "private or absent"),
+    ],
+)
+def test_servers_that_misbehave(web, tmp_path, path, error, said):
+    start = time.monotonic()
+    with pytest.raises(error, match=said) as caught:
+        download.download(web.root + path, tmp_path, tries=1, max_bytes=1 << 20, max_seconds=0.4)
+    assert time.monotonic() - start < 20
+    assert caught.value.remedy
+    assert nothing_kept(tmp_path)
+
+
+def test_a_redirect_loop_ends(web, tmp_path):
+    loop = f"{web.root}/to?" + "/to?" * 20 + "/good.csv"
+    with pytest.raises(SourceError, match="302"):
+        download.download(loop, tmp_path)
+    assert len(web.seen) < 15
+
+
+def test_a_redirect_to_http_is_followed(web, tmp_path):
+    for target in ("/good.csv", f"{web.root}/good.csv"):
+        assert download.download(f"{web.root}/to?{target}", tmp_path).read_bytes() == BODY
+    assert download.download(f"{web.root}/odd-length", tmp_path).read_bytes() == BODY
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd", "ftp://h/a.csv", "gopher://h/", "data://x", "://x", "http://",
+        "http://[::1", "http://me:secret@h/a.csv", "https://h:port/a", "http://a b/c",
+        "http://h/a\r\nX: y", "s3://", "s3://me:secret@bucket/a", "http://" + "a" * 70 + ".b/",
+        "http://h\x00/", "jar:http://h/a!/b", "\udcff://h",
+    ],
+)  # fmt: skip
+def test_addresses_that_are_not_asked(tmp_path, url, monkeypatch):
+    monkeypatch.setattr(socket, "create_connection", lambda *a, **k: pytest.fail("asked"))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: pytest.fail("asked"))
+    with pytest.raises(SourceError) as caught:
+        download.download(url, tmp_path, tries=1)
+    assert caught.value.remedy
+    assert "secret" not in str(caught.value)
+
+
+def test_a_checksum_is_checked(web, tmp_path):
+    url = f"{web.root}/good.csv"
+    wrong = "0" * 64
+    with pytest.raises(SourceError, match=f"sha256 {DIGEST}, {wrong} was wanted"):
+        download.download(f"{url}#sha256={wrong}", tmp_path)
+    assert nothing_kept(tmp_path)
+    path = download.download(f"{url}#sha256={DIGEST.upper()}", tmp_path)
+    assert path.read_bytes() == BODY
+    asked = len(web.seen)
+    assert asked == 2
+    assert download.download(url, tmp_path) == path
+    assert download.download(f"{url}#sha256={DIGEST}", tmp_path) == path
+    assert len(web.seen) == asked
+    # A copy that was changed together with its mark is still not the file that was asked for.
+    path.write_bytes(b"other")
+    path.with_name(path.name + ".sha256").write_text(hashlib.sha256(b"other").hexdigest())
+    assert download.download(f"{url}#sha256={DIGEST}", tmp_path).read_bytes() == BODY
+    with pytest.raises(SourceError, match="64 hexadecimal digits"):
+        download.download(f"{url}#sha256=abc", tmp_path)
+    assert download.download(f"{url}#else", tmp_path).read_bytes() == BODY
+
+
+def test_limits_and_checksums_of_a_definition(web, tmp_path):
+    whole = tmp_path / "whole.yaml"
+
+    def load(address, **settings):
+        whole.write_text(f"- name: t\n  dataset: {address}\n")
+        options = SourceConfig(cache_dir=str(tmp_path / "cache"), retries=1, **settings)
+        (ref,) = open_specs([str(whole)], options)
+        return ref.load()
+
+    with pytest.raises(SourceError, match="larger than"):
+        load(f"{web.root}/good.csv", max_download=1e-9)
+    with pytest.raises(NetworkError, match=r"no answer in time|longer than"):
+        load(f"{web.root}/drip", download_time=0.005)
+    with pytest.raises(SourceError, match="was wanted"):
+        load(f"{web.root}/good.csv#sha256={'1' * 64}")
+
+
+def test_a_public_bucket(web, tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", web.root)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    found = download.download(f"s3://my.bucket/a%20b.csv#sha256={DIGEST}", tmp_path)
+    assert (found.name, found.read_bytes()) == ("a b.csv", BODY)
+    assert "secret" not in str(web.seen)
+    with pytest.raises(SourceError, match=r"private or absent.*aws s3 cp"):
+        download.download("s3://private/a.csv", tmp_path)
+
+
+def test_the_name_of_a_copy_is_a_plain_one(web, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "_fetch", lambda url, path, *rest: path)
+    for end in (
+        "..",
+        ".",
+        "",
+        "%2e%2e",
+        "a%2fb%00.csv",
+        "x" * 900 + ".csv",
+        "a%5cb.csv",
+        "con:.csv",
+    ):
+        path = download.download(f"{web.root}/d/{end}", tmp_path)
+        assert path.parent.parent == tmp_path
+        assert path.name.strip(".")
+        assert len(path.name) <= 100
+        assert not set(path.name) & set('\0/\\:*?"<>|')
+        assert not end.endswith(".csv") or path.name.endswith(".csv")
+
+
+def test_another_region_of_amazon(monkeypatch):
+    """The answer of the global address names the region; it is asked once more, there."""
+    asked = []
+
+    class Opener:
+        def add_handler(self, handler):
+            pass
+
+        def open(self, request, timeout):
+            asked.append(request.full_url)
+            if len(asked) == 1:
+                headers = {"x-amz-bucket-region": "eu-west-1"}
+                raise download.urllib.error.HTTPError(request.full_url, 301, "Moved", headers, None)
+            return "answer"
+
+    monkeypatch.setattr(download.urllib.request, "OpenerDirector", Opener)
+    assert download.ask("https://b.s3.amazonaws.com/a.csv", 1, time.monotonic() + 5) == "answer"
+    assert asked[1] == "https://b.s3.eu-west-1.amazonaws.com/a.csv"

@@ -1,0 +1,414 @@
+"""A model in a .skops file is data: whatever it names, only listed classes are built."""
+
+import io
+import json
+import sys
+import zipfile
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.sparse import csr_matrix, save_npz
+from sklearn.base import is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingRegressor,
+    VotingClassifier,
+)
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    Ridge,
+    SGDClassifier,
+)
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier
+
+from amlb_ext.cli import main
+from amlb_ext.core.errors import ModelError
+from amlb_ext.hardening.baseline.from_file import load_model
+from amlb_ext.hardening.baseline.skops_files import Sizes, load_skops
+
+skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.random(60), "b": rng.random(60), "c": rng.choice(["u", "v"], 60)})
+    return X, X["a"] + X["b"] > 1, X["a"] + 0.1
+
+
+def mixed(last):
+    """A pipeline for numbers and categories, as users write it."""
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    columns = [("numbers", numbers, ["a", "b"]), ("words", OneHotEncoder(), ["c"])]
+    return make_pipeline(ColumnTransformer(columns), last)
+
+
+GROWN = [
+    AdaBoostClassifier(n_estimators=3, random_state=0),
+    BaggingRegressor(n_estimators=3),
+    CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=2),
+    CalibratedClassifierCV(GaussianNB(), cv=2),
+    DecisionTreeClassifier(),
+    ExtraTreesClassifier(n_estimators=3),
+    GammaRegressor(),
+    GaussianProcessClassifier(),
+    GaussianProcessRegressor(),
+    GradientBoostingClassifier(n_estimators=3),
+    GradientBoostingRegressor(n_estimators=3),
+    GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=KFold(2), scoring="neg_mean_absolute_error"),
+    HistGradientBoostingClassifier(max_iter=3),
+    HistGradientBoostingRegressor(max_iter=3, categorical_features=[2]),
+    KNeighborsClassifier(algorithm="kd_tree"),
+    KNeighborsRegressor(algorithm="ball_tree"),
+    LogisticRegressionCV(cv=2, scoring="neg_log_loss", use_legacy_attributes=False, l1_ratios=(0,)),
+    MLPClassifier([4], solver="lbfgs", max_iter=200, random_state=0),
+    RandomForestClassifier(n_estimators=3),
+    RandomForestRegressor(n_estimators=3),
+    SGDClassifier(loss="log_loss"),
+    SVC(),
+    SVR(),
+    StackingRegressor([("a", Ridge()), ("b", LinearRegression())], cv=2),
+    TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1),
+    VotingClassifier([("a", GaussianNB()), ("b", LogisticRegression())]),
+    make_pipeline(SplineTransformer(), make_union(PolynomialFeatures(), FunctionTransformer())),
+    make_pipeline(SelectKBest(f_classif, k=1), FunctionTransformer(np.exp), LogisticRegression()),
+]
+
+
+@pytest.mark.parametrize("model", GROWN, ids=lambda model: type(model).__name__)
+def test_fitted_models_of_scikit_learn_load(tmp_path, rows, model):
+    X, classes, numbers = rows
+    whole = mixed(model).fit(X, classes if is_classifier(model) else numbers)
+    path = tmp_path / "m.skops"
+    skops_io.dump(whole, path)
+    again = load_model(path, trust_pickle=False)
+    if hasattr(whole, "predict"):
+        assert np.array_equal(again.predict(X), whole.predict(X))
+    else:
+        assert np.array_equal(again.transform(X), whole.transform(X))
+
+
+def test_a_model_of_xgboost_loads(tmp_path, rows):
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is an optional extra")
+    X, classes, _ = rows
+    model = xgboost.XGBClassifier(n_estimators=3, n_jobs=1).fit(X[["a", "b"]], classes)
+    path = tmp_path / "m.skops"
+    skops_io.dump(model, path)
+    again = load_model(path, trust_pickle=False)
+    assert np.array_equal(again.predict_proba(X[["a", "b"]]), model.predict_proba(X[["a", "b"]]))
+
+
+# files that were tampered with
+
+
+def node(kind, name, **more):
+    module, _, cls = name.rpartition(".")
+    return {"__loader__": kind, "__module__": module, "__class__": cls, **more}
+
+
+def text(value):
+    return node("JsonNode", "builtins.str", content=json.dumps(value))
+
+
+def many(kind, name, *items):
+    return node(kind, name, content=list(items))
+
+
+def words(*values):
+    return many("ListNode", "builtins.list", *map(text, values))
+
+
+def attributes(**values):
+    keys = [node("TypeNode", "builtins.str") for _ in values]
+    key_types = many("ListNode", "builtins.list", *keys)
+    return node("DictNode", "builtins.dict", content=values, key_types=key_types)
+
+
+def write(path, schema, protocol=2, members=(), compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as packed:
+        about = {"protocol": protocol, "_skops_version": "0.13"}
+        packed.writestr("schema.json", json.dumps({**schema, **about}))
+        for name, data in dict(members).items():
+            packed.writestr(name, data)
+    return path
+
+
+def transformer(func):
+    """A FunctionTransformer that holds ``func``, as skops would write it."""
+    name = "sklearn.preprocessing._function_transformer.FunctionTransformer"
+    version = {"_sklearn_version": text(sklearn.__version__)}
+    return node("ObjectNode", name, content=attributes(func=func, **version))
+
+
+@pytest.fixture
+def mark(tmp_path):
+    """What a file tries to make when it is loaded."""
+    place = tmp_path / "ran"
+    yield place
+    assert not place.exists()
+
+
+def started(mark):
+    """The arguments of a command that leaves a mark."""
+    leave = [sys.executable, "-c", f"open({str(mark)!r}, 'w')"]
+    return many("TupleNode", "builtins.tuple", words(*leave))
+
+
+#: What modules of scikit-learn have imported, and so have as an attribute.
+BORROWED = [
+    "sklearn.utils._testing.check_output",
+    "sklearn.utils.fixes.sys",
+    "sklearn.utils._show_versions.sys",
+    "sklearn.datasets._base.Path",
+    "sklearn.datasets._openml.urlopen",
+    "sklearn.pipeline.clone",
+    "sklearn.base.BaseEstimator",
+    "numpy.dtypes.os.system",
+]
+
+
+@pytest.mark.parametrize("name", BORROWED)
+def test_an_attribute_of_a_module_is_no_class_of_it(tmp_path, mark, name):
+    for evil in (
+        node("ConstructorFromReduceNode", name, content=started(mark)),
+        node("ObjectNode", name),
+        node("FunctionNode", name),
+        node("TypeNode", name),
+        node("LossNode", name, __reduce__={"args": started(mark)}, content=attributes()),
+        node("TreeNode", name, __reduce__={"args": started(mark)}, content=attributes()),
+        many("ListNode", name, text("x")),
+        many("TupleNode", name, text("x")),
+        many("SetNode", name, text("x")),
+        node("DictNode", name, content={}, key_types=words()),
+        node("RandomStateNode", name, content=attributes()),
+        node("DTypeNode", name, content=attributes()),
+        node("NdArrayNode", name, type="json", content=[], shape=words()),
+    ):
+        path = write(tmp_path / "m.skops", transformer(evil))
+        with pytest.raises(ModelError, match="not on the list") as caught:
+            load_model(path, trust_pickle=False)
+        assert name in str(caught.value)
+        assert "--trust-pickle only if the file is your own" in str(caught.value)
+
+
+def test_a_shell_command_in_a_model_does_not_run(tmp_path, mark, capsys):
+    call = node(
+        "ConstructorFromReduceNode", "sklearn.utils._testing.check_output", content=started(mark)
+    )
+    path = write(tmp_path / "m.skops", transformer(call))
+    pd.DataFrame({"a": range(20), "y": range(20)}).to_csv(tmp_path / "t.csv", index=False)
+    table = str(tmp_path / "t.csv")
+    generate = ["generate", table, "-o", str(tmp_path / "out"), "--baseline", str(path)]
+    assert main([*generate, "--folds", "1", "--certificate", "none", "-j", "1", "-q"]) == 2
+    assert main(["estimate", str(path), table, "--target", "y", "-q"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("sklearn.utils._testing.check_output") == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_shell_command_runs_where_the_file_is_trusted(tmp_path):
+    """The tests above would see it."""
+    call = node(
+        "ConstructorFromReduceNode",
+        "subprocess.check_output",
+        content=started(tmp_path / "ran"),
+    )
+    load_model(write(tmp_path / "m.skops", transformer(call)), trust_pickle=True)
+    assert (tmp_path / "ran").exists()
+
+
+def test_nodes_that_call_are_refused_whatever_they_name(tmp_path, mark):
+    ridge = node("ObjectNode", "sklearn.linear_model._ridge.Ridge", content=attributes())
+    partial = {
+        "func": node("FunctionNode", "os.system"),
+        "args": words(),
+        "kwds": attributes(),
+        "namespace": attributes(),
+    }
+    for evil in (
+        node("MethodNode", "sklearn.linear_model._ridge.Ridge",
+             content={"func": "set_params", "obj": ridge}),
+        node("PartialNode", "functools.partial", content=partial),
+        node("OperatorFuncNode", "operator.methodcaller", attrs=words("fit")),
+        node("ConstructorFromReduceNode", "sklearn.linear_model._ridge.Ridge", content=words()),
+        node("QuantileForestNode", "quantile_forest._x.QuantileForest", content=attributes()),
+        node("InventedNode", "builtins.str"),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match="not on the list"):
+            load_model(write(tmp_path / "m.skops", transformer(evil)), trust_pickle=False)
+
+
+def test_only_listed_functions(tmp_path):
+    for name in ("numpy.log1p", "scipy.special._ufuncs.expit"):
+        load_model(write(tmp_path / "m.skops", transformer(node("FunctionNode", name))), False)
+    for name in ("numpy.load", "numpy.fromfile", "numpy.savetxt", "os.system", "builtins.eval",
+                 "sklearn.datasets._base.load_files", "scipy.special.os"):  # fmt: skip
+        path = write(tmp_path / "m.skops", transformer(node("FunctionNode", name)))
+        with pytest.raises(ModelError, match="not on the list"):
+            load_model(path, trust_pickle=False)
+
+
+def test_a_generator_that_calls_another_function(tmp_path):
+    state = attributes(bit_generator=text("seed"))
+    evil = node("RandomGeneratorNode", "numpy.random._generator.Generator",
+                content={"bit_generator": state, "seed_seq": attributes()})  # fmt: skip
+    with pytest.raises(ModelError, match="not on the list"):
+        load_model(write(tmp_path / "m.skops", transformer(evil)), trust_pickle=False)
+
+
+def test_one_number_for_two_nodes_is_damage(tmp_path):
+    two = words("a", "b")
+    for item in two["content"]:
+        item["__id__"] = 7
+    with pytest.raises(ModelError, match="damaged"):
+        load_model(write(tmp_path / "m.skops", transformer(two)), trust_pickle=False)
+
+
+@pytest.mark.parametrize("protocol", [0, -1, True, None, "2"])
+def test_a_protocol_that_hides_names(tmp_path, protocol):
+    old = {"module_path": "os", "function": "system"}
+    evil = node("FunctionNode", "numpy.log1p", content=old)
+    with pytest.raises(ModelError):
+        load_model(write(tmp_path / "m.skops", transformer(evil), protocol=protocol), False)
+
+
+def deep(levels):
+    inner = text(1)
+    for _ in range(levels):
+        inner = many("ListNode", "builtins.list", inner)
+    return inner
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{}, {"__loader__": 1, "__module__": "a", "__class__": "b"}, transformer("text"),
+     transformer(node("ListNode", "builtins.list", content="x")), deep(250),
+     transformer(node("BytesNode", "builtins.bytes", file="schema.json")),
+     transformer(node("BytesNode", "builtins.bytes", file="gone.bin"))],
+)  # fmt: skip
+def test_a_damaged_description_is_one_error(tmp_path, schema):
+    with pytest.raises(ModelError):
+        load_model(write(tmp_path / "m.skops", schema), trust_pickle=False)
+
+
+# size
+
+
+def array(rows, file="a.npy", number=None):
+    more = {} if number is None else {"__id__": number}
+    return node("NdArrayNode", "numpy.ndarray", type="numpy", file=file, **more)
+
+
+def packed_zeros(size):
+    out = io.BytesIO()
+    np.save(out, np.zeros(size, dtype=np.uint8))
+    return out.getvalue()
+
+
+SMALL = Sizes(total=4 << 20, ratio=50, free_of_ratio=1 << 20)
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path):
+    path = tmp_path / "m.skops"
+    schema = transformer(array(1))
+    write(path, schema, members={"a.npy": packed_zeros(3 << 20)}, compression=zipfile.ZIP_DEFLATED)
+    with pytest.raises(ModelError, match="unpacks to more than 1 MiB"):
+        load_skops(path, trusted=False, sizes=SMALL)
+
+
+def test_a_part_counts_as_often_as_it_is_read(tmp_path):
+    data = packed_zeros(600 << 10)
+    once = many("ListNode", "builtins.list", *(array(1, number=5) for _ in range(20)))
+    load_skops(write(tmp_path / "m.skops", transformer(once), members={"a.npy": data}), False)
+    often = many("ListNode", "builtins.list", *(array(1) for _ in range(20)))
+    path = write(tmp_path / "m.skops", transformer(often), members={"a.npy": data})
+    with pytest.raises(ModelError, match="unpacks to more than"):
+        load_skops(path, trusted=False, sizes=SMALL)
+
+
+def test_a_size_that_is_a_lie(tmp_path):
+    """The archive says 10 bytes; what comes out of it is 40 MB."""
+    data = packed_zeros(40 << 20)
+    path = write(tmp_path / "m.skops", transformer(array(1)), members={"a.npy": data},
+                 compression=zipfile.ZIP_DEFLATED)  # fmt: skip
+    raw = bytearray(path.read_bytes())
+    true, lie = len(data).to_bytes(4, "little"), (10).to_bytes(4, "little")
+    crc, short = zlib.crc32(data).to_bytes(4, "little"), zlib.crc32(data[:10]).to_bytes(4, "little")
+    assert raw.count(true) >= 2
+    path.write_bytes(raw.replace(true, lie).replace(crc, short))
+    with pytest.raises(ModelError, match="cannot load"):
+        load_model(path, trust_pickle=False)
+
+
+def test_an_archive_inside_the_archive(tmp_path):
+    out = io.BytesIO()
+    save_npz(out, csr_matrix(np.eye(3)))
+    sparse = node("SparseMatrixNode", "scipy.sparse._csr.csr_matrix", type="scipy", file="a.npz")
+    good = write(tmp_path / "m.skops", transformer(sparse), members={"a.npz": out.getvalue()})
+    assert np.array_equal(load_model(good, trust_pickle=False).func.toarray(), np.eye(3))
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as inner:
+        inner.writestr("data.npy", packed_zeros(5 << 20))
+    path = write(tmp_path / "m.skops", transformer(sparse), members={"a.npz": bomb.getvalue()})
+    with pytest.raises(ModelError, match="unpacks to more than"):
+        load_skops(path, trusted=False, sizes=SMALL)
+
+
+# trees
+
+
+@pytest.mark.parametrize("child", [10**6, 0, -5])
+def test_a_tree_that_leads_outside_of_itself(tmp_path, rows, child):
+    X, classes, _ = rows
+    model = DecisionTreeClassifier(max_depth=3).fit(X[["a", "b"]], classes)
+    state = model.tree_.__getstate__()
+    state["nodes"]["left_child"][0] = child
+    model.tree_.__setstate__(state)
+    path = tmp_path / "m.skops"
+    skops_io.dump(model, path)
+    with pytest.raises(ModelError, match="nodes are damaged"):
+        load_model(path, trust_pickle=False)
+
+
+@pytest.mark.parametrize(("name", "value"), [("left", 10**6), ("left", 0), ("feature_idx", -1)])
+def test_a_boosted_tree_that_leads_outside_of_itself(tmp_path, rows, name, value):
+    X, classes, _ = rows
+    model = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2)
+    model.fit(X[["a", "b"]], classes)
+    model._predictors[0][0].nodes[name][0] = value
+    path = tmp_path / "m.skops"
+    skops_io.dump(model, path)
+    with pytest.raises(ModelError, match="nodes are damaged"):
+        load_model(path, trust_pickle=False)

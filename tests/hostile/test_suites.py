@@ -1,0 +1,480 @@
+"""A suite of somebody else runs no code and writes nowhere else, whatever its files say."""
+
+import json
+import os
+import pickle
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import yaml
+from sklearn.linear_model import LinearRegression
+from small_models import shrink
+
+from amlb_ext.cli import main
+from amlb_ext.core.config import build_config
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.estimators import unlisted
+from amlb_ext.core.files import sha256_file
+from amlb_ext.pipeline import Asked, Report, Request, repair_suite
+from amlb_ext.pipeline.folds import fold_keys
+from amlb_ext.pipeline.generate import load_tasks
+from amlb_ext.suite import Layout, Suite, verify
+from amlb_ext.suite.fold_record import FoldRecord, json_text
+from amlb_ext.suite.seal import sealed_text
+from amlb_ext.validity import certify
+
+FAST = ["--synthesizer", "local", "--folds", "1", "--kappa", ".005", "--generations", "2"]
+FAST += ["--rule", "quantile", "--share", ".3", "--no-train-hard", "-j", "1", "-q"]
+
+
+class Bomb(LinearRegression):
+    """A model that leaves a file when it is unpickled."""
+
+    def __init__(self, mark=""):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.mark),)
+
+
+@pytest.fixture
+def mark(tmp_path):
+    """What a file tries to make; it must not."""
+    place = tmp_path / "ran"
+    yield place
+    assert not place.exists()
+
+
+def write_table(folder):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(90, 2))
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": x[:, 0] + rng.normal(size=90)})
+    frame.to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+def generate(folder, *words):
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        made = ["generate", str(folder / "t.csv"), "-o", str(folder / "hard"), *FAST]
+        return main([*made, "--certificate", "none", *words])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    write_table(folder)
+    assert generate(folder, "--baseline", "ridge") == 0
+    return folder
+
+
+@pytest.fixture
+def suite(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "theirs")
+    return tmp_path / "theirs" / "hard"
+
+
+def reseal(suite, change):
+    """Change a manifest as whoever means harm does: its checksums are right again."""
+    layout = Layout(suite)
+    entry = json.loads(layout.manifest.read_text())
+    del entry["sha256"]
+    change(entry)
+    for relative in entry["files"]:
+        if layout.at(relative).is_file():
+            entry["files"][relative] = sha256_file(layout.at(relative))
+    layout.manifest.write_text(sealed_text(entry))
+
+
+def name_model(suite, path, **params):
+    """Let all frameworks of a suite be this class, with checksums that hold."""
+    layout = Layout(suite)
+    frameworks = yaml.safe_load(layout.frameworks.read_text())
+    for entry in frameworks.values():
+        entry["params"] |= {"regressor": path, "regressor_params": params}
+    layout.frameworks.write_text(yaml.safe_dump(frameworks))
+    reseal(suite, lambda entry: None)
+
+
+def problems(suite):
+    return [line for line in verify(suite) if not line.startswith("warning: ")]
+
+
+# what a suite names
+
+
+@pytest.fixture
+def evil(tmp_path, monkeypatch, mark):
+    """A class of a package that stands on the path: making one leaves a mark."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    (folder / "evil_models.py").write_text(
+        "import os\n"
+        "from sklearn.linear_model import Ridge\n"
+        "class Model(Ridge):\n"
+        "    def __init__(self, alpha=1.0):\n"
+        f"        os.makedirs({str(mark)!r}, exist_ok=True)\n"
+        "        self.alpha = alpha\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    return "evil_models.Model"
+
+
+def test_score_fits_no_class_that_is_not_listed(suite, evil, capsys):
+    name_model(suite, evil)
+    assert main(["score", str(suite), "-j", "1", "-q"]) == 2
+    said = capsys.readouterr().err
+    assert "names the class evil_models.Model, which is not on the list" in said
+    assert "--trust-suite only if the suite is your own" in said
+
+
+def test_score_sets_no_parameter_that_is_not_listed(suite, mark, tmp_path, capsys):
+    """joblib unpickles what it finds in a ``memory``: here, the mark."""
+    cached = tmp_path / "memory" / "joblib"
+    cached.mkdir(parents=True)
+    name_model(suite, "sklearn.linear_model.Ridge", alpha=1.0, solver=str(cached))
+    assert main(["score", str(suite), "-j", "1", "-q"]) == 2
+    assert f"the parameter solver={str(cached)!r}" in capsys.readouterr().err
+    name_model(suite, "sklearn.cluster.FeatureAgglomeration", memory=str(cached))
+    assert main(["score", str(suite), "-j", "1", "-q"]) == 2
+    assert "the class sklearn.cluster.FeatureAgglomeration" in capsys.readouterr().err
+
+
+def test_a_suite_that_is_ones_own_may_name_anything(suite, tmp_path, monkeypatch):
+    (tmp_path / "own_models.py").write_text(
+        "from sklearn.linear_model import Ridge\nclass Model(Ridge):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    name_model(suite, "own_models.Model", alpha=2.0)
+    assert main(["score", str(suite), "-j", "1", "-q"]) == 2
+    assert main(["score", str(suite), "-j", "1", "-q", "--trust-suite"]) == 0
+
+
+def test_verify_calls_foreign_models_damage(suite, evil):
+    assert problems(suite) == []
+    name_model(suite, evil)
+    assert any("names the class evil_models.Model" in line for line in problems(suite))
+    name_model(suite, "sklearn.linear_model.Ridge", alpha="kept/x")
+    assert any("the parameter alpha='kept/x'" in line for line in problems(suite))
+
+
+def test_verify_calls_foreign_frameworks_and_files_damage(suite):
+    frameworks = yaml.safe_load(Layout(suite).frameworks.read_text())
+    frameworks["Mine"] = {"module": "evil", "version": "stable"}
+    frameworks["HardsynthCandidate"]["setup_cmd"] = "touch ran"
+    frameworks["../../x"] = {"module": "extensions.HardsynthSklearn"}
+    Layout(suite).frameworks.write_text(yaml.safe_dump(frameworks))
+    reseal(suite, lambda entry: None)
+    (suite / "extensions" / "setup.py").write_text("import os")
+    (suite / "joblib").mkdir()
+    (suite / "joblib" / "output.pkl").write_bytes(b"x")
+    (suite / "notes.txt").write_text("a note")
+    found = verify(suite)
+    assert "frameworks.yaml: Mine is run by 'evil', not by extensions.HardsynthSklearn." in found
+    assert any("HardsynthCandidate has 'setup_cmd'" in line for line in found)
+    assert any("'../../x', which is no plain name" in line for line in found)
+    assert "extensions/setup.py is not part of the suite." in found
+    assert "joblib/output.pkl is not part of the suite." in found
+    assert "warning: notes.txt is not part of the suite." in found
+    assert main(["verify", str(suite), "-q"]) == 1
+
+
+def test_verify_says_which_code_is_not_ours(suite):
+    code = suite / "extensions" / "HardsynthSklearn" / "exec.py"
+    code.write_text(code.read_text() + "\nimport os\n")
+    reseal(suite, lambda entry: None)
+    (said,) = verify(suite)
+    assert said.startswith("warning: extensions/HardsynthSklearn/exec.py is other code")
+
+
+def test_certify_refits_no_class_that_is_not_listed(suite, evil, capsys):
+    reseal(suite, lambda entry: entry["config"]["baseline"].update(model=evil))
+    assert main(["certify", str(suite), "-j", "1", "-q"]) == 2
+    assert "the suite's baseline names the class evil_models.Model" in capsys.readouterr().err
+    with pytest.raises(SuiteError, match="not on the list"):
+        certify(suite)
+    assert not list(suite.glob("hardsynth/*/certificate.json"))
+
+
+def test_repair_builds_no_class_that_is_not_listed(suite, evil):
+    reseal(suite, lambda entry: entry["config"]["baseline"].update(model=evil))
+    for path in [*suite.glob("data/*/*_test_*.csv"), suite / "frameworks.yaml"]:
+        path.unlink()
+        before = path.exists()
+        with pytest.raises(SuiteError, match="not on the list"):
+            repair_suite(suite, Asked((str(suite.parent / "t.csv"),), quiet=True))
+        assert not before
+
+
+def test_repair_certifies_with_no_candidate_that_is_not_listed(suite, evil):
+    layout = Layout(suite)
+    (task,) = Suite.load(suite).tasks
+    how = {"size": "quick", "refits": 1, "seed": 1, "candidates": [evil]}
+    content = {"key": "k", "how": how, "null": "0", "certificate": {}}
+    layout.task_certificate(task).write_text(sealed_text(content))
+    with pytest.raises(SuiteError, match="not on the list"):
+        repair_suite(suite, Asked((str(suite.parent / "t.csv"),), quiet=True))
+
+
+LISTED = [
+    ("sklearn.linear_model.Ridge", {"alpha": 2, "fit_intercept": True, "solver": "cholesky"}),
+    ("sklearn.ensemble.RandomForestClassifier", {"class_weight": {"yes": 2.0}, "max_depth": None}),
+    ("sklearn.ensemble.HistGradientBoostingRegressor", {"loss": "squared_error"}),
+    ("sklearn.neural_network.MLPClassifier", {"hidden_layer_sizes": [64, 32]}),
+    ("sklearn.svm.SVC", {"kernel": "rbf", "gamma": "scale"}),
+    ("xgboost.XGBClassifier", {"tree_method": "hist", "objective": "binary:logistic"}),
+]
+UNLISTED = [
+    ("os.system", {}),
+    ("sklearn.pipeline.Pipeline", {"memory": "/tmp"}),
+    ("sklearn.linear_model.Ridge", {"nothing": 1}),
+    ("sklearn.linear_model.Ridge", {"solver": ["kept/x"]}),
+    ("sklearn.linear_model.np", {}),
+    ("sklearn.linear_model._ridge.Ridge", {}),
+    ("sklearn.ensemble.StackingRegressor", {"estimators": ["x"]}),
+    ("sklearn.utils._testing.check_output", {}),
+    ("sklearn.tree.plot_tree", {}),
+    ("sklearn", {}),
+    ("", {}),
+    ("xgboost.XGBClassifier", {"objective": "kept/x"}),
+    ("xgboost.XGBClassifier", {"callbacks": ["x"]}),
+    ("xgboost.Booster", {"model_file": "kept/x"}),
+]
+
+
+def test_the_list():
+    assert [case for case in LISTED if unlisted(*case)] == []
+    assert [case for case in UNLISTED if not unlisted(*case)] == []
+
+
+# pickles
+
+
+class Charged(LinearRegression):
+    """A model that works, and leaves a file when it is unpickled."""
+
+    mark = ""
+
+    def __reduce__(self):
+        code = (
+            f"(__import__('os').makedirs({str(self.mark)!r}, exist_ok=True), LinearRegression())[1]"
+        )
+        names = {"LinearRegression": LinearRegression}
+        return eval, (code, names), {**vars(self), "_sklearn_version": sklearn.__version__}
+
+
+@pytest.fixture
+def pickled(tmp_path, mark):
+    """A suite whose F is a pickle that runs code, and which permits itself to load it.
+
+    Whoever made it wrote the permission into manifest and request, and keys and checksums hold.
+    """
+    folder = tmp_path / "pickled"
+    folder.mkdir()
+    table = pd.read_csv(write_table(folder))
+    model = Charged().fit(table[["a", "b"]], table["y"])
+    path = folder / "f.pkl"
+    Charged.mark = mark
+    path.write_bytes(pickle.dumps(model))
+    words = ["--baseline", str(path)]
+    assert generate(folder, *words, "--trust-pickle") == 0
+    mark.rmdir()
+    suite = folder / "hard"
+    layout = Layout(suite)
+    settings = json.loads(layout.request.read_text())["settings"]
+    settings["baseline"]["trust_pickle"] = True
+    config = build_config({"split": {"folds": 1}})
+    request = Request((str(folder / "t.csv"),), config, suite, quiet=True)
+    tasks, _ = load_tasks(request, Report(""))
+    (key,) = fold_keys(tuple(tasks), 0, settings)
+    layout.request.write_text(json_text({**json.loads(layout.request.read_text()),
+                                         "settings": settings}))  # fmt: skip
+    record = json.loads(layout.record("t", 0).read_text())
+    layout.record("t", 0).write_text(json_text({**record, "key": key}))
+
+    def change(entry):
+        entry["config"] = settings
+        entry["tasks"]["t"]["folds"]["0"]["key"] = key
+
+    reseal(suite, change)
+    assert problems(suite) == []
+    return suite
+
+
+def test_the_permission_is_kept_in_no_suite(tmp_path):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    table = pd.read_csv(write_table(folder))
+    (folder / "f.pkl").write_bytes(
+        pickle.dumps(LinearRegression().fit(table[["a", "b"]], table["y"]))
+    )
+    words = ["--baseline", str(folder / "f.pkl")]
+    assert generate(folder, *words) == 2
+    assert generate(folder, *words, "--trust-pickle") == 0
+    assert Suite.load(folder / "hard").manifest.config["baseline"]["trust_pickle"] is False
+    (folder / "hard" / "hardsynth" / "t" / "fold_0" / "record.json").unlink()
+    assert generate(folder, *words) != 0  # continuing it needs the permission again
+    assert generate(folder, *words, "--trust-pickle") == 0
+
+
+def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(pickled, monkeypatch, capsys):
+    monkeypatch.chdir(pickled.parent)
+    next(pickled.glob("data/t/*_test_*.csv")).unlink()
+    words = ["verify", str(pickled), "--repair", "--source", "t.csv", "-j", "1", "-q"]
+    assert main(words) == 2
+    assert "f.pkl is a pickle" in capsys.readouterr().err
+    Layout(pickled).manifest.write_text("{")  # now the request is read instead
+    assert main(words) == 2
+
+
+def test_repair_loads_the_pickle_where_this_command_permits_it(pickled, mark, monkeypatch):
+    """The test above would see it."""
+    monkeypatch.chdir(pickled.parent)
+    gone = next(pickled.glob("data/t/*_test_*.csv"))
+    gone.unlink()
+    words = ["verify", str(pickled), "--repair", "--source", "t.csv", "-j", "1", "-q"]
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        assert main([*words, "--trust-pickle"]) == 0
+    assert gone.is_file()
+    mark.rmdir()
+
+
+def test_continuing_a_suite_unpickles_nothing(pickled, capsys):
+    Layout(pickled).record("t", 0).unlink()
+    assert generate(pickled.parent, "--baseline", str(pickled.parent / "f.pkl")) == 2
+    assert "f.pkl is a pickle" in capsys.readouterr().err
+
+
+def test_certifying_a_suite_unpickles_nothing(pickled, monkeypatch):
+    monkeypatch.chdir(pickled.parent)
+    assert main(["certify", str(pickled), "--refits", "1", "-j", "1", "-q"]) in (0, 2)
+
+
+def test_a_configuration_gives_no_permission(tmp_path, mark, capsys):
+    write_table(tmp_path)
+    (tmp_path / "f.pkl").write_bytes(pickle.dumps(Bomb(mark)))
+    config = {"baseline": {"model": str(tmp_path / "f.pkl"), "trust_pickle": True}}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    assert generate(tmp_path, "--config", str(tmp_path / "c.yaml")) == 2
+    assert "a permission that the command line alone gives" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", ["f.pkl", "../f.pkl", "{here}/f.pkl"])
+def test_a_model_file_without_its_checksum_is_not_read(suite, mark, model):
+    (suite.parent / "f.pkl").write_bytes(pickle.dumps(Bomb(mark)))
+    path = model.format(here=suite.parent)
+    reseal(suite, lambda entry: entry["config"]["baseline"].update(model=path))
+    next(suite.glob("data/*/*_test_*.csv")).unlink()
+    asked = Asked((str(suite.parent / "t.csv"),), quiet=True, trust_pickle=True)
+    with pytest.raises(SuiteError, match="without its sha256"):
+        repair_suite(suite, asked)
+
+
+# names and paths
+
+
+def rename(entry, new):
+    """Give the suite's task another name, everywhere in the manifest."""
+    (old,) = entry["tasks"]
+    entry["tasks"] = {new: entry["tasks"][old]}
+    entry["order"] = [new]
+    amlb_tasks = {}
+    for name, task in entry["amlb_tasks"].items():
+        name = new + name.removeprefix(old)
+        amlb_tasks[name] = {**task, "name": name, "task": new}
+    entry["amlb_tasks"] = amlb_tasks
+
+
+def tree(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../x", "/nowhere/x", "..", "a/b", "-u", "a\\b", "x\x1b[2J", ""]
+)
+def test_a_task_of_a_hostile_name_writes_nothing(suite, tmp_path, name, capsys):
+    reseal(suite, lambda entry: rename(entry, name))
+    before, root = tree(tmp_path), str(suite)
+    outs = [str(tmp_path / f"out{k}") for k in range(4)]
+    for words in (
+        ["certify", root, "-j", "1"],
+        ["score", root, "-r", outs[0], "-j", "1"],
+        ["report", root, "-r", outs[0], "-o", outs[1]],
+        ["export", root, "-o", outs[2], "--base-url", "https://example.org/x"],
+        ["install", root, "--userdir", outs[3]],
+        ["publish", root, "--dry-run", "--server", "http://localhost:1"],
+        ["verify", root, "--repair"],
+    ):
+        assert main([*words, "-q"]) in (1, 2), words
+    said = capsys.readouterr()
+    assert "no plain name" in said.err + said.out
+    assert "\x1b" not in said.err + said.out
+    assert [path for path in tree(tmp_path) if path not in before] == []
+
+
+def misplaced(entry, field, value):
+    task = next(iter(entry["amlb_tasks"].values()))
+    task[field][0] = value
+    entry["files"][value] = "0" * 64
+
+
+@pytest.mark.parametrize("field", ["train", "test", "provenance"])
+@pytest.mark.parametrize("path", ["../secret.csv", "/etc/passwd", "data/../../x", "C:\\x", "a//b"])
+def test_a_file_that_is_not_inside_is_not_read(suite, field, path):
+    reseal(suite, lambda entry: misplaced(entry, field, path))
+    with pytest.raises(SuiteError, match="no path inside the suite"):
+        Suite.load(suite)
+
+
+def test_names_of_definitions_and_pairs(suite):
+    for change in (
+        lambda entry: entry.update(name="../x"),
+        lambda entry: entry.update(order=["../x"]),
+        lambda entry: entry.update(pair={"name": "../x", "of": "x", "tasks": {}}),
+        lambda entry: entry["amlb_tasks"].update(
+            other={**next(iter(entry["amlb_tasks"].values())), "name": "other"}
+        ),
+    ):
+        shutil.copy(Layout(suite).manifest, suite.parent / "kept.json")
+        reseal(suite, change)
+        with pytest.raises(SuiteError, match="The manifest names"):
+            Suite.load(suite)
+        shutil.copy(suite.parent / "kept.json", Layout(suite).manifest)
+
+
+def test_a_record_of_a_fold_stays_inside(suite):
+    path = next(suite.glob("hardsynth/t/fold_*/record.json"))
+    entry = json.loads(path.read_text())
+    assert FoldRecord.from_json(entry).task == "t"
+    for change in (
+        {"task": "../x"},
+        {"fold": "../x"},
+        {"files": {"../x": "0"}},
+    ):
+        with pytest.raises(ValueError, match=r"no fold of a task|not in the suite"):
+            FoldRecord.from_json({**entry, **change})
+
+
+def test_a_framework_of_a_hostile_name_writes_nothing(suite, tmp_path):
+    frameworks = yaml.safe_load(Layout(suite).frameworks.read_text())
+    frameworks = {"../../x": frameworks["HardsynthCandidate"]}
+    Layout(suite).frameworks.write_text(yaml.safe_dump(frameworks))
+    reseal(suite, lambda entry: None)
+    before = tree(tmp_path)
+    words = ["score", str(suite), "-r", str(tmp_path / "results"), "-j", "1", "-q"]
+    assert main([*words, "--trust-suite"]) == 2
+    assert tree(tmp_path) == before
+
+
+def test_a_folder_that_is_a_link_elsewhere(suite, tmp_path, capsys):
+    away = tmp_path / "elsewhere"
+    shutil.move(suite / "hardsynth" / "t", away)
+    (suite / "hardsynth" / "t").symlink_to(away)
+    before = tree(tmp_path)
+    assert main(["certify", str(suite), "-j", "1", "-q"]) == 2
+    assert "a link that leads out of the suite" in capsys.readouterr().err
+    assert tree(tmp_path) == before

@@ -1,0 +1,232 @@
+"""The command as a user meets it; the key in no output."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from loopback_publish import KEY, Fault
+from small_suites import write_suite
+
+from amlb_ext.cli import main
+from amlb_ext.publish import server
+from amlb_ext.publish.address import api_key, host_name, server_url
+
+OTHER = "f" * 32
+
+
+@pytest.fixture(autouse=True)
+def awake(monkeypatch):
+    """Pauses take no time."""
+    monkeypatch.setattr(server.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(server.Server.__init__, "__defaults__", (lambda seconds: None,))
+
+
+@pytest.fixture
+def key(monkeypatch):
+    monkeypatch.setenv("OPENML_APIKEY", KEY)
+
+
+def run(capsys, *words):
+    status = main(["publish", *map(str, words)])
+    out, err = capsys.readouterr()
+    assert KEY not in out + err
+    assert OTHER not in out + err
+    return status, out, err
+
+
+def test_a_dry_run_needs_no_key_and_no_network(suite, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", lambda *a: pytest.fail("the network was asked"))
+    before = sorted(suite.rglob("*"))
+    status, out, _ = run(
+        capsys, suite, "--server", "production", "--dry-run", "--out", tmp_path / "o"
+    )
+    assert status == 0
+    assert "hardsynth.cars.0" in out
+    assert "90 of 90" in out
+    assert "dry run: nothing was sent to https://www.openml.org/api/v1/xml" in out
+    assert (tmp_path / "o" / "suite.xml").is_file()
+    assert sorted(suite.rglob("*")) == before
+
+
+def test_a_dry_run_as_json_has_every_text(suite, capsys):
+    status, out, _ = run(capsys, suite, "--server", "test", "--dry-run", "--json", "--only", "cars")
+    assert status == 0
+    (unit,) = json.loads(out)["units"]
+    assert unit["procedure"]["id"] == 28
+    assert unit["train"] == [90, 90]
+    assert unit["repeats"] == 2
+    assert "estimation procedure 28" in unit["data_xml"]
+    assert "predictive" in unit["task_xml"] or "area_under" in unit["task_xml"]
+    assert json.loads(out)["suite"]["alias"].startswith("hardsynth-")
+
+
+def test_published_and_published_again(suite, capsys, loopback, key):
+    words = (suite, "--server", loopback.url, "--only", "cars", "--only", "homes")
+    status, out, err = run(capsys, *words)
+    assert status == 0
+    assert "suite: 1 (hardsynth-" in out
+    assert f"hardsynth generate openml/s/1 --openml-server {loopback.url}" in out
+    assert "task 1000, split as wanted" in err
+    status, out, err = run(capsys, *words, "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["ok"] is True
+    assert len(loopback.posts) == 9
+
+
+def test_quiet_says_nothing_when_all_is_well(suite, capsys, loopback, key):
+    assert run(capsys, suite, "--server", loopback.url, "--only", "cars", "-q") == (0, "", "")
+
+
+def test_waiting_and_differing_tasks_end_in_status_1(suite, capsys, loopback, key):
+    loopback.active_after = 1000
+    words = (suite, "--server", loopback.url, "--only", "cars", "--only", "wines")
+    status, out, _ = run(capsys, *words, "--wait", "0")
+    assert status == 1
+    assert "no suite yet: 2 of 2 are not done" in out
+    assert "the same command continues" in out
+    loopback.active_after, loopback.wrong = 0, {"hardsynth.cars.0"}
+    status, out, _ = run(capsys, *words)
+    assert status == 1
+    assert "differs" in out
+    assert "suite: 1" in out
+
+
+def test_no_key_a_wrong_key_and_a_key_of_another_server(suite, capsys, loopback, monkeypatch):
+    import openml
+
+    words = (suite, "--server", loopback.url)
+    monkeypatch.setattr(openml.config, "apikey", "")
+    status, _, err = run(capsys, *words)
+    assert status == 2
+    assert "(102), nothing was sent" in err
+    assert "OPENML_APIKEY" in err
+    monkeypatch.setattr(openml.config, "apikey", KEY)
+    status, _, err = run(capsys, *words)
+    assert status == 2
+    assert "the configured key is for" in err
+    monkeypatch.setenv("OPENML_APIKEY", OTHER)
+    status, _, err = run(capsys, *words)
+    assert status == 2
+    assert "not known to this server" in err
+    assert loopback.posts == []
+    assert not any(KEY.encode() in body for body in loopback.bodies)
+
+
+def test_the_configured_key_goes_to_its_own_server(monkeypatch):
+    import openml
+
+    monkeypatch.setattr(openml.config, "server", "https://www.openml.org/api/v1/xml")
+    monkeypatch.setattr(openml.config, "apikey", KEY)
+    assert api_key(server_url("production")) == KEY
+
+
+@pytest.mark.parametrize("how", ["reset", "500", "garbled"])
+def test_no_key_in_any_output_when_things_go_wrong(suite, capsys, loopback, key, how):
+    loopback.faults.append(Fault("POST data/", how, times=10**6))
+    status, out, _ = run(capsys, suite, "--server", loopback.url, "--only", "cars")
+    assert status in (0, 1)
+    assert "data/" in out or status == 0
+    for path in (suite / "hardsynth" / "publish").iterdir():
+        assert KEY not in path.read_text()
+
+
+def test_a_server_that_echoes_the_key_is_redacted(suite, capsys, loopback, key, monkeypatch):
+    echo = loopback._error(412, 131, f"cannot read api_key={KEY} {KEY}")
+    monkeypatch.setattr(loopback, "take", lambda *request: echo)
+    status, out, err = run(capsys, suite, "--server", loopback.url, "--only", "cars")
+    assert status == 1
+    assert "***" in out + err
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ("www.openml.org", "is no server"),
+        ("produktion", "is no server"),
+        ("ftp://openml.org", "is no server"),
+        ("http://openml.org/api/v1/xml", "over http"),
+        (f"https://me:{OTHER}@openml.org", "more than an address"),
+        (f"https://openml.org/?api_key={OTHER}", "more than an address"),
+        ("http://[::1", "is no server"),
+    ],
+)
+def test_bad_servers(suite, capsys, server, said):
+    status, _, err = run(capsys, suite, "--server", server, "--dry-run")
+    assert status == 2
+    assert said in err
+
+
+def test_the_server_must_be_named(suite, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["publish", str(suite)])
+    assert stop.value.code == 2
+    assert "--server" in capsys.readouterr().err
+
+
+def test_out_without_dry_run(suite, capsys):
+    status, _, err = run(capsys, suite, "--server", "test", "--out", "x")
+    assert status == 2
+    assert "--dry-run" in err
+
+
+def test_a_licence_that_forbids_it(tmp_path, capsys, loopback, key):
+    root = write_suite(tmp_path / "hard", {"t": ("binary", 40, 9)}, licence="")
+    status, _, err = run(capsys, root, "--server", loopback.url)
+    assert status == 2
+    assert "t: its licence is not stated" in err
+    assert loopback.requests == []
+    words = (root, "--server", loopback.url, "--licence", "t=CC BY 4.0")
+    assert run(capsys, *words)[0] == 0
+
+
+def test_as_a_process_the_key_is_in_no_argument_and_help_is_light(suite, loopback):
+    words = [sys.executable, "-m", "amlb_ext", "publish", str(suite), "--server", loopback.url]
+    environment = {**os.environ, "OPENML_APIKEY": KEY, "NO_PROXY": "127.0.0.1"}
+    done = subprocess.run(
+        [*words, "--only", "cars"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert KEY not in done.stdout + done.stderr
+    code = (
+        "import sys\nfrom amlb_ext.cli import main\n"
+        "try:\n    main(['publish', '--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'openml', 'pandas', 'numpy', 'requests', 'arff'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "HEAVY []" in done.stdout
+
+
+def test_names_of_journals():
+    assert host_name(server_url("test")) == "test.openml.org"
+    assert "/" not in host_name("http://[::1]:80/api/v1/xml")
+
+
+@pytest.mark.parametrize(
+    ("stop", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)]
+)
+def test_a_killed_process_is_continued(suite, capsys, loopback, key, stop, status):
+    loopback.active_after = 10**6
+    words = [sys.executable, "-m", "amlb_ext", "publish", str(suite), "--server", loopback.url]
+    running = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # a shell that runs the tests in the background has them ignore the signal
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    for line in running.stderr:
+        if line.startswith("waiting"):
+            running.send_signal(stop)
+            break
+    _, rest = running.communicate(timeout=60)
+    assert running.returncode == status
+    assert stop is signal.SIGKILL or "the same command continues" in rest
+    loopback.active_after = 0
+    assert run(capsys, suite, "--server", loopback.url)[0] == 0
+    assert loopback.posts.count("data/") == 6
+    assert len(loopback.suites) == 1

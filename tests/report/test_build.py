@@ -1,0 +1,446 @@
+"""The whole way: from a suite and results to verdicts, tables, files, exit status and notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics as sk
+
+from amlb_ext import Suite
+from amlb_ext.amlb.definition import Job
+from amlb_ext.cli import main
+from amlb_ext.core.errors import ConfigError, RunError
+from amlb_ext.report import build_report, report_text, tables, write_report
+from amlb_ext.report.files import TABLES
+from amlb_ext.runner import read_predictions
+from amlb_ext.runner.run_folder import write_asked
+from amlb_ext.suite import Suite as Files
+from amlb_ext.suite import verify
+
+BASELINE, NULL, CANDIDATE = "HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"
+
+#: What amlb_ext.report.model promises of each table.
+COLUMNS = {
+    "overall": ("framework tasks better worse undecided withheld better_family relative low high "
+                "mean_rank"),
+    "contrasts": ("task framework where folds rows loss loss_f difference low high relative p "
+                  "p_holm effective_size weighted null_difference null_se p_null verdict reason"),
+    "pairs": ("task framework other folds rows weighted difference low high p p_holm p_null "
+              "verdict reason"),
+    "scores": "task framework part metric value rows folds direction",
+    "frameworks": ("framework name constraint version runs scored failed missing refused not_run "
+                   "minutes"),
+    "jobs": "framework amlb_task fold status reason",
+}  # fmt: skip
+VERDICTS = {"better", "worse", "undecided", "incomplete", "no claim"}
+
+
+@pytest.fixture(scope="module")
+def built(scored):
+    return build_report(scored.suite, [scored.results])
+
+
+@pytest.fixture(scope="module")
+def found(built):
+    return tables(built.report)
+
+
+def files(root):
+    """Every file below a folder with its content and time."""
+    return {
+        path: (path.stat().st_mtime_ns, path.read_bytes())
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_the_answer(built):
+    """On toy the baseline is a line and the candidate trees: these are far better."""
+    report = built.report
+    assert CANDIDATE in report.verdict[0]
+    assert "improve on F" in report.verdict[0]
+    assert [task.name for task in report.tasks] == ["titanic", "toy", "wine"]
+    assert report.warnings == ()
+    assert report.commands == ()
+    toy = report.tasks[1].contrasts
+    region = toy[toy["where"] == "region"].set_index("framework")
+    assert region.loc[CANDIDATE, "verdict"] == "better"
+    assert region.loc[CANDIDATE, "relative"] < -0.5
+    assert region.loc[BASELINE, "verdict"] == "undecided"
+    assert abs(region.loc[BASELINE, "difference"]) < 1e-9
+    assert any("HardsynthBaseline, which is F itself, is called better on none" in sentence
+               for sentence in report.verdict)  # fmt: skip
+
+
+def test_tables_are_as_documented(found):
+    assert set(found) == set(TABLES)
+    for name, columns in COLUMNS.items():
+        assert set(columns.split()) <= set(found[name].columns), name
+    contrasts = found["contrasts"]
+    assert set(contrasts["verdict"]) <= VERDICTS
+    assert set(found["pairs"]["verdict"]) <= VERDICTS
+    assert not contrasts.duplicated(["task", "framework", "where"]).any()
+    assert len(contrasts) == 3 * 3 * 2  # tasks, frameworks, where
+    assert len(found["pairs"]) == 3 * 3
+    assert set(contrasts["folds"]) == {"2/2"}
+    assert not found["scores"].duplicated(["task", "framework", "part", "metric"]).any()
+    overall = found["overall"]
+    counted = overall[["better", "worse", "undecided", "withheld"]].sum(axis=1)
+    assert (counted == overall["tasks"]).all()
+    assert (overall["better_family"] <= overall["better"]).all()
+    assert overall["framework"].iloc[0] == CANDIDATE  # controls stand last
+    assert len(found["jobs"]) == 0
+
+
+def test_every_job_is_counted(built):
+    frameworks = built.report.frameworks.set_index("framework")
+    # three tasks, two folds, six AMLB tasks each: score leaves out `hard`, of no definition here
+    assert (frameworks["scored"] == 36).all()
+    assert (frameworks[["failed", "missing", "refused"]] == 0).all(axis=None)
+
+
+def test_intervals_are_of_real_rows_chosen_without_looking(found):
+    """The honesty rule: rows that F's errors chose, or made, get scores and no interval."""
+    assert set(found["contrasts"]["where"]) == {"region", "all rows"}
+    scores = found["scores"]
+    chosen = ~scores["part"].isin(["full", "region"])
+    assert scores.loc[chosen, ["low", "high"]].isna().all(axis=None)
+    means = scores["metric"].isin(["brier", "logloss", "acc", "mse", "rmse", "mae"])
+    told = scores[~chosen & means].dropna(subset=["low"])
+    assert len(told) > 50
+    assert ((told["low"] <= told["value"] + 1e-12) & (told["value"] <= told["high"] + 1e-12)).all()
+    assert scores.loc[~means, "low"].isna().all()  # no interval for AUC, F1, R2
+    made = {"bad", "ga", "synthetic", "evaluation"}
+    assert made <= set(found["scores"]["part"])
+    assert made.isdisjoint(found["contrasts"].columns)
+    assert made.isdisjoint(found["overall"].columns)
+    intervals = found["charts"].query("kind == 'intervals'")
+    named = intervals["series"] + intervals["chart"]
+    assert not named.str.contains("synthetic|augmented|evaluation").any()
+
+
+def test_a_score_and_the_contrast_tell_one_loss(found):
+    """The Brier score on the region is the loss that the contrast subtracts F's from."""
+    brier = found["scores"].query("part == 'region' and metric == 'brier'")
+    told = brier.set_index(["task", "framework"])["value"]
+    weighted = found["contrasts"].query("where == 'region' and task == 'titanic'")
+    for row in weighted.to_dict("records"):
+        assert row["loss"] == pytest.approx(told["titanic", row["framework"]], rel=1e-9)
+    assert weighted["loss_f"].iloc[0] == pytest.approx(told["titanic", "F"], rel=1e-9)
+
+
+def predictions(scored, task, framework):
+    suite = Files.load(scored.suite)
+    folds = range(len(suite.amlb_task(task).folds))
+    rows = [read_predictions(scored.run_dir(framework), task, k) for k in folds]
+    about = [suite.provenance(task, k) for k in folds]
+    return pd.concat(rows, ignore_index=True), pd.concat(about, ignore_index=True)
+
+
+def score(found, task, part, metric, framework=CANDIDATE):
+    table = found["scores"].query(
+        "task == @task and part == @part and metric == @metric and framework == @framework"
+    )
+    (value,) = table["value"]
+    return value
+
+
+@pytest.mark.parametrize("part", ["full", "region", "bad"])
+def test_scores_of_classes_are_scikit_learns(scored, found, part):
+    table, about = predictions(scored, "titanic_full", CANDIDATE)
+    keep = about["origin"] == "bad" if part == "bad" else about["weight"] > 0
+    w = about["weight"][keep] if part == "region" else None
+    y, p = table["truth"][keep].astype(int), table["1"][keep]
+    expected = {
+        "auc": sk.roc_auc_score(y, p, sample_weight=w),
+        "logloss": sk.log_loss(y, p, sample_weight=w),
+        "acc": sk.accuracy_score(y, table["predictions"][keep].astype(int), sample_weight=w),
+        "brier": 2 * sk.brier_score_loss(y, p, sample_weight=w),  # over both classes
+    }
+    for metric, value in expected.items():
+        assert score(found, "titanic", part, metric) == pytest.approx(value, rel=1e-9), metric
+
+
+@pytest.mark.parametrize("part", ["full", "region", "bad"])
+def test_scores_of_numbers_are_scikit_learns(scored, found, part):
+    table, about = predictions(scored, "toy_full", CANDIDATE)
+    keep = about["origin"] == "bad" if part == "bad" else about["weight"] > 0
+    w = about["weight"][keep] if part == "region" else None
+    y, f = table["truth"][keep], table["predictions"][keep]
+    expected = {
+        "rmse": np.sqrt(sk.mean_squared_error(y, f, sample_weight=w)),
+        "mae": sk.mean_absolute_error(y, f, sample_weight=w),
+        "r2": sk.r2_score(y, f, sample_weight=w),
+    }
+    for metric, value in expected.items():
+        assert score(found, "toy", part, metric) == pytest.approx(value, rel=1e-9), metric
+
+
+def test_scores_per_fold_are_those_of_the_results(built):
+    """The run's own rows, and ours from its predictions, are of one model."""
+    added = built.added.query("part == 'full' and metric in ('rmse', 'logloss')")
+    ours = added.assign(task=added["amlb_task"] + "_full")
+    both = ours.merge(built.results, on=["task", "fold", "framework"], suffixes=("", "_amlb"))
+    both["theirs"] = both["rmse"].fillna(both["logloss"])
+    both = both[both["metric"] == both["metric_amlb"].str.removeprefix("neg_")]
+    assert len(both) == 3 * 2 * 3
+    np.testing.assert_allclose(both["value"], both["theirs"], rtol=1e-9)
+
+
+def test_the_score_of_f_is_the_baselines(found):
+    wide = found["scores"].pivot_table(
+        index=["task", "part", "metric"], columns="framework", values="value", dropna=False
+    )
+    known = wide.dropna(subset=["F", BASELINE])
+    assert len(known) > 50
+    np.testing.assert_allclose(known["F"], known[BASELINE], rtol=1e-6, atol=1e-9)
+
+
+def test_workers_change_nothing(scored, built, found):
+    again = build_report(scored.suite, [scored.results], workers=2)
+    for name, table in tables(again.report).items():
+        pd.testing.assert_frame_equal(table, found[name])
+    assert again.report.verdict == built.report.verdict
+    pd.testing.assert_frame_equal(again.added, built.added)
+
+
+def test_without_results_the_suite_is_told(small):
+    report = build_report(small.suite, charts=False).report
+    assert report.verdict[0].startswith("No results were given")
+    assert report.warnings == report.commands == ()
+    (toy,) = report.tasks
+    assert toy.certificate is not None
+    assert set(toy.scores["framework"]) == {"F"}
+    assert len(toy.slices)
+    made = tables(report)
+    assert len(made["contrasts"]) == len(made["jobs"]) == len(made["overall"]) == 0
+    for name, columns in COLUMNS.items():
+        assert set(columns.split()) <= set(made[name].columns), name
+    assert "No results were given" in report_text(report)
+
+
+def test_results_of_other_tasks_alone(small):
+    """What was run is only on rows that F's errors chose: nothing is compared, all is said."""
+    for run in small.results.iterdir():
+        path = run / "scores" / "results.csv"
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table[table["task"] == "toy_ga"].to_csv(path, index=False)
+    report = build_report(small.suite, [small.results], charts=False).report
+    assert report.verdict[0].startswith("No framework has been compared with F")
+    assert set(report.tasks[0].scores["framework"]) == {"F", BASELINE, NULL, CANDIDATE}
+    made = tables(report)
+    assert set(COLUMNS["contrasts"].split()) <= set(made["contrasts"].columns)
+    assert report_text(report)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, float("nan")])
+def test_levels_outside_0_and_1_are_refused(scored, level):
+    with pytest.raises(ConfigError, match=r"between 0 and 1"):
+        build_report(scored.suite, [scored.results], level=level)
+
+
+def test_mistakes_of_the_command_line(scored, tmp_path, capsys):
+    for words in (
+        [str(scored.suite), "--results", str(tmp_path / "nowhere")],
+        [str(scored.suite), "--results", str(tmp_path)],
+        [str(scored.suite), "--results", str(scored.results), "--level", "95"],
+        [str(tmp_path), "--results", str(scored.results)],
+    ):
+        assert main(["report", *words, "-q"]) == 2
+        said = capsys.readouterr()
+        assert said.err.startswith("hardsynth: error: ")
+        assert said.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def broken(copied):
+    """Predictions in another order, predictions that are gone, and a job that was killed."""
+    copied.edit(CANDIDATE, "wine_full", 1, lambda table: table[::-1])
+    copied.predictions(CANDIDATE, "titanic_full", 0).unlink()
+    run = copied.run_dir(NULL)
+    path = run / "scores" / "results.csv"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    killed = (rows["task"] == "toy_full") & (rows["fold"] == "1")
+    rows[~killed].to_csv(path, index=False)
+    jobs = [Job(task, int(fold)) for task, fold in zip(rows["task"], rows["fold"], strict=True)]
+    write_asked(run, NULL, "hardsynth", "score", jobs)
+    (run / "run.log").write_text(f"Starting job local.hardsynth.score.toy_full.1.{NULL}.\n")
+    return copied
+
+
+def test_broken_results_are_told_and_withheld(broken, found, tmp_path, capsys):
+    words = ["report", str(broken.suite), "--results", str(broken.results), "-j", "1"]
+    before = files(broken.suite)
+    assert main([*words, "--still", "--out", str(tmp_path / "page")]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert files(broken.suite) == before
+    page = " ".join((tmp_path / "page" / "report.html").read_text().split())
+    folder = tmp_path / "page" / "report"
+    assert {path.stem for path in folder.glob("*.csv")} == {*TABLES, "results"}
+
+    jobs = pd.read_csv(folder / "jobs.csv").set_index(["framework", "amlb_task"])
+    expected = {
+        (CANDIDATE, "wine_full"): (1, "refused", "of the predictions is not row"),
+        (CANDIDATE, "titanic_full"): (0, "missing", "its predictions are not beside the scores"),
+        (NULL, "toy_full"): (1, "missing", "begun, but it left no result"),
+    }
+    bad = jobs[jobs["status"] != "not run"]
+    assert set(bad.index) == set(expected)
+    for key, (fold, status, reason) in expected.items():
+        assert (bad.loc[key, "fold"], bad.loc[key, "status"]) == (fold, status)
+        assert reason in bad.loc[key, "reason"]
+        told = bad.loc[key, "reason"].split(" (")[0].replace("'", "&#39;")
+        for text in (*key, f"fold {fold}", status, told):
+            assert text in page
+    assert "refused" in said or "were not used" in said
+    assert "to run those again:" in said
+
+    contrasts = pd.read_csv(folder / "contrasts.csv")
+    gone = {("wine", CANDIDATE), ("titanic", CANDIDATE), ("toy", NULL)}
+    pairs = zip(contrasts["task"], contrasts["framework"], strict=True)
+    at = np.array([pair in gone for pair in pairs])
+    assert (contrasts["verdict"][at] == "incomplete").all()
+    assert (contrasts["folds"][at] == "1/2").all()
+    assert contrasts["reason"][at].str.contains("fold [01] (?:refused|missing)").all()
+    # all others keep theirs
+    index = ["task", "framework", "where"]
+    kept = contrasts[~at].set_index(index).sort_index()
+    whole = found["contrasts"].set_index(index).sort_index().loc[kept.index]
+    assert (kept["verdict"] == whole["verdict"]).all()
+    np.testing.assert_allclose(kept["difference"], whole["difference"], rtol=1e-9, atol=1e-15)
+    withheld = pd.read_csv(folder / "pairs.csv").set_index(["task", "framework", "other"])
+    assert withheld.loc[("toy", BASELINE, NULL), "verdict"] == "incomplete"
+    assert withheld.loc[("toy", BASELINE, CANDIDATE), "verdict"] == "worse"
+
+    overall = pd.read_csv(folder / "overall.csv").set_index("framework")
+    assert overall.loc[CANDIDATE, "withheld"] == 2
+
+
+def test_the_text_tells_it_too_and_writes_nothing(broken, capsys):
+    before = files(broken.suite), files(broken.results)
+    words = [str(broken.suite), "--results", str(broken.results), "-j", "1", "-q"]
+    assert main(["report", *words, "--text"]) == 1
+    assert (files(broken.suite), files(broken.results)) == before
+    text = " ".join(capsys.readouterr().out.split())
+    for told in (
+        f"{CANDIDATE}, refused: row",
+        "wine_full (fold 1)",
+        "titanic_full (fold 0)",
+        f"{NULL}, missing: begun, but it left no result",
+        "toy_full (fold 1)",
+        "incomplete",
+    ):
+        assert told in text
+
+
+def test_json_is_json(small, capsys):
+    before = files(small.suite)
+    words = ["report", str(small.suite), "--results", str(small.results), "-j", "1", "--json"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    read = json.loads(out, parse_constant=pytest.fail)
+    assert read["tasks"][0]["name"] == "toy"
+    assert {row["verdict"] for row in read["tasks"][0]["contrasts"]} <= VERDICTS
+    assert read["tasks"][0]["certificate"]["verdict"] in ("rank", "describe", "stress-test only")
+    assert any("left out" in note for note in read["notes"])  # the tasks that were cut away
+    assert files(small.suite) == before
+
+
+def test_a_report_in_the_suite_leaves_it_whole(copied, built):
+    before = files(copied.suite)
+    write_report(built, Files.load(copied.suite).layout.own, interactive=False)
+    after = files(copied.suite)
+    assert {path: after[path] for path in before} == before
+    new = {path.relative_to(copied.suite).as_posix() for path in set(after) - set(before)}
+    assert all(name.startswith("hardsynth/report") for name in new)
+    assert {"hardsynth/report.html", "hardsynth/report/results.csv"} <= new
+    assert verify(copied.suite) == []
+    for path in (copied.suite / "hardsynth" / "report").glob("*.json"):
+        json.loads(path.read_text(), parse_constant=pytest.fail)
+
+
+def test_the_suite_is_where_a_report_goes(small):
+    words = ["report", str(small.suite), "--results", str(small.results), "-j", "1", "-q"]
+    assert main([*words, "--still"]) == 0
+    assert (small.suite / "hardsynth" / "report.html").is_file()
+
+
+@pytest.fixture
+def some(copied):
+    """One framework, on one of the three tasks only."""
+    for name in (BASELINE, NULL):
+        shutil.rmtree(copied.run_dir(name))
+    path = copied.run_dir(CANDIDATE) / "scores" / "results.csv"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows[rows["task"] == "toy_full"].to_csv(path, index=False)
+    return copied
+
+
+def test_a_framework_may_be_run_on_some_tasks_only(some):
+    report = build_report(some.suite, [some.results], charts=False).report
+    contrasts = tables(report)["contrasts"]
+    assert set(contrasts["task"]) == {"toy"}
+    assert set(contrasts["verdict"]) == {"better"}
+    assert set(report.jobs["status"]) == {"not run"}
+    assert report_text(report)
+
+
+def test_the_notebook(small):
+    suite = Suite.load(small.suite)
+    tasks = suite.tasks.set_index("task")
+    assert tasks.index.tolist() == ["toy"]
+    assert tasks.loc["toy", ["kind", "classes", "folds", "full"]].tolist() == [
+        "regression",
+        0,
+        2,
+        400,
+    ]
+    certificate = suite.certificate
+    assert not certificate.duplicated(["task", "measure"]).any()
+    assert set(certificate["verdict"]) == {suite.certificates["toy"].verdict}
+    for results in (small.results, str(small.results), [small.results]):
+        contrasts = suite.contrasts(results)
+        assert set(COLUMNS["contrasts"].split()) <= set(contrasts.columns)
+        assert len(contrasts) == 3 * 2
+    pairs, scores = suite.pairs(small.results), suite.scores(small.results)
+    assert set(COLUMNS["pairs"].split()) <= set(pairs.columns)
+    assert set(COLUMNS["scores"].split()) <= set(scores.columns)
+    assert len(suite.jobs(small.results)) == 0
+    assert suite.overall(small.results)["framework"].iloc[0] == CANDIDATE
+    # what a reader does to a table is not seen by the next
+    contrasts["verdict"] = "mine"
+    assert "mine" not in set(suite.contrasts(small.results)["verdict"])
+    with pytest.raises(RunError):
+        suite.contrasts(small.suite)
+    with pytest.raises(KeyError):
+        suite.table("nothing", small.results)
+
+
+def test_the_notebook_sees_results_that_change(small):
+    """A result that is no longer there, and a run that is copied in with its old time."""
+    suite = Suite.load(small.suite)
+    path = small.run_dir(CANDIDATE) / "scores" / "results.csv"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    assert len(suite.jobs(small.results)) == 0
+    rows.loc[rows["task"] == "toy_full", ["result", "info"]] = "", "out of memory"
+    rows.to_csv(path, index=False)
+    jobs = suite.jobs(small.results)
+    assert set(jobs["reason"]) == {"out of memory"}
+    assert len(jobs) == 2
+
+
+def test_the_notebook_sees_runs_that_come_and_go(small, tmp_path):
+    """Runs copied with their times (cp -p, rsync) are older than those that stand there."""
+    suite = Suite.load(small.suite)
+    old = small.run_dir(NULL)
+    times = (1e9, 1e9)
+    os.utime(old / "scores" / "results.csv", times)
+    assert NULL in set(suite.contrasts(small.results)["framework"])
+    shutil.move(old, tmp_path / old.name)
+    assert NULL not in set(suite.contrasts(small.results)["framework"])

@@ -1,0 +1,444 @@
+"""Verdicts on data whose truth is known: who is better where F fails, and when nobody may say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.task import Kind
+from amlb_ext.report.compare import compare
+from amlb_ext.report.predictions import Predicted, read_predicted
+from amlb_ext.report.ranks import mean_losses
+from amlb_ext.runner import read_jobs
+from amlb_ext.stats.pairwise import pairwise
+from amlb_ext.suite import Suite
+from amlb_ext.validity import Certificate
+from amlb_ext.validity.certificate_store import read_null
+from amlb_ext.validity.measures import measure
+
+N = 600
+
+
+class Planted:
+    """A regression of scaled target 0: losses are squares of what a model predicts.
+
+    F errs by .5 on 40 % of the rows, the region, and by .1 elsewhere.
+    """
+
+    def __init__(self, n=N, seed=0):
+        rng = np.random.default_rng(seed)
+        self.rng, self.n = rng, n
+        self.region = np.arange(n) % 5 < 2
+        self.scale = np.where(self.region, 0.5, 0.1)
+        self.f = self.scale * (1 + 0.3 * rng.standard_normal(n))
+        half = np.arange(n) < n // 2
+        rows = pd.DataFrame(
+            {
+                "fold": np.where(half, 3, 7),  # the source's numbers
+                "amlb_fold": np.where(half, 0, 1),
+                "row": np.r_[np.arange(n // 2), np.arange(n - n // 2)],
+                "origin": "good",
+                "source_row": np.arange(n),
+                "loss": self.f**2,
+                "weight": np.where(self.region, 0.95, 0.01),
+                "f": self.f,
+            }
+        )
+        zero = np.zeros(n)
+        self.full = Predicted("t_full", "full", Kind.REGRESSION, (), rows, zero, zero, zero + 1)
+        self.null = rows[["fold", "row", "loss"]].copy()
+        for number in range(5):
+            self.null[f"refit_{number}"] = self.like_f() ** 2
+
+    def like_f(self):
+        """Another fit of F: errors of the same size, in part other ones."""
+        return self.f + 0.1 * self.scale * self.rng.standard_normal(self.n)
+
+    def add(self, name, inside=1.0, outside=1.0):
+        """A framework whose errors are F's times a factor in the region and outside."""
+        factor = np.where(self.region, inside, outside)
+        self.full.f[name] = factor * self.like_f()
+        return self
+
+    def compare(self, certificate="rank", null=True, incomplete=None, **more):
+        if isinstance(certificate, str):
+            certificate = certified(certificate)
+        null = self.null if null is True else null
+        return compare("t", self.full, certificate, null, incomplete or {}, 2, **more)
+
+
+def certified(verdict="rank", *measures):
+    return Certificate("t", "regression", verdict, "because.", tuple(measures))
+
+
+def row(found, framework, where="region"):
+    table = found.contrasts
+    (out,) = table[(table["framework"] == framework) & (table["where"] == where)].to_dict("records")
+    return out
+
+
+def test_better_in_the_region_only():
+    """A fifth less error there and five times as much elsewhere."""
+    found = Planted().add("there", 0.8, 5.0).add("elsewhere", 1.2, 0.1).compare()
+    assert found.no_claim == ""
+    assert found.warnings == ()
+    assert row(found, "there")["verdict"] == "better"
+    assert row(found, "there")["difference"] < 0 < row(found, "there", "all rows")["difference"]
+    assert row(found, "there", "all rows")["verdict"] == "worse"
+    assert row(found, "elsewhere")["verdict"] == "worse"
+    (pair,) = found.pairs.to_dict("records")
+    assert (pair["framework"], pair["other"], pair["verdict"]) == ("elsewhere", "there", "worse")
+
+
+def test_the_numbers_are_weighted_means():
+    planted = Planted().add("g", 0.8, 2.0)
+    found, w = planted.compare(), planted.full.rows["weight"]
+    loss, loss_f = planted.full.f["g"] ** 2, planted.f**2
+    for where, weights in (("region", w), ("all rows", None)):
+        told = row(found, "g", where)
+        assert told["loss"] == pytest.approx(np.average(loss, weights=weights))
+        assert told["loss_f"] == pytest.approx(np.average(loss_f, weights=weights))
+        assert told["difference"] == pytest.approx(told["loss"] - told["loss_f"])
+        assert told["relative"] == pytest.approx(told["difference"] / told["loss_f"])
+        assert told["low"] < told["difference"] < told["high"]
+        assert (told["folds"], told["rows"]) == ("2/2", N)
+    np.testing.assert_array_equal(found.weights, w)
+    assert found.is_weighted
+    assert row(found, "g")["weighted"]
+    assert not row(found, "g", "all rows")["weighted"]
+    # Kish: (240 (.95) + 360 (.01))^2 / (240 (.95)^2 + 360 (.01)^2) = 231.6^2 / 216.636 = 247.6
+    assert row(found, "g")["effective_size"] == pytest.approx(231.6**2 / 216.636)
+    assert "weighted by P(F fails | x), worth 248 equal rows" in found.weighting
+
+
+def test_intervals_of_a_higher_level_hold_those_of_a_lower():
+    planted = Planted().add("g", 0.95)
+    wide, narrow = (row(planted.compare(level=level), "g") for level in (0.99, 0.8))
+    assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
+    assert wide["difference"] == narrow["difference"]
+
+
+def test_f_itself_as_a_candidate(scored):
+    """Difference exactly 0, interval 0 to 0, p = 1; on every kind of task."""
+    suite = Suite.load(scored.suite)
+    jobs = read_jobs(suite, scored.results).table
+    for task in ("toy", "titanic", "wine"):
+        full, _ = read_predicted(suite, f"{task}_full", jobs)
+        full.f.clear()
+        full.f["twin"] = full.own()
+        full.rows["loss"] = full.loss("twin")
+        found = compare(task, full, certified(), None, {}, 2)
+        for where in ("region", "all rows"):
+            told = row(found, "twin", where)
+            assert [told[name] for name in ("difference", "low", "high", "p_holm")] == [0, 0, 0, 1]
+            assert told["verdict"] == "undecided"
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_last_digits_of_a_number_decide_nothing(sign):
+    """F's own predictions, as many decimals as a file keeps: that is no improvement."""
+    planted = Planted()
+    planted.full.f["F again"] = planted.f * (1 + sign * 1e-13 * planted.rng.random(N))
+    for null in (True, None):
+        found = planted.compare(null=null)
+        assert row(found, "F again")["verdict"] == "undecided"
+        assert row(found, "F again", "all rows")["verdict"] == "undecided"
+
+
+def test_another_fit_of_f_is_not_better():
+    """Chosen as the best of all seeds it would be; over 40 seeds at most a few may be."""
+    called = sum(
+        row(Planted(200, seed).add("twin").compare(), "twin")["verdict"] != "undecided"
+        for seed in range(40)
+    )
+    assert called <= 0.05 * 40 + 2 * np.sqrt(40 * 0.05 * 0.95)
+
+
+def test_without_a_certificate_there_is_no_claim():
+    found = Planted().add("a", 0.5).add("b", 2.0).compare(None)
+    for table in (found.contrasts, found.pairs):
+        assert set(table["verdict"]) == {"no claim"}
+        assert table["reason"].str.startswith("t has no certificate; hardsynth certify").all()
+        assert np.isfinite(table["difference"]).all()  # what was measured is still told
+    assert found.no_claim.startswith("t has no certificate")
+
+
+def test_a_stress_test_allows_no_claim():
+    found = Planted().add("a", 0.5).add("b", 2.0).compare("stress-test only")
+    assert set(found.contrasts["verdict"]) == set(found.pairs["verdict"]) == {"no claim"}
+    assert found.no_claim == "certified as stress-test only: because."
+
+
+def test_when_refits_beat_f_only_candidates_are_compared():
+    failed = measure("null on region", -0.2, "", "", threshold=0.0, sense=">=")
+    assert failed.passed is False
+    found = Planted().add("a", 0.5).add("b", 2.0).compare(certified("describe", failed))
+    assert set(found.contrasts["verdict"]) == {"no claim"}
+    assert found.contrasts["reason"].str.startswith("F's own re-fits seem to beat it").all()
+    assert found.pairs["verdict"].tolist() == ["better"]
+    assert found.no_claim == found.contrasts["reason"].iloc[0]
+
+
+@pytest.mark.parametrize("verdict", ["rank", "describe"])
+def test_other_checks_forbid_nothing(verdict):
+    other = measure("synthetic: tau", 0.1, "", "", threshold=0.8, sense=">=")
+    unknown = measure("null on region", 0.1, "", "", threshold=0.0, sense=">=")
+    found = Planted().add("a", 0.5).compare(certified(verdict, other, unknown))
+    assert row(found, "a")["verdict"] == "better"
+
+
+def test_weights_worth_few_rows_are_left_out():
+    planted = Planted().add("a", 0.8, 5.0)
+    planted.full.rows["weight"] = np.where(np.arange(N) < 20, 1.0, 0.0)
+    found = planted.compare()
+    # 20 equal weights: 20^2 / 20 = 20 < 50
+    expected = "he region weights are worth only 20 rows, below 50: all rows count alike"
+    assert expected in found.weighting
+    assert not found.is_weighted
+    assert not row(found, "a")["weighted"]
+    names = ["difference", "low", "high", "p", "effective_size"]
+    region, everything = row(found, "a"), row(found, "a", "all rows")
+    assert [region[name] for name in names] == [everything[name] for name in names]
+
+
+def region_in_one_fold():
+    """240 rows of region, 210 of them in fold 3 and 30 in fold 7."""
+    planted = Planted()
+    first = np.arange(N) < N // 2
+    heavy = np.where(first, np.arange(N) < 210, np.arange(N) >= N - 30)
+    planted.full.rows["weight"] = np.where(heavy, 0.95, 0.001)
+    return planted
+
+
+def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
+    """In fold 7 the weights are worth 31 rows, on the whole and in fold 3 more than 200."""
+    planted = region_in_one_fold().add("all", 0.8).add("light", 0.8).add("heavy", 0.8)
+    fold = planted.full.rows["fold"]
+    planted.full.f["light"][fold == 3] = np.nan
+    planted.full.f["heavy"][fold == 7] = np.nan
+    found = planted.compare()
+    weighted = {name: bool(row(found, name)["weighted"]) for name in ("all", "light", "heavy")}
+    assert weighted == {"all": True, "light": False, "heavy": True}
+    told, plain = row(found, "light"), row(found, "light", "all rows")
+    names = ["difference", "low", "high", "p", "effective_size"]
+    assert [told[name] for name in names] == [plain[name] for name in names]
+    assert told["effective_size"] == told["rows"] == N // 2
+    assert found.is_weighted
+    assert found.weighting.startswith("Real rows are weighted by P(F fails | x), worth 24")
+    assert "Not so for light: on the folds that were run" in found.weighting
+    pairs = found.pairs.set_index(["framework", "other"])
+    assert pairs["weighted"].astype(bool).to_dict() == {
+        ("all", "heavy"): True, ("all", "light"): False, ("heavy", "light"): False,
+    }  # fmt: skip
+    assert pairs.loc[("heavy", "light"), "rows"] == 0
+
+
+def test_the_ranks_decide_on_the_rows_that_all_have():
+    planted = region_in_one_fold()
+    losses = pd.DataFrame({"a": planted.like_f() ** 2, "b": planted.like_f() ** 2})
+    losses.loc[planted.full.rows["fold"] == 3, "b"] = np.nan
+    w, f = planted.full.rows["weight"].to_numpy(), planted.f**2
+    both = mean_losses(losses, f, w, losses.notna(), np.arange(N))
+    assert both["a"] == pytest.approx(losses["a"][N // 2 :].mean())
+    alone = mean_losses(losses[["a"]], f, w, losses[["a"]].notna(), np.arange(N))
+    assert alone["a"] == pytest.approx(np.average(losses["a"], weights=w))
+
+
+@pytest.mark.parametrize("value", [np.nan, 0.0])
+def test_without_weights_all_rows_count_alike(value):
+    planted = Planted().add("a", 0.8)
+    planted.full.rows["weight"] = value
+    found = planted.compare()
+    assert "region weights are known: all rows count alike" in found.weighting
+    assert row(found, "a")["effective_size"] == N
+
+
+def test_a_framework_with_a_failed_fold_gets_no_verdict():
+    planted = Planted().add("broken", 0.5).add("whole", 0.5).add("other", 2.0)
+    planted.full.f["broken"][planted.full.rows["fold"] == 7] = np.nan
+    found = planted.compare(incomplete={"broken": "fold 1 failed (out of memory)"})
+    for where in ("region", "all rows"):
+        told = row(found, "broken", where)
+        assert (told["verdict"], told["folds"], told["rows"]) == ("incomplete", "1/2", N // 2)
+        assert told["reason"] == "broken: fold 1 failed (out of memory)"
+    assert row(found, "whole")["verdict"] == "better"
+    assert row(found, "whole")["folds"] == "2/2"
+    pairs = found.pairs.set_index(["framework", "other"])
+    assert pairs.loc[("broken", "other"), "verdict"] == "incomplete"
+    assert pairs.loc[("broken", "whole"), "folds"] == "1/2"
+    assert pairs.loc[("broken", "whole"), "rows"] == N // 2
+    assert pairs.loc[("other", "whole"), "verdict"] == "worse"
+
+
+def test_a_fold_that_was_never_asked_for_is_told_but_takes_nothing_back():
+    planted = Planted().add("half", 0.5)
+    planted.full.f["half"][planted.full.rows["fold"] == 7] = np.nan
+    told = row(planted.compare(), "half")
+    assert (told["verdict"], told["folds"]) == ("better", "1/2")
+
+
+def test_the_null_stands_beside():
+    planted = Planted().add("a", 0.5)
+    told = row(planted.compare(), "a")
+    assert np.isfinite([told["null_difference"], told["null_se"], told["p_null"]]).all()
+    w = planted.full.rows["weight"]
+    again = planted.null.filter(like="refit_").mean(axis=1) - planted.f**2
+    assert told["null_difference"] == pytest.approx(np.average(again, weights=w))
+
+
+def _shorter(null):
+    return null.iloc[:-1]
+
+
+def _other_losses(null):
+    return null.assign(loss=null["loss"] + 0.01)
+
+
+def _other_folds(null):
+    return null.assign(fold=null["fold"] + 1)
+
+
+@pytest.mark.parametrize("change", [_shorter, _other_losses, _other_folds])
+def test_refits_of_other_rows_are_not_used(change):
+    planted = Planted().add("a", 0.5)
+    found = planted.compare(null=change(planted.null))
+    assert len(found.warnings) == 1
+    assert "belong to other rows: certify the suite again" in found.warnings[0]
+    assert np.isnan(row(found, "a")["p_null"])
+    assert "no re-fit of F beside it" in row(found, "a")["reason"]
+
+
+def test_the_order_of_the_kept_refits_is_of_no_matter():
+    planted = Planted().add("a", 0.5)
+    mixed = planted.null.sample(frac=1, random_state=0)
+    pd.testing.assert_frame_equal(
+        planted.compare().contrasts, planted.compare(null=mixed).contrasts
+    )
+
+
+def test_missing_refits_are_told():
+    planted = Planted().add("a", 0.5)
+    assert "the null control is missing" in planted.compare(null=None).warnings[0]
+    bare = planted.null[["fold", "row", "loss"]]
+    assert "could not be fitted again" in planted.compare(null=bare).warnings[0]
+
+
+def test_controls_do_not_cost_the_candidates():
+    """F's own twins are not in the candidates' Holm adjustment, nor the other way round."""
+    planted = Planted().add("a", 0.98).add("b", 0.97)
+    before = planted.compare().contrasts.set_index(["framework", "where"])["p_holm"]
+    planted.add("HardsynthNull").add("HardsynthBaseline (1h)")
+    after = planted.compare().contrasts.set_index(["framework", "where"])["p_holm"]
+    pd.testing.assert_series_equal(after[before.index], before)
+    planted.add("c", 0.5)
+    more = planted.compare().contrasts.set_index(["framework", "where"])["p_holm"]
+    assert (more[before.index] >= before).all()
+    assert more["HardsynthNull", "region"] == after["HardsynthNull", "region"]
+
+
+def test_controls_do_not_cost_pairs_of_candidates():
+    planted = Planted().add("a", 0.98).add("b", 0.97)
+    before = planted.compare().pairs.set_index(["framework", "other"])["p_holm"]
+    planted.add("HardsynthNull").add("HardsynthBaseline")
+    after = planted.compare().pairs.set_index(["framework", "other"])["p_holm"]
+    assert after["a", "b"] == before["a", "b"]
+
+
+@pytest.mark.parametrize("certificate", ["rank", None])
+def test_nobody_has_run(certificate):
+    """The tables are empty, their columns those of any other task."""
+    whole = Planted().add("a").add("b").compare()
+    found = Planted().compare(certificate)
+    assert len(found.contrasts) == len(found.pairs) == 0
+    assert set(found.contrasts.columns) == set(whole.contrasts.columns)
+    assert set(found.pairs.columns) == set(whole.pairs.columns)
+
+
+def test_the_suites_own_refits_belong_to_its_rows(scored):
+    suite = Suite.load(scored.suite)
+    jobs = read_jobs(suite, scored.results).table
+    for task in ("toy", "titanic", "wine"):
+        full, _ = read_predicted(suite, f"{task}_full", jobs)
+        assert compare(task, full, certified(), read_null(suite, task), {}, 2).warnings == ()
+
+
+def three(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    f = rng.random(n)
+    losses = pd.DataFrame({"a": f - 0.1, "b": f, "c": f + 0.3}) + 0.2 * rng.random((n, 3))
+    null = pd.DataFrame({f"refit_{k}": f + 0.05 * rng.standard_normal(n) for k in range(5)})
+    return losses, f, rng.random(n), null
+
+
+def test_pairs_are_antisymmetric():
+    losses, f, w, null = three()
+    there = pairwise(losses, f, w, None, null).set_index(["framework", "other"])
+    back = pairwise(losses[["c", "b", "a"]], f, w, None, null).set_index(["other", "framework"])
+    opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
+    assert set(there["verdict"]) <= set(opposite)
+    for pair, told in there.iterrows():
+        other = back.loc[pair]
+        assert told["difference"] == -other["difference"]
+        assert (told["low"], told["high"]) == pytest.approx((-other["high"], -other["low"]))
+        assert told[["p", "p_holm", "p_null"]].tolist() == pytest.approx(
+            other[["p", "p_holm", "p_null"]].tolist()
+        )
+        assert told["verdict"] == opposite[other["verdict"]]
+    assert there.loc[("a", "c"), "verdict"] == "better"
+
+
+def test_adjusted_p_values_are_not_smaller():
+    for seed in range(10):
+        losses, f, w, null = three(40, seed)
+        found = pairwise(losses, f, w, None, null)
+        assert (found["p_holm"] >= found["p"]).all()
+        assert found["p_holm"].max() <= 1
+
+
+def test_pairs_use_the_rows_that_both_have():
+    losses, f, w, null = three()
+    scored = pd.DataFrame(True, losses.index, losses.columns)
+    scored.loc[:79, "a"] = False
+    scored.loc[150:, "b"] = False
+    found = pairwise(losses.where(scored), f, w, None, null, scored=scored)
+    found = found.set_index(["framework", "other"])
+    assert found["rows"].to_dict() == {("a", "b"): 70, ("a", "c"): 120, ("b", "c"): 150}
+    both = slice(80, 149)
+    gap = losses.loc[both, "a"] - losses.loc[both, "b"]
+    expected = np.average(gap, weights=w[80:150])
+    assert found.loc[("a", "b"), "difference"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("names", [[], ["a"]])
+def test_pairs_of_fewer_than_two(names):
+    losses, f, w, null = three()
+    found = pairwise(losses[names], f, w, None, null)
+    assert len(found) == 0
+    assert {"framework", "other", "verdict"} <= set(found.columns)
+
+
+def test_equal_candidates_are_not_different():
+    losses, f, w, null = three()
+    losses["a"] = losses["b"]
+    told = pairwise(losses[["a", "b"]], f, w, None, null).iloc[0]
+    assert (told["difference"], told["p_holm"], told["verdict"]) == (0, 1, "undecided")
+
+
+def test_two_fits_of_one_algorithm_are_rarely_called_different():
+    """A fit's mean loss scatters by S = .02, five standard errors of a mean over the rows.
+
+    F, its 5 re-fits, G and H are all fits of one algorithm. By the rows alone G and H would
+    nearly always differ; beyond what two fits differ by they may in 5 % of draws.
+    """
+    rng = np.random.default_rng(0)
+    draws, n = 200, 60
+    differ = by_rows = 0
+    for _ in range(draws):
+        fits = rng.random(n)[:, None] + 0.02 * rng.standard_normal(8)
+        fits += 0.03 * rng.standard_normal((n, 8))
+        null = pd.DataFrame({f"refit_{k}": fits[:, k + 1] for k in range(5)})
+        losses = pd.DataFrame({"G": fits[:, 6], "H": fits[:, 7]})
+        told = pairwise(losses, fits[:, 0], None, None, null).iloc[0]
+        differ += told["verdict"] != "undecided"
+        by_rows += told["p_holm"] < 0.05
+    assert by_rows > 0.4 * draws
+    assert differ <= 0.05 * draws + 2 * np.sqrt(draws * 0.05 * 0.95)

@@ -1,0 +1,275 @@
+import html
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sample_reports import sample_report
+
+from amlb_ext.core.display import cell, estimate
+from amlb_ext.report.interactive import figure
+from amlb_ext.report.page import anchors, embedded, page
+from amlb_ext.report.tables import pivots
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "{{7*7}}\"' </script><img src=x onerror=alert(1)> {% raw %}",
+    "c" * 200,
+)
+LINKS = {"Contrasts": "contrasts.csv", "<b>All</b>": "a folder/scores.csv"}
+VOID = {"meta", "link", "img", "input", "br", "hr", "use", "path"}
+
+
+class Page(HTMLParser):
+    """What a test asks of a document."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.headings, self.open, self.words, self.scripts = [], [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "script":
+            self.scripts.append("")
+        if tag in VOID:
+            self.open.pop()
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        elif self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def reports():
+    return {
+        "one": sample_report(1, points=40),
+        "hostile": sample_report(3, points=40, names=HOSTILE),
+        "many": sample_report(12, points=40, jobs=45),
+        "without results": sample_report(2, points=40, results=False),
+        "empty": sample_report(0, results=False),
+    }
+
+
+@pytest.fixture(scope="module")
+def texts(reports):
+    return {name: page(report, LINKS) for name, report in reports.items()}
+
+
+CASES = ("one", "hostile", "many", "without results", "empty")
+
+
+@pytest.fixture(params=CASES)
+def text(request, texts):
+    return texts[request.param]
+
+
+def test_the_document_is_well_formed_and_in_order(text):
+    found = Page(text)
+    assert not found.open
+    assert text.lstrip().startswith("<!DOCTYPE html>")
+    assert found.all("html")[0]["lang"] == "en"
+    assert len(found.all("h1")) == len(found.all("main")) == 1
+    assert found.tags.index(("title", {})) < found.tags.index(("body", {}))
+    assert found.headings[0] == 1
+    assert all(b <= a + 1 for a, b in zip(found.headings, found.headings[1:], strict=False))
+
+
+def test_ids_are_unique_and_every_link_has_a_target(text):
+    found = Page(text)
+    ids = [a["id"] for _, a in found.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    inside = [a["href"][1:] for a in found.all("a") if a["href"].startswith("#")]
+    named = [name for _, a in found.tags for name in a.get("aria-labelledby", "").split()]
+    assert inside
+    assert set(inside) | set(named) <= set(ids)
+    assert not [a for _, a in found.tags if a.get("aria-labelledby") == ""]
+
+
+def test_nothing_is_loaded(text):
+    found = Page(text)
+    policy = next(a["content"] for a in found.all("meta") if "http-equiv" in a)
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    assert not {tag for tag, _ in found.tags} & {"img", "link", "iframe", "object", "embed", "base"}
+    for tag, attributes in found.tags:
+        assert "src" not in attributes, tag
+        for name in attributes:
+            assert not name.startswith("on"), (tag, name)
+        href = attributes.get("href", "#")
+        assert not re.match(r"[a-z]+:|//", href), href
+        assert "http" not in attributes.get("style", "")
+    styles = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert not re.search(r"url\(|@import", "".join(styles))
+
+
+def test_figures_offer_no_way_to_send_data_away(texts):
+    script = Page(texts["one"]).scripts[-1]
+    assert "showSendToCloud: false" in script
+    assert 'plotlyServerURL: ""' in script
+
+
+def test_every_table_tells_what_it_is(text):
+    found = Page(text)
+    assert len(found.all("caption")) == len(found.all("table"))
+    assert all("scope" in a for a in found.all("th"))
+    assert all(a.get("aria-label") for _, a in found.tags if a.get("class") == "scroll")
+    assert all(a.get("tabindex") == "0" for _, a in found.tags if a.get("class") == "scroll")
+    assert len(found.all("figcaption")) == len(found.all("figure"))
+
+
+def test_what_is_not_known_is_not_called_nan(text):
+    words = " ".join(Page(text).words)
+    assert not re.search(r"\b(nan|NaN|NaT|None|inf)\b|<NA>", words)
+
+
+def test_names_of_users_are_text(texts):
+    text = texts["hostile"]
+    found = Page(text)
+    words = " ".join(found.words)
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    assert "49" not in re.findall(r"\{?\{?7\*7\}?\}?|\b49\b", words)
+    for name in HOSTILE:
+        assert name in words
+    assert html.escape(HOSTILE[0]) in text
+
+
+def test_hostile_downloads_are_escaped(texts):
+    links = [a["href"] for a in Page(texts["one"]).all("a") if not a["href"].startswith("#")]
+    assert links == ["contrasts.csv", "a%20folder/scores.csv"]
+    assert "&lt;b&gt;All" in texts["one"]
+    script = page(sample_report(0, results=False), {"x": "javascript:alert(1)"})
+    assert 'href="javascript%3Aalert%281%29"' in script
+
+
+def test_figures_are_data_that_cannot_end_their_element(reports, texts):
+    found = Page(texts["hostile"])
+    figures = [s for s in found.scripts if s.startswith("{")]
+    charts = [*reports["hostile"].charts, *(c for t in reports["hostile"].tasks for c in t.charts)]
+    assert len(figures) == len(charts)
+    assert not any("<" in text for text in figures)
+    first = json.loads(figures[0])
+    expected = figure(charts[0])
+    assert [trace["meta"] for trace in first["data"]] == [t["meta"] for t in expected["data"]]
+    assert json.loads(embedded(charts[0])) == first
+
+
+def test_figures_without_numbers_are_still_json():
+    charts = sample_report(1, points=8).tasks[0].charts
+    hollow = charts[4].series[0]
+    hollow.x[:] = np.nan
+    json.loads(embedded(charts[4]), parse_constant=pytest.fail)
+
+
+def test_a_page_that_stands_still_is_small(reports):
+    still = page(reports["one"], {}, interactive=False)
+    assert len(still) < 1e6
+    assert "plotly" not in "".join(a.get("id", "") for a in Page(still).all("script"))
+    assert len(Page(still).all("svg")) == 7  # one of all tasks, six of this; ranks were not tested
+
+
+def test_many_tasks_are_folded_one_task_is_not(texts):
+    many, one = Page(texts["many"]), Page(texts["one"])
+    folds = [a for a in many.all("details") if a.get("class") == "fold"]
+    assert len(folds) == 12
+    assert ["open" in a for a in folds] == [True] + 11 * [False]
+    assert any(a.get("id") == "filter" for a in many.all("input"))
+    assert not [a for a in one.all("details") if a.get("class") == "fold"]
+    assert not one.all("input")
+    # 45 jobs are grouped
+    assert "45 jobs have no usable score" in texts["many"]
+
+
+def test_what_must_be_said_is_said(texts):
+    words = " ".join(" ".join(Page(texts["hostile"]).words).split())
+    assert "no interval" in words
+    assert "No claim." in words
+    assert "do not rank on these" in words
+    assert "No few features separate the bad rows" in words
+    assert "selected on realised error" in words
+    for word in ("rank", "describe", "stress-test only", "pass", "FAIL", "not measured"):
+        assert f" {word} " in words
+    empty = " ".join(Page(texts["empty"]).words)
+    assert "There are no results yet" in empty
+    assert "There are no tasks" in empty
+
+
+def test_only_real_rows_have_a_best_framework():
+    task = sample_report(1, points=8).tasks[0]
+    tables = list(pivots(task))
+    assert [table["metric"] for table in tables] == ["auc", "logloss", "balacc"]
+    assert list(tables[0]["parts"])[:3] == ["full", "region", "bad"]
+    for table in tables:
+        cells = {name: cells for name, cells in table["rows"]}
+        for part in table["parts"]:
+            best = [name for name, row in cells.items() if part in row and row[part]["best"]]
+            assert len(best) == (part in ("full", "region"))
+        scores = task.scores[
+            (task.scores["metric"] == table["metric"]) & (task.scores["part"] == "full")
+        ].set_index("framework")
+        assert scores["folds"].eq(task.folds).sum() == len(scores) - 1
+        scores = scores.loc[scores["folds"] == task.folds, "value"]
+        expected = scores.idxmin() if table["metric"] == "logloss" else scores.idxmax()
+        assert cells[expected]["full"]["best"]
+
+
+def test_controls_and_frameworks_without_all_folds_are_never_the_best():
+    task = sample_report(1, points=8).tasks[0]
+    scores = task.scores.copy()
+    perfect = {"lower": 0.0, "higher": 1.0}
+    for name, folds in (("FLAML", 2), ("H2OAutoML", 3)):
+        at = scores["framework"] == name
+        scores.loc[at, "value"] = scores.loc[at, "direction"].map(perfect)
+        scores.loc[at, "folds"] = folds
+    scores["framework"] = scores["framework"].replace("H2OAutoML", "HardsynthNull")
+    for table in pivots(replace(task, scores=scores)):
+        rows = dict(table["rows"])
+        for name in ("FLAML", "HardsynthNull"):
+            assert not any(cell["best"] for cell in rows[name].values())
+        for part in ("full", "region"):
+            assert sum(row[part]["best"] for row in rows.values()) == 1
+
+
+def test_the_same_report_gives_the_same_page(reports, texts):
+    assert page(reports["one"], LINKS) == texts["one"]
+
+
+def test_anchors_never_collide():
+    names = ["x", "x-2", "x", "X", "", "é", "x 2"]
+    assert len(set(anchors(names))) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-0.2, 0.4, "+0.10 (−0.20 to 0.40)"),  # half .3: digits down to hundredths
+        (-31.0, 31.2, "+0 (−31 to 31)"),  # half 31: no decimals
+        (0.1, 0.1, "+0.100000000 (0.100000000 to 0.100000000)"),
+    ],
+)
+def test_digits_follow_the_interval(low, high, expected):
+    assert estimate({"difference": 0.1, "low": low, "high": high}) == expected
+
+
+def test_any_value_becomes_text():
+    assert cell({"a": np.float64("nan"), "b": [1, np.int64(2)]}) == "a: –, b: 1, 2"
+    assert cell(np.bool_(False)) == "no"

@@ -1,0 +1,191 @@
+"""Finding and cloning AMLB, its environment, and what is said when that fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from amlb_ext.core.errors import RunError
+from amlb_ext.runner import checkout, environment
+from amlb_ext.runner.checkout import Checkout, amlb_version, cache_dir, clone, ensure
+from amlb_ext.runner.subprocesses import command, locked, without_secrets
+
+
+@pytest.fixture
+def repository(fake: Checkout, tmp_path: Path) -> str:
+    """A git repository that holds the fake AMLB under the tag ``v9``."""
+    git = ["git", "-C", str(fake.root), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    (fake.root / "resources" / "benchmarks" / "test.yaml").write_text("")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v9"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    return fake.root.as_uri()
+
+
+def test_clone_once(repository: str, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    root = clone(cache, repository, "v9")
+    assert amlb_version(root) == "2.1.7"
+    (root / "mark").touch()
+    assert clone(cache, "file:///nowhere", "v9") == root  # not cloned again
+    assert (root / "mark").exists()
+
+
+def test_a_killed_clone_is_cleared_away(repository: str, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    half = cache / ".automlbenchmark-v9.part-abc" / "amlb"
+    half.mkdir(parents=True)
+    clone(cache, repository, "v9")
+    assert sorted(path.name for path in cache.iterdir()) == [
+        ".automlbenchmark-v9.lock",
+        "automlbenchmark-v9",
+    ]
+
+
+def test_two_at_once_clone_once(repository: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    threads = [
+        threading.Thread(target=clone, args=(tmp_path / "c", repository, "v9", said.append))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum("cloning" in text for text in said) == 1
+
+
+def test_failing_clone_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="could not be cloned: fatal") as caught:
+        clone(tmp_path / "c", (tmp_path / "nowhere").as_uri(), "v9")
+    assert "AMLB_HOME" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in (tmp_path / "c").iterdir()] == [".automlbenchmark-v9.lock"]
+
+
+def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RunError, match="git is not installed"):
+        clone(tmp_path / "c", "file:///nowhere", "v9")
+
+
+def test_no_secrets_in_errors() -> None:
+    with pytest.raises(RunError) as caught:
+        command(
+            [sys.executable, "-c", "import sys; sys.exit('ERROR: https://u:pw@host/x is gone')"],
+            "pip failed",
+        )
+    assert str(caught.value) == "pip failed: ERROR: https://host/x is gone"
+    assert without_secrets("no address") == "no address"
+
+
+def test_lock_waits(tmp_path: Path) -> None:
+    said: list[str] = []
+    entered = threading.Event()
+
+    def second() -> None:
+        with locked(tmp_path / "lock", said.append):
+            entered.set()
+
+    with locked(tmp_path / "lock", said.append):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert not entered.wait(0.5)
+    thread.join()
+    assert entered.is_set()
+    assert len(said) == 1
+    assert "waiting" in said[0]
+
+
+def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="HARDSYNTH_CACHE"):
+        clone(tmp_path / "file" / "cache", "file:///nowhere", "v9")
+
+
+def test_given_checkout(fake: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
+    monkeypatch.setattr(environment, "VERSIONS", (sys.version_info[:2],))
+    monkeypatch.setenv("AMLB_HOME", str(fake.root))
+    assert ensure(python=sys.executable, cache=tmp_path) == Checkout(
+        fake.root, Path(sys.executable).absolute(), "2.1.7"
+    )
+    with pytest.raises(RunError, match=r"no AMLB checkout, it has no runbenchmark.py"):
+        ensure(tmp_path)
+
+
+def test_cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HARDSYNTH_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache_dir() == Path.home() / ".cache" / "hardsynth"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert cache_dir() == Path("/x/hardsynth")
+    monkeypatch.setenv("HARDSYNTH_CACHE", "/y")
+    assert cache_dir() == Path("/y")
+
+
+def test_version_between_releases(fake: Checkout) -> None:
+    (fake.root / "amlb" / "__version__.py").write_text(
+        '_dev_version = "dev"\n__version__ = _dev_version\n'
+    )
+    assert amlb_version(fake.root).startswith("dev")
+    with pytest.raises(RunError, match="cannot read"):
+        amlb_version(fake.root / "nowhere")
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Environments without requirements, so that making one takes two seconds."""
+    monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
+    monkeypatch.setattr(environment, "VERSIONS", (sys.version_info[:2],))
+
+
+@pytest.mark.usefixtures("bare")
+def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> None:
+    said: list[str] = []
+    python = environment.ensure_python(fake.root, tmp_path, say=said.append)
+    assert python.is_file()
+    assert environment.ensure_python(fake.root, tmp_path, say=said.append) == python
+    assert len(said) == 1
+    (python.parents[1] / "hardsynth-complete").unlink()  # as after a kill
+    environment.ensure_python(fake.root, tmp_path, say=said.append)
+    assert len(said) == 2
+    python.unlink()  # as after the base interpreter was removed
+    assert not environment._complete(python.parents[1])
+    (fake.root / "requirements.txt").write_text("# other pins\n")
+    folder = environment.environment_dir(fake.root, tmp_path, "3.11")
+    assert folder.name != python.parents[1].name
+
+
+@pytest.mark.usefixtures("bare")
+def test_failing_installation_leaves_nothing(fake: Checkout, tmp_path: Path) -> None:
+    (fake.root / "requirements.txt").write_text("/nowhere/at/all.whl\n")
+    with pytest.raises(RunError, match="could not be installed: ERROR"):
+        environment.ensure_python(fake.root, tmp_path)
+    assert not [p for p in (tmp_path / "environments").iterdir() if p.is_dir()]
+
+
+@pytest.mark.usefixtures("bare")
+def test_own_venv_of_the_checkout_is_used(fake: Checkout, tmp_path: Path) -> None:
+    own = fake.root / "venv" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.symlink_to(sys.executable)
+    assert environment.ensure_python(fake.root, tmp_path) == own
+
+
+def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "VERSIONS", ((2, 7),))
+    with pytest.raises(RunError, match=r"AMLB needs Python 2\.7 .*--python"):
+        environment.find_python()
+
+
+def test_given_python_without_requirements(fake: Checkout, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"has not all that AMLB needs .*pip install -r"):
+        environment.ensure_python(fake.root, tmp_path, tmp_path / "python")
+
+
+def test_pinned_tag() -> None:
+    assert checkout.TAG == "v2.1.7"

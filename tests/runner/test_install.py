@@ -1,0 +1,467 @@
+"""A suite in a user's own AMLB configuration: it works there, and leaves without a trace."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.amlb.configuration import configured_folds, find_definition, read_constraint
+from amlb_ext.amlb.definition import list_jobs
+from amlb_ext.cli import main
+from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.report.compare import is_control
+from amlb_ext.runner.install import change, install, uninstall
+from amlb_ext.runner.install.config_edit import LISTS, MARK, entries_of, insert, read_config, strip
+from amlb_ext.runner.jobs import read_jobs
+from amlb_ext.runner.run import run_benchmark
+from amlb_ext.suite import Suite, verify
+
+FAST = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--kappa", ".005"]
+FAST += ["--certificate", "none", "-q", "-j", "1"]
+ENTRIES = {
+    ("benchmarks", "definition_dir"): ["{user}/hardsynth_suites/a/benchmarks"],
+    ("benchmarks", "constraints_file"): ["{user}/hardsynth_suites/a/constraints.yaml"],
+    ("frameworks", "definition_file"): ["{user}/hardsynth_suites/a/frameworks.yaml"],
+}
+CONFIG = """\
+# mine, put together by hand
+---
+seed: 3   # a comment
+
+benchmarks:
+    definition_dir:   # two
+        - "{user}/benchmarks"
+        - '{root}/resources/benchmarks'
+frameworks:
+    definition_file: ['{root}/resources/frameworks.yaml', "{user}/frameworks.yaml"]  # flow
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(80), "b": rng.choice(["u", "v"], 80)})
+    frame["y"] = frame["a"] * 3 + rng.normal(0, 0.3, 80)
+    frame.to_csv(root / "t.csv", index=False)
+    assert main(["generate", str(root / "t.csv"), "-o", str(root / "hard"), *FAST]) == 0
+    return root / "hard"
+
+
+@pytest.fixture
+def suite(made, tmp_path):
+    return Path(shutil.copytree(made, tmp_path / "hard {1}"))
+
+
+@pytest.fixture
+def user(tmp_path):
+    root = tmp_path / "user"
+    (root / "benchmarks").mkdir(parents=True)
+    (root / "config.yaml").write_text(CONFIG)
+    (root / "benchmarks" / "own.yaml").write_text("- {name: t, openml_task_id: 1}\n")
+    (root / "frameworks.yaml").write_text("Mine: {module: extensions.Mine}\n")
+    return root
+
+
+def tree(root: Path) -> dict[str, str]:
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def load(user: Path):
+    return yaml.safe_load((user / "config.yaml").read_text())
+
+
+# --- the text of config.yaml
+
+SECTIONS = [
+    "",
+    "{0}:\n",
+    "{0}:   # nothing yet\n  # really\n",
+    "{0}:\n  {1}: '{{user}}/x'   # one\n",
+    "{0}:\n  {1}: {{user}}\n",  # YAML takes this for a mapping
+    "{0}:\n  {1}:\n  - a\n  # between\n\n  - b   # last\n  # after\n  more: 1\n",
+    "{0}:\n    other: {{x: [1, 2]}}\n    {1}:\n        - 'a'\n",
+    "{0}: {{{1}: [a, 'b', ], more: 1}}\n",
+    "{0}: {{more: 1}}\n",
+    "{0}: {{}}\n",
+    "{0}:\n  {1}: [ a,  # first\n    b\n    ]\n",
+    "{0}:\n  {1}: []\n",
+    "{0}:\n  other: |+\n    text\n\n",
+]
+TAILS = ["", "# end\n", "aws:\n  x: &y 1\n  z: *y\n\n\n"]
+
+
+def documents():
+    combined = itertools.product(SECTIONS, SECTIONS, TAILS, ("\n", "\r\n"), (True, False), (0, 1))
+    every = list(combined)
+    for one, two, tail, end, whole, bom in random.Random(0).sample(every, 80):
+        text = one.format("benchmarks", "definition_dir")
+        text += "seed: 1  # s\n" + two.format("frameworks", "definition_file") + tail
+        text = text if whole else text.rstrip("\n")
+        yield "\ufeff" * bom + text.replace("\n", end)
+
+
+def test_entries_go_in_and_out_of_any_text() -> None:
+    refused = 0
+    for text in documents():
+        before = read_config(text)
+        try:
+            new, inline = insert(text, ENTRIES)
+        except RunError:
+            refused += 1
+            # a mapping where a list belongs, or text whose value a line end would change
+            assert ": {user}" in text or text.endswith("    text"), text
+            continue
+        after = read_config(new)
+        for key, entries in ENTRIES.items():
+            own = entries_of(before, key)
+            own = [LISTS[key].default] if own is None else own
+            assert sorted(entries_of(after, key)) == sorted([*entries, *own]), text
+            assert (entries_of(after, key)[0] == entries[0]) is (LISTS[key].first or not own)
+        kept = [line for line in new.splitlines() if not line.endswith(MARK)]
+        assert len(kept) == len(text.splitlines())  # lines are added, none is lost
+        back = strip(new, inline, "/hardsynth_suites/")
+        assert back.rstrip("\r\n") == text.rstrip("\r\n")
+    assert refused < 40
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1\n", "is no YAML: line 2"),
+        ("- a\n", "holds a list, a mapping was wanted"),
+        ("a: 1\n---\nb: 2\n", "found another document"),
+        ("benchmarks: 3\n", "benchmarks is 3, a mapping was wanted"),
+        ("benchmarks: {definition_dir: {x: 1}}\n", "benchmarks.definition_dir is {'x': 1}"),
+        ("x: &l [a]\nbenchmarks: {definition_dir: *l}\n", "an anchor"),
+        ("b: &b {definition_dir: [q]}\nbenchmarks:\n  <<: *b\n  y: 1\n", "an anchor"),
+        ("benchmarks: {definition_dir: !x [a]}\n", "is no YAML"),
+        ("benchmarks:\n  definition_dir: ~\n", "to add are benchmarks.definition_dir"),
+        ("a: 1\na: 2\n", "duplicate key"),
+    ],
+)
+def test_what_cannot_be_changed_safely_is_refused(suite, user, text, said, capsys) -> None:
+    (user / "config.yaml").write_text(text)
+    before = tree(user)
+    assert main(["install", str(suite), "--userdir", str(user)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert tree(user) == before
+
+
+def test_bytes_that_are_no_utf8_are_refused(suite, user) -> None:
+    (user / "config.yaml").write_bytes(b"a: \xe9\n")
+    with pytest.raises(RunError, match="not in UTF-8"):
+        install(suite, user)
+
+
+# --- install and uninstall
+
+EMPTY = ["", "# only a comment\n", "---\n", "---\n# c\n...\n", "seed: 1", "\ufeff", "{}"]
+
+
+@pytest.mark.parametrize("text", [CONFIG, CONFIG.replace("\n", "\r\n"), *EMPTY])
+def test_byte_for_byte_and_nothing_left(suite, user, text) -> None:
+    (user / "config.yaml").write_bytes(text.encode())
+    before = tree(user)
+    change = install(suite, user)
+    assert change.action == "installed"
+    assert load(user)["benchmarks"]["definition_dir"][-1].endswith("/hardsynth/benchmarks")
+    assert (user / "config.yaml.hardsynth-backup").read_bytes() == text.encode()
+    assert uninstall(suite, user).action == "uninstalled"
+    assert tree(user) == before
+    assert not (user / "hardsynth_suites").exists()
+    assert verify(suite) == []
+
+
+def test_amlb_knows_the_suite_and_all_that_it_knew(suite, user) -> None:
+    install(suite, user)
+    config = load(user)
+    assert config["seed"] == 3
+    path = find_definition("hardsynth", user, Path("amlb"), config)
+    tasks = yaml.safe_load(path.read_text())
+    assert len(list_jobs(path, {}, fallback_folds=configured_folds(config))) == 4
+    for file in tasks[0]["dataset"]["test"]:
+        assert Path(file.format(user="nowhere")).is_file()  # braces are doubled
+    assert find_definition("own", user, Path("amlb"), config).parent == user / "benchmarks"
+    assert read_constraint("hardsynth_quick", user, Path("amlb"), config)["cores"] == 1
+    frameworks = yaml.safe_load((user / "hardsynth_suites/hardsynth/frameworks.yaml").read_text())
+    module = frameworks["HardsynthNull"]["module"].replace(".", "/")
+    assert (user / module / "exec.py").is_file()
+    # the user's own constraint or framework of a name wins: AMLB takes the last
+    assert "hardsynth_suites" in config["benchmarks"]["constraints_file"][0]
+    assert "hardsynth_suites" in config["frameworks"]["definition_file"][0]
+
+
+def test_no_user_directory_before_none_after(suite, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".config").mkdir()
+    change = install(suite)
+    assert change.userdir == str(tmp_path / ".config" / "automlbenchmark")
+    assert load(Path(change.userdir))["benchmarks"]["definition_dir"][0].startswith("{root}")
+    uninstall(suite)
+    assert list((tmp_path / ".config").iterdir()) == []
+
+
+def test_a_second_time_changes_nothing(suite, user, capsys) -> None:
+    install(suite, user)
+    before = tree(user)
+    assert main(["install", str(suite), "--userdir", str(user)]) == 0
+    assert "already, nothing to change" in capsys.readouterr().out
+    assert tree(user) == before
+
+
+def test_dry_run_shows_and_changes_nothing(suite, user, capsys) -> None:
+    before = tree(user)
+    assert main(["install", str(suite), "--userdir", str(user), "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "+        - '{user}/hardsynth_suites/hardsynth/benchmarks'" in shown
+    assert "-    definition_file: ['{root}" in shown
+    assert "dry run: nothing was changed" in shown
+    assert tree(user) == before
+    install(suite, user)
+    before = tree(user)
+    assert main(["uninstall", str(suite), "--userdir", str(user), "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["action"] == "uninstalled"
+    assert tree(user) == before
+
+
+EDITS = {
+    "appended": lambda text: text + "archive: []  # later\n",
+    "commented": lambda text: text.replace("# two", "# two, later"),
+    "entry after ours": lambda text: text.replace(
+        f"hardsynth/benchmarks'{MARK}\n", f"hardsynth/benchmarks'{MARK}\n        - /later\n"
+    ),
+    "in the line of ours": lambda text: text.replace("# flow", "# later"),
+    "below a key of ours": lambda text: text.replace(
+        f"constraints.yaml'{MARK}\nframe", f"constraints.yaml'{MARK}\n      - /later\nframe"
+    ),
+    "ours removed": lambda text: (
+        "\n".join(
+            line for line in text.splitlines() if "definition_dir" in line or MARK not in line
+        ).replace("'{user}/hardsynth_suites/hardsynth/frameworks.yaml', ", "")
+        + "\n# later\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_later_edits_of_the_user_stay(suite, user, edit) -> None:
+    install(suite, user)
+    config = user / "config.yaml"
+    edited = EDITS[edit](config.read_text())
+    assert edited != config.read_text()
+    assert "later" in edited
+    config.write_text(edited)
+    wanted = {key: entries_of(read_config(edited), key) for key in LISTS}
+    uninstall(suite, user)
+    text = config.read_text()
+    assert "later" in text
+    assert "hardsynth" not in text
+    for key, listed in wanted.items():
+        own = [entry for entry in listed or () if "hardsynth" not in entry]
+        found = entries_of(read_config(text), key)
+        assert found == own or (found is None and own in ([LISTS[key].default], []))
+    assert set(os.listdir(user)) == {"benchmarks", "config.yaml", "frameworks.yaml"}
+
+
+def test_edits_that_cannot_be_told_apart_are_left_to_the_user(suite, user) -> None:
+    install(suite, user)
+    config = user / "config.yaml"
+    config.write_text(config.read_text().replace(f"/benchmarks'{MARK}", "/benchmarks'  # own"))
+    before = tree(user)
+    with pytest.raises(RunError, match="remove them by hand in line 9"):
+        uninstall(suite, user)
+    assert tree(user) == before
+
+
+@pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
+def test_several_suites_leave_in_any_order(made, user, order, tmp_path) -> None:
+    before = tree(user)
+    suites = {}
+    for name in "abc":
+        suites[name] = shutil.copytree(made, tmp_path / name)
+        change = install(suites[name], user, name=name)
+        assert change.benchmarks == [name, f"{name}_all"]
+        assert f"HardsynthBaseline_{name}" in change.frameworks
+    full = load(user)["benchmarks"]["definition_dir"]
+    assert [Path(entry).parent.name for entry in full[2:]] == ["a", "b", "c"]
+    for count, name in enumerate(order, start=1):
+        uninstall(suites[name], user)
+        left = load(user)["benchmarks"]["definition_dir"]
+        assert len(left) == 5 - count
+        assert not any(f"/{name}/" in entry for entry in left)
+    assert tree(user) == before
+
+
+def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
+    (user / "benchmarks" / "hardsynth_all.yaml").write_text("[]\n")
+    before = tree(user)
+    with pytest.raises(RunError, match=r"a benchmark hardsynth_all already.*--name NAME"):
+        install(suite, user)
+    with pytest.raises(RunError, match="benchmark validation already, of AMLB itself"):
+        install(suite, user, name="validation")
+    (user / "benchmarks" / "hardsynth_all.yaml").unlink()
+    (user / "frameworks.yaml").write_text("hardsynthnull: {}\n")
+    with pytest.raises(RunError, match="a framework HardsynthNull already"):
+        install(suite, user)
+    (user / "frameworks.yaml").write_text("Mine: {module: extensions.Mine}\n")
+    with pytest.raises(RunError, match=r"use letters.*--name a_b"):
+        install(suite, user, name="a b")
+    assert set(before) - set(tree(user)) == {str(user / "benchmarks" / "hardsynth_all.yaml")}
+    install(suite, user)
+    other = shutil.copytree(made, tmp_path / "other")
+    with pytest.raises(RunError, match=r"another suite is installed as hardsynth: .*hard \{1\}"):
+        install(other, user)
+    with pytest.raises(RunError, match="installed already, as hardsynth"):
+        install(suite, user, name="twice")
+    install(other, user, name="hardsynth_2")
+    text = (user / "hardsynth_suites/hardsynth_2/frameworks.yaml").read_text()
+    assert "HardsynthNull_2:" in text
+    assert is_control("HardsynthNull_2")
+
+
+def test_a_constraint_of_the_users_stays(suite, user) -> None:
+    text = CONFIG.replace("benchmarks:\n", "benchmarks:\n    constraints_file: '{user}/c.yaml'\n")
+    (user / "config.yaml").write_text(text)
+    (user / "c.yaml").write_text("hardsynth_quick: {folds: 1, cores: 7}\n")
+    change = install(suite, user)
+    assert any("hardsynth_quick is your own" in note for note in change.notes)
+    assert read_constraint("hardsynth_quick", user, Path("amlb"), load(user))["cores"] == 7
+    uninstall(suite, user)
+    assert (user / "config.yaml").read_text() == text
+
+
+def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path) -> None:
+    before = tree(user)
+    install(suite, user)
+    definition = user / "hardsynth_suites/hardsynth/benchmarks/hardsynth.yaml"
+    definition.write_text("[]\n")
+    assert install(suite, user).action == "updated"  # what was damaged stands again
+    assert "t_test_0" in definition.read_text()
+    manifest = suite / "hardsynth" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 2'))
+    assert install(suite, user).action == "updated"
+    moved = suite.rename(tmp_path / "moved")
+    change = install(moved, user)
+    assert change.action == "updated"
+    assert any("was moved" in note for note in change.notes)
+    assert f"{moved}/data" in definition.read_text()
+    again = moved.rename(tmp_path / "again")
+    assert uninstall(again, user, dry_run=True).name == "hardsynth"  # known by its manifest
+    shutil.rmtree(again)
+    assert uninstall(moved, user).action == "uninstalled"
+    assert tree(user) == before
+    with pytest.raises(RunError, match=r"is not installed in .* \(installed there: none"):
+        uninstall(moved, user)
+
+
+def test_a_link_stays_a_link_and_a_mode_a_mode(suite, user, tmp_path) -> None:
+    target = tmp_path / "dotfiles" / "amlb.yaml"
+    target.parent.mkdir()
+    shutil.move(user / "config.yaml", target)
+    (user / "config.yaml").symlink_to(target)
+    target.chmod(0o600)
+    install(suite, user)
+    assert (user / "config.yaml").is_symlink()
+    assert "hardsynth_suites" in target.read_text()
+    assert target.stat().st_mode & 0o777 == 0o600
+    uninstall(suite, user)
+    assert (user / "config.yaml").is_symlink()
+    assert target.read_text() == CONFIG
+    assert os.listdir(target.parent) == ["amlb.yaml"]
+
+
+def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> None:
+    before = tree(user)
+    writable = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: path != user / "config.yaml" and writable(path, mode)
+    )
+    with pytest.raises(RunError, match=r"config.yaml is read-only; nothing was changed"):
+        install(suite, user)
+    monkeypatch.undo()
+    (user / "hardsynth_suites").write_text("a file")
+    with pytest.raises(RunError, match="choose another --userdir"):
+        install(suite, user)
+    (user / "hardsynth_suites").unlink()
+    assert tree(user) == before
+    with pytest.raises(RunError, match="is a file"):
+        install(suite, user / "config.yaml")
+    with pytest.raises(RunError, match="a suite is a user directory already"):
+        install(suite, suite)
+    with pytest.raises(RunError, match="is a suite itself"):
+        install(suite, shutil.copytree(suite, tmp_path / "other"))
+    with pytest.raises(SuiteError, match="holds no suite"):
+        install(tmp_path, user)
+
+
+@pytest.mark.parametrize("where", ["write_copies", "write_json", "write_config"])
+def test_killed_and_run_again(suite, user, where, monkeypatch) -> None:
+    before = tree(user)
+
+    def killed(*arguments, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(change, where, killed)
+    with pytest.raises(KeyboardInterrupt):
+        install(suite, user)
+    monkeypatch.undo()
+    assert (user / "config.yaml").read_text() == CONFIG
+    install(suite, user)
+    assert "hardsynth_suites" in (user / "config.yaml").read_text()
+    uninstall(suite, user)
+    assert tree(user) == before
+
+
+def test_files_of_others_in_our_folder_stay(suite, user) -> None:
+    install(suite, user)
+    (user / "hardsynth_suites/hardsynth/notes.txt").write_text("mine")
+    change = uninstall(suite, user)
+    assert "not ours" in change.notes[0]
+    assert (user / "hardsynth_suites/hardsynth/notes.txt").read_text() == "mine"
+    assert (user / "config.yaml").read_text() == CONFIG
+
+
+# --- with AMLB itself
+
+
+@pytest.mark.amlb
+@pytest.mark.parametrize("name", [None, "mine"])
+def test_beside_amlbs_own_example(amlb, suite, tmp_path, name) -> None:
+    user = Path(shutil.copytree(amlb.root / "examples" / "custom", tmp_path / "custom"))
+    before = tree(user)
+    change = install(suite, user, name=name)
+    assert change.diff.count("\n+ ") == 3
+    main_name, baseline = change.benchmarks[0], change.frameworks[0]
+    quiet = {"userdir": user, "outdir": tmp_path / "out", "amlb": amlb, "quiet": True}
+    runs = [
+        ("constantpredictor", "filedatasets", None, ["iris_csv"]),
+        ("GradientBoosting", "filedatasets", "30m4c2f", ["iris_csv"]),
+        (baseline, "filedatasets", None, ["iris_csv"]),
+        ("constantpredictor", main_name, None, []),
+        (baseline, main_name, "hardsynth_quick", []),
+    ]
+    for framework, benchmark, constraint, tasks in runs:
+        outcome = run_benchmark(framework, benchmark, constraint, tasks=tasks, folds=[0], **quiet)
+        assert outcome.ok, outcome.summary()
+    jobs = read_jobs(Suite.load(suite), tmp_path / "out").table
+    scored = jobs[jobs["status"] == "scored"]
+    assert set(scored["amlb_task"]) == {"t", "t_full"}
+    assert set(scored["framework"]) == {"constantpredictor", baseline}
+    uninstall(suite, user)
+    left = {path: digest for path, digest in tree(user).items() if path in before}
+    assert left == before
+    assert not list(user.rglob("*hardsynth*"))

@@ -1,0 +1,445 @@
+"""Which jobs were run, from what runs leave behind: whole, failed, killed, renamed, archived."""
+
+from __future__ import annotations
+
+import shlex
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.amlb.configuration import configured_folds, find_definition
+from amlb_ext.amlb.definition import Job, list_jobs
+from amlb_ext.cli.main import parser
+from amlb_ext.core.errors import RunError
+from amlb_ext.core.task import Kind
+from amlb_ext.runner.jobs import COLUMNS, read_jobs, rerun
+from amlb_ext.runner.run_folder import write_asked
+from amlb_ext.suite import Suite
+from amlb_ext.suite.definition import benchmark, configuration, yaml_text
+from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, amlb_name
+from amlb_ext.suite.manifest import AmlbTask, Manifest
+
+CONFIG = configuration(1, constraints=False)
+#: A task of two folds, of which one has no bad row, and a task of three.
+FOLDS = {
+    ("iris", ""): 2,
+    ("iris", "full"): 2,
+    ("iris", "bad"): 1,
+    ("car", ""): 3,
+    ("car", "full"): 3,
+}
+MAIN = [Job(amlb_name(*key), k) for key, n in FOLDS.items() if key[1] != "bad" for k in range(n)]
+
+
+def make_suite(root, name="hard"):
+    """A suite without data: its manifest, and its definitions on disk."""
+    tasks = {}
+    for (task, suffix), n in FOLDS.items():
+        files = [f"{k}.csv" for k in range(n)]
+        own = amlb_name(task, suffix)
+        tasks[own] = AmlbTask(own, task, suffix, Kind.BINARY, "y", "", None, list(range(n)), files,
+                              files, files, [9] * n, [9] * n)  # fmt: skip
+    (root / "benchmarks").mkdir(parents=True)
+    main = [task for task in tasks.values() if task.suffix in MAIN_SUFFIXES]
+    (root / "benchmarks" / f"{name}.yaml").write_text(yaml_text(benchmark(main)))
+    (root / "benchmarks" / f"{name}_all.yaml").write_text(yaml_text(benchmark(tasks.values())))
+    return Suite(Layout(root), Manifest("0", name, 1, "", {}, {}, tasks))
+
+
+@pytest.fixture
+def suite(tmp_path):
+    return make_suite(tmp_path / "suite")
+
+
+@pytest.fixture
+def out(tmp_path):
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out"
+
+
+def row(task, fold, result=0.5, framework="flaml", constraint="1h", **more):
+    known = {"id": task, "task": task, "framework": framework, "constraint": constraint,
+             "fold": fold, "type": "binary", "result": result, "metric": "auc", "mode": "local",
+             "version": "2.1", "params": "", "app_version": "dev", "utc": "2025-03-01T10:00:00",
+             "duration": 60.0, "info": ""}  # fmt: skip
+    return known | more
+
+
+def write_run(out, rows, framework="flaml", constraint="1h", definition="hard",
+              stamp="20250301T100000", asked=(), log="", name=""):  # fmt: skip
+    """Write a run's folder as AMLB, which lower-cases its name, and ``hardsynth run`` do."""
+    folder = out / (name or f"{framework}.{definition}.{constraint}.local".lower() + f".{stamp}")
+    folder.mkdir()
+    if rows:
+        (folder / "scores").mkdir()
+        pd.DataFrame(rows).to_csv(folder / "scores" / "results.csv", index=False)
+    for job in (Job(r["task"], r["fold"]) for r in rows if r["result"] is not None):
+        path = folder / "predictions" / job.task / str(job.fold) / "predictions.csv"
+        path.parent.mkdir(parents=True)
+        path.write_text("predictions,truth\n")
+    if asked:
+        write_asked(folder, framework, definition, constraint, asked)
+    if log:
+        (folder / "run.log").write_text(log)
+    return folder
+
+
+def status(found):
+    return {
+        Job(r["amlb_task"], r["fold"]): (r["status"], r["reason"])
+        for r in found.table.to_dict("records")
+    }
+
+
+def starting(task, fold):
+    return f"Starting job local.hard.1h.{task}.{fold}.flaml.\n"
+
+
+def test_the_latest_scored_run_counts(suite, out):
+    write_run(out, [row("iris_full", 0, 0.5)], stamp="20250301T100000")
+    middle = write_run(out, [row("iris_full", 0, 0.7)], stamp="20250302T100000")
+    write_run(out, [row("iris_full", 0, None, info="too slow")], stamp="20250303T100000")
+    found = read_jobs(suite, out)
+    assert list(found.table.columns) == list(COLUMNS)
+    (job,) = found.table[found.table["status"] == "scored"].to_dict("records")
+    assert (job["result"], job["run"], job["reason"]) == (0.7, str(middle), "")
+    assert len(found.rows) == 3
+
+
+def test_the_latest_failure_counts_when_nothing_was_scored(suite, out):
+    write_run(out, [row("iris_full", 0, None, info="old")], stamp="20250301T100000")
+    write_run(out, [row("iris_full", 0, None, info="new")], stamp="20250302T100000")
+    assert status(read_jobs(suite, out))[Job("iris_full", 0)] == ("failed", "new")
+
+
+def test_a_job_of_every_definition_that_was_run_is_told(suite, out):
+    write_run(out, [row("iris_full", 0)])
+    found = status(read_jobs(suite, out))
+    assert set(found) == set(MAIN)
+    del found[Job("iris_full", 0)]
+    assert {word for word, _ in found.values()} == {"not run"}
+
+
+def test_all_is_the_definition_of_all(suite, out):
+    write_run(out, [row("iris_full", 0)], definition="hard_all")
+    assert set(status(read_jobs(suite, out))) == {*MAIN, Job("iris_bad", 0)}
+
+
+def test_reasons_of_failures(suite, out):
+    """AMLB's ``info`` first, then its log, then the admission that there is none."""
+    told = "\x1b[31mJob `local.hard.1h.iris_full.1.flaml` failed with error: no memory\x1b[0m\n"
+    rows = [row("iris_full", 0, None, info="ValueError: no good"), row("iris_full", 1, None),
+            row("iris", 0, None)]  # fmt: skip
+    write_run(out, rows, log=told)
+    found = status(read_jobs(suite, out))
+    assert found[Job("iris_full", 0)] == ("failed", "ValueError: no good")
+    assert found[Job("iris_full", 1)] == ("failed", "no memory")
+    assert found[Job("iris", 0)] == ("failed", "AMLB gives no reason")
+
+
+def test_a_job_that_could_not_load_its_data_is_missing_with_the_reason(suite, out):
+    told = "Job `local.hard.1h.car.2.flaml` failed with error: no such file x\n"
+    write_run(out, [row("iris_full", 0)], log=told)
+    assert status(read_jobs(suite, out))[Job("car", 2)] == ("missing", "no such file x")
+
+
+def test_a_run_killed_in_the_middle(suite, out):
+    """One job is done, one was begun, one was still to come, the others were not asked for."""
+    asked = [Job("iris", 0), Job("iris", 1), Job("iris_full", 0)]
+    log = starting("iris", 0) + starting("iris", 1) + "Terminated\n"
+    write_run(out, [row("iris", 0)], asked=asked, log=log)
+    found = status(read_jobs(suite, out))
+    assert found[Job("iris", 0)][0] == "scored"
+    begun = "begun, but it left no result: killed, or AMLB ended during it"
+    assert found[Job("iris", 1)] == ("missing", begun)
+    assert found[Job("iris_full", 0)] == ("missing", "asked for, but AMLB ended before it")
+    assert found[Job("iris_full", 1)] == ("not run", "not asked for")
+    assert set(found) == set(MAIN)
+
+
+def test_a_run_that_ended_before_its_first_job(suite, out):
+    """There is no row at all; what ended AMLB is told."""
+    log = "installing\nsubprocess.CalledProcessError: setup.sh failed\n"
+    write_run(out, [], asked=[Job("iris", 0)], log=log)
+    found = read_jobs(suite, out)
+    reason = "asked for, but AMLB ended before it (subprocess.CalledProcessError: setup.sh failed)"
+    assert status(found)[Job("iris", 0)] == ("missing", reason)
+    assert found.table["framework"].unique().tolist() == ["flaml"]
+    assert not len(found.rows)
+
+
+def test_a_killed_run_of_a_definition_of_ones_own(suite, out):
+    """What was asked for is known, so no job that is gone is passed over in silence."""
+    asked = [Job("iris", 0), Job("car", 0), Job("car", 1)]
+    write_run(out, [row("iris", 0)], definition="mine", asked=asked, log=starting("car", 0))
+    found = status(read_jobs(suite, out))
+    assert found[Job("iris", 0)][0] == "scored"
+    assert found[Job("car", 0)][0] == found[Job("car", 1)][0] == "missing"
+
+
+def test_jobs_that_left_nothing_belong_to_the_version_of_their_run(suite, out):
+    """Lest the other folds of that version pass for whole results."""
+    asked = [Job("iris", 0), Job("iris", 1)]
+    write_run(out, [row("iris", 0), row("iris", 1)], asked=asked)
+    write_run(out, [row("iris", 0, version="3")], asked=asked, stamp="20250302T100000")
+    table = read_jobs(suite, out).table
+    (gone,) = table[table["status"] == "missing"].to_dict("records")
+    assert gone["framework"] == "flaml 3"
+
+
+def test_without_a_word_of_what_was_asked_absent_jobs_are_not_run(suite, out):
+    write_run(out, [row("iris", 0)])
+    reason = "neither a result nor a sign that it was begun"
+    assert status(read_jobs(suite, out))[Job("iris", 1)] == ("not run", reason)
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_amlbs_own_logs_are_read_archived_or_not(suite, out, archived):
+    run = write_run(out, [row("iris", 0)])
+    text = starting("iris", 0) + starting("iris", 1)
+    if archived:
+        with zipfile.ZipFile(run / "logs.zip", "w") as archive:
+            archive.writestr("runbenchmark.log", text)
+            archive.writestr("notes.txt", starting("car", 0))
+    else:
+        (run / "logs").mkdir()
+        (run / "logs" / "runbenchmark.log").write_text(text)
+    found = status(read_jobs(suite, out))
+    assert found[Job("iris", 1)][0] == "missing"
+    assert found[Job("car", 0)][0] == "not run"
+
+
+def test_a_broken_archive_or_note_hides_nothing(suite, out):
+    run = write_run(out, [row("iris", 0)])
+    (run / "logs.zip").write_text("no archive")
+    (run / "asked.json").write_text("[")
+    assert status(read_jobs(suite, out))[Job("iris", 0)][0] == "scored"
+
+
+def test_the_appended_results_alone(suite, out):
+    """Of a folder cleaned of its runs only tasks that stand in it are known to be tried.
+
+    Their scores are told, but without predictions nothing can be compared.
+    """
+    rows = [row("iris_full", 0, 0.5), row("iris_full", 0, 0.7, utc="2025-03-02T10:00:00"),
+            row("iris_full", 0, 0.6, utc="2025-03-01T12:00:00"),
+            row("iris_full", 1, None, framework="tpot", info="no")]  # fmt: skip
+    pd.DataFrame(rows).to_csv(out / "results.csv", index=False)
+    table = read_jobs(suite, out).table
+    found = {(r["framework"], r["fold"]): r for r in table.to_dict("records")}
+    assert set(table["amlb_task"]) == {"iris_full"}
+    assert found["flaml", 0]["result"] == 0.7
+    assert found["flaml", 0]["run"] == str(out)
+    assert found["flaml", 0]["status"] == "missing"
+    assert "its predictions are not beside the scores" in found["flaml", 0]["reason"]
+    assert (found["tpot", 1]["status"], found["tpot", 1]["reason"]) == ("failed", "no")
+    assert found["flaml", 1]["status"] == found["tpot", 0]["status"] == "not run"
+
+
+def test_a_score_with_predictions_wins_over_a_later_one_without(suite, out):
+    first = write_run(out, [row("iris", 0, 0.5)])
+    later = write_run(out, [row("iris", 0, 0.7)], stamp="20250302T100000")
+    (later / "predictions" / "iris" / "0" / "predictions.csv").unlink()
+    table = read_jobs(suite, out).table.set_index(["amlb_task", "fold"])
+    assert table.loc[("iris", 0), ["status", "run"]].tolist() == ["scored", str(first)]
+
+
+def test_a_single_run_may_be_given(suite, out):
+    run = write_run(out, [row("iris", 0)])
+    write_run(out, [row("iris", 1)], stamp="20250302T100000")
+    found = status(read_jobs(suite, run))
+    assert found[Job("iris", 0)][0] == "scored"
+    assert found[Job("iris", 1)][0] == "not run"
+
+
+def test_a_folder_given_twice_counts_once(suite, out):
+    run = write_run(out, [row("iris", 0)])
+    once, twice = read_jobs(suite, out), read_jobs(suite, out, run)
+    pd.testing.assert_frame_equal(once.table, twice.table)
+    assert len(twice.rows) == 1
+
+
+def test_results_of_other_benchmarks_are_left_out_with_a_note(suite, out):
+    write_run(out, [row("iris", 0), row("adult", 0), row("adult", 1)])
+    found = read_jobs(suite, out)
+    assert found.notes == ("2 results of other benchmarks were left out (tasks adult).",)
+    assert set(found.table["amlb_task"]) <= set(suite.amlb_tasks)
+    assert len(found.rows) == 1
+
+
+def test_constraints_and_versions_tell_frameworks_apart(suite, out):
+    write_run(out, [row("iris", 0)])
+    write_run(out, [row("iris", 0, constraint="4h")], constraint="4h")
+    write_run(out, [row("iris", 0, framework="tpot")], framework="tpot")
+    write_run(out, [row("iris", 0, framework="tpot", version="3")], framework="tpot",
+              stamp="20250302T100000")  # fmt: skip
+    table = read_jobs(suite, out).table
+    scored = table[table["status"] == "scored"]
+    assert scored["framework"].tolist() == ["flaml (1h)", "flaml (4h)", "tpot 2.1", "tpot 3"]
+    assert scored["name"].tolist() == ["flaml", "flaml", "tpot", "tpot"]
+
+
+def test_names_of_folders_have_lost_their_case(suite, out):
+    """A killed run is known by its folder only, in lower case: it is the same framework."""
+    write_run(out, [row("iris", 0, framework="FLAML", constraint="1H8c")], "FLAML", "1H8c")
+    write_run(out, [], "FLAML", "1H8c", stamp="20250302T100000", log=starting("iris", 1))
+    table = read_jobs(suite, out).table
+    assert set(table["framework"]) == set(table["name"]) == {"FLAML"}
+    assert set(table["constraint"]) == {"1H8c"}
+    assert table.set_index(["amlb_task", "fold"]).loc[("iris", 1), "status"] == "missing"
+
+
+def test_names_of_folders_have_lost_their_case_when_all_jobs_failed(suite, out):
+    rows = [row("iris", 0, None, framework="FLAML", constraint="1H8c", info="no")]
+    write_run(out, rows, "FLAML", "1H8c")
+    write_run(out, [], "FLAML", "1H8c", stamp="20250302T100000", log=starting("iris", 1))
+    table = read_jobs(suite, out).table
+    assert set(table["framework"]) == {"FLAML"}
+
+
+def test_when_a_renamed_run_ran_is_told_by_its_rows(suite, out):
+    """March comes before June, whichever of the two folders still has its name."""
+    write_run(out, [row("iris", 0, 0.5)], stamp="20250301T100000")
+    write_run(out, [row("iris", 0, 0.7, utc="2025-06-01T10:00:00")], name="kept")
+    table = read_jobs(suite, out).table
+    assert table["result"].dropna().tolist() == [0.7]
+
+
+def test_columns_that_one_file_lacks_are_empty(suite, out, tmp_path):
+    bare = {"id": "iris", "task": "iris", "framework": "flaml", "constraint": "1h", "fold": 1,
+            "result": None}  # fmt: skip
+    write_run(out, [row("iris", 0)])
+    write_run(out, [bare], stamp="20250302T100000")
+    table = read_jobs(suite, out).table
+    job = table[table["status"] == "failed"].iloc[0]
+    assert job["reason"] == "AMLB gives no reason"
+    assert set(table["version"]) <= {"", "2.1"}
+    assert set(table["metric"]) <= {"", "auc"}
+    assert set(table["framework"]) == {"flaml"}
+
+
+def test_no_results(suite, out):
+    with pytest.raises(RunError, match="holds no AMLB results"):
+        read_jobs(suite, out)
+    with pytest.raises(RunError, match="there is no folder"):
+        read_jobs(suite, out / "nowhere")
+    write_run(out, [row("adult", 0)], definition="other")
+    with pytest.raises(RunError, match="there are no results of the suite") as caught:
+        read_jobs(suite, out)
+    assert "hardsynth run FRAMEWORK -u" in str(caught.value)
+
+
+def test_a_folder_without_results_among_others_is_no_small_matter(suite, out, tmp_path):
+    """A misspelt folder would make a framework vanish from the report."""
+    write_run(out, [row("iris", 0)])
+    with pytest.raises(RunError, match="there is no folder"):
+        read_jobs(suite, out, tmp_path / "misspelt")
+
+
+def asked_by(command, suite):
+    """The jobs of a command, read as a shell, our command line and AMLB read it."""
+    words = shlex.split(command)
+    assert words[0] == "hardsynth"
+    arguments = parser().parse_args(words[1:])
+    assert arguments.userdir == str(suite.layout.root)
+    path = find_definition(arguments.benchmark, suite.layout.root, suite.layout.root, CONFIG)
+    return arguments, list_jobs(
+        path,
+        {},
+        fallback_folds=configured_folds(CONFIG),
+        tasks=arguments.task,
+        folds=arguments.fold,
+    )
+
+
+def table_of(jobs, **columns):
+    known = {"name": "flaml", "constraint": "1h", "benchmark": "hard", "status": "failed"}
+    return pd.DataFrame([{"amlb_task": j.task, "fold": j.fold, **known, **columns} for j in jobs])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_commands_run_just_the_broken_jobs(suite, seed):
+    """Any set of broken jobs, of tasks with equally many folds, comes back from the commands."""
+    rng = np.random.default_rng(seed)
+    alike = [job for job in MAIN if job.task.startswith("car")]
+    broken = [alike[i] for i in rng.permutation(len(alike))[: rng.integers(1, len(alike) + 1)]]
+    found = []
+    for command in rerun(table_of(broken), suite, "out"):
+        arguments, jobs = asked_by(command, suite)
+        assert (arguments.framework, arguments.constraint, arguments.results) == (
+            "flaml",
+            "1h",
+            "out",
+        )
+        found += jobs
+    assert sorted(found) == sorted(broken)  # each once
+
+
+def test_commands_run_no_fold_of_a_larger_task_that_is_whole(suite):
+    """Folds 0 and 1 are all of iris, and not all of car."""
+    broken = [Job(task, k) for task in ("iris", "car") for k in (0, 1)]
+    found = [j for c in rerun(table_of(broken), suite, "out") for j in asked_by(c, suite)[1]]
+    assert sorted(found) == sorted(broken)
+
+
+def test_tasks_that_lack_the_same_folds_share_a_command(suite):
+    broken = [Job("car", 1), Job("car_full", 1), Job("iris", 0)]
+    commands = rerun(table_of(broken), suite, "out")
+    assert [sorted(asked_by(c, suite)[1]) for c in commands] == [broken[:2], broken[2:]]
+    assert rerun(table_of(broken)[:0], suite, "out") == []
+
+
+def test_frameworks_constraints_and_definitions_have_their_own_commands(suite):
+    job = [Job("iris", 0)]
+    parts = [table_of(job), table_of(job, constraint="4h"), table_of(job, name="tpot"),
+             table_of([Job("iris_bad", 0)], benchmark="hard_all"),
+             table_of([Job("car", 0)], constraint="", benchmark="")]  # fmt: skip
+    commands = rerun(pd.concat(parts, ignore_index=True), suite, "out")
+    read = [asked_by(command, suite)[0] for command in commands]
+    assert [(a.framework, a.constraint, a.benchmark) for a in read] == [
+        ("flaml", "1h", "hard"),
+        ("flaml", "4h", "hard"),
+        ("tpot", "1h", "hard"),
+        ("flaml", "1h", "hard_all"),
+        ("flaml", None, "hard"),
+    ]
+
+
+def test_names_with_spaces_are_quoted(tmp_path):
+    suite = make_suite(tmp_path / "my suite's", "hard")
+    (command,) = rerun(table_of([Job("car", 2)]), suite, "the results; rm -r x")
+    arguments, jobs = asked_by(command, suite)
+    assert arguments.results == "the results; rm -r x"
+    assert jobs == (Job("car", 2),)
+
+
+def test_commands_spell_the_definition_as_its_file(tmp_path, out):
+    """AMLB lower-cases it in the folder's name; a file system may know the difference."""
+    suite = make_suite(tmp_path / "suite", "Hard")
+    write_run(out, [row("iris", 0, None, info="no")], definition="Hard")
+    table = read_jobs(suite, out).table
+    (command,) = rerun(table[table["status"] == "failed"], suite, out)
+    assert asked_by(command, suite)[1] == (Job("iris", 0),)
+
+
+def test_results_of_the_score_command_are_run_again_by_it(suite):
+    """No constraint of that name exists, so ``hardsynth run`` could not."""
+    jobs = table_of([Job("iris", 0)], name="HardsynthNull", constraint="score")
+    (command,) = rerun(jobs, suite, "out")
+    arguments = parser().parse_args(shlex.split(command)[1:])
+    assert arguments.command == "score"
+    assert (arguments.suite, arguments.results) == (str(suite.layout.root), "out")
+
+
+def test_runs_of_another_suite_of_the_same_name_are_not_ours(suite, out):
+    write_run(out, [row("vehicle", 0), row("vehicle_full", 0)])
+    with pytest.raises(RunError, match="no results of the suite"):
+        read_jobs(suite, out)
+    write_run(out, [], asked=[Job("vehicle", 1)], framework="killed")
+    write_run(out, [row("iris_full", 0)], stamp="20250302T100000")
+    found = read_jobs(suite, out)
+    assert set(found.table["name"]) == {"flaml"}
+    assert set(found.rows["task"]) == {"iris_full"}
+    assert "2 results of other benchmarks" in found.notes[0]

@@ -1,0 +1,142 @@
+"""A run, with a fake AMLB that skips and fails jobs as the real one does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.amlb.definition import Job
+from amlb_ext.core.assets import asset
+from amlb_ext.core.errors import RunError
+from amlb_ext.runner.checkout import Checkout
+from amlb_ext.runner.run import remove_stale, run_benchmark
+from amlb_ext.runner.run_folder import check
+
+
+def test_missing_and_failed_jobs(
+    fake: Checkout, userdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = run_benchmark("Fw", userdir=userdir, outdir=tmp_path / "out", amlb=fake)
+    assert outcome.amlb_exit == 0
+    assert outcome.exit_status == 1
+    assert [str(problem) for problem in outcome.missing] == [
+        "unloadable, fold 0: no file x",
+        "unloadable, fold 1: no file x",
+    ]
+    assert [str(problem) for problem in outcome.failed] == ["failing, fold 0: ValueError: no good"]
+    # good one 0 and 1 of 2 + 2 + 1 jobs; the disabled task is not asked for
+    assert outcome.summary().startswith("2 of 5 jobs scored")
+    assert "no score for unloadable/0, unloadable/1: no file x" in outcome.summary()
+    assert "Running benchmark" in capfd.readouterr().err
+    assert "Running benchmark" in outcome.log.read_text()
+
+
+def test_good_runs_into_one_folder(
+    fake: Checkout,
+    userdir: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = {"userdir": "user", "outdir": "out", "amlb": fake, "quiet": True}
+    first = run_benchmark("Fw", "fine", "mine", folds=[0, 3], **asked)  # relative paths
+    second = run_benchmark("Fw", "fine", **asked)
+    assert capfd.readouterr().err == ""
+    assert first.ok
+    assert second.ok
+    assert first.run_dir != second.run_dir
+    assert first.run_dir.name.startswith("fw.fine.mine.local.2")
+    assert first.expected == (Job("good_one", 0), Job("good_one", 3))
+    assert len(second.rows) == 2
+    assert second.rows["result"].tolist() == [0.5, 0.5]
+    assert second.summary().count("\n") == 0
+
+
+def test_tasks_are_chosen(fake: Checkout, userdir: Path, tmp_path: Path) -> None:
+    asked = {"userdir": userdir, "outdir": tmp_path / "out", "amlb": fake, "quiet": True}
+    outcome = run_benchmark("Fw", tasks=["unloadable"], folds=[1], **asked)
+    assert [problem.fold for problem in outcome.missing] == [1]
+    with pytest.raises(RunError, match="no task 'nothing'"):
+        run_benchmark("Fw", tasks=["nothing"], **asked)
+
+
+def test_unknown_framework(fake: Checkout, userdir: Path, tmp_path: Path) -> None:
+    outcome = run_benchmark(
+        "unknown", userdir=userdir, outdir=tmp_path / "out", amlb=fake, quiet=True
+    )
+    assert outcome.amlb_exit == 1
+    assert {p.reason for p in outcome.missing} == {"Incorrect framework `unknown`: not listed."}
+    assert len(outcome.missing) == 5
+
+
+def test_outdir_that_cannot_be_made(fake: Checkout, userdir: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="choose another -o"):
+        run_benchmark("Fw", userdir=userdir, outdir=tmp_path / "file" / "out", amlb=fake)
+
+
+def test_openml_jobs_are_known_from_the_log_alone() -> None:
+    rows = pd.DataFrame({"task": ["a"], "fold": [0], "result": [0.5], "info": [""]})
+    log = "[ERROR] Job `local.openml_s_1.test.b-c_d.12.TPOT` failed with error: HTTP 500\nTrace"
+    missing, failed = check(rows, [], log)
+    assert [str(problem) for problem in missing] == ["b-c_d, fold 12: HTTP 500"]
+    assert failed == ()
+    missing, _ = check(rows, [Job("z", 0)], "Traceback\nOSError: full\n", amlb_exit=2)
+    assert missing[0].reason == "AMLB ended with status 2: OSError: full"
+
+
+def test_stale_siblings_are_removed_from_suites_alone(tmp_path: Path) -> None:
+    data = tmp_path / "data" / "t"
+    data.mkdir(parents=True)
+    for name, age in (
+        ("t_test_0.csv", 50),
+        ("t_test_0.parquet", 100),
+        ("t_test_0.arff", 10),
+        ("t_test_1.parquet", 100),  # of no CSV: not derived
+    ):
+        (data / name).touch()
+        os.utime(data / name, (1e9 - age, 1e9 - age))
+    assert remove_stale(tmp_path) == []
+    (tmp_path / "hardsynth").mkdir()
+    (tmp_path / "hardsynth" / "manifest.json").write_text("{}")
+    assert remove_stale(tmp_path) == [data / "t_test_0.parquet"]
+    assert (data / "t_test_0.arff").exists()
+
+
+def test_constraints_do_not_collide() -> None:
+    ours = yaml.safe_load(asset("resources", "constraints.yaml").read_text())
+    # resources/constraints.yaml of AMLB v2.1.7
+    theirs = {"test", "1h4c", "1h8c", "4h8c", "8h8c", "1h8c_gp3", "4h8c_gp3"}
+    assert not set(ours) & theirs
+    # all that TaskConstraint of AMLB's master (dfe8d21) demands beside the name
+    wanted = {"folds", "max_runtime_seconds", "cores"}
+    assert all(set(constraint) == wanted for constraint in ours.values())
+
+
+def test_the_patched_poll_waits_for_amlb_alone(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('the other one')\n")
+    script = (
+        "import subprocess, sys\n"
+        "def child(): return subprocess.Popen([sys.executable, '-c', 'raise SystemExit(3)'])\n"
+        "def run_subprocess(): return child().poll()\n"  # as amlb/utils/process.py
+        "def others(): return child().poll()\n"
+        "print(others(), run_subprocess())\n"
+    )
+    path = os.pathsep.join([str(asset("resources", "amlb_sitecustomize")), str(tmp_path)])
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # each new interpreter runs the sitecustomize that ours would hide
+    assert "the other one" in done.stdout
+    assert "None 3" in done.stdout

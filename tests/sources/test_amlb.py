@@ -1,0 +1,365 @@
+"""AMLB benchmark definitions: every form of `dataset`, archives, remote files, errors."""
+
+import io
+import os
+import stat
+import tarfile
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+import yaml
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import DataError, NetworkError, SourceError
+from amlb_ext.sources import archive, download, open_specs
+
+PAIR = {"train": "{user}/data/t_train_0.csv", "test": "{user}/data/t_test_0.csv"}
+
+
+@pytest.fixture
+def home(tmp_path, table, monkeypatch):
+    """A user directory with three folds of one table in `data`."""
+    monkeypatch.delenv("AMLB_HOME", raising=False)
+    user = tmp_path / "user"
+    (user / "data").mkdir(parents=True)
+    (user / "benchmarks").mkdir()
+    for fold in range(3):
+        test = table.index % 3 == fold
+        table[~test].to_csv(user / "data" / f"t_train_{fold}.csv", index=False)
+        table[test].to_csv(user / "data" / f"t_test_{fold}.csv", index=False)
+    return user
+
+
+@pytest.fixture
+def options(home, tmp_path):
+    return SourceConfig(userdir=str(home), cache_dir=str(tmp_path / "cache"), retries=1)
+
+
+def define(home, *tasks):
+    path = home / "benchmarks" / "mine.yaml"
+    path.write_text(yaml.safe_dump(list(tasks)), encoding="utf-8")
+    return path
+
+
+def load(home, options, **task):
+    return next(open_specs([str(define(home, {"name": "t", **task}))], options)).load()
+
+
+def pack(home, name):
+    path = home / name
+    files = sorted((home / "data").iterdir())
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(path, "w") as out:
+            for file in files:
+                out.write(file, f"inner/{file.name}")
+    else:
+        mode = "w:gz" if "gz" in name else "w:bz2" if "bz" in name else "w"
+        with tarfile.open(path, mode) as out:
+            for file in files:
+                out.add(file, f"inner/{file.name}")
+    return path
+
+
+def test_one_pair(home, options):
+    task = load(home, options, dataset={**PAIR, "target": "colour", "type": "multiclass"})
+    assert (task.name, task.target_name, task.kind.value) == ("t", "colour", "multiclass")
+    assert len(task.folds) == 1
+    assert len(task) == 29  # one colour is missing
+    assert task.origin.spec.endswith("mine.yaml#t")
+    assert task.origin.ids["train_0"].startswith("t_train_0.csv sha256:")
+
+
+LISTS = {
+    part: [f"{{user}}/data/t_{part}_{fold}.csv" for fold in range(3)] for part in ("train", "test")
+}
+FLAT = [name for pair in zip(LISTS["train"], LISTS["test"], strict=True) for name in pair]
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [LISTS, FLAT, "{user}/data", {"path": "{user}/data"}, "../data", {"path": "../data"}],
+    ids=["lists", "flat", "folder", "path", "relative", "relative path"],
+)
+def test_three_folds_of_the_same_rows_are_one_table(home, options, dataset, table):
+    task = load(home, options, dataset=dataset)
+    assert len(task.folds) == 3
+    assert len(task) == len(table)
+    assert sorted(i for fold in task.folds for i in fold.test) == list(range(30))
+    assert task.target_name == "class"
+
+
+@pytest.mark.parametrize("ending", archive.ENDINGS)
+def test_archives(home, options, ending):
+    task = load(home, options, dataset={"path": str(pack(home, "packed" + ending))}, folds=2)
+    assert len(task.folds) == 2
+
+
+def test_archive_of_the_same_name_never_meets_old_files(home, options, table):
+    first = load(home, options, dataset=str(pack(home, "a.zip")))
+    table["count"] += 100
+    table.to_csv(home / "data" / "t_train_0.csv", index=False)
+    table.to_csv(home / "data" / "t_test_0.csv", index=False)
+    second = load(home, options, dataset=str(pack(home, "a.zip")), folds=1)
+    assert first.features["count"].max() == 29
+    assert second.features["count"].max() == 129
+
+
+def test_folds_limits_and_says_when_there_are_fewer(home, options):
+    assert len(load(home, options, dataset="{user}/data", folds=2).folds) == 2
+    task = load(home, options, dataset="{user}/data", folds=10)
+    assert len(task.folds) == 3
+    assert task.notes == ("the definition asks for 10 folds, its files hold 3",)
+
+
+def test_single_table_has_no_folds(home, options, table):
+    table.to_csv(home / "whole.csv", index=False)
+    assert load(home, options, dataset="{user}/whole.csv").folds == ()
+
+
+def test_derived_copies_in_other_formats_are_ignored(home, options, table):
+    table.to_parquet(home / "data" / "t_train_0.parquet")
+    assert len(load(home, options, dataset="{user}/data").folds) == 3
+
+
+def test_defaults_disabled_and_names(home, options):
+    path = define(
+        home,
+        {"name": "__defaults__", "folds": 1, "dataset": PAIR},
+        {"name": "a"},
+        {"name": "b", "folds": 1, "dataset": "{user}/data"},
+        {"name": "off", "enabled": False},
+        {"name": "removed", "openml_task_id": None, "dataset": None},
+    )
+    refs = list(open_specs([str(path)], options))
+    assert [ref.name for ref in refs] == ["a", "b"]
+    assert len(refs[1].load().folds) == 1
+    by_name = list(open_specs(["mine"], options))
+    assert by_name[0].load().content_hash == refs[0].load().content_hash
+    assert [ref.name for ref in open_specs(["mine#B"], options)] == ["b"]
+    assert [ref.name for ref in open_specs([by_name[1].spec], options)] == ["b"]
+
+
+def test_folders_named_in_the_users_configuration(home, options, tmp_path):
+    amlb = tmp_path / "amlb"
+    (amlb / "resources" / "benchmarks").mkdir(parents=True)
+    (home / "special").mkdir()
+    config = {
+        "input_dir": "{user}/data",
+        "benchmarks": {"definition_dir": ["{user}/special", "{root}/resources/benchmarks"]},
+    }
+    (home / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    entry = [{"name": "t", "dataset": "{input}"}]
+    (home / "special" / "s.yaml").write_text(yaml.safe_dump(entry), encoding="utf-8")
+    (amlb / "resources" / "benchmarks" / "r.yaml").write_text(
+        yaml.safe_dump(entry), encoding="utf-8"
+    )
+    assert len(next(open_specs(["s"], options)).load().folds) == 3
+    with pytest.raises(SourceError, match="no source understands 'r'"):
+        open_specs(["r"], options)
+    both = options.model_copy(update={"amlb": str(amlb)})
+    assert len(next(open_specs(["r"], both)).load().folds) == 3
+
+
+def test_openml_task_in_a_definition(home, options, openml_cache):
+    both = options.model_copy(update={"openml_cache": str(openml_cache)})
+    task = load(home, both, openml_task_id=31, folds=2)
+    assert (task.name, len(task.folds), task.origin.ids["data_id"]) == ("t", 2, "31")
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ({"dataset": {"path": "x.csv", "type": "timeseries"}}, "not yet supported"),
+        ({"dataset": {**PAIR, "type": "binray"}}, "did you mean 'binary'"),
+        ({"dataset": {"train": "a.csv"}}, r"keys \['train'\]"),
+        ({"dataset": {"train": ["a.csv", "b.csv"], "test": "c.csv"}}, "2 training files and 1"),
+        ({"dataset": "{user}/nowhere"}, "no such file or folder"),
+        ({"dataset": "{root}/data"}, "--amlb DIR"),
+        ({"dataset": "{home}/data"}, "{home} is unknown"),
+        ({"dataset": "{user/data"}, "stands for nothing"),
+        ({"dataset": "ftp://host/a.csv"}, "scheme 'ftp'"),
+        ({"dataset": 7}, "no path"),
+        ({"dataset": PAIR, "folds": "two"}, "folds is 'two'"),
+        ({"openml_task_id": "iris"}, "openml_task_id is 'iris'"),
+        ({"dataset": {**PAIR, "target": "klass"}}, "no column 'klass'"),
+    ],
+)
+def test_errors_of_one_task_come_from_its_load(home, options, task, said):
+    path = define(home, {"name": "bad", **task}, {"name": "good", "dataset": PAIR})
+    bad, good = open_specs([str(path)], options)
+    with pytest.raises((SourceError, DataError), match=said) as caught:
+        bad.load()
+    assert caught.value.remedy
+    assert len(good.load()) == 30
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- name: a\n  dataset: [\n", "line 3"),
+        ("", "holds nothing"),
+        ("name: a\n", "holds a dict"),
+        ("- a\n", "no task"),
+        ("- openml_task_id: 3\n", "no name"),
+        ("- name: a\n", "says nothing about its data"),
+        ("- {name: Aa, openml_task_id: 1}\n- {name: aA, openml_task_id: 2}\n", "the same to AMLB"),
+        ("- {name: a.b, openml_task_id: 1}\n- {name: a_b, openml_task_id: 2}\n", "the same"),
+    ],
+)
+def test_errors_of_a_definition(home, options, text, said):
+    path = home / "bad.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SourceError, match=said) as caught:
+        list(open_specs([str(path)], options))
+    assert caught.value.remedy
+
+
+def test_unknown_definition_and_unknown_task(home, options):
+    define(home, {"name": "iris", "openml_task_id": 59})
+    with pytest.raises(SourceError, match="did you mean 'mine'"):
+        open_specs(["mime"], options)
+    with pytest.raises(SourceError, match="did you mean 'iris'"):
+        list(open_specs(["mine#irsi"], options))
+    with pytest.raises(SourceError, match="cannot read"):
+        list(open_specs(["nowhere.yaml"], options))
+
+
+def test_folder_without_the_naming_convention(home, options):
+    (home / "data" / "t_train_1.csv").unlink()
+    with pytest.raises(SourceError, match="fold 1 lacks"):
+        load(home, options, dataset="{user}/data")
+    for path in (home / "data").iterdir():
+        path.rename(path.with_name(path.name.replace("_t", "-")))
+    with pytest.raises(SourceError, match=r"t_train_0\.csv, t_test_0\.csv"):
+        load(home, options, dataset="{user}/data")
+
+
+class TestArchivesThatLeave:
+    """Nothing is written outside, and the whole archive is refused."""
+
+    @pytest.mark.parametrize("name", ["../out.csv", "/abs/out.csv", "a/../../out.csv", "C:\\o.csv"])
+    @pytest.mark.parametrize("kind", ["zip", "tar"])
+    def test_paths(self, tmp_path, name, kind):
+        path = tmp_path / f"bad.{kind}"
+        if kind == "zip":
+            with zipfile.ZipFile(path, "w") as out:
+                out.writestr("good.csv", "a\n")
+                out.writestr(name, "a\n")
+        else:
+            with tarfile.open(path, "w") as out:
+                for member in ("good.csv", name):
+                    info = tarfile.TarInfo(member)
+                    info.size = 2
+                    out.addfile(info, io.BytesIO(b"a\n"))
+        with pytest.raises(SourceError, match="unsafe"):
+            archive.unpack(path, tmp_path / "cache")
+        assert list((tmp_path / "cache").iterdir()) == []
+        assert not (tmp_path / "out.csv").exists()
+
+    @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+    def test_links_in_tar(self, tmp_path, kind):
+        path = tmp_path / "bad.tar"
+        with tarfile.open(path, "w") as out:
+            info = tarfile.TarInfo("link.csv")
+            info.type, info.linkname = kind, "/etc/passwd"
+            out.addfile(info)
+        with pytest.raises(SourceError, match="no ordinary file"):
+            archive.unpack(path, tmp_path / "cache")
+
+    def test_links_in_zip(self, tmp_path):
+        path = tmp_path / "bad.zip"
+        with zipfile.ZipFile(path, "w") as out:
+            info = zipfile.ZipInfo("link.csv")
+            info.external_attr = (stat.S_IFLNK | 0o777) << 16
+            out.writestr(info, "/etc/passwd")
+        with pytest.raises(SourceError, match="no ordinary file"):
+            archive.unpack(path, tmp_path / "cache")
+
+    @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz"])
+    def test_damaged(self, tmp_path, name):
+        (tmp_path / name).write_bytes(b"PK\x03\x04 no archive")
+        with pytest.raises(SourceError, match="cannot unpack"):
+            archive.unpack(tmp_path / name, tmp_path / "cache")
+
+    def test_without_tables(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
+            out.writestr("readme.txt", "hello")
+        with pytest.raises(SourceError, match="holds no table"):
+            archive.unpack(tmp_path / "a.zip", tmp_path / "cache")
+
+
+@pytest.fixture
+def web(home, direct):
+    """Serve the user directory's files; `web.seen` counts, `web.fail` breaks answers."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            server.seen.append(self.path)
+            path = home / self.path.lstrip("/")
+            if server.fail:
+                self.send_error(server.fail.pop(0))
+                return
+            if not path.is_file():
+                self.send_error(404)
+                return
+            body = path.read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body) + server.short))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server.seen, server.fail, server.short = [], [], 0
+    server.root = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_remote_files_and_archives(home, options, web):
+    pack(home, "a.zip")
+    task = load(home, options, dataset={"path": f"{web.root}/a.zip"})
+    pair = {part: f"{web.root}/data/t_{part}_0.csv" for part in ("train", "test")}
+    assert len(task.folds) == 3
+    assert len(load(home, options, dataset=pair)) == 30
+    asked = len(web.seen)
+    load(home, options, dataset=pair)
+    assert len(web.seen) == asked == 3
+
+
+def test_damaged_copy_is_fetched_again(home, tmp_path, web):
+    url = f"{web.root}/data/t_test_0.csv"
+    path = download.download(url, tmp_path / "cache")
+    path.write_text("cut", encoding="utf-8")
+    assert (
+        download.download(url, tmp_path / "cache").read_bytes()
+        == (home / "data" / "t_test_0.csv").read_bytes()
+    )
+
+
+def test_remote_errors(tmp_path, web, no_network, monkeypatch):
+    monkeypatch.setattr(download.time, "sleep", lambda seconds: None)
+    with pytest.raises(SourceError, match="404") as caught:
+        download.download(f"{web.root}/no.csv?token=secret", tmp_path)
+    assert "secret" not in str(caught.value)
+    assert len(web.seen) == 1  # asking again would not help
+    web.fail = [503]
+    download.download(f"{web.root}/data/t_test_0.csv", tmp_path)
+    web.fail = [503, 503]
+    with pytest.raises(NetworkError, match="503"):
+        download.download(f"{web.root}/data/t_test_1.csv", tmp_path)
+    web.short = 10
+    with pytest.raises(NetworkError):
+        download.download(f"{web.root}/data/t_test_2.csv", tmp_path)
+    with pytest.raises(NetworkError, match="cannot be reached") as caught:
+        download.download(f"{no_network}/a.csv", tmp_path)
+    assert caught.value.remedy
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".part-")]

@@ -1,0 +1,197 @@
+"""Contrasts and the null control: truth planted and found."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.stats.contrasts import choose_weighting, contrast, contrasts, null_control
+from amlb_ext.stats.ranking import expected_contrast, half_and_half_score
+
+DRAWS = 300
+COLUMNS = [
+    "candidate", "rows", "loss", "loss_f", "difference", "low", "high", "p", "p_holm",
+    "effective_size", "weighted", "null_difference", "null_se", "p_null", "verdict", "reason",
+]  # fmt: skip
+
+
+def fit_of_f(rng, base, between=0.0):
+    """Losses of one fit of F: the rows' own, noise per row, and luck of the fit."""
+    return base + 0.1 * rng.standard_normal(len(base)) + between * rng.standard_normal()
+
+
+def verdict_rates(between, refits, seed, draws=200, n=300):
+    """Share of draws with a claim about a re-seeded F, and with a true claim about a better G."""
+    rng = np.random.default_rng(seed)
+    false, true = [], []
+    for _ in range(draws):
+        base = rng.random(n)
+        f = fit_of_f(rng, base, between)
+        null = pd.DataFrame({i: fit_of_f(rng, base, between) for i in range(refits)})
+        g = {"again": fit_of_f(rng, base, between), "good": 0.7 * base}
+        table = contrasts(pd.DataFrame(g), f, null=null).set_index("candidate")
+        false.append(table.loc["again", "verdict"] != "undecided")
+        true.append(table.loc["good", "verdict"] == "better")
+    return np.mean(false), np.mean(true)
+
+
+class TestContrasts:
+    def test_by_hand(self):
+        # d = -1, 0, 1, -2 with weights 2, 1, 1, 4: (-2 + 0 + 1 - 8) / 8 = -9/8.
+        e = contrast(np.array([0.0, 2, 3, 0]), np.array([1.0, 2, 2, 2]), np.array([2.0, 1, 1, 4]))
+        assert e.point == -9 / 8
+
+    def test_table(self):
+        rng = np.random.default_rng(0)
+        f = rng.random(300)
+        losses = pd.DataFrame({"b": f - 0.2, "same": f, "w": f + 0.2})
+        losses[["b", "w"]] += 0.1 * rng.standard_normal((300, 2))
+        table = contrasts(losses, f)
+        assert list(table.columns) == COLUMNS
+        assert table["verdict"].tolist() == ["better", "undecided", "worse"]
+        assert table["effective_size"].tolist() == pytest.approx([300] * 3)
+        assert table["null_difference"].isna().all()
+        assert (table["p_holm"] >= table["p"]).all()
+        assert table.loc[1, ["low", "high", "p"]].tolist() == [0.0, 0.0, 1.0]
+
+    def test_effective_size_is_of_clusters(self):
+        # Two rows in each of 50 clusters, all weights 1: cluster weights 2, (100)^2 / (50 * 4).
+        f = np.arange(100.0)
+        table = contrasts(pd.DataFrame({"g": f + 1}), f, clusters=np.arange(100) // 2)
+        assert table["effective_size"].tolist() == [50.0]
+
+    def test_undecided_when_the_null_is_as_good(self):
+        # F had bad luck on these rows: G and all re-fits beat it by the same .2.
+        rng = np.random.default_rng(1)
+        base = rng.random(400)
+        refits = pd.DataFrame({i: fit_of_f(rng, base) for i in range(4)})
+        g = pd.DataFrame({"g": fit_of_f(rng, base), "real": fit_of_f(rng, base) - 0.2})
+        f = fit_of_f(rng, base) + 0.2
+        assert contrasts(g, f)["verdict"].tolist() == ["better", "better"]
+        table = contrasts(g, f, null=refits)
+        assert table["verdict"].tolist() == ["undecided", "better"]
+        assert "re-fit of F may be as good" in table.loc[0, "reason"]
+        assert table["null_difference"].tolist() == pytest.approx([-0.2] * 2, abs=0.03)
+
+    def test_one_cluster_is_undecided_with_a_reason(self):
+        f = np.arange(10.0)
+        null = pd.DataFrame({0: f + 0.1, 1: f - 0.1})
+        table = contrasts(pd.DataFrame({"g": f - 1}), f, None, np.zeros(10), null)
+        assert table.loc[0, "verdict"] == "undecided"
+        assert table.loc[0, "reason"].startswith("only 1 cluster")
+        assert table[["low", "high", "p", "p_holm", "null_se"]].isna().all(axis=None)
+
+    def test_the_error_names_the_candidate(self):
+        losses = pd.DataFrame({"fine": np.ones(5), "gap": [1, 1, 1, 1, np.nan]})
+        with pytest.raises(DataError, match="candidate 'gap'"):
+            contrasts(losses, np.zeros(5))
+
+
+class TestNull:
+    def test_by_hand(self):
+        # Re-fits differ from F by +-1 about .5 and -.5 (rows alternate): points .5, -.5, mean 0,
+        # S^2 = .5; the mean of the re-fits is F +- 1: s_rows^2 = (4/3)(4 / 16) = 1/3.
+        f = np.zeros(4)
+        turn = np.array([1.0, -1, 1, -1])
+        got = null_control(pd.DataFrame({0: turn + 0.5, 1: turn - 0.5}), f)
+        assert got.difference == 0.0
+        assert got.se == pytest.approx(np.sqrt(1 / 3 + 0.5 / 2))
+        assert (got.refits, got.wins, got.losses) == (2, 0, 0)
+
+    def test_wins_and_losses(self):
+        rng = np.random.default_rng(2)
+        f = rng.random(200)
+        noise = 0.1 * rng.standard_normal((200, 3))
+        got = null_control(pd.DataFrame(f[:, None] + noise + [-0.1, 0.1, 0.2]), f)
+        assert (got.wins, got.losses) == (1, 2)
+
+    def test_one_refit_says_what_it_lacks(self):
+        f = np.arange(9.0)
+        assert "one re-fit" in null_control(pd.DataFrame({0: f + f**2}), f).reason
+
+    def test_no_refit(self):
+        f = np.arange(9.0)
+        assert null_control(pd.DataFrame(index=range(9)), f).refits == 0
+        table = contrasts(pd.DataFrame({"g": f}), f, null=pd.DataFrame(index=range(9)))
+        assert table["null_se"].isna().all()
+
+    def test_a_reseeded_f_is_no_discovery(self):
+        false, true = verdict_rates(between=0.0, refits=3, seed=3)
+        assert false <= 0.05
+        assert true >= 0.95
+
+    def test_nor_when_fits_differ_by_luck(self):
+        # s.e. of a contrast by rows .14 / sqrt(300) = .008, luck .03: the rows alone would call
+        # it real in most draws. 3 s.e. of a rate of .05 in 200 draws: .046.
+        rng = np.random.default_rng(4)
+        rows_alone = [
+            contrast(fit_of_f(rng, b, 0.03), fit_of_f(rng, b, 0.03)) for b in rng.random((200, 300))
+        ]
+        assert np.mean([e.low > 0 or e.high < 0 for e in rows_alone]) > 0.5
+        false, _ = verdict_rates(between=0.03, refits=4, seed=5)
+        assert false <= 0.05 + 0.046
+
+
+class TestWeights:
+    def test_small_effective_size_counts_all_rows(self):
+        found = choose_weighting(np.r_[np.ones(49), np.zeros(500)])
+        assert (found.is_weighted, found.weights, found.effective_size) == (False, None, 49)
+        assert "worth only 49 rows, below 50" in found.reason
+
+    def test_large_enough_is_kept(self):
+        given = np.r_[np.ones(50), np.zeros(500)]
+        found = choose_weighting(given)
+        assert found.is_weighted
+        assert found.weights is given
+
+    def test_rows_of_one_source_row_count_once(self):
+        clusters = np.repeat(np.arange(30), 3)
+        assert choose_weighting(np.ones(90)).is_weighted
+        assert choose_weighting(np.ones(90), clusters).effective_size == 30
+        assert not choose_weighting(np.ones(90), clusters).is_weighted
+
+    def test_no_weight_at_all(self):
+        for unknown in (None, np.zeros(80), np.full(80, np.nan)):
+            assert choose_weighting(unknown).weights is None
+            assert "no region weights are known" in choose_weighting(unknown).reason
+
+    def test_each_candidate_decides_on_its_own_rows(self):
+        rng = np.random.default_rng(6)
+        f, w = rng.random(160), np.tile([1.0, 0.01], 80)
+        g = pd.DataFrame({"whole": f - 0.1, "half": f - 0.1}) + 0.1 * rng.random((160, 2))
+        scored = pd.DataFrame({"whole": np.ones(160, bool), "half": np.arange(160) < 80})
+        table = contrasts(g, f, w, scored=scored, smallest=50).set_index("candidate")
+        assert table["weighted"].to_dict() == {"whole": True, "half": False}
+        assert table.loc["half", "effective_size"] == 80
+        assert table.loc["half", "difference"] == pytest.approx((g["half"] - f)[:80].mean())
+        given = contrasts(g, f, w, scored=scored).set_index("candidate")  # the caller's weights
+        assert given["weighted"].all()
+        assert given.loc["half", "effective_size"] < 50
+
+
+class TestTeacher:
+    def test_expected_contrast(self):
+        # p (.25, .75), G - F = (.4, -.2): .1 - .15 = -.05; bad only for y_2: -.15, mass .75.
+        args = np.array([[0.5, 0.1]]), np.array([[0.1, 0.3]]), np.array([[0.25, 0.75]])
+        tau, mass = expected_contrast(*args)
+        assert (tau[0], mass[0]) == pytest.approx((-0.05, 1.0))
+        tau, mass = expected_contrast(*args, bad=np.array([[False, True]]))
+        assert (tau[0], mass[0]) == pytest.approx((-0.15, 0.75))
+
+    def test_half_and_half(self):
+        # Realised (-.2 + .4) / 2 = .1; expected (.1 - .4) / (.5 + .25) = -.4; half of each: -.15.
+        got = half_and_half_score(
+            np.array([-0.2, 0.4]), np.array([0.1, -0.4]), np.array([0.5, 0.25])
+        )
+        assert (got.realised, got.expected) == pytest.approx((0.1, -0.4))
+        assert got.score == pytest.approx(-0.15)
+        assert (got.n_bad, got.n_rows) == (2, 2)
+
+    def test_half_and_half_has_no_interval(self):
+        names = {f.name for f in dataclasses.fields(half_and_half_score(np.ones(2), np.ones(2)))}
+        assert not names & {"low", "high", "se"}
+
+    def test_half_and_half_without_bad_rows(self):
+        assert np.isnan(half_and_half_score(np.array([]), np.ones(3)).score)

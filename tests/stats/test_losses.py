@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.task import Kind
+from amlb_ext.stats.losses import (
+    LOSSES,
+    absolute,
+    default_loss,
+    log_loss,
+    loss_named,
+    squared,
+)
+
+F = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+
+
+def test_classification_losses_by_hand():
+    y = np.array([0, 1])
+    assert LOSSES["zero_one"](y, F).tolist() == [0, 1]
+    assert LOSSES["zero_one"](y, np.array([1, 1])).tolist() == [1, 0]
+    # .3^2 + .2^2 + .1^2 = .14;  .1^2 + .7^2 + .6^2 = .86
+    assert LOSSES["brier"](y, F) == pytest.approx([0.14, 0.86])
+    assert LOSSES["log"](y, F) == pytest.approx([-np.log(0.7), -np.log(0.3)])
+
+
+def test_bounds_are_met_and_not_exceeded():
+    wrong = np.array([[0.0, 1.0]])
+    assert LOSSES["brier"](np.array([0]), wrong) == LOSSES["brier"].bound == 2
+    assert log_loss(0.01)(np.array([0]), wrong)[0] == pytest.approx(log_loss(0.01).bound)
+    assert log_loss(0.01).bound == pytest.approx(np.log(100))
+    for loss in (squared(0, 4), absolute(0, 4)):
+        # The prediction is clipped to the range, the loss of a target beyond it capped.
+        assert loss(np.array([0.0, 9.0, 4.0]), np.array([99.0, 0.0, 5.0])).tolist() == [1, 1, 0]
+
+
+def test_a_target_is_scaled_by_its_range():
+    y, f = np.array([10.0, 20.0]), np.array([15.0, 20.0])
+    assert squared(10, 20)(y, f).tolist() == [0.25, 0]
+    assert absolute(10, 20)(y, f).tolist() == [0.5, 0]
+
+
+def test_only_zero_one_is_binary():
+    assert [name for name, loss in LOSSES.items() if loss.binary] == ["zero_one"]
+    assert all(name == loss.name for name, loss in LOSSES.items())
+
+
+def test_default_and_named():
+    assert default_loss(Kind.MULTICLASS) == loss_named("zero_one")
+    assert default_loss(Kind.REGRESSION).name == "squared"
+    with pytest.raises(ConfigError, match="did you mean 'brier'"):
+        loss_named("brie")
+
+
+@pytest.mark.parametrize("eps", [0, 1, -1, 2])
+def test_log_refuses_a_clip_that_is_no_probability(eps):
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        log_loss(eps)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (0, np.inf)])
+def test_an_empty_range_is_refused(low, high):
+    with pytest.raises(ConfigError, match="smaller first"):
+        squared(low, high)
+
+
+def test_wrong_rows_are_refused():
+    with pytest.raises(DataError, match=r"give \(n,\) targets and \(n, C\) probabilities"):
+        LOSSES["brier"](np.array([0, 1]), np.array([0, 1]))
+    with pytest.raises(DataError, match="order of the columns"):
+        LOSSES["brier"](np.array([0, 3]), F)
+    with pytest.raises(DataError, match="missing"):
+        LOSSES["squared"](np.array([0.0, np.nan]), np.array([0.0, 1.0]))

@@ -1,0 +1,196 @@
+"""The kappa of a fold: chosen on training rows alone, the largest that passes, else the floor."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.config import SearchConfig, build_config
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.tables import make_task
+from amlb_ext.hardening.prepare import cross_fit
+from amlb_ext.hardening.search.deap_engine import search_deap
+from amlb_ext.hardening.search.search import make_domain, search
+from amlb_ext.hardening.split import split_task
+from amlb_ext.validity import calibration as module
+from amlb_ext.validity import calibration_step
+from amlb_ext.validity.calibration import LADDER, calibrate, wants_calibration
+from amlb_ext.validity.calibration_step import Rung
+
+#: No filter and long steps: a row leaves its label behind, the farther the larger kappa is.
+LOOSE = {
+    "baseline": {"model": "ridge"},
+    "search": {"strength": 0.2, "sigma2": 0.0},
+    "agreement": {"filter": False},
+    "split": {"folds": 1},
+    "seed": 5,
+}
+
+
+def bent(n=500):
+    """y = a + b, but 1 lower where a > .7 and the colour is red: ridge cannot see it."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.random((n, 4)), columns=list("abcd"))
+    table["colour"] = rng.choice(["red", "green"], n)
+    broken = (table["a"] > 0.7) & (table["colour"] == "red")
+    table["y"] = table["a"] + table["b"] - 1.0 * broken + rng.normal(0, 0.02, n)
+    return make_task(table, "y", name="bent")
+
+
+def ready(task, *layers):
+    config = build_config(LOOSE, *layers)
+    return split_task(task, config.split, config.seed), 0, config
+
+
+def parts_of(task, fold, config):
+    return module._parts(task, config, cross_fit(task, fold, config))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return calibrate(*ready(bent()))
+
+
+def test_the_same_twice_and_plain_json(found):
+    assert calibrate(*ready(bent())) == found
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["kappa"] == found.kappa
+
+
+def test_another_seed_another_stream(found):
+    other = calibrate(*ready(bent(), {"seed": 4}))
+    assert [rung.z2 for rung in other.rungs] != [rung.z2 for rung in found.rungs]
+
+
+def test_test_rows_have_no_say(found):
+    task, fold, config = ready(bent())
+    test = task.folds[0].test
+    features, target = task.features.copy(), task.target.copy()
+    rng = np.random.default_rng(5)
+    for name in "abcd":
+        features.loc[test, name] = rng.normal(0, 100, len(test))
+    features.loc[test, "colour"] = features["colour"].iloc[rng.permutation(test)].to_numpy()
+    target.loc[test] = rng.normal(0, 100, len(test))
+    altered = dataclasses.replace(task, features=features, target=target)
+    assert calibrate(altered, fold, config) == found
+
+
+def test_models_never_see_the_failures_they_judge():
+    task, fold, config = ready(bent())
+    parts = parts_of(task, fold, config)
+    rows = np.concatenate([part.rows for part in parts])
+    assert sorted(rows) == sorted(task.folds[0].train)  # each training row left out once
+    for part in parts:
+        fitted = {tuple(row) for row in part.models.Z}
+        assert not fitted & {tuple(row) for row in part.Z}
+        # the oracle that filters a part is the one that predicted it out of fold
+        blind = part.models.oracle.predict(part.Z)
+        held = np.flatnonzero(np.isin(task.folds[0].train, part.rows))
+        np.testing.assert_array_equal(blind, part.models.oracle.out_of_fold_[held])
+
+
+@pytest.mark.parametrize(
+    ("passing", "chosen", "tried"),
+    [({0.5, 0.0}, 0.5, 1), ({0.02, 0.005, 0.0}, 0.02, 3), ({0.0}, 0.0, 5), (set(), 0.0, 5)],
+)
+def test_the_largest_passing_rung_is_chosen(monkeypatch, passing, chosen, tried):
+    monkeypatch.setattr(module, "try_rung", lambda parts, kappa, *rest: Rung(
+        kappa, 9, kappa in passing, "" if kappa in passing else "planted"))  # fmt: skip
+    made = calibrate(*ready(bent()))
+    assert (made.kappa, made.passed) == (chosen, bool(passing))
+    assert [rung.kappa for rung in made.rungs] == list(LADDER[:tried])
+    assert ("at 0: planted" in made.reason) == (not passing)
+
+
+def test_where_labels_do_not_follow_a_large_kappa_fails(found):
+    by_kappa = {rung.kappa: rung for rung in found.rungs}
+    assert by_kappa[0.5].z2 > 4
+    assert by_kappa[0.5].label_support < -0.2
+    assert found.passed
+    assert 0 < found.kappa < 0.5
+    best = by_kappa[found.kappa]
+    assert best.z2 <= 1
+    assert best.tau >= 0.8
+    assert best.label_support > by_kappa[0.5].label_support
+
+
+def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
+    monkeypatch.setattr(calibration_step, "HOPELESS", 3.0)
+    early = calibrate(*ready(bent()))
+    assert early.kappa == found.kappa
+    first, whole = early.rungs[0], found.rungs[0]
+    assert not first.passed
+    assert first.rows < whole.rows
+    assert "of 5 parts" in first.why
+    assert early.rungs[-1] == found.rungs[-1]
+
+
+@pytest.mark.parametrize("engine", [search, search_deap])
+def test_without_pressure_a_search_returns_the_failure_itself(engine):
+    # so the augmentation may skip it
+    part = parts_of(*ready(bent()))[0]
+    models, bad = part.models, part.Z[part.bad][:4]
+    m = models.encoder.n_categorical_
+    domain = make_domain(part.Z, models.Z, models.y, 0, m)
+    config = SearchConfig(kappa=0.0, categoricals="free")
+    y = part.y[part.bad][:4]
+    best, value = engine(models.baseline.predict, bad, y, domain, config, 1)
+    np.testing.assert_array_equal(best, bad)
+    np.testing.assert_array_equal(value, np.zeros(4))
+
+
+def test_few_failures_give_the_floor():
+    made = calibrate(*ready(bent(), {"hardness": {"alpha": 5.0}}))
+    assert (made.kappa, made.passed, made.rungs) == (0.0, False, ())
+    assert "not enough rows" in made.reason
+
+
+def test_a_model_that_fits_no_part_gives_the_floor():
+    model = "sklearn.neighbors.KNeighborsRegressor:n_neighbors=380"
+    made = calibrate(*ready(bent(), {"baseline": {"model": model}}))
+    assert (made.kappa, made.passed) == (0.0, False)
+    assert "KNeighborsRegressor" in made.reason
+
+
+def test_a_fitted_file_gives_the_floor():
+    made = calibrate(*ready(bent(), {"baseline": {"model": "f.skops"}}))
+    assert (made.kappa, made.passed) == (0.0, False)
+    assert "came fitted" in made.reason
+
+
+def test_a_rule_that_serves_nobody_is_said():
+    with pytest.raises(ConfigError, match="serves classification"):
+        calibrate(*ready(bent(), {"hardness": {"rule": "band"}}))
+
+
+def rare(n=90, minority=3):
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.random((n, 3)), columns=list("abc"))
+    table["y"] = np.where(np.arange(n) < minority, "rare", "often")
+    return make_task(table, "y", name="rare")
+
+
+@pytest.mark.parametrize("minority", [1, 2, 3, 5])
+def test_a_rare_class_does_no_harm(minority):
+    share = {"hardness": {"rule": "quantile", "share": 0.3}}
+    forest = {"baseline": {"model": "random_forest"}}
+    made = calibrate(*ready(rare(minority=minority), forest, share))
+    assert made.kappa in LADDER
+
+
+@pytest.mark.parametrize(
+    ("layer", "wanted"),
+    [
+        ({}, True),
+        ({"preset": "stress"}, False),
+        ({"preset": "literal"}, False),
+        ({"search": {"kappa": 0.005}}, False),
+        ({"search": {"kappa": 0.0}}, False),
+        ({"search": {"copies": 0}}, False),
+        ({"baseline": {"model": "p.csv"}}, False),
+        ({"baseline": {"model": "f.skops"}}, True),
+    ],
+)
+def test_an_explicit_kappa_turns_it_off(layer, wanted):
+    assert wants_calibration(build_config(layer)) is wanted

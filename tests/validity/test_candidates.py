@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from amlb_ext.core.errors import ConfigError, ModelError
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.baseline.registry import ModelSpec
+from amlb_ext.validity.candidates import JUDGES, WHOLE, candidates_beside, fit_zoo, named, zoo
+from amlb_ext.validity.refits import NULL_SHARE, baseline_spec, refit, refit_rows
+
+
+def table(kind, n=120):
+    rng = np.random.default_rng(0)
+    Z = np.column_stack([rng.integers(0, 4, n), rng.random((n, 2))])  # one categorical, two numbers
+    Z[::11, 1] = np.nan
+    if kind is Kind.REGRESSION:
+        return Z, Z[:, 2] + 0.1 * rng.normal(size=n), 0
+    classes = 2 if kind is Kind.BINARY else 3
+    return Z, np.clip((Z[:, 2] * classes).astype(int), 0, classes - 1), classes
+
+
+@pytest.mark.parametrize("size", ["quick", "full"])
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_candidate_fits_and_predicts(kind, size):
+    Z, y, classes = table(kind)
+    specs = zoo(kind, size)
+    small = {n: ModelSpec(s.path, {**s.params, **({"n_estimators": 5} if "n_estimators" in s.params
+             else {})}, s.encoding) for n, s in specs.items()}  # fmt: skip
+    fitted, failed = fit_zoo(small, kind, classes, 1, Z, y, seed=1)
+    assert (len(fitted), failed) == (12, {})
+    for model in fitted.values():
+        f = model.predict(Z)
+        assert f.shape == ((len(y), classes) if classes else (len(y),))
+        assert np.isfinite(f).all()
+    assert set(JUDGES) <= set(specs)
+
+
+def test_fits_are_keyed_by_name_and_the_subsample_is_used():
+    Z, y, classes = table(Kind.BINARY)
+    spec = {"tree": zoo(Kind.BINARY)["forest"]}
+    one, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=50)
+    two, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=50)
+    all_rows, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=None)
+    assert np.array_equal(one["tree"].predict(Z), two["tree"].predict(Z))
+    assert not np.array_equal(one["tree"].predict(Z), all_rows["tree"].predict(Z))
+
+
+def test_some_candidates_see_every_row_whatever_the_limit():
+    Z, y, classes = table(Kind.BINARY)
+    specs = {name: zoo(Kind.BINARY)[name] for name in ("forest", "tree_8")}
+    shape = (Kind.BINARY, classes, 1, Z, y)
+    limited, _ = fit_zoo(specs, *shape, seed=1, most=50, whole=("tree_8",))
+    everything, _ = fit_zoo(specs, *shape, seed=1, most=None)
+    alike = {
+        name: np.array_equal(limited[name].predict(Z), everything[name].predict(Z))
+        for name in specs
+    }
+    assert alike == {"forest": False, "tree_8": True}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_boosting_has_the_rounds_of_f(kind):
+    family = "Regressor" if kind is Kind.REGRESSION else "Classifier"
+    rounds = {}
+    for name, params in (
+        ("RandomForest", {"n_estimators": 500}),
+        ("HistGradientBoosting", {"max_iter": 250}),
+        ("GradientBoosting", {"n_estimators": 150}),
+        ("HistGradientBoosting", {"max_iter": 20}),
+        ("GradientBoosting", {"n_estimators": 9000}),
+    ):
+        specs = candidates_beside(ModelSpec(f"sklearn.ensemble.{name}{family}", params), kind)
+        assert set(specs) == set(zoo(kind))
+        found = {specs[boosting].params["max_iter"] for boosting in ("boosting", "boosting_slow")}
+        rounds[(name, *params.values())] = found
+    assert list(rounds.values()) == [{100}, {250}, {150}, {100}, {1000}]
+    assert set(WHOLE) & set(zoo(kind)) >= {"linear", "boosting", "boosting_slow"}
+
+
+def test_too_many_neighbours_leave_the_zoo_with_a_reason():
+    Z, y, classes = table(Kind.BINARY, 20)
+    _, failed = fit_zoo(zoo(Kind.BINARY), Kind.BINARY, classes, 1, Z, y, seed=1)
+    assert failed == {"neighbours_25": "25 neighbours, 20 training rows"}
+
+
+def test_unknown_sizes_and_names():
+    with pytest.raises(ConfigError, match="quick or full"):
+        zoo(Kind.BINARY, "huge")
+    with pytest.raises(ModelError, match="rigde"):
+        named(["rigde"], Kind.BINARY)
+
+
+def test_refit_rows_hold_every_class_where_they_can():
+    y = np.zeros(50, dtype=int)
+    y[:2] = 1
+    rng = np.random.default_rng(0)
+    drawn = [refit_rows(y, 2, rng) for _ in range(20)]
+    assert all(len(rows) == NULL_SHARE * 50 for rows in drawn)
+    assert all(y[rows].any() for rows in drawn)
+    assert len({tuple(rows) for rows in drawn}) == 20
+
+
+def test_twins_differ_from_each_other_and_come_again():
+    Z, y, classes = table(Kind.BINARY)
+    spec = baseline_spec({"baseline": {"model": "random_forest", "params": {"n_estimators": 5}}},
+                         Kind.BINARY)  # fmt: skip
+    f = EstimatorBaseline(spec, Kind.BINARY, classes, 1)
+    twins, reason = refit(f, Z, y, 3, 1, ("task", 0))
+    again, _ = refit(f, Z, y, 3, 1, ("task", 0))
+    assert (len(twins), reason) == (3, "")
+    outputs = [twin.predict(Z) for twin in twins]
+    assert not np.array_equal(outputs[0], outputs[1])
+    assert all(np.array_equal(a, b.predict(Z)) for a, b in zip(outputs, again, strict=True))

@@ -1,0 +1,278 @@
+"""Planted cases: a certificate must catch what was done to the rows, and nothing else."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted_suites import make_suite, region_table
+
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.suite import Rows, Suite
+from amlb_ext.validity import Certificate, certify, certify_rows, decide, read_task
+from amlb_ext.validity.copy_checks import copies
+from amlb_ext.validity.measures import measure
+from amlb_ext.validity.refits import REFITS
+
+
+def noise_table(n=900):
+    """A linear rule and noise alike everywhere: a linear F is the oracle."""
+    rng = np.random.default_rng(1)
+    X = rng.random((n, 4))
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    return frame.assign(y=X @ [3.0, -2.0, 1.0, 0.5] + rng.normal(0, 0.5, n))
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("region")
+    return make_suite(folder, region_table(), hardness={"rule": "wrong"})
+
+
+@pytest.fixture(scope="module")
+def rows(suite):
+    return read_task(Suite.load(suite), "planted")
+
+
+@pytest.fixture(scope="module")
+def clean(rows):
+    return certify_rows(rows)
+
+
+def test_an_honest_suite_passes_what_it_should(clean):
+    for name in ("region", "solvability", "target check", "null on region", "effective size"):
+        assert clean[name].passed, clean[name]
+    for name in ("label agreement", "label support", "exact copies", "closest record"):
+        assert clean[name].passed, clean[name]
+    assert clean["solvability"].value > 0.3  # trees see the corner, the line does not
+    assert clean.verdict in ("rank", "describe")
+    assert len(clean.candidates) == 12
+    assert not clean.dropped
+
+
+def test_a_linear_candidate_is_f_itself(clean):
+    # the zoo's linear model and F (ridge) are the same logistic regression
+    assert clean.candidates["linear"]["region"] == pytest.approx(
+        clean.null["region"]["F"], rel=0.01
+    )
+    assert len(clean.null["region"]["twins"]) == REFITS
+
+
+def test_the_failed_checks_are_counted_and_named():
+    from amlb_ext.validity.certificate import Certificate
+    from amlb_ext.validity.measures import lacking, measure
+
+    measures = (
+        measure("good", 0.9, "", "", threshold=0.5, sense=">="),
+        measure("low", 0.1, "", "", threshold=0.5, sense=">="),
+        measure("plain", 0.1, "", ""),
+        lacking("absent", "too few rows", "", 0.5, ">="),
+    )
+    made = Certificate("t", "binary", "describe", "Because.", measures)
+    assert made.failed == ("low",)
+    assert made.checks == "1 of 3 checks failed; 1 could not be measured"
+    assert "  1 of 3 checks failed: low; 1 could not be measured\n" in made.text()
+    assert Certificate("t", "binary", "rank", "Yes.", measures[:1]).checks == "0 of 1 checks failed"
+
+
+def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
+    for name, means in clean.candidates.items():
+        assert means["reducible"] is not None, name
+    assert len(clean.null["reducible"]["twins"]) == REFITS
+    # v lies where F departs from the oracle, so the forest gains most there
+    gain = {w: clean.candidates["forest"][w] - clean.null[w]["F"] for w in ("full", "reducible")}
+    assert gain["reducible"] < gain["full"] < 0
+    size, ahead = clean["effective size, v"], clean["candidates ahead of F"]
+    assert 1 < size.value < 1500
+    assert size.threshold is size.passed is ahead.threshold is ahead.passed is None
+    assert size.sense == ahead.sense == ""
+    assert all(words in ahead.text for words in ("on all rows", "weighted by w", "weighted by v"))
+
+    def nothing(part):
+        return Rows(part.features, part.target, part.provenance.assign(reducible=0.0))
+
+    without = certify_rows(rows.tampered("full", nothing))
+    assert without["effective size, v"].value is None
+    assert "reducible" not in without.null
+    assert (without.verdict, without.reason) == (clean.verdict, clean.reason)
+
+
+def test_random_labels_are_caught(rows, clean):
+    rng = np.random.default_rng(2)
+
+    def flip(part):
+        codes = rng.integers(0, 2, len(part))
+        target = pd.Categorical.from_codes(codes, dtype=part.target.dtype)
+        return Rows(part.features, pd.Series(target, name=part.target.name), part.provenance)
+
+    spoiled = certify_rows(rows.tampered("synthetic", flip))
+    assert spoiled["label support"].passed is False or spoiled["label agreement"].passed is False
+    assert not (spoiled["synthetic: z2"].passed and spoiled["synthetic: tau"].passed)
+    assert spoiled.verdict != "rank"
+    assert spoiled.verdict == "stress-test only"
+    assert spoiled["ga: z2"].value == clean["ga: z2"].value  # the other rows were left alone
+
+
+def test_copies_are_caught(rows):
+    bad = pd.concat(
+        [parts["bad"].features.assign(_y=parts["bad"].target, _p=parts["bad"].provenance.parent_row)
+         for _, parts in rows.folds.values()]
+    )  # fmt: skip
+
+    def copy(part):
+        chosen = bad.set_index("_p").loc[part.provenance["parent_row"]]
+        chosen = chosen[~chosen.index.duplicated()].loc[part.provenance["parent_row"]]
+        chosen = chosen.reset_index(drop=True)
+        target = chosen.pop("_y").rename(part.target.name)
+        return Rows(chosen, target, part.provenance)
+
+    spoiled = certify_rows(rows.tampered("synthetic", copy))
+    # all made rows are looked at: the synthetic ones are copies, the augmented ones are not
+    made = {n: sum(len(parts[n]) for _, parts in rows.folds.values()) for n in ("ga", "synthetic")}
+    share = made["synthetic"] / (made["ga"] + made["synthetic"])
+    assert spoiled["exact copies"].value == pytest.approx(share)
+    assert spoiled["exact copies"].passed is False
+    assert spoiled["repeated rows"].passed is False
+    assert spoiled["contradictions"].value == 0.0
+    assert spoiled["closest record"].value == 0.0
+    assert (
+        spoiled["synthetic: tau"].value > 0.7
+    )  # copies rank well: that is why they must be caught
+    assert (spoiled.verdict, "exact copies" in spoiled.reason) == ("stress-test only", True)
+
+
+def test_copies_of_features_with_another_label_are_contradictions(rows):
+    """The other rows of the fold are looked at too, on both sides."""
+
+    def contradict(part):
+        flipped = part.target.cat.rename_categories({"yes": "no", "no": "yes"})
+        target = flipped.cat.reorder_categories(part.target.cat.categories)
+        return Rows(part.features, target, part.provenance)
+
+    (train, parts) = rows.folds[0]
+    few = train.take(np.arange(len(train)) < 20)
+    about = pd.DataFrame({"source_row": np.full(20, -1)})
+    planted = contradict(Rows(few.features, few.target, about))
+    one = replace(rows, folds={0: (train, {"full": parts["full"], "synthetic": planted})})
+    found = {m.name: m for m in copies(one)}
+    assert found["exact copies"].value == found["contradictions"].value == 1.0
+    assert found["repeated rows"].value == 0.0
+    assert decide([found["contradictions"]])[0] == "stress-test only"
+
+
+def test_no_region_where_f_is_the_oracle(tmp_path):
+    out = make_suite(tmp_path, noise_table())
+    (found,) = certify(out)
+    # F is the best: either that is shown, or nothing is; never that a candidate mends something
+    assert found["solvability"].finding in ("nothing to mend", "not shown")
+    assert found["solvability"].value < 0.05
+    assert found["solvability"].high < 0.2
+    assert found.verdict != "rank"
+    assert "region of failure" in found.reason
+    assert found["region"].value < 0.65
+
+
+def test_the_model_that_f_is_stands_among_the_candidates(tmp_path):
+    """On as many rows and rounds as F; on 2,000 rows and 40 rounds it lost to F by a fifth."""
+    out = make_suite(tmp_path, region_table(3000), baseline={"model": "hist_gradient_boosting"},
+                     split={"folds": 1})  # fmt: skip
+    (found,) = certify(out)
+    for where in ("full", "region"):
+        boosting, F = found.candidates["boosting"][where], found.null[where]["F"]
+        assert boosting == pytest.approx(F, rel=1e-6)
+    assert found["solvability"].high >= 0
+    (note,) = [note for note in found.notes if "training rows" in note]
+    assert note.startswith("neighbours_5, neighbours_25, forest")
+    assert "saw at most 2000 training rows, the other candidates as many as F" in note
+
+
+def test_twins_of_f_are_seldom_significant_on_the_region_but_win_on_bad_rows(rows):
+    flags = [certify_rows(rows, seed=seed, candidates=("ridge",)) for seed in range(5)]
+    assert all(c["null on region"].passed for c in flags)
+    assert np.mean([c["null on bad rows"].value for c in flags]) < np.mean(
+        [c["null on region"].value for c in flags]
+    )
+
+
+def test_json_is_deterministic_and_comes_back(rows, clean):
+    again = certify_rows(rows)
+    assert again.json() == clean.json()
+    assert "NaN" not in clean.json()
+    back = Certificate.from_json(json.loads(clean.json()))
+    assert back == clean
+    assert back.text() == clean.text()
+
+
+def test_workers_change_nothing(suite, clean):
+    assert certify(suite, 2)[0].json() == clean.json()
+
+
+def test_text_shows_every_measure(clean):
+    text = clean.text()
+    assert all(m.name in text for m in clean.measures)
+    assert clean.verdict in text.splitlines()[0]
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_own_candidates(rows):
+    words = ("knn", "ridge", "random_forest", "sklearn.tree.DecisionTreeClassifier:max_depth=2")
+    own = certify_rows(rows, candidates=words)
+    assert tuple(sorted(own.candidates)) == tuple(sorted(words))
+    assert own.size == "own"
+    assert own["target check"].value is not None
+
+
+def test_f_as_a_file_has_no_null(rows):
+    settings = {**rows.settings, "baseline": {"model": "f.csv", "sha256": "0"}}
+    found = certify_rows(replace(rows, settings=settings))
+    assert "null on region" not in {m.name for m in found.measures}
+    assert any("file" in note for note in found.notes)
+    assert found.verdict != "rank"
+    assert found["solvability"].value > 0.3  # F's losses come from the provenance
+
+
+def test_few_bad_rows_pass_nothing(rows):
+    few = certify_rows(rows.tampered("bad", lambda part: part.take(np.arange(len(part)) < 3)))
+    for name in ("target check", "synthetic: z2", "label support"):
+        assert few[name].value is None
+        assert few[name].passed is False
+        assert "not enough rows" in few[name].text
+    assert few["exact copies"].passed  # they are counted, which needs no bad rows
+    assert few.verdict == "describe"
+    assert "not enough rows" in few.reason
+
+
+def test_no_synthetic_rows(rows):
+    folds = {
+        k: (train, {n: p for n, p in parts.items() if n not in ("synthetic", "ga")})
+        for k, (train, parts) in rows.folds.items()
+    }
+    none = certify_rows(replace(rows, folds=folds))
+    assert none["region"].passed
+    assert none.verdict == "describe"
+
+
+def test_a_damaged_certificate_says_what_to_do(clean):
+    with pytest.raises(SuiteError, match="hardsynth certify"):
+        Certificate.from_json({"format": 1, "measures": []})
+    with pytest.raises(SuiteError, match="format 99"):
+        Certificate.from_json({**clean.to_json(), "format": 99})
+
+
+def test_the_first_failing_rule_decides():
+    good = [
+        measure(name, 1.0, "", "", threshold=0.5, sense=">=")
+        for name in ("region", "target check", "null on region", "synthetic: tau", "label support",
+                     "effective size")
+    ]  # fmt: skip
+    good += [
+        measure(name, 0.0, "", "", threshold=0.5, sense="<=")
+        for name in ("synthetic: z2", "exact copies")
+    ]
+    assert decide(good)[0] == "rank"
+    low = measure("effective size", 12.0, "", "", threshold=50.0, sense=">=")
+    verdict, reason = decide([m for m in good if m.name != "effective size"] + [low])
+    assert (verdict, "12" in reason) == ("describe", True)
+    copies = measure("exact copies", 0.9, "", "", threshold=0.02, sense="<=")
+    assert decide([low, copies])[0] == "stress-test only"

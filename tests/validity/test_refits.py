@@ -1,0 +1,66 @@
+"""F, fitted again, must not pass for a better model; see tests/benchmarks/null_control.py."""
+
+import numpy as np
+import pytest
+
+from amlb_ext.core import losses
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.baseline.registry import resolve_model
+from amlb_ext.validity.ranking_measures import null_check
+from amlb_ext.validity.refits import refit, refit_rows
+
+
+def fitted(kind, rng, model="ridge", params=None):
+    """F of a draw, its training rows, test rows, and weights by features near F's doubt."""
+    Z = rng.random((300, 5))
+    truth = 3 * (Z[:, 0] - 0.5) + np.sin(6 * Z[:, 1]) * Z[:, 2]
+    if kind is Kind.BINARY:
+        y = (rng.random(300) < 1 / (1 + np.exp(-3 * truth))).astype(int)
+    else:
+        y = truth + rng.normal(0, 0.3, 300)
+    spec = resolve_model(BaselineConfig(model=model, params=params or {}), kind)
+    F = EstimatorBaseline(spec, kind, 2 if kind is Kind.BINARY else 0, 0).fit(Z[:200], y[:200], 1)
+    return F, Z[:200], y[:200], Z[200:], y[200:], np.exp(-4 * np.abs(Z[200:, 0] - 0.5))
+
+
+@pytest.mark.parametrize("kind", [Kind.BINARY, Kind.REGRESSION])
+def test_a_linear_F_fitted_again_is_seldom_flagged_on_a_region(kind):
+    flags = []
+    for draw in range(40):
+        F, Z, y, Z_test, y_test, w = fitted(kind, np.random.default_rng(draw))
+        twins, _ = refit(F, Z, y, 3, draw, ("draw",))
+        again = np.column_stack([losses.row_loss(y_test, t.predict(Z_test)) for t in twins])
+        loss = losses.row_loss(y_test, F.predict(Z_test))
+        rows = np.arange(100)
+        flags.append(not null_check(again, loss, rows, np.zeros(100), w, "region").passed)
+    assert np.mean(flags) <= 0.15  # 5 %, and three standard errors of 40 draws
+
+
+def test_rounding_is_no_win():
+    # the same fit again, its losses off by one bit in one direction, in six folds
+    F = np.random.default_rng(0).random(120) + 0.1
+    twins = np.column_stack([np.nextafter(F, 0)] * 3)
+    found = null_check(twins, F, np.arange(120), np.arange(120) % 6, np.ones(120), "region")
+    assert (found.value, found.passed) == (0.0, True)
+    assert "win 0 and lose 0 of 18" in found.text
+
+
+def test_small_wins_above_rounding_still_count():
+    F = np.random.default_rng(0).random(120) + 0.1
+    gain = 1e-6 * (1 + np.random.default_rng(1).random((120, 3)))
+    found = null_check(F[:, None] - gain, F, np.arange(120), np.arange(120) % 6,
+                       np.ones(120), "region")  # fmt: skip
+    assert found.passed is False
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_rows_of_a_refit_are_random_ascending_and_those_of_F(classes):
+    y = np.arange(100) % 2 if classes else np.arange(100) / 100
+    drawn = [refit_rows(y, classes, np.random.default_rng(seed)) for seed in range(10)]
+    assert len({tuple(rows) for rows in drawn}) == 10
+    for rows in drawn:
+        assert (np.diff(rows) >= 0).all()
+        assert 0 <= rows.min() <= rows.max() < 100
+        assert len(np.unique(rows)) < 100  # F saw rows that the re-fit did not

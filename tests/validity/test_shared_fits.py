@@ -1,0 +1,106 @@
+"""F is fitted once per fold and part; certificate and null use these fits, not others."""
+
+import numpy as np
+import pytest
+from planted_suites import make_suite, region_table
+
+from amlb_ext.core import losses
+from amlb_ext.core.config import build_config
+from amlb_ext.core.tables import make_task
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.prepare import PARTS, cross_fit
+from amlb_ext.hardening.split import split_task
+from amlb_ext.suite import Suite
+from amlb_ext.validity import certify_rows, read_task
+from amlb_ext.validity.certify import certified, certify_jobs
+from amlb_ext.validity.refits import stored_refits
+
+SETTINGS = {
+    "baseline": {"model": "random_forest", "params": {"n_estimators": 10}},
+    "hardness": {"rule": "wrong"},
+    "search": {"kappa": 0.02},
+}
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    return make_suite(tmp_path_factory.mktemp("shared"), region_table(600), **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def rows(suite):
+    return read_task(Suite.load(suite), "planted")
+
+
+def fits(monkeypatch):
+    """Count the fits of F from now on."""
+    made = []
+    plain = EstimatorBaseline.fit
+
+    def counted(self, *args):
+        if self.spec.params == {"n_estimators": 10}:
+            made.append(self)
+        return plain(self, *args)
+
+    monkeypatch.setattr(EstimatorBaseline, "fit", counted)
+    return made
+
+
+def test_stored_losses_are_those_of_the_fits_on_the_rows_of_the_file(rows):
+    config = build_config({"split": {"folds": 2}, "train_hard": False}, SETTINGS)
+    table = region_table(600)
+    task = make_task(table, "y", name="planted")
+    task = split_task(task, config.split, config.seed)
+    for fold, (_, parts) in rows.folds.items():
+        cross = cross_fit(task, fold, config)
+        for name in ("full", "bad", "ga", "synthetic"):
+            part = parts[name]
+            Z, y = cross.encoder.transform(part.features), cross.target.transform(part.target)
+            for k, fit in enumerate(cross.fits):
+                loss = losses.row_loss(y, fit.predict(Z))
+                np.testing.assert_allclose(part.provenance[f"null_{k}"], loss, atol=1e-12)
+            # another forest on other rows: another loss, of the same size
+            twins = part.provenance[[f"null_{k}" for k in range(PARTS)]].to_numpy()
+            assert len(np.unique(twins.mean(axis=0))) == PARTS
+
+
+def test_a_certificate_fits_no_f(rows, monkeypatch):
+    made = fits(monkeypatch)
+    certificate = certify_rows(rows)
+    assert not made
+    assert len(certificate.null["full"]["twins"]) == PARTS
+    full = np.concatenate([p["full"].provenance["null_0"] for _, p in rows.folds.values()])
+    assert certificate.null["full"]["twins"][0] == pytest.approx(full.mean(), abs=1e-4)
+
+
+def test_more_refits_than_are_stored_are_fitted(rows, monkeypatch):
+    made = fits(monkeypatch)
+    assert stored_refits(rows, PARTS)
+    assert not stored_refits(rows, PARTS + 1)
+    assert len(certify_rows(rows, refits=PARTS + 1).null["full"]["twins"]) == PARTS + 1
+    assert len(made) == 2 * (1 + PARTS + 1)
+
+
+def test_rows_that_were_changed_are_judged_anew(rows, monkeypatch):
+    made = fits(monkeypatch)
+    certify_rows(rows.tampered("full", lambda part: part))
+    assert len(made) == 2 * (1 + PARTS)
+
+
+def test_fitted_again_f_says_what_the_files_say(rows):
+    """F's stored loss is what F, fitted on the training file, loses on the test file."""
+    stored = certify_rows(rows)
+    again = certify_rows(rows.tampered("full", lambda part: part))
+    for part in ("full", "bad", "ga", "synthetic", "region"):
+        assert again.null[part]["F"] == pytest.approx(stored.null[part]["F"], abs=1e-9)
+        # other draws of 80 % of the rows: the same size of loss
+        twins = [np.mean(c.null[part]["twins"]) for c in (stored, again)]
+        assert twins[0] == pytest.approx(twins[1], rel=0.25)
+
+
+def test_folds_on_two_processes_give_the_same_certificate(suite, rows):
+    job = (str(suite), "planted", "quick", PARTS, None, (), None)
+    ((_, done),) = certify_jobs([job], workers=2)
+    one = certified(rows, "quick", PARTS, None, (), None)
+    assert done.certificate == one.certificate
+    assert done.null.equals(one.null)
