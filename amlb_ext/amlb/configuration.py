@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.amlb.definition import DEFAULT_FOLDS, read_amlb_yaml
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import DefinitionError, nearest
+from amlb_ext.core.errors import DefinitionError, suggest_nearest
 
 ENDINGS = (".yaml", ".yml")
 #: AMLB's own values of settings that a user directory may replace.
@@ -53,11 +53,11 @@ def resolve_directories(options: SourceConfig) -> dict[str, str]:
         directories["root"] = str(expand_path(root))
     configured = _read_optional_config(user).get("input_dir")
     input_text = options.inputdir or configured or OWN_INPUT_DIRECTORY
-    directories["input"] = str(expand_path(substitute(str(input_text), directories)))
+    directories["input"] = str(expand_path(substitute_directories(str(input_text), directories)))
     return directories
 
 
-def substitute(text: str, directories: Mapping[str, str]) -> str:
+def substitute_directories(text: str, directories: Mapping[str, str]) -> str:
     """Replace ``{root}``, ``{user}``, ``{input}``; doubled braces stand for themselves.
 
     Raises
@@ -67,7 +67,7 @@ def substitute(text: str, directories: Mapping[str, str]) -> str:
 
     Examples
     --------
-    >>> substitute("{user}/a{{1}}.csv", {"user": "/home/me"})
+    >>> substitute_directories("{user}/a{{1}}.csv", {"user": "/home/me"})
     '/home/me/a{1}.csv'
     """
 
@@ -118,11 +118,11 @@ def search_folders(options: SourceConfig) -> list[Path]:
     for text in _listed(_read_optional_config(user), "benchmarks", "definition_dir"):
         # without a checkout its folders cannot be searched, the others can
         if "root" in directories or "{root}" not in text:
-            folders.append(expand_path(substitute(text, directories)))
+            folders.append(expand_path(substitute_directories(text, directories)))
     if "root" in directories:
         folders.append(Path(directories["root"]) / "resources" / "benchmarks")
     with suppress(FileNotFoundError):
-        folders.append(asset("benchmarks"))
+        folders.append(asset_path("benchmarks"))
     return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
 
 
@@ -139,7 +139,7 @@ def search_definition(spec: str, options: SourceConfig) -> Path | None:
     return None
 
 
-def is_openml(benchmark: str) -> bool:
+def is_openml_benchmark(benchmark: str) -> bool:
     """Return whether a benchmark is an OpenML suite or task, whose jobs only AMLB knows."""
     return re.fullmatch(r"(test\.)?openml/[st]/\d+", benchmark) is not None
 
@@ -190,7 +190,7 @@ def find_definition(benchmark: str, userdir: Path, root: Path, config: dict[str,
         if (folder / f"{benchmark}.yaml").is_file():
             return (folder / f"{benchmark}.yaml").absolute()
     known = {found.stem for folder in folders for found in folder.glob("*.yaml")}
-    raise DefinitionError(f"there is no benchmark {benchmark!r}", nearest(benchmark, known))
+    raise DefinitionError(f"there is no benchmark {benchmark!r}", suggest_nearest(benchmark, known))
 
 
 def read_constraint(name: str, userdir: Path, root: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -210,7 +210,9 @@ def read_constraint(name: str, userdir: Path, root: Path, config: dict[str, Any]
         for key, settings in (constraints or {}).items():
             known[key.lower()] = settings or {}
     if name.lower() not in known:
-        raise DefinitionError(f"there is no constraint {name!r}", nearest(name.lower(), known))
+        raise DefinitionError(
+            f"there is no constraint {name!r}", suggest_nearest(name.lower(), known)
+        )
     return known[name.lower()]
 
 
@@ -238,7 +240,7 @@ def configured_paths(
     """
     directories = {"user": str(userdir), "root": str(root), "input": "{input}"}
     texts = _listed(config, section, key) or [default]
-    return [expand_path(substitute(text, directories)) for text in texts]
+    return [expand_path(substitute_directories(text, directories)) for text in texts]
 
 
 def _listed(config: dict[str, Any], section: str, key: str) -> list[str]:

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from amlb_ext.core.errors import DefinitionError, nearest
+from amlb_ext.core.errors import DefinitionError, suggest_nearest
 from amlb_ext.core.yaml_reader import Loader, read_yaml
 
 #: Name of the entry that holds what the tasks do not say themselves.
@@ -254,7 +254,7 @@ def _choose_task(task: str, known: dict[str, dict[str, Any]], source: str) -> st
             if is_enabled(settings, source):
                 return name
             raise DefinitionError(f"the task {name} is disabled", "enable it in the definition")
-    raise DefinitionError(f"there is no task {task!r}", nearest(task, known))
+    raise DefinitionError(f"there is no task {task!r}", suggest_nearest(task, known))
 
 
 class _AmlbLoader(Loader):

@@ -21,9 +21,9 @@ from amlb_ext.amlb.safe_text import (
     is_boolean,
     is_number,
     labels_survive,
-    normalized,
+    normalize_text,
 )
-from amlb_ext.core.missing import NA_TEXTS, is_missing
+from amlb_ext.core.missing import NA_TEXTS, reads_as_missing
 from amlb_ext.core.tables import MAX_ABS
 from amlb_ext.core.task import Kind
 
@@ -118,7 +118,7 @@ def read_fields(path: Path) -> pd.DataFrame | str:
 def _read_as(tokens: pd.Series) -> tuple[Read, bool]:
     """What pandas makes of a column, and whether a value is missing."""
     distinct = [str(token) for token in tokens.unique()]
-    present = [token for token in distinct if not is_missing(token)]
+    present = [token for token in distinct if not reads_as_missing(token)]
     missing = len(present) < len(distinct)
     if all(is_number(token) for token in present):
         whole = bool(present) and all(_is_whole(token) for token in present)
@@ -134,7 +134,7 @@ def _is_whole(token: str) -> bool:
 
 def _check_doubt(name: str, parts: Sequence[pd.Series]) -> Iterator[str]:
     tokens = sorted({str(token) for part in parts for token in part.unique()})
-    doubt = [token for token in tokens if is_missing(token) and token not in NA_TEXTS]
+    doubt = [token for token in tokens if reads_as_missing(token) and token not in NA_TEXTS]
     if doubt:
         yield f"Column {name!r} holds {doubt[0]!r}, missing to some readers and text to others."
 
@@ -147,13 +147,13 @@ def _check_feature(name: str, train: pd.Series, test: pd.Series) -> Iterator[str
         return
     for token in tokens:
         wrong = (
-            (is_missing(token) and read != "float")
-            or (not is_missing(token) and (is_boolean(token) != (read == "boolean")))
-            or (not is_missing(token) and read != "boolean" and not is_number(token))
+            (reads_as_missing(token) and read != "float")
+            or (not reads_as_missing(token) and (is_boolean(token) != (read == "boolean")))
+            or (not reads_as_missing(token) and read != "boolean" and not is_number(token))
             or (read == "integer" and is_number(token) and float(token) % 1 != 0)
         )
         if wrong:
-            shown = "a missing value" if is_missing(token) else repr(token)
+            shown = "a missing value" if reads_as_missing(token) else repr(token)
             yield f"Column {name!r} is {read} in the training file, the test file holds {shown}."
             break
     if read != "boolean":
@@ -163,23 +163,23 @@ def _check_feature(name: str, train: pd.Series, test: pd.Series) -> Iterator[str
 
 def _check_size(what: str, tokens: np.ndarray, where: str) -> Iterator[str]:
     for token in tokens:
-        if not is_missing(token) and is_number(token) and not abs(float(token)) <= MAX_ABS:
+        if not reads_as_missing(token) and is_number(token) and not abs(float(token)) <= MAX_ABS:
             yield f"{what} holds {token} in the {where} file, beyond {MAX_ABS:.2g}."
             return
 
 
 def _check_text(name: str, train: pd.Series, test: pd.Series, missing: bool) -> Iterator[str]:
-    known = {token for token in train.unique() if not is_missing(token)}
-    if len(set(map(normalized, known))) < len(known):
+    known = {token for token in train.unique() if not reads_as_missing(token)}
+    if len(set(map(normalize_text, known))) < len(known):
         yield f"Column {name!r} has categories that differ only by case or surrounding space."
-    absent = test.map(is_missing).to_numpy()
+    absent = test.map(reads_as_missing).to_numpy()
     if absent.any() and not missing:
         row = int(np.flatnonzero(absent)[0])
         yield (
             f"Column {name!r} is missing in row {row} of the test file "
             "but nowhere in the training file."
         )
-    unseen = sorted(t for t in test.unique() if not is_missing(t) and t not in known)
+    unseen = sorted(t for t in test.unique() if not reads_as_missing(t) and t not in known)
     if unseen:
         yield (
             f"Column {name!r} has {unseen[0]!r} in the test file, a category that the training "
@@ -189,7 +189,7 @@ def _check_text(name: str, train: pd.Series, test: pd.Series, missing: bool) -> 
 
 def _check_target(train: pd.Series, test: pd.Series, kind: Kind) -> Iterator[str]:
     for tokens, where in ((train, "training"), (test, "test")):
-        absent = tokens.map(is_missing)
+        absent = tokens.map(reads_as_missing)
         if absent.any():
             row = int(np.flatnonzero(absent.to_numpy())[0])
             yield f"The target is missing, or reads so, in row {row} of the {where} file."

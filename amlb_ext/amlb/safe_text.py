@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from amlb_ext.core.missing import is_missing
+from amlb_ext.core.missing import reads_as_missing
 
 #: Labels that would name the last two columns of AMLB's predictions.
 TAKEN_LABELS = frozenset({"predictions", "truth"})
@@ -25,12 +25,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\ud
 _KEPT = 40  # characters of a text that its replacement keeps, for the reader
 
 
-def normalized(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Return what AMLB's encoders see of a text.
 
     Examples
     --------
-    >>> normalized(" Yes ")
+    >>> normalize_text(" Yes ")
     'yes'
     """
     return text.strip().lower()
@@ -59,16 +59,16 @@ def is_boolean(text: str) -> bool:
     return text.strip().lower() in ("true", "false")
 
 
-def is_safe(text: str) -> bool:
+def is_safe_text(text: str) -> bool:
     """Whether a text alone, beside other texts, is read back as itself.
 
     Examples
     --------
-    >>> [is_safe(text) for text in ("blue", "NA", "007", "True", "a\\nb", "a\\x00b", "İ")]
+    >>> [is_safe_text(text) for text in ("blue", "NA", "007", "True", "a\\nb", "a\\x00b", "İ")]
     [True, False, False, False, True, False, False]
     """
     return not (
-        is_missing(text)
+        reads_as_missing(text)
         or is_number(text)
         or is_boolean(text)
         or _CONTROL.search(text)
@@ -89,15 +89,15 @@ def safe_values(values: Sequence[str]) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        One per category, distinct after :func:`normalized`.
+        One per category, distinct after :func:`normalize_text`.
 
     Examples
     --------
     >>> safe_values(["red", "Blue", "NA", "1", "x", "X"])
     ('red', 'Blue', 'c2_na', 'c3_1', 'c4_x', 'c5_x')
     """
-    often = Counter(map(normalized, values))
-    kept = {v for v in values if is_safe(v) and often[normalized(v)] == 1}
+    often = Counter(map(normalize_text, values))
+    kept = {v for v in values if is_safe_text(v) and often[normalize_text(v)] == 1}
     return _replace(values, kept)
 
 
@@ -127,16 +127,16 @@ def labels_survive(labels: Iterable[str]) -> bool:
     [True, False, False, False]
     """
     present = list(labels)
-    texts = [normalized(label) for label in present]
+    texts = [normalize_text(label) for label in present]
     if len(set(texts)) < len(texts) or TAKEN_LABELS & set(texts):
         return False
     if all(re.fullmatch(r"0|-?[1-9]\d{0,14}", label) for label in present):
         raw = sorted(present, key=int)
-    elif all(is_safe(label) and label == label.strip() for label in present):
+    elif all(is_safe_text(label) and label == label.strip() for label in present):
         raw = sorted(present)
     else:
         return False
-    return [normalized(label) for label in raw] == sorted(texts)
+    return [normalize_text(label) for label in raw] == sorted(texts)
 
 
 def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
 def _replace(values: Sequence[str], kept: set[str]) -> tuple[str, ...]:
     """Replace all but ``kept``; positions padded so that text order is the given order."""
     width = len(str(max(len(values) - 1, 0)))
-    fixed = {normalized(value) for value in kept}
+    fixed = {normalize_text(value) for value in kept}
     letter = "c"
     while any(text.startswith(letter) and text[len(letter) :][:1].isdigit() for text in fixed):
         letter += "c"

@@ -150,7 +150,7 @@ def list_names(arguments: argparse.Namespace) -> int:
     """Print what can be named on the command line."""
     from amlb_ext.hardening.baseline.registry import BASELINES, installed
     from amlb_ext.hardening.hardness import RULES
-    from amlb_ext.sources import describe as describe_sources
+    from amlb_ext.sources import describe_sources as describe_sources
     from amlb_ext.synthesizers import describe as describe_synthesizers
 
     groups: dict[str, dict[str, str]] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli import display
-from amlb_ext.core.printable import printable
+from amlb_ext.core.printable import escape_controls
 
 if TYPE_CHECKING:
     from amlb_ext.publish import Plan, Report
@@ -138,7 +138,7 @@ def publish(arguments: argparse.Namespace) -> int:
 
 
 def _say(text: str) -> None:
-    print(printable(text), file=sys.stderr, flush=True)
+    print(escape_controls(text), file=sys.stderr, flush=True)
 
 
 def _plan(plan: Plan, url: str) -> str:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from amlb_ext.core.errors import ConfigError, is_utf8
-from amlb_ext.core.printable import printable
+from amlb_ext.core.printable import escape_controls
 
 #: Name of the error handler of :func:`spelled_out`.
 PLAIN = "hardsynth.plain"
@@ -80,7 +80,7 @@ class _Output(_Stream):
     def write(self, text: str) -> int:
         with _named():
             # names and labels of others may hold what moves a terminal's cursor
-            self._stream.write(printable(text))
+            self._stream.write(escape_controls(text))
         return len(text)
 
     def flush(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def asset(*parts: str) -> Path:
+def asset_path(*parts: str) -> Path:
     """Return the path of a packaged file or folder.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.core.yaml_reader import read_yaml
 
@@ -258,7 +258,7 @@ synthesizer, train_hard)
         user = _merge(user, layer)
     preset = user.get("preset", "faithful")
     if preset not in PRESETS:
-        raise ConfigError(f"unknown preset {preset!r}", nearest(str(preset), PRESETS))
+        raise ConfigError(f"unknown preset {preset!r}", suggest_nearest(str(preset), PRESETS))
     try:
         return GenerateConfig.model_validate(_merge(PRESETS[preset], user))
     except ValidationError as error:
@@ -311,5 +311,7 @@ def _explain(error: ValidationError) -> ConfigError:
         known: type[BaseModel] = GenerateConfig
         for part in path[:-1]:
             known = known.model_fields[part].annotation  # type: ignore[assignment]
-        return ConfigError(f"unknown setting {name!r}", nearest(path[-1], known.model_fields))
+        return ConfigError(
+            f"unknown setting {name!r}", suggest_nearest(path[-1], known.model_fields)
+        )
     return ConfigError(f"{name} = {problem['input']!r}: {problem['msg'].lower()}")

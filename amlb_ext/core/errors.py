@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from amlb_ext.core.printable import printable
+from amlb_ext.core.printable import escape_controls
 
 
 class HardsynthError(Exception):
@@ -32,7 +32,7 @@ class HardsynthError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.message} ({self.remedy})" if self.remedy else self.message
-        return printable(text)
+        return escape_controls(text)
 
 
 class ConfigError(HardsynthError):
@@ -95,12 +95,12 @@ def is_utf8(text: str) -> bool:
     return True
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """Return a remedy that names the nearest known word.
 
     Examples
     --------
-    >>> nearest("rigde", ["ridge", "knn"])
+    >>> suggest_nearest("rigde", ["ridge", "knn"])
     "did you mean 'ridge'? known: knn, ridge"
     """
     names = sorted(known)

@@ -48,7 +48,7 @@ _XGBOOST_WORDS = (
 )
 
 
-def unlisted(path: str, params: Mapping[str, Any]) -> str:
+def find_unlisted(path: str, params: Mapping[str, Any]) -> str:
     """Return what of a model is not on the list; empty where all of it is.
 
     Nothing but scikit-learn is imported to know it, and nothing is called.
@@ -61,11 +61,11 @@ def unlisted(path: str, params: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> unlisted("sklearn.linear_model.Ridge", {"alpha": 2.0, "solver": "cholesky"})
+    >>> find_unlisted("sklearn.linear_model.Ridge", {"alpha": 2.0, "solver": "cholesky"})
     ''
-    >>> unlisted("sklearn.linear_model.Ridge", {"solver": "kept/solver"})
+    >>> find_unlisted("sklearn.linear_model.Ridge", {"solver": "kept/solver"})
     "the parameter solver='kept/solver' of sklearn.linear_model.Ridge"
-    >>> unlisted("os.abort", {})
+    >>> find_unlisted("os.abort", {})
     'the class os.abort'
     """
     package, _, name = path.partition(".")
@@ -82,7 +82,7 @@ def unlisted(path: str, params: Mapping[str, Any]) -> str:
     return ""
 
 
-def check_listed(where: str, path: str, params: Mapping[str, Any]) -> None:
+def check_is_listed(where: str, path: str, params: Mapping[str, Any]) -> None:
     """Raise unless a model that a suite names is on the list.
 
     Parameters
@@ -96,7 +96,7 @@ def check_listed(where: str, path: str, params: Mapping[str, Any]) -> None:
     ------
     SuiteError
     """
-    what = unlisted(path, params)
+    what = find_unlisted(path, params)
     if what:
         raise SuiteError(
             f"{where} names {what}, which is not on the list of what a suite may name; nothing of "

@@ -14,7 +14,7 @@ from pathlib import Path
 from amlb_ext.core.errors import SuiteError
 
 #: Ending of files, and of one folder, that are on their way to their place.
-TEMPORARY = ".hardsynth-part"
+TEMPORARY_SUFFIX = ".hardsynth-part"
 _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _LOCKED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
@@ -50,8 +50,8 @@ def write_file(path: Path, write: Callable[[Path], object]) -> str:
     ...     digest[:8], [path.name for path in Path(folder).iterdir()]
     ('2cf24dba', ['a.txt'])
     """
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}{TEMPORARY}")
-    with on_disk(path):
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}{TEMPORARY_SUFFIX}")
+    with explain_disk_errors(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write(temporary)
@@ -65,7 +65,7 @@ def write_file(path: Path, write: Callable[[Path], object]) -> str:
 
 
 @contextlib.contextmanager
-def on_disk(path: Path) -> Iterator[None]:
+def explain_disk_errors(path: Path) -> Iterator[None]:
     """Turn what the system says of a full or read-only disk into one line with a remedy.
 
     Parameters
@@ -80,7 +80,7 @@ def on_disk(path: Path) -> Iterator[None]:
 
     Examples
     --------
-    >>> with on_disk(Path("hard/config.yaml")):
+    >>> with explain_disk_errors(Path("hard/config.yaml")):
     ...     raise OSError(errno.ENOSPC, "No space left on device")
     Traceback (most recent call last):
     ...
@@ -104,15 +104,15 @@ def write_text(path: Path, text: str) -> str:
     return write_file(path, lambda part: part.write_text(text, encoding="utf-8", newline="\n"))
 
 
-def remove(path: Path) -> None:
+def remove_file(path: Path) -> None:
     """Remove a file that may be missing; ``SuiteError`` where the disk does not allow it."""
-    with on_disk(path):
+    with explain_disk_errors(path):
         path.unlink(missing_ok=True)
 
 
-def move(path: Path, to: Path) -> None:
+def move_file(path: Path, to: Path) -> None:
     """Rename a file, in place of what stands there; ``SuiteError`` where the disk forbids it."""
-    with on_disk(to):
+    with explain_disk_errors(to):
         to.parent.mkdir(parents=True, exist_ok=True)
         path.replace(to)
 
@@ -126,11 +126,11 @@ def sha256_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def sweep(folder: Path) -> None:
+def remove_temporary_files(folder: Path) -> None:
     """Remove temporary files and folders that a killed run left below ``folder``."""
-    for part in list(folder.rglob(f"*{TEMPORARY}")):
+    for part in list(folder.rglob(f"*{TEMPORARY_SUFFIX}")):
         if part.is_dir():
-            with on_disk(part):
+            with explain_disk_errors(part):
                 shutil.rmtree(part)
         else:
-            remove(part)
+            remove_file(part)

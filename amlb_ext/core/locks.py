@@ -17,11 +17,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import on_disk
+from amlb_ext.core.files import explain_disk_errors
 
 
 @contextlib.contextmanager
-def locked(lock_file: Path, folder: Path) -> Iterator[None]:
+def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
     """Hold a folder for this process; the holder may enter again.
 
     Folders that had to be made for the lock are removed with it where nothing else was written.
@@ -43,7 +43,7 @@ def locked(lock_file: Path, folder: Path) -> Iterator[None]:
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp(), "hard")
     >>> lock_file = folder / ".lock"
-    >>> with locked(lock_file, folder), locked(lock_file, folder):
+    >>> with locked(lock_file, folder), lock_folder(lock_file, folder):
     ...     lock_file.exists()
     True
     >>> folder.exists()
@@ -58,7 +58,7 @@ def locked(lock_file: Path, folder: Path) -> Iterator[None]:
         return
     try:
         try:
-            with on_disk(path):
+            with explain_disk_errors(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 lock.acquire()
         except SuiteError as error:

@@ -26,14 +26,14 @@ def true_probability(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return f[np.arange(len(y)), y.astype(int)]
 
 
-def brier(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+def brier_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Return the Brier loss per row, ``sum_c (p_c - 1[y = c])^2``.
 
     Source: Brier (1950), the original form over all classes.
 
     Examples
     --------
-    >>> brier(np.array([1]), np.array([[0.25, 0.75]])).tolist()
+    >>> brier_loss(np.array([1]), np.array([[0.25, 0.75]])).tolist()
     [0.125]
     """
     hit = np.zeros_like(f)
@@ -43,7 +43,7 @@ def brier(y: np.ndarray, f: np.ndarray) -> np.ndarray:
 
 def row_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Return squared error for ``(n,)`` predictions, Brier loss for ``(n, C)`` ones."""
-    return squared_error(y, f) if f.ndim == 1 else brier(y, f)
+    return squared_error(y, f) if f.ndim == 1 else brier_loss(y, f)
 
 
 def score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str, float]:

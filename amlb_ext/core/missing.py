@@ -18,12 +18,12 @@ NA_TEXTS = frozenset(
 _LIKE_NA = {text.lower() for text in NA_TEXTS} | {"none", "nat"}
 
 
-def is_missing(text: str) -> bool:
+def reads_as_missing(text: str) -> bool:
     """Whether pandas, of some version, may read the text as missing.
 
     Examples
     --------
-    >>> [is_missing(text) for text in ("", "NA", "None", " nan ", "nano")]
+    >>> [reads_as_missing(text) for text in ("", "NA", "None", " nan ", "nano")]
     [True, True, True, True, False]
     """
     return text.strip().lower() in _LIKE_NA
@@ -37,4 +37,4 @@ def missing_lookalikes(texts: Iterable[str]) -> list[str]:
     >>> missing_lookalikes(["red", "None", "NaT"])
     ['NaT', 'None']
     """
-    return sorted(filter(is_missing, texts))
+    return sorted(filter(reads_as_missing, texts))

@@ -26,7 +26,7 @@ LONG_NUMBER = re.compile(r"(?<![\d.])0*(?:[1-9]\d{15}|\.?0*[1-9](?:\.?\d){17})")
 
 
 @dataclass(frozen=True)
-class Floats:
+class FloatColumn:
     """A column as ``float64``, and how many distinct values it had before and has now.
 
     Attributes
@@ -52,7 +52,7 @@ class Floats:
         return self.before - self.after
 
 
-def to_floats(values: pd.Series) -> Floats:
+def convert_to_float64(values: pd.Series) -> FloatColumn:
     """Return numbers as ``float64`` and say what that loses.
 
     Parameters
@@ -62,7 +62,7 @@ def to_floats(values: pd.Series) -> Floats:
 
     Examples
     --------
-    >>> floats = to_floats(pd.Series([2**53, 2**53 + 1]))
+    >>> floats = convert_to_float64(pd.Series([2**53, 2**53 + 1]))
     >>> floats.before, floats.after, floats.is_whole
     (2, 1, True)
     """
@@ -74,12 +74,12 @@ def to_floats(values: pd.Series) -> Floats:
         floats = pd.to_numeric(values, errors="coerce").astype("float64")
         is_integer = pd.api.types.is_integer_dtype(values)
         if not is_integer or not (floats.abs() >= MAX_EXACT_INTEGER).any():
-            return Floats(floats)
+            return FloatColumn(floats)
     exact = {_canonical(value) for value in present}
     whole = {value for value in exact if isinstance(value, int)}
     is_whole = all(isinstance(v, float) and v.is_integer() for v in exact - whole)
     is_rounded = any(int(float(value)) != value for value in whole)
-    return Floats(floats, len(exact), int(floats.nunique()), is_whole, is_rounded)
+    return FloatColumn(floats, len(exact), int(floats.nunique()), is_whole, is_rounded)
 
 
 def holds_numbers(values: pd.Series) -> bool:
@@ -90,7 +90,7 @@ def holds_numbers(values: pd.Series) -> bool:
     return len(present) > 0 and all(_is_number(value) for value in present)
 
 
-def narrowed(values: pd.Series) -> pd.Series:
+def narrow_to_float64(values: pd.Series) -> pd.Series:
     """Return an ``object`` column of numbers as ``float64``, unless distinct values become equal.
 
     Raises
@@ -100,19 +100,21 @@ def narrowed(values: pd.Series) -> pd.Series:
 
     Examples
     --------
-    >>> narrowed(pd.Series([Decimal("0.5"), 2], dtype=object)).tolist()
+    >>> narrow_to_float64(pd.Series([Decimal("0.5"), 2], dtype=object)).tolist()
     [0.5, 2.0]
-    >>> narrowed(pd.Series([2**60, Decimal(2**60 + 1)], dtype=object)).tolist()
+    >>> narrow_to_float64(pd.Series([2**60, Decimal(2**60 + 1)], dtype=object)).tolist()
     [1152921504606846976, 1152921504606846977]
     """
-    floats = to_floats(values)
+    floats = convert_to_float64(values)
     if not floats.lost:
         return floats.values
     present = values.notna()
-    return as_objects(values, present, [_canonical(value) for value in values[present]])
+    return replace_as_objects(values, present, [_canonical(value) for value in values[present]])
 
 
-def as_objects(values: pd.Series, chosen: pd.Series, numbers: Sequence[object]) -> pd.Series:
+def replace_as_objects(
+    values: pd.Series, chosen: pd.Series, numbers: Sequence[object]
+) -> pd.Series:
     """Return a column as ``object`` with other numbers where ``chosen`` holds, as they are.
 
     Assigning them to a Series of ``object`` would make an array of them first, and so floats.
@@ -122,7 +124,7 @@ def as_objects(values: pd.Series, chosen: pd.Series, numbers: Sequence[object]) 
     return pd.Series(objects, index=values.index, name=values.name, dtype=object)
 
 
-def parsed(text: str) -> float | int | Decimal:
+def parse_number(text: str) -> float | int | Decimal:
     """Return the number that a text writes: exact where it has more digits than ``float64``.
 
     Raises
@@ -132,7 +134,7 @@ def parsed(text: str) -> float | int | Decimal:
 
     Examples
     --------
-    >>> parsed("0.5"), parsed("9007199254740993"), parsed("0.100000000000000000001")
+    >>> parsed("0.5"), parsed("9007199254740993"), parse_number("0.100000000000000000001")
     (0.5, 9007199254740993, Decimal('0.100000000000000000001'))
     """
     value = float(text)

@@ -10,14 +10,14 @@ _UNSEEN = re.compile(
 )
 
 
-def printable(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return text with its control characters written out.
 
     Tabs and line feeds stay, whatever else a terminal would obey does not.
 
     Examples
     --------
-    >>> print(printable("red: \\x1b[31m"))
+    >>> print(escape_controls("red: \\x1b[31m"))
     red: \\x1b[31m
     """
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

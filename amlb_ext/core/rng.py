@@ -37,17 +37,17 @@ def derive_seed(seed: int, *key: str | int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def stream(seed: int, *key: str | int) -> np.random.Generator:
+def random_stream(seed: int, *key: str | int) -> np.random.Generator:
     """Return the random generator of ``key``; see :func:`derive_seed`.
 
     Examples
     --------
-    >>> float(stream(0, "a").random()) == float(stream(0, "a").random())
+    >>> float(stream(0, "a").random()) == float(random_stream(0, "a").random())
     True
     """
     return np.random.default_rng(derive_seed(seed, *key))
 
 
-def int_seed(rng: np.random.Generator) -> int:
+def draw_int_seed(rng: np.random.Generator) -> int:
     """Draw a 31-bit seed for a library that wants an integer ``random_state``."""
     return int(rng.integers(0, 2**31 - 1))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import DataError, is_utf8
 from amlb_ext.core.missing import missing_lookalikes
-from amlb_ext.core.numbers import MAX_EXACT_INTEGER, Floats, holds_numbers, to_floats
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER, FloatColumn, convert_to_float64, holds_numbers
 from amlb_ext.core.task import Column, ColumnType, Fold, Kind, Origin, Task
 
 #: Fewer rows than this cannot be split, fitted and searched in any useful way.
@@ -199,7 +199,7 @@ def _target(
                 f"{name}: the target {values.name!r} is text, regression needs numbers",
                 "use --kind classification",
             )
-        floats = to_floats(values)
+        floats = convert_to_float64(values)
         _check_finite(floats.values, name)
         notes += _check_target_floats(floats, name)
         return Kind.REGRESSION, floats.values.reset_index(drop=True).copy(), ()  # no view
@@ -216,7 +216,7 @@ def _target(
     return final, series, tuple(order)
 
 
-def _check_target_floats(floats: Floats, name: str) -> list[str]:
+def _check_target_floats(floats: FloatColumn, name: str) -> list[str]:
     """Refuse a regression target whose values become equal as float64, or say what is lost."""
     if not floats.lost:
         return _rounding_notes(f"the target {floats.values.name!r}", floats)
@@ -260,7 +260,7 @@ def _lookalike_notes(name: str, values: pd.Series) -> list[str]:
     return [f"{said}; leave these fields empty if the value is missing"]
 
 
-def _rounding_notes(what: str, floats: Floats) -> list[str]:
+def _rounding_notes(what: str, floats: FloatColumn) -> list[str]:
     """Say that whole numbers are rounded, though none of them becomes equal to another."""
     if not floats.is_rounded:
         return []
@@ -275,7 +275,7 @@ def _column(
     kind = known or _infer_type(values)
     remarks = []
     if kind in ("numeric", "integer"):
-        floats = to_floats(values)
+        floats = convert_to_float64(values)
         _check_finite(floats.values, name)
         # Whole numbers too long for float64 are names of things, decimals are measurements.
         if known is not None or not (floats.lost and floats.is_whole):
@@ -295,14 +295,14 @@ def _column(
     return column, canonical, remarks + _lookalike_notes(column_name, canonical)
 
 
-def _number_column(name: str, kind: ColumnType, floats: Floats) -> tuple[Column, pd.Series]:
+def _number_column(name: str, kind: ColumnType, floats: FloatColumn) -> tuple[Column, pd.Series]:
     values = floats.values
     fits = _all_whole(values) and not values.abs().max() > MAX_EXACT_INTEGER
     final: ColumnType = "numeric" if kind == "integer" and not fits else kind
     return Column(name, final, (), bool(values.isna().any())), values.rename(name)
 
 
-def _number_notes(name: str, floats: Floats) -> list[str]:
+def _number_notes(name: str, floats: FloatColumn) -> list[str]:
     if not floats.lost:
         return _rounding_notes(f"column {name!r}", floats)
     return [

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.estimate import checks
 from amlb_ext.estimate.advice import assumed, what_to_do
 from amlb_ext.estimate.drawing import (
@@ -128,7 +128,7 @@ class Work:
         right what the draw by class did.
         """
         i = self.inputs
-        rng = stream(self.seed, "estimate", "same shares")
+        rng = random_stream(self.seed, "estimate", "same shares")
         kept = np.arange(len(y))
         if i.labels:
             absent = checks.absent_classes(i.y, y, i.labels)
@@ -173,7 +173,7 @@ class Work:
         # Of rows drawn class by class as many are compared as have the shares of the population.
         kept = np.arange(len(i.y))
         if self.by_class and i.priors is not None:
-            kept = like_priors(i.y, i.priors, stream(self.seed, "estimate", "like priors"))
+            kept = like_priors(i.y, i.priors, random_stream(self.seed, "estimate", "like priors"))
         labels = f.argmax(axis=1) if f is not None and i.labels else None
         found = self._support("unlabelled", self.far, labels, self.metric[kept])
         self.near["rows without labels"] = found
@@ -226,7 +226,7 @@ class Work:
     def _partition(self, others: np.ndarray, real: bool) -> None:
         """Add the sound bound: cells from one half of the other rows, masses from the second."""
         i = self.inputs
-        rng = stream(self.seed, "estimate", "cells")
+        rng = random_stream(self.seed, "estimate", "cells")
         half = len(others) // 2
         others = others[rng.permutation(len(others))]
         cells = independent_cells(others[:half], min(CELLS, max(1, half)), rng)
@@ -248,7 +248,7 @@ class Work:
     def _support(
         self, whose: str, M: np.ndarray, labels: np.ndarray | None, metric: np.ndarray
     ) -> checks.Finding:
-        rng = stream(self.seed, "estimate", "support", whose)
+        rng = random_stream(self.seed, "estimate", "support", whose)
         some = np.sort(rng.permutation(len(M))[:SUPPORT_ROWS])
         found = check_support(
             metric,

@@ -29,7 +29,7 @@ from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.estimate.checks import REFUTED, Finding, chi_square_or_exact, p_text
 
 Against = Literal["training rows", "rows without labels"]
@@ -221,7 +221,7 @@ def compare_second_model(
     list of Comparison
         Empty with fewer than ``2 * LEAST_LEARN`` training rows or a single class among them.
     """
-    rng = stream(seed, "estimate", "second model")
+    rng = random_stream(seed, "estimate", "second model")
     order = rng.permutation(len(Z_train))[: 2 * MOST_ROWS]
     learn, ask = order[: len(order) // 2], order[len(order) // 2 :]
     if len(learn) < LEAST_LEARN or len(np.unique(y_train[learn])) < 2:

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.inputs import Inputs
 from amlb_ext.estimate.osyn.tallies import Batch
 from amlb_ext.synthesizers import make_synthesizer
@@ -60,12 +60,12 @@ class Generator:
             y,
             cards=self.inputs.encoder.cards_,
             n_classes=self.inputs.target.n_classes,
-            rng=stream(self.seed, self.inputs.task.name, "estimate", "fit", self.name),
+            rng=random_stream(self.seed, self.inputs.task.name, "estimate", "fit", self.name),
         )
 
     def encoded(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield encoded rows and targets in the units of the labelled ones."""
-        rng = stream(self.seed, self.inputs.task.name, "estimate", "sample", self.name)
+        rng = random_stream(self.seed, self.inputs.task.name, "estimate", "sample", self.name)
         for start in range(0, self.n, BATCH):
             size = min(BATCH, self.n - start)
             if self.rows is None:

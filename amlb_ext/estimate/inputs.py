@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig
-from amlb_ext.core.errors import ConfigError, DataError, nearest
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.tables import natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
@@ -34,10 +34,10 @@ from amlb_ext.hardening.baseline.from_file import (
 )
 from amlb_ext.hardening.baseline.registry import BASELINES
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.sources.features import copies, read_features
-from amlb_ext.sources.files import to_task
+from amlb_ext.sources.features import find_copies, read_features
+from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.read_table import read_table
-from amlb_ext.sources.table import Table, join
+from amlb_ext.sources.table import Table, stack_tables
 from amlb_ext.stats.losses import CLIP, LOSSES, Loss, absolute, default_loss, log_loss, squared
 from amlb_ext.stats.stratified_mean import PRIOR_TOLERANCE
 
@@ -121,7 +121,7 @@ class Inputs:
     def read_unlabelled(self, path: Path) -> np.ndarray:
         """Return the encoded rows of a table without labels; labelled rows in it are left out."""
         features, notes = read_features(path, self.task.columns, self.task.target_name)
-        known = copies(features, [self.given])
+        known = find_copies(features, [self.given])
         _refuse_training_rows(path.name, features, self.seen)
         # a few rows agree by chance in coarse columns; to drop those would be a selection
         if known.sum() >= len(self.given) / 2:
@@ -234,7 +234,7 @@ def read(asked: Asked) -> Inputs:
 
 def _refuse_training_rows(name: str, features: pd.DataFrame, seen: pd.DataFrame | None) -> None:
     """Refuse a table of which half are training rows: no model errs there as it does elsewhere."""
-    known = 0 if seen is None else int(copies(features, [seen]).sum())
+    known = 0 if seen is None else int(find_copies(features, [seen]).sum())
     if known > len(features) / 2:
         raise DataError(
             f"{known} of {len(features)} rows of {name} are training rows",
@@ -253,10 +253,10 @@ def _task(asked: Asked, more: list[str]) -> tuple[Task, np.ndarray, int]:
     offset, n = 0, len(table.frame)
     if asked.train is not None:
         train = read_table(asked.train)
-        table, offset = join([train, table]), len(train.frame)
+        table, offset = stack_tables([train, table]), len(train.frame)
         folds = (Fold(np.arange(offset), np.arange(offset, offset + n)),)
     table = _widened(table, asked)
-    task = to_task(
+    task = table_to_task(
         table,
         name=asked.data.stem,
         target=asked.target,
@@ -361,7 +361,7 @@ def choose_loss(asked: Asked, kind: Kind, limits: tuple[float, float] | None) ->
     """
     name = asked.loss or default_loss(kind).name
     if name not in LOSSES:
-        raise ConfigError(f"unknown loss {name!r}", nearest(name, LOSSES))
+        raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, LOSSES))
     numbers = LOSSES[name].needs == "numbers"
     if numbers != (kind is Kind.REGRESSION):
         fit = [n for n, loss in LOSSES.items() if (loss.needs == "numbers") != numbers]
@@ -419,7 +419,9 @@ def choose_priors(
     assert not isinstance(given, str)
     for word in given:
         if word not in labels:
-            raise ConfigError(f"--class-prior names the class {word!r}", nearest(word, labels))
+            raise ConfigError(
+                f"--class-prior names the class {word!r}", suggest_nearest(word, labels)
+            )
     absent = [label for label in labels if label not in given]
     if absent:
         raise ConfigError(

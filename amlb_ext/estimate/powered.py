@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.stats.bounded_mean import checked_losses, clipped, no_spread, refused
 from amlb_ext.stats.error_estimate import ErrorEstimate
 from amlb_ext.stats.losses import Loss
@@ -217,7 +217,7 @@ def cross_fitted(
             f"{len(v)} labelled rows to learn a surrogate from; {MIN_LEARN} needed",
             "use the labelled rows alone",
         )
-    part = stream(seed, "surrogate", "folds").permutation(len(v)) % folds
+    part = random_stream(seed, "surrogate", "folds").permutation(len(v)) % folds
     on_labelled, on_far = np.empty(len(v)), np.zeros(len(far))
     for k in range(folds):
         model = HistGradientBoostingRegressor(

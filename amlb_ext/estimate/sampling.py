@@ -32,7 +32,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from tqdm import tqdm
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.answers import Work
 from amlb_ext.estimate.inputs import Asked, read
 from amlb_ext.stats.losses import LOSSES, Loss, absolute, squared
@@ -110,7 +110,7 @@ def sampling_study(
         for kind in kinds:
             for design in chosen[kind]:
                 for r in range(draws):
-                    rng = stream(seed, "sampling", kind, design, r)
+                    rng = random_stream(seed, "sampling", kind, design, r)
                     records += _one_draw(Path(folder), kind, design, n, level, rng)
                     bar.update()
     table = pd.DataFrame(records)

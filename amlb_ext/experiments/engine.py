@@ -16,7 +16,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from amlb_ext.core.files import sweep, write_text
+from amlb_ext.core.files import remove_temporary_files, write_text
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.version import __version__
 from amlb_ext.suite.fold_record import json_text
@@ -93,7 +93,7 @@ def run_repetitions(
     """
     for folder in {repetition.path.parent for repetition in repetitions}:
         if folder.exists():
-            sweep(folder)
+            remove_temporary_files(folder)
     unfinished = [(one,) for one in repetitions if read_finished(one.path, one.key) is None]
     workers = min(workers or available_cores(), max(1, len(unfinished)))
     with tqdm(total=len(unfinished), desc=name, unit=unit, disable=quiet) as bar:

@@ -17,7 +17,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.files import write_text
 from amlb_ext.core.version import __version__
 from amlb_ext.experiments.osyn import TABLES, page_blocks
@@ -44,7 +44,7 @@ def write_page(out: Path) -> Path:
     """
     found = [_entry(out / name) for name in EXPERIMENTS if (out / name / RESULT).is_file()]
     seeds = [_seed_entry(out / name) for name in TABLES if (out / name / RESULT).is_file()]
-    style = asset("resources", "report", "report.css").read_text("utf-8")
+    style = asset_path("resources", "report", "report.css").read_text("utf-8")
     template = _environment().get_template("page.html.j2")
     text = template.render(
         experiments=found,
@@ -136,14 +136,14 @@ def _disagreements(result: dict[str, Any]) -> list[dict[str, Any]]:
 @lru_cache(maxsize=1)
 def hypotheses() -> dict[str, Any]:
     """Return what was tested where cells disagree: experiment → data set → list of texts."""
-    path = asset("resources", "reproduce", "hypotheses.yaml")
+    path = asset_path("resources", "reproduce", "hypotheses.yaml")
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(asset("resources", "reproduce")),
+        loader=FileSystemLoader(asset_path("resources", "reproduce")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.errors import ConfigError, SourceError, SuiteError, nearest
+from amlb_ext.core.errors import ConfigError, SourceError, SuiteError, suggest_nearest
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.task import Task
 from amlb_ext.experiments import osyn, page
@@ -215,7 +215,7 @@ def _named(name: str) -> list[Experiment]:
     if name not in EXPERIMENTS:
         raise ConfigError(
             f"nothing is called {name!r}",
-            nearest(name, [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]),
+            suggest_nearest(name, [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]),
         )
     return [EXPERIMENTS[name]]
 

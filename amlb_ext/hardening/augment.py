@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.judged_rows import Failures, FoldModels, MadeRows, Side, judge, screen
@@ -133,7 +133,7 @@ def _augment(
             "so every augmented row would repeat the features of its bad row"
         )
         return nothing, 0, dropped
-    rng = stream(models.config.seed, *models.key, side, "augment")
+    rng = random_stream(models.config.seed, *models.key, side, "augment")
     chosen = np.arange(len(bad))
     if len(bad) > config.max_rows:
         chosen = np.sort(rng.choice(len(bad), config.max_rows, replace=False))
@@ -252,7 +252,7 @@ def synthesize(
     Z = np.vstack([bad, augmented.Z])
     y = np.concatenate([y_bad, augmented.y])
     parent = np.concatenate([np.arange(len(bad)), augmented.parent])
-    rng = stream(models.config.seed, *models.key, side, "synthesize")
+    rng = random_stream(models.config.seed, *models.key, side, "synthesize")
     whole = from_population(models)
     draw = _proposals(models, Z, y, side, notes, rng, taken)
     nearest = NearestNeighbors(n_neighbors=1).fit(fill_missing(Z))

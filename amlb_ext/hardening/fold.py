@@ -13,7 +13,7 @@ import numpy as np
 
 from amlb_ext.core import losses
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.hardness import BadRule
@@ -153,7 +153,7 @@ def written_up(
     train_rows = task.folds[fold].train
 
     parts = {"full": Part(real_rows(task, target, test, slice(None)), None)}
-    region, replaced = draw_region(weights, stream(config.seed, *key, "region"))
+    region, replaced = draw_region(weights, random_stream(config.seed, *key, "region"))
     parts["region"] = Part(real_rows(task, target, test, region), None)
     summary: dict[str, Any] = {
         "rule": rule.rule,

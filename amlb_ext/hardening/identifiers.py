@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig, SourceConfig
-from amlb_ext.core.errors import ConfigError, DataError, nearest
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.task import Column, Task
 from amlb_ext.hardening.baseline.from_file import MODEL_FILES, is_file, load_model
 from amlb_ext.hardening.prepare import PARTS
@@ -226,7 +226,7 @@ def check_names(tasks: Sequence[Task], options: SourceConfig, all_read: bool = T
                 what = f", only as the target of {owner.name}" if owner is not None else ""
                 raise ConfigError(
                     f"--{flag} names {name!r}, and no table has such a column{what}",
-                    nearest(name, known),
+                    suggest_nearest(name, known),
                 )
     for task in tasks:
         if {column.name for column in task.columns} <= set(options.drop):

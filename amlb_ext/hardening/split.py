@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from amlb_ext.core.config import DEFAULT_FOLDS, SplitConfig
-from amlb_ext.core.rng import int_seed, stream
+from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Fold, Task
 
 
@@ -48,7 +48,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     """
     if task.folds:
         return _first_folds(task, config.folds)
-    rng = stream(seed, task.stream_name, "split")
+    rng = random_stream(seed, task.stream_name, "split")
     rows = np.arange(len(task))
     alone = np.zeros(len(task), dtype=bool)
     if task.kind.is_classification:
@@ -61,7 +61,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     if task.kind.is_classification and len(np.unique(codes[free])) <= min(size, len(free) - size):
         splitter_class = StratifiedShuffleSplit
     count = DEFAULT_FOLDS if config.folds is None else config.folds
-    splitter = splitter_class(count, test_size=size, random_state=int_seed(rng))
+    splitter = splitter_class(count, test_size=size, random_state=draw_int_seed(rng))
     strata = codes[free] if task.kind.is_classification else None
     folds = []
     for train, test in splitter.split(free, strata):

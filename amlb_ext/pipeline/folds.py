@@ -16,8 +16,8 @@ from typing import Any
 from tqdm import tqdm
 
 from amlb_ext.core.errors import HardsynthError, SuiteError
-from amlb_ext.core.files import remove, sweep, write_text
-from amlb_ext.core.parallel import Outcome, Unit, run_units
+from amlb_ext.core.files import remove_file, remove_temporary_files, write_text
+from amlb_ext.core.parallel import Unit, UnitOutcome, run_units
 from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.job import Tasks, send_job, write_job
@@ -61,7 +61,7 @@ def harden_all(
     """
     found = Found({task.name: {} for task in tasks})
     if layout.root.exists():
-        sweep(layout.root)
+        remove_temporary_files(layout.root)
     total = sum(len(task.folds) for task in tasks)
     with tqdm(total=total, desc="folds", unit="fold", disable=request.quiet) as bar:
         _run(layout, tasks, request, report, found, bar)
@@ -131,7 +131,7 @@ def _run(
             forget(layout, group, fold)
 
 
-def _checked(layout: Layout, request: Request, outcome: Outcome) -> Sequence[FoldRecord]:
+def _checked(layout: Layout, request: Request, outcome: UnitOutcome) -> Sequence[FoldRecord]:
     """Return the records of a fold whose files are what a cluster's worker says they are."""
     if outcome.unit.function is send_job:
         return check_in(layout, *outcome.result)
@@ -203,7 +203,7 @@ def withdraw(layout: Layout) -> None:
 # Logs of folds: what became of each, where, how long, and what it printed.
 
 
-def tell(layout: Layout, request: Request, group: Tasks, fold: int, outcome: Outcome) -> None:
+def tell(layout: Layout, request: Request, group: Tasks, fold: int, outcome: UnitOutcome) -> None:
     """Write the log of a fold, where one is wanted."""
     name = _name(group, fold)
     if request.logs is not None:
@@ -216,7 +216,7 @@ def forget(layout: Layout, group: Tasks, fold: int) -> None:
     """Remove the log of a fold that was lost before and is now finished."""
     path: Path = layout.logs / _name(group, fold)
     if path.exists():
-        remove(path)
+        remove_file(path)
         if not any(layout.logs.iterdir()):
             layout.logs.rmdir()
 
@@ -225,7 +225,7 @@ def _name(group: Tasks, fold: int) -> str:
     return f"{group[0].name}_fold_{fold}.log"
 
 
-def _text(outcome: Outcome) -> str:
+def _text(outcome: UnitOutcome) -> str:
     report = outcome.report
     lines = [outcome.unit.name, f"key: {outcome.unit.key}"]
     lines += [f"attempt {number}: {why}" for number, why in enumerate(outcome.attempts, 1)]

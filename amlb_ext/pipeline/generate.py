@@ -8,10 +8,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import DataError, HardsynthError, SourceError
-from amlb_ext.core.locks import locked
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
@@ -66,7 +66,7 @@ def generate_suite(request: Request) -> Report:
         report.tasks = [_planned(task) for task in tasks]
         report.notes = [f"{task.name}: {note}" for task in tasks for note in task.notes]
         return report
-    with locked(layout.lock, layout.root):
+    with lock_folder(layout.lock, layout.root):
         check_output(layout, settings, request.force)  # as it stands now that no other writes
         records, summaries = harden_all(layout, tasks, request, report)
         made = [task for task in tasks if records.get(task.name)]
@@ -221,7 +221,7 @@ def _finish(
             "harden" if request.twin else "generate",
             request.config.source.targets,
         ),
-        constraints=asset("resources", "constraints.yaml").read_text(encoding="utf-8"),
+        constraints=asset_path("resources", "constraints.yaml").read_text(encoding="utf-8"),
         original=original,
         absent=report.absent,
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import HardsynthError, SourceError, SuiteError
-from amlb_ext.core.files import on_disk
+from amlb_ext.core.files import explain_disk_errors
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.folds import grouped
 from amlb_ext.pipeline.generate import generate_suite, load_tasks
@@ -180,7 +180,7 @@ def _link(layout: Layout, staging: Layout, relative: str) -> None:
     path, home = layout.at(relative), staging.at(relative)
     if not path.is_file() or home.exists():
         return
-    with on_disk(home):
+    with explain_disk_errors(home):
         home.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.link(path, home)

@@ -18,8 +18,14 @@ from typing import Any
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import HardsynthError, SuiteError
-from amlb_ext.core.files import TEMPORARY, move, remove, sha256_file, sweep
-from amlb_ext.core.locks import locked
+from amlb_ext.core.files import (
+    TEMPORARY_SUFFIX,
+    move_file,
+    remove_file,
+    remove_temporary_files,
+    sha256_file,
+)
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.hardening.baseline.registry import check_named
 from amlb_ext.pipeline.job import write_job
@@ -74,9 +80,9 @@ def repair_suite(directory: str | Path, asked: Asked | None = None) -> Repair:
     problem = unfinished(layout)
     if problem is not None and not (layout.request.is_file() and asked.sources):
         raise problem
-    with locked(layout.lock, layout.root):
-        sweep(layout.root)
-        staging = Layout(layout.own / f"repair{TEMPORARY}")
+    with lock_folder(layout.lock, layout.root):
+        remove_temporary_files(layout.root)
+        staging = Layout(layout.own / f"repair{TEMPORARY_SUFFIX}")
         try:
             mended = _mend(layout, staging, asked)
         finally:
@@ -104,12 +110,12 @@ def _mend(layout: Layout, staging: Layout, asked: Asked) -> list[str]:
                 "repair it where it was made, or run the command that made the suite again",
             )
     for relative in damaged:
-        move(staging.at(relative), layout.at(relative))
+        move_file(staging.at(relative), layout.at(relative))
         if relative.endswith(".csv"):  # AMLB would reuse what it made of the damaged file
             for derived in (".parquet", ".arff"):
-                remove(layout.at(relative).with_suffix(derived))
+                remove_file(layout.at(relative).with_suffix(derived))
     if not whole:
-        move(staging.manifest, layout.manifest)
+        move_file(staging.manifest, layout.manifest)
         damaged.append(layout.relative(layout.manifest))
     for task, how in certificates.items():
         certify_suite(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from amlb_ext.amlb.configuration import search_definition
 from amlb_ext.amlb.definition import read_definition, sanitize_name
-from amlb_ext.core.errors import SourceError, nearest
+from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.pipeline.request import Request
 from amlb_ext.sources.amlb_yaml import AmlbSource
 from amlb_ext.suite import Manifest, Original, changed_metrics, check_twin, fold_text, safe_names
@@ -67,7 +67,7 @@ def original_of(request: Request, source_names: Mapping[str, str]) -> Original:
     base = spec.partition("#")[0]
     path = None if "://" in base else search_definition(base, options)
     if path is None:
-        hint = nearest(base, AmlbSource().suggestions(options))
+        hint = suggest_nearest(base, AmlbSource().suggestions(options))
         if base.startswith(("openml/", "test.openml/", "bundled")) or "." in base:
             hint = f"for a source that is none: hardsynth generate {shlex.quote(spec)} -o DIR"
         raise SourceError(f"{base!r} is no AMLB benchmark definition", hint)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from amlb_ext.core.errors import PublishError, nearest
+from amlb_ext.core.errors import PublishError, suggest_nearest
 from amlb_ext.publish.limits import DATA, ascii_text, cut
 
 _FORBIDS = re.compile(
@@ -91,7 +91,9 @@ def settle(licences: Mapping[str, str], stated: Sequence[str]) -> dict[str, Lice
         if equals and task in licences:
             single[task] = text.strip()
         elif equals and re.fullmatch(r"[A-Za-z0-9_-]+", task):
-            raise PublishError(f"--licence {word!r}: no task {task!r}", nearest(task, licences))
+            raise PublishError(
+                f"--licence {word!r}: no task {task!r}", suggest_nearest(task, licences)
+            )
         elif everywhere:
             raise PublishError("two licences were stated for every task", "use TASK=TEXT")
         else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.errors import PublishError, nearest
+from amlb_ext.core.errors import PublishError, suggest_nearest
 from amlb_ext.core.files import write_text
 from amlb_ext.publish.describe import fitted, split_words, suite_texts, verdict
 from amlb_ext.publish.licence import Licence, settle
@@ -115,7 +115,9 @@ def plan_suite(
     ]
     for name in names:
         if name not in suite.amlb_tasks:
-            raise PublishError(f"--only {name}: no such task", nearest(name, suite.amlb_tasks))
+            raise PublishError(
+                f"--only {name}: no such task", suggest_nearest(name, suite.amlb_tasks)
+            )
     sources = dict.fromkeys(suite.amlb_tasks[name].task for name in names)
     settled = settle({task: suite.tasks[task].origin.licence for task in sources}, licences)
     chosen = [

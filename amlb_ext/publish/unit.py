@@ -15,7 +15,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
 from amlb_ext.publish.limits import server_name
@@ -136,7 +136,7 @@ def build(suite: Suite, name: str, fold: int, fit: Fit) -> Unit:
     train, test = map(_read, pair)
     classes = task.type.is_classification
     origins = suite.provenance(name, fold)["origin"].astype(str)
-    rng = stream(suite.manifest.seed, "publish", name, fold)
+    rng = random_stream(suite.manifest.seed, "publish", name, fold)
     try:
         rows = choose(
             ORDERED if classes else HOLDOUT,

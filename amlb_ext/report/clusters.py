@@ -25,7 +25,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.core.rng import int_seed, stream
+from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Column
 from amlb_ext.report.feature_space import Space, project
 from amlb_ext.report.slices import quote, say_number, shorten
@@ -64,7 +64,7 @@ def find_clusters(Z_bad: np.ndarray, rng_seed: int, most: int = 6) -> np.ndarray
     one = np.zeros(n, dtype=int)
     if n < MIN_ROWS:
         return one
-    rng = stream(rng_seed, "clusters")
+    rng = random_stream(rng_seed, "clusters")
     with threadpool_limits(1):
         best, labels = _best(Z_bad, most, rng, 10)
         if best < SILHOUETTE:
@@ -88,7 +88,7 @@ def _best(
     best, labels = -1.0, np.zeros(n, dtype=int)
     distinct = len(np.unique(Z, axis=0))
     for k in range(2, min(most, n // 5, distinct - 1) + 1):
-        tried = KMeans(k, n_init=starts, random_state=int_seed(rng)).fit_predict(Z)
+        tried = KMeans(k, n_init=starts, random_state=draw_int_seed(rng)).fit_predict(Z)
         if np.bincount(tried, minlength=k).min() < max(3, 0.05 * n):
             continue
         rows = np.arange(n) if n <= 2000 else rng.choice(n, 2000, replace=False)

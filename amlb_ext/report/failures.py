@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Column
 from amlb_ext.report.charts import ORIGINS, WORDS
 from amlb_ext.report.clusters import assign, describe_clusters, find_clusters
@@ -64,7 +64,9 @@ def find_failures(suite: Suite, task: str, full: Predicted, points: int) -> Fail
     features, _ = _read(suite, full.name)
     source = full.rows["source_row"].to_numpy()
     bad = (full.rows["origin"] == "bad").to_numpy()
-    slices = find_slices(features, columns, bad, source, stream(seed, task, "report", "slices"))
+    slices = find_slices(
+        features, columns, bad, source, random_stream(seed, task, "report", "slices")
+    )
     slices.insert(0, "task", task)
     space = Space().fit(features, columns)
     Z = space.transform(features)
@@ -155,7 +157,11 @@ def _map(
     group = np.r_[groups, parents]
     everything = np.concatenate([Z, made_Z]) if len(made) else Z
     xy, chosen, method = project(
-        everything, stream(seed, task, "report", "map"), keep=kind == "bad", group=kind, most=points
+        everything,
+        random_stream(seed, task, "report", "map"),
+        keep=kind == "bad",
+        group=kind,
+        most=points,
     )
     kind, group = kind[chosen], group[chosen]
     series = []

@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.rng import int_seed
+from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.core.task import Column
 
 #: Dimensions of a space; distinct points that t-SNE needs.
@@ -181,7 +181,7 @@ def project(
         tsne = TSNE(
             perplexity=float(np.clip(len(points) / 10, 5, 30)),
             init=start.astype(np.float32),
-            random_state=int_seed(rng),
+            random_state=draw_int_seed(rng),
             **{_ITERATIONS: 500},
         )
         return np.asarray(tsne.fit_transform(points), dtype=float), chosen, "t-SNE"

@@ -24,7 +24,7 @@ from sklearn import config_context
 from sklearn import metrics as sk
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.losses import brier
+from amlb_ext.core.losses import brier_loss
 
 #: Which way each metric is better.
 DIRECTION: dict[str, Literal["lower", "higher"]] = {
@@ -230,7 +230,7 @@ def _classes(
         "acc": partial(sk.accuracy_score, y, named, sample_weight=w),
         "balacc": partial(sk.balanced_accuracy_score, y, named, sample_weight=w),
         "logloss": logloss,
-        "brier": lambda: np.average(brier(y, p), weights=w) if finite else np.nan,
+        "brier": lambda: np.average(brier_loss(y, p), weights=w) if finite else np.nan,
     }
     if len(labels) == 2:
         return metrics | {"auc": auc, "f1": partial(f1, labels=[1], average="macro")}

@@ -19,7 +19,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import cell, estimate, known, number, p_value, percent
 from amlb_ext.report.interactive import figure, library
 from amlb_ext.report.model import Chart, Report
@@ -49,7 +49,7 @@ def page(report: Report, links: Mapping[str, str], interactive: bool = True) -> 
     interactive : bool
         Whether charts become plotly figures where scripts run; 5 MB more.
     """
-    folder = asset("resources", "report")
+    folder = asset_path("resources", "report")
     drawn = interactive and bool(report.charts or any(task.charts for task in report.tasks))
     template = _environment().get_template("page.html.j2")
     return template.render(
@@ -67,7 +67,7 @@ def page(report: Report, links: Mapping[str, str], interactive: bool = True) -> 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(asset("resources", "report")),
+        loader=FileSystemLoader(asset_path("resources", "report")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.losses import brier
+from amlb_ext.core.losses import brier_loss
 from amlb_ext.report.metrics import DIRECTION, score_rows
 from amlb_ext.report.predictions import Predicted
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
@@ -114,7 +114,11 @@ def _intervals(
         chosen = view.chosen[name][keep] if name in view.chosen else f.argmax(axis=1)
         tiny = np.finfo(float).eps
         own = np.clip(f[np.arange(len(y)), y], tiny, 1 - tiny)
-        values = {"acc": (chosen == y).astype(float), "brier": brier(y, f), "logloss": -np.log(own)}
+        values = {
+            "acc": (chosen == y).astype(float),
+            "brier": brier_loss(y, f),
+            "logloss": -np.log(own),
+        }
     else:
         values = {"mse": (f - y) ** 2, "mae": np.abs(f - y)}
     w = None if weights is None else weights[keep]

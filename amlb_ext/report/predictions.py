@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from amlb_ext.amlb.safe_text import normalized
+from amlb_ext.amlb.safe_text import normalize_text
 from amlb_ext.core import losses
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
@@ -76,7 +76,7 @@ class Predicted:
         """Return Brier losses, or squared errors of the scaled target; NaN where none, (n,)."""
         f = self.f[framework]
         if f.ndim == 2:
-            return losses.brier(self.y, f)
+            return losses.brier_loss(self.y, f)
         return losses.squared_error((self.y - self.low) / self.span, (f - self.low) / self.span)
 
     def own(self) -> np.ndarray | None:
@@ -200,15 +200,15 @@ def _predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray, np.nd
         _finite(f)
         return f, np.empty(0)
     n = len(table)
-    codes = {normalized(label): code for code, label in enumerate(coding.written_labels)}
-    columns = {normalized(str(c)): c for c in table.columns}
+    codes = {normalize_text(label): code for code, label in enumerate(coding.written_labels)}
+    columns = {normalize_text(str(c)): c for c in table.columns}
     f = np.zeros((n, len(codes)))
     for label, code in codes.items():
         if label in columns:
             f[:, code] = table[columns[label]].to_numpy(dtype=float)
     _finite(f)
     # encoded frameworks may write the label's text with other case or space
-    chosen = table["predictions"].map(lambda text: codes.get(normalized(str(text)), -1))
+    chosen = table["predictions"].map(lambda text: codes.get(normalize_text(str(text)), -1))
     if (chosen < 0).any():
         row = int(np.flatnonzero(chosen < 0)[0])
         named = table["predictions"].iloc[row]

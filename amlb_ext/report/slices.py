@@ -33,7 +33,7 @@ import pandas as pd
 from scipy.stats import hypergeom, norm
 from sklearn.tree import DecisionTreeClassifier
 
-from amlb_ext.core.rng import int_seed
+from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.core.task import Column
 from amlb_ext.stats.weighted_mean import holm, kish_size
 
@@ -157,7 +157,7 @@ def _search(
             break
         tree = DecisionTreeClassifier(
             max_depth=depth, min_samples_leaf=leaf, class_weight="balanced",
-            random_state=int_seed(rng),
+            random_state=draw_int_seed(rng),
         ).fit(X[:, free], bad[found]).tree_  # fmt: skip
         paths += _paths(tree, free)
         free = free[free != free[tree.feature[0]]] if tree.node_count > 1 else free[:0]

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
-from amlb_ext.core.printable import printable
+from amlb_ext.core.printable import escape_controls
 
 #: Seconds that AMLB gets to end by itself after Ctrl-C.
 GRACE = 30.0
@@ -52,7 +52,7 @@ def run_amlb(
     environment: dict[str, Any] = {
         **os.environ,
         "PATH": os.pathsep.join([str(bin_dir), os.environ.get("PATH", os.defpath)]),
-        "PYTHONPATH": str(asset("resources", "amlb_sitecustomize")),
+        "PYTHONPATH": str(asset_path("resources", "amlb_sitecustomize")),
         "PYTHONUNBUFFERED": "1",
         **(settings or {}),
     }
@@ -106,5 +106,5 @@ def _copy(source: IO[str], sink: IO[str], quiet: bool) -> None:
             return
         sink.write(line)
         if not quiet:
-            sys.stderr.write(printable(line))
+            sys.stderr.write(escape_controls(line))
             sys.stderr.flush()

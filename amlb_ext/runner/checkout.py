@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.core.printable import printable
+from amlb_ext.core.printable import escape_controls
 from amlb_ext.runner.environment import ensure_python
 from amlb_ext.runner.subprocesses import Say, command, locked
 
@@ -163,4 +163,4 @@ def _silent(text: str) -> None:
 
 
 def _to_stderr(text: str) -> None:
-    print(printable(f"hardsynth: {text}"), file=sys.stderr, flush=True)
+    print(escape_controls(f"hardsynth: {text}"), file=sys.stderr, flush=True)

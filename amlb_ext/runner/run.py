@@ -11,7 +11,7 @@ import pandas as pd
 from amlb_ext.amlb.configuration import (
     configured_folds,
     find_definition,
-    is_openml,
+    is_openml_benchmark,
     read_constraint,
     read_user_config,
 )
@@ -83,7 +83,7 @@ def run_benchmark(
     limits = read_constraint(constraint, user, found.root, config)
     expected: tuple[Job, ...] = ()
     mode = option(extra, "-m", "--mode") or "local"
-    if is_openml(benchmark):
+    if is_openml_benchmark(benchmark):
         word, name = benchmark, sanitize_name(benchmark)
     else:
         path = find_definition(benchmark, user, found.root, config)

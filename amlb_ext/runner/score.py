@@ -20,10 +20,10 @@ import pandas as pd
 from sklearn.metrics import log_loss
 from tqdm import tqdm
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError, SuiteError
-from amlb_ext.core.estimators import check_listed
-from amlb_ext.core.losses import brier, squared_error
+from amlb_ext.core.estimators import check_is_listed
+from amlb_ext.core.losses import brier_loss, squared_error
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.task import Kind
 from amlb_ext.core.yaml_reader import read_yaml
@@ -185,11 +185,11 @@ def _check_models(name: str, params: dict[str, Any]) -> None:
     for kind in ("classifier", "regressor"):
         if params.get(kind):
             own = params.get(f"{kind}_params") or {}
-            check_listed(f"{name} in frameworks.yaml", str(params[kind]), own)
+            check_is_listed(f"{name} in frameworks.yaml", str(params[kind]), own)
 
 
 def _pipeline() -> ModuleType:
-    path = asset("frameworks", "HardsynthSklearn", "pipeline.py")
+    path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
     name = "amlb_ext_integration_pipeline"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
@@ -282,7 +282,7 @@ def _compared(
         for column, label in enumerate(model.labels_):
             f[:, codes[str(label)]] = predicted[1][:, column]
         y = target.map(codes).to_numpy(dtype=np.int64)
-        losses = brier(y, f)
+        losses = brier_loss(y, f)
     else:
         train, _ = suite.pair(task.name, index)
         known = coding.decode(coding.read_csv(train))[1].to_numpy(dtype=float)

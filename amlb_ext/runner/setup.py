@@ -25,7 +25,7 @@ from typing import Any
 import yaml
 
 from amlb_ext.amlb.frameworks import Framework
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout
@@ -258,7 +258,9 @@ def constraints(framework: Framework, version: str) -> tuple[str, ...]:
     package, _, name = framework.module.partition(".")
     if package != "frameworks":
         return ()
-    tables = {path.stem: path for path in sorted(asset("resources", "amlb_setup").glob("*.yaml"))}
+    tables = {
+        path.stem: path for path in sorted(asset_path("resources", "amlb_setup").glob("*.yaml"))
+    }
     path = tables.get(f"v{version}") or max(tables.items())[1]
     table: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     entry = table.get(name) if framework.version == "stable" else None

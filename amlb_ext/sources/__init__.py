@@ -32,7 +32,7 @@ from amlb_ext.sources.files import FileSource
 from amlb_ext.sources.openml import OpenMLSource
 from amlb_ext.sources.targets import check_targets
 
-__all__ = ["SOURCES", "Source", "TaskRef", "describe", "open_specs"]
+__all__ = ["SOURCES", "Source", "TaskRef", "describe_sources", "open_specs"]
 
 #: All sources, in the order in which they are asked.
 SOURCES: tuple[Source, ...] = (OpenMLSource(), BundledSource(), FileSource(), AmlbSource())
@@ -104,12 +104,12 @@ def limited(refs: Iterable[TaskRef], most: int) -> Iterator[TaskRef]:
         yield ref
 
 
-def describe() -> dict[str, str]:
+def describe_sources() -> dict[str, str]:
     """Return the accepted forms of each source by name.
 
     Examples
     --------
-    >>> describe()["bundled"].split(":")[0]
+    >>> describe_sources()["bundled"].split(":")[0]
     'bundled, bundled/NAME'
     """
     options = SourceConfig()

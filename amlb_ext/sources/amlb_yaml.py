@@ -20,12 +20,12 @@ from amlb_ext.amlb.configuration import (
 )
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import SourceError, nearest
+from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.dataset_files import Place, find_files
-from amlb_ext.sources.files import to_task
+from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.openml import load_task
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.table import Table, join_folds
@@ -59,14 +59,14 @@ class AmlbSource(Source):
         path = search_definition(base, options)
         if path is None:
             raise SourceError(
-                f"no AMLB definition {base!r}", nearest(base, self.suggestions(options))
+                f"no AMLB definition {base!r}", suggest_nearest(base, self.suggestions(options))
             )
         entries = list(read_definition(path))
         if only:
             names = [name for name, _ in entries]
             entries = [(name, entry) for name, entry in entries if name.lower() == only.lower()]
             if not entries:
-                raise SourceError(f"{path.name} has no task {only!r}", nearest(only, names))
+                raise SourceError(f"{path.name} has no task {only!r}", suggest_nearest(only, names))
         for name, entry in entries:
             one = f"{base}#{name}"
             yield TaskRef(name, one, partial(load_entry, name, entry, path, one, options))
@@ -131,7 +131,7 @@ def load_entry(
     if kind is not None and kind not in [word.value for word in Kind]:
         raise SourceError(
             f"{name}: the type {reprlib.repr(kind)} is unknown",
-            nearest(str(kind)[:50], [k.value for k in Kind]),
+            suggest_nearest(str(kind)[:50], [k.value for k in Kind]),
         )
     place = Place(name, path.parent, resolve_directories(options), options)
     ids: dict[str, str] = {}
@@ -152,7 +152,7 @@ def load_entry(
                 ids[f"{part}_{fold}"] = f"{file.name} sha256:{sha256_file(file)}"
         table, folds = join_folds([(read[train], read[test]) for train, test in pairs[:limit]])
     target = keys.get("target")
-    return to_task(
+    return table_to_task(
         table,
         name=name,
         target=None if target is None else str(target),

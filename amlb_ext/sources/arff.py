@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.errors import SourceError
-from amlb_ext.core.numbers import narrowed, parsed
+from amlb_ext.core.numbers import narrow_to_float64, parse_number
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.table import Table
 
@@ -119,7 +119,9 @@ def _decoded(lines: Iterator[str]) -> dict[str, Any]:
 
 
 def _number(token: str | int) -> float | int | Decimal:
-    return parsed(token) if isinstance(token, str) else float(token)  # left out of a sparse row
+    return (
+        parse_number(token) if isinstance(token, str) else float(token)
+    )  # left out of a sparse row
 
 
 def _checked(lines: Iterable[str], dates: set[int], name: str) -> Iterator[str]:
@@ -177,6 +179,6 @@ def _to_table(file_name: str, decoded: dict[str, Any], dates: set[int]) -> Table
             types[name] = "date" if position in dates else "text"
         else:
             is_exact = set(map(type, values)) <= {float, type(None)}
-            values = values.astype("float64") if is_exact else narrowed(values)
+            values = values.astype("float64") if is_exact else narrow_to_float64(values)
         columns[name] = values
     return Table(file_name, pd.DataFrame(columns), types, categories)

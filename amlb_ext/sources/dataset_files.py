@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.amlb.configuration import expand_path, substitute
+from amlb_ext.amlb.configuration import expand_path, substitute_directories
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
 from amlb_ext.sources import archive, download
@@ -63,7 +63,7 @@ class Place:
             raise SourceError(
                 f"{self.task}: {reprlib.repr(text)} is no path", "write the path of a file"
             )
-        full = substitute(text, self.known)
+        full = substitute_directories(text, self.known)
         if download.is_url(full):
             path = download.download(
                 full,

@@ -94,7 +94,7 @@ def _check_numbers(values: pd.Series, path: Path) -> None:
         )
 
 
-def copies(features: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> np.ndarray:
+def find_copies(features: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> np.ndarray:
     """Return which rows also occur in one of the tables, ``(N,)`` bool.
 
     The second of two equal rows is a copy only where a table holds the row twice, so rows that
@@ -102,7 +102,8 @@ def copies(features: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> np.ndarray
 
     Examples
     --------
-    >>> copies(pd.DataFrame({"a": [1.0, 1.0, 2.0]}), [pd.DataFrame({"a": [1.0, 3.0]})]).tolist()
+    >>> features, test_rows = pd.DataFrame({"a": [1.0, 1.0, 2.0]}), pd.DataFrame({"a": [1.0, 3.0]})
+    >>> find_copies(features, [test_rows]).tolist()
     [True, False, False]
     """
 

@@ -72,7 +72,7 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
         :func:`~amlb_ext.core.tables.make_task`.
     """
     table, folds, ids = _read(path, options)
-    return to_task(
+    return table_to_task(
         table,
         name=path.stem,
         target=options.target,
@@ -111,7 +111,7 @@ def _read(path: Path, options: SourceConfig) -> tuple[Table, tuple[Fold, ...], d
     return table, folds, ids
 
 
-def to_task(
+def table_to_task(
     table: Table,
     *,
     name: str,

@@ -30,7 +30,7 @@ from amlb_ext.core.task import ColumnType, Fold, Origin, Task
 from amlb_ext.sources import openml_client as client
 from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Source, TaskRef, cache_folder
-from amlb_ext.sources.files import to_task
+from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.read_table import read_parquet
 from amlb_ext.sources.table import Table
 
@@ -262,7 +262,7 @@ def _to_task(
     ids = {"task_id": task.task_id, "data_id": dataset.dataset_id, "version": dataset.version}
     ids |= {"md5_checksum": dataset.md5_checksum, "target": target}
     citation = dataset.citation
-    return to_task(
+    return table_to_task(
         replace(table, frame=frame),
         name=str(dataset.name),
         target=target,

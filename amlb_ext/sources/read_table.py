@@ -19,10 +19,10 @@ from amlb_ext.core.missing import NA_TEXTS
 from amlb_ext.core.numbers import (
     LONG_NUMBER,
     MAX_EXACT_INTEGER,
-    as_objects,
     holds_numbers,
-    narrowed,
-    parsed,
+    narrow_to_float64,
+    parse_number,
+    replace_as_objects,
 )
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.arff import not_utf8, read_arff
@@ -157,14 +157,14 @@ def _with_exact_numbers(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, 
             some = texts[texts.str.len() >= 16]
             some = some[some.str.contains(LONG_NUMBER.pattern)]
             if frame.dtypes.iloc[position] == "float64":
-                long[position] |= {row: parsed(text) for row, text in some.items()}
+                long[position] |= {row: parse_number(text) for row, text in some.items()}
             zeros[position] += texts[texts.str.match(r"\s*[+-]?0\d")].tolist()
     notes = []
     for position, name in zip(numbers, frame.columns[numbers], strict=True):
         if long[position]:
             chosen = frame.index.to_series().isin(long[position].keys())
-            exact = as_objects(frame[name], chosen, list(long[position].values()))
-            frame[name] = narrowed(exact)
+            exact = replace_as_objects(frame[name], chosen, list(long[position].values()))
+            frame[name] = narrow_to_float64(exact)
         if zeros[position]:
             notes.append(
                 f"column {name!r}: {len(zeros[position])} values with leading zeros, "
@@ -256,7 +256,9 @@ def _with_exact_gaps(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
         columns = pq.read_table(path, columns=names, partitioning=None)
         for name in names:
             exact = columns.column(name).to_pylist()
-            frame[name] = narrowed(pd.Series(exact, index=frame.index, name=name, dtype=object))
+            frame[name] = narrow_to_float64(
+                pd.Series(exact, index=frame.index, name=name, dtype=object)
+            )
     return frame
 
 
@@ -298,7 +300,7 @@ def _plain_column(values: pd.Series, file: str) -> pd.Series:
         return values
     if holds_numbers(values):
         try:
-            return narrowed(values)
+            return narrow_to_float64(values)
         except OverflowError:
             raise DataError(
                 f"{file}: column {values.name!r} holds a whole number of more than 300 digits",
@@ -322,7 +324,7 @@ def _seconds(durations: pd.Series) -> pd.Series:
     present = durations.notna()
     unit = Decimal(pd.Timedelta(1, unit=durations.dt.unit).value) / 10**9
     exact = [int(count) * unit for count in durations[present].astype("int64")]
-    return narrowed(as_objects(durations, present, exact))
+    return narrow_to_float64(replace_as_objects(durations, present, exact))
 
 
 #: File ending to reader.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.numbers import MAX_EXACT_INTEGER, holds_numbers, narrowed
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER, holds_numbers, narrow_to_float64
 from amlb_ext.core.task import ColumnType, Fold
 
 
@@ -38,7 +38,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-def join(tables: Sequence[Table]) -> Table:
+def stack_tables(tables: Sequence[Table]) -> Table:
     """Put tables under each other; their columns must agree in name, order and type.
 
     Parameters
@@ -60,7 +60,7 @@ def join(tables: Sequence[Table]) -> Table:
     Examples
     --------
     >>> one = Table("a.csv", pd.DataFrame({"x": [1, 2]}))
-    >>> join([one, Table("b.csv", pd.DataFrame({"x": [0.5]}))]).frame["x"].tolist()
+    >>> stack_tables([one, Table("b.csv", pd.DataFrame({"x": [0.5]}))]).frame["x"].tolist()
     [1.0, 2.0, 0.5]
     """
     first = tables[0]
@@ -109,7 +109,7 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
     Raises
     ------
     DataError
-        As :func:`join`.
+        As :func:`stack_tables`.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
     >>> len(table.frame), folds[1].train.tolist(), folds[1].test.tolist()
     (4, [2, 3], [0, 1])
     """
-    table = join([part for pair in pairs for part in pair])
+    table = stack_tables([part for pair in pairs for part in pair])
     sizes = [(len(train.frame), len(test.frame)) for train, test in pairs]
     fold_of = np.repeat(np.arange(len(pairs)), [a + b for a, b in sizes])
     place = np.arange(len(table.frame), dtype=np.int64)
@@ -187,7 +187,7 @@ def _stacked(parts: Sequence[pd.Series], final: str) -> pd.Series:
     differ = final == "numeric" and len({str(values.dtype) for values in common}) > 1
     if differ and any(map(_may_be_inexact, common)):
         exact = [values.astype(object) for values in common]
-        return narrowed(pd.concat(exact, ignore_index=True))
+        return narrow_to_float64(pd.concat(exact, ignore_index=True))
     return pd.concat(common, ignore_index=True)
 
 

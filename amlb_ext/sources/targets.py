@@ -12,7 +12,7 @@ from dataclasses import replace
 import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import ConfigError, DataError, nearest
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.numbers import holds_numbers
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Origin, Task
@@ -102,7 +102,9 @@ def to_tasks(
     columns = list(table.frame.columns)
     for target in targets:
         if target not in columns:
-            raise DataError(f"{name}: no column {target!r} for --targets", nearest(target, columns))
+            raise DataError(
+                f"{name}: no column {target!r} for --targets", suggest_nearest(target, columns)
+            )
         _check_numbers(table.frame[target], name)
     tasks: list[Task] = []
     for target in targets:

@@ -21,8 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from amlb_ext.core.errors import ConfigError, DataError, nearest
-from amlb_ext.core.losses import absolute_error, brier, squared_error, true_probability
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.losses import absolute_error, brier_loss, squared_error, true_probability
 from amlb_ext.core.task import Kind
 
 #: Probability at which ``log`` clips unless told otherwise; its bound is then 6.91 nats.
@@ -190,7 +190,7 @@ def loss_named(name: str) -> Loss:
         For an unknown name, with the nearest known one.
     """
     if name not in LOSSES:
-        raise ConfigError(f"unknown loss {name!r}", nearest(name, LOSSES))
+        raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, LOSSES))
     return LOSSES[name]
 
 
@@ -221,7 +221,7 @@ def _of_range(name: str, low: float, high: float, cap: float | None) -> Loss:
 #: The losses by name; ``squared`` and ``absolute`` here want a target scaled to [0, 1].
 LOSSES: dict[str, Loss] = {
     "zero_one": Loss("zero_one", 1.0, True, "share of rows", "codes", _zero_one),
-    "brier": Loss("brier", 2.0, False, "squared probability", "probabilities", brier),
+    "brier": Loss("brier", 2.0, False, "squared probability", "probabilities", brier_loss),
     "log": log_loss(),
     "squared": squared(),
     "absolute": absolute(),

@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import (
-    TEMPORARY,
-    on_disk,
-    remove,
+    TEMPORARY_SUFFIX,
+    explain_disk_errors,
+    remove_file,
+    remove_temporary_files,
     sha256_file,
-    sweep,
     write_file,
     write_text,
 )
@@ -139,7 +139,7 @@ def finish(
     _remove_stale(layout, ours, files, {amlb_name(n, end) for n in waiting for end in SUFFIXES})
     for path in [*layout.own.glob("*/certificate.json"), *layout.own.glob("*/null.parquet")]:
         if path.parent.name not in kept | waiting:
-            remove(path)
+            remove_file(path)
     manifest = Manifest(
         version=version,
         name=name,
@@ -154,7 +154,7 @@ def finish(
         order=[task.name for task in tasks],
     )
     write_manifest(manifest, layout.manifest)
-    remove(layout.previous)
+    remove_file(layout.previous)
     return manifest
 
 
@@ -281,7 +281,7 @@ def _remove_stale(
     Ours are files of folds, by their names, and what the earlier manifest lists and nobody
     changed since. Those of AMLB tasks in ``waiting`` stay.
     """
-    sweep(layout.root)
+    remove_temporary_files(layout.root)
     for relative in files_below(layout.root):
         if relative in files:
             continue
@@ -293,11 +293,11 @@ def _remove_stale(
         else:
             stale = relative in ours and sha256_file(path) == ours[relative]
         if stale:
-            remove(path)
+            remove_file(path)
     for top in ("data", "hardsynth", "extensions", "benchmarks"):
         for folder in sorted(layout.root.joinpath(top).rglob("*"), reverse=True):
             if folder.is_dir() and not any(folder.iterdir()):
-                with on_disk(folder):
+                with explain_disk_errors(folder):
                     folder.rmdir()
 
 
@@ -377,7 +377,7 @@ def write_beside(
 
 def _packaged(*parts: str) -> Path | None:
     try:
-        return asset(*parts)
+        return asset_path(*parts)
     except FileNotFoundError:
         return None
 
@@ -391,7 +391,7 @@ def _copy_integrations(layout: Layout) -> dict[str, str]:
         steps = relative.split("/")
         if "__pycache__" in steps or any(step.startswith(".") for step in steps):
             continue
-        if relative.endswith((".pyc", TEMPORARY)):
+        if relative.endswith((".pyc", TEMPORARY_SUFFIX)):
             continue
         home = layout.extensions.joinpath(*steps)
         copy = partial(shutil.copyfile, source.joinpath(*steps))

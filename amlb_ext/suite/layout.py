@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from amlb_ext.amlb.safe_text import is_safe
-from amlb_ext.core.files import TEMPORARY
+from amlb_ext.amlb.safe_text import is_safe_text
+from amlb_ext.core.files import TEMPORARY_SUFFIX
 
 #: What is appended to a task's name to name its AMLB tasks; '' is the main one.
 SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
@@ -107,7 +107,7 @@ def _safe(name: str) -> str:
         text = "_" + text[1:]
     if not text:
         return "task"
-    if not is_safe(text):  # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
+    if not is_safe_text(text):  # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
         text = f"task_{text}"
     return text[:MAX_NAME]
 
@@ -302,5 +302,6 @@ def files_below(root: Path) -> list[str]:
 def is_fresh(root: Path) -> bool:
     """Whether a folder holds nothing, but for what a killed run was just about to write."""
     return all(
-        any(step.endswith(TEMPORARY) for step in path.split("/")) for path in files_below(root)
+        any(step.endswith(TEMPORARY_SUFFIX) for step in path.split("/"))
+        for path in files_below(root)
     )

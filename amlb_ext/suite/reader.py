@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from amlb_ext.core.errors import SuiteError, nearest
+from amlb_ext.core.errors import SuiteError, suggest_nearest
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
@@ -73,7 +73,7 @@ class Suite:
             The suite has no such AMLB task.
         """
         if name not in self.amlb_tasks:
-            raise SuiteError(f"no AMLB task {name!r}", nearest(name, self.amlb_tasks))
+            raise SuiteError(f"no AMLB task {name!r}", suggest_nearest(name, self.amlb_tasks))
         return self.amlb_tasks[name]
 
     def coding(self, amlb_task: str) -> Coding:

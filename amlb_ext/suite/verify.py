@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import yaml
 
 from amlb_ext.amlb.loader_rules import check_pair, read_fields
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.estimators import unlisted
-from amlb_ext.core.files import TEMPORARY, sha256_file
+from amlb_ext.core.estimators import find_unlisted
+from amlb_ext.core.files import TEMPORARY_SUFFIX, sha256_file
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.suite.copies import CopyCounts, fold_copies
 from amlb_ext.suite.definition import benchmark
@@ -158,7 +158,7 @@ def _files(layout: Layout, manifest: Manifest) -> Iterator[str]:
         if is_written_later(relative):
             continue
         # a run that was killed may leave its temporary files; the next one sweeps them
-        is_harmless = is_note(relative) or relative.endswith(TEMPORARY)
+        is_harmless = is_note(relative) or relative.endswith(TEMPORARY_SUFFIX)
         yield f"{WARNING if is_harmless else ''}{relative} is not part of the suite."
 
 
@@ -209,7 +209,7 @@ def _models(where: str, name: str, params: Any, manifest: Manifest) -> Iterator[
     own = str(baseline.get("model")) if isinstance(baseline, dict) else ""
     for kind in ("classifier", "regressor"):
         path = str(given.get(kind) or "")
-        fault = unlisted(path, given.get(f"{kind}_params") or {}) if path else ""
+        fault = find_unlisted(path, given.get(f"{kind}_params") or {}) if path else ""
         if fault:  # the suite may have been made with a baseline of the user's own
             sign = WARNING if path == own.partition(":")[0] else ""
             yield (
@@ -225,7 +225,7 @@ def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
         if steps[0] != layout.extensions.name:
             continue
         try:
-            ours = sha256_file(asset("frameworks", *steps[1:]))
+            ours = sha256_file(asset_path("frameworks", *steps[1:]))
         except OSError:
             ours = ""
         if manifest.files[relative] != ours:

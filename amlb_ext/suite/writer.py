@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from amlb_ext.core.errors import SuiteError, is_utf8
 from amlb_ext.core.files import (
-    move,
-    remove,
+    move_file,
+    remove_file,
+    remove_temporary_files,
     sha256_file,
-    sweep,
     write_file,
     write_text,
 )
@@ -115,8 +115,8 @@ def begin(layout: Layout, request: Mapping[str, Any]) -> None:
         )
     write_text(layout.request, json_text(request))
     if layout.manifest.exists():
-        move(layout.manifest, layout.previous)
-    sweep(root)
+        move_file(layout.manifest, layout.previous)
+    remove_temporary_files(root)
 
 
 def write_fold(
@@ -167,7 +167,7 @@ def write_fold(
     unknown = sorted(set(parts) - set(SUFFIXES))
     if unknown:
         raise SuiteError(f"unknown suffix {unknown[0]!r}", f"use one of {SUFFIXES}")
-    remove(layout.record(task_name, fold))
+    remove_file(layout.record(task_name, fold))
     files: dict[str, str] = {}
     notes: list[str] = []
     records: dict[str, PartRecord] = {}
@@ -301,7 +301,7 @@ def _write_rows(
     else:
         path, home = layout.test(name, fold), layout.provenance(name, fold)
     for derived in (".parquet", ".arff"):  # AMLB would reuse what it made of an older file
-        remove(path.with_suffix(derived))
+        remove_file(path.with_suffix(derived))
     relative = layout.relative(path)
     files[relative] = write_csv(coding.encode(rows.features, rows.target), path)
     provenance = rows.provenance

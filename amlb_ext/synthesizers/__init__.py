@@ -20,7 +20,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from amlb_ext.core.config import SynthesizerConfig
-from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.synthesizers.base import Synthesizer
 
 __all__ = ["SYNTHESIZERS", "Entry", "Synthesizer", "describe", "make_synthesizer", "require"]
@@ -121,6 +121,6 @@ known: copula, copulagan, ctgan, local, sdv_copula, tvae, vae, vae_paper, vae_po
     """
     if config.name not in SYNTHESIZERS:
         raise ConfigError(
-            f"unknown synthesizer {config.name!r}", nearest(config.name, SYNTHESIZERS)
+            f"unknown synthesizer {config.name!r}", suggest_nearest(config.name, SYNTHESIZERS)
         )
     return SYNTHESIZERS[config.name](config)

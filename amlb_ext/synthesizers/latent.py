@@ -23,7 +23,7 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from amlb_ext.core.rng import int_seed
+from amlb_ext.core.rng import draw_int_seed
 
 #: Latent dimensions whose means vary less than this carry nothing: the KL term shut them.
 ACTIVE = 1e-2
@@ -130,7 +130,7 @@ class LatentMixture(BaseEstimator):
             components,
             max_iter=ROUNDS,
             reg_covar=1e-3 * np.trace(shrunk) / len(shrunk),
-            random_state=int_seed(rng),
+            random_state=draw_int_seed(rng),
         )
         with warnings.catch_warnings():  # an unfinished EM is still a density
             warnings.simplefilter("ignore", ConvergenceWarning)

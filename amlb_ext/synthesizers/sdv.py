@@ -28,7 +28,7 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.rng import int_seed
+from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.synthesizers import require
 from amlb_ext.synthesizers.base import Synthesizer
 from amlb_ext.synthesizers.network import private_torch
@@ -116,7 +116,7 @@ class SDVSynthesizer(Synthesizer, ABC):
             name: {"sdtype": "categorical" if isinstance(column, list) else "numerical"}
             for name, column in columns.items()
         }
-        with private_streams(int_seed(rng), self._gpu()):
+        with private_streams(draw_int_seed(rng), self._gpu()):
             from sdv import single_table
             from sdv.metadata import Metadata
 
@@ -138,7 +138,7 @@ class SDVSynthesizer(Synthesizer, ABC):
     def _draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return a pool: K and V side by side, and the modelled targets."""
         assert self.model_ is not None
-        with private_streams(seed := int_seed(rng), self._gpu()):
+        with private_streams(seed := draw_int_seed(rng), self._gpu()):
             self.model_.reset_sampling()
             self.model_._set_random_state(seed)
             made = self.model_.sample(max(n, LEAST_DRAW))[TABLE]

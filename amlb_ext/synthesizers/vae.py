@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.rng import int_seed
+from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.synthesizers.base import Synthesizer
 from amlb_ext.synthesizers.dense import DenseNetwork
 from amlb_ext.synthesizers.latent import LatentMixture
@@ -136,7 +136,7 @@ class VAE(Synthesizer):
         if not (self.prep_.cards_ or self.prep_.n_numbers_):
             return  # constant or copied columns only
         use_gpu = self.device == "auto" and torch.cuda.is_available()
-        with private_torch(int_seed(rng)):
+        with private_torch(draw_int_seed(rng)):
             data = (
                 torch.tensor(table.codes),
                 torch.tensor(table.numbers, dtype=torch.float32),

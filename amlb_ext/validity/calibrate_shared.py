@@ -15,7 +15,7 @@ import numpy as np
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.judged_rows import MadeRows
 from amlb_ext.hardening.prepare import CrossFit
@@ -78,7 +78,7 @@ def calibrate_shared(
     for kappa in LADDER:
         passed = True
         for parts, real, tried in zip(targets, reals, rungs, strict=True):
-            rng = stream(config.seed, tasks[0].stream_name, fold, "calibrate", "checks")
+            rng = random_stream(config.seed, tasks[0].stream_name, fold, "calibrate", "checks")
             tried.append(try_rung(parts, kappa, real, rng))
             passed = tried[-1].passed
             if not passed:

@@ -23,7 +23,7 @@ import numpy as np
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.from_file import PREDICTION_FILES, is_file
 from amlb_ext.hardening.hardness import BadRule, settle_rule
@@ -120,7 +120,7 @@ def calibrate(
     real = Real.of(parts)
     rungs: list[Rung] = []
     for kappa in LADDER:
-        rng = stream(config.seed, task.name, fold, "calibrate", "checks")
+        rng = random_stream(config.seed, task.name, fold, "calibrate", "checks")
         rungs.append(try_rung(parts, kappa, real, rng))
         if rungs[-1].passed:
             text = f"the largest that passes on {failures} failures of the training rows"

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file, write_text
-from amlb_ext.core.locks import locked
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.suite import Layout, Suite
@@ -86,7 +86,7 @@ def certify_suite(
         A candidate that cannot be built.
     """
     layout = Layout(Path(directory))
-    with locked(layout.lock, layout.root):
+    with lock_folder(layout.lock, layout.root):
         suite = Suite.load(directory)
         if not trusted:
             check_baseline(suite)

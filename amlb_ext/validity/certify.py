@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.parallel import Execution, available_cores, run_jobs
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.suite import Suite
 from amlb_ext.validity import measures, ranking_measures, realism_measures
 from amlb_ext.validity.candidates import MIN_CANDIDATES, Size, named
@@ -258,10 +258,12 @@ def assemble(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
     bad = parts.get("bad")
     out = [
         measures.region(w, everything.bad, c),
-        measures.solvability(everything.losses, w, found.names, stream(seed, rows.name, "halves")),
+        measures.solvability(
+            everything.losses, w, found.names, random_stream(seed, rows.name, "halves")
+        ),
     ]
     if bad is not None:
-        rng = stream(seed, rows.name, "rankings")
+        rng = random_stream(seed, rows.name, "rankings")
         if len(found.names) >= MIN_CANDIDATES:
             out.append(ranking_measures.target_check(bad.losses, everything.losses, w, rng))
             for part in ("synthetic", "ga"):
@@ -348,7 +350,7 @@ def _made(rows: TaskRows, found: Evaluation, made: Scored, bad: Scored, seed: in
     own = (made.support, made.agrees, made.losses.c)
     out = labels(own, few, everything, float(made.recorded.mean()), len(rows.labels))
     out.append(measures.hardness(_known(made.losses), bad.losses))
-    rng = stream(seed, rows.name, "realism")
+    rng = random_stream(seed, rows.name, "realism")
     table = realism_measures.thinned(made.table, rng)
     once = np.unique(bad.table.c, return_index=True)[1]  # a row may be bad in several folds
     real = bad.table.take(once)

@@ -20,7 +20,7 @@ import numpy as np
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, SuiteError
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.from_file import is_file
@@ -122,7 +122,7 @@ def refit(
     """
     twins = []
     for number in range(refits):
-        rows = refit_rows(y, baseline.n_classes, stream(seed, *key, "null", number))
+        rows = refit_rows(y, baseline.n_classes, random_stream(seed, *key, "null", number))
         twin = EstimatorBaseline(
             baseline.spec, baseline.kind, baseline.n_classes, baseline.n_categorical
         )

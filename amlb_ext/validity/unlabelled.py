@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import HardnessConfig
-from amlb_ext.core.errors import ConfigError, SourceError, nearest
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.errors import ConfigError, SourceError, suggest_nearest
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, cross_folds, fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
@@ -28,7 +28,7 @@ from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.prepare import PARTS
 from amlb_ext.hardening.test_rows import Chooser
 from amlb_ext.hardening.weights import Region
-from amlb_ext.sources.features import copies, read_features
+from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.stats.support import Support, check_support
 from amlb_ext.suite import Rows, fit_to_train
 from amlb_ext.validity.refits import baseline_spec
@@ -103,7 +103,7 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
         pd.concat([train.features, parts["full"].features], ignore_index=True)
         for train, parts in rows.folds.values()
     ]
-    known = copies(features, own)
+    known = find_copies(features, own)
     if known.any():
         notes.append(f"{path.name}: {known.sum()} rows are copies of labelled rows and left out")
         features = features[~known].reset_index(drop=True)
@@ -111,7 +111,7 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
     encoder = Encoder(rows.columns, known="table").fit(tests)
     some = np.arange(len(features))
     if len(some) > SUPPORT_ROWS:
-        rng = stream(seed, rows.name, "support")
+        rng = random_stream(seed, rows.name, "support")
         some = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
     support = check_support(
         fill_missing(encoder.metric(encoder.transform(tests))),
@@ -213,7 +213,9 @@ def assign(words: Sequence[str], tasks: Sequence[str]) -> dict[str, Path]:
         task, sign, file = word.partition("=")
         if not (sign and task in tasks):
             if sign and not (len(tasks) == 1 and Path(word).exists()):
-                raise ConfigError(f"--unlabelled names the task {task!r}", nearest(task, tasks))
+                raise ConfigError(
+                    f"--unlabelled names the task {task!r}", suggest_nearest(task, tasks)
+                )
             if len(tasks) > 1:
                 raise ConfigError(
                     f"--unlabelled {word} names no task, the suite has {len(tasks)}",

@@ -17,7 +17,7 @@ import torch
 from synthesizers import Rows, distances, make_rows, missing_package
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 
 ROWS, EPOCHS = 2000, 100
 #: Codes of the four categories; twelve numbers make it 16 columns.
@@ -34,7 +34,7 @@ ROLES = {
 @pytest.fixture(scope="module")
 def tables() -> tuple[Rows, Rows]:
     """Rows to learn from and held-out ones: five factors, mixed, cut, rounded and skewed."""
-    rng = stream(7, "benchmark", "synthesizers")
+    rng = random_stream(7, "benchmark", "synthesizers")
     n = 2 * ROWS
     factors = rng.standard_normal((n, 5))
     numbers = factors @ rng.standard_normal((5, 12)) + 0.5 * rng.standard_normal((n, 12))

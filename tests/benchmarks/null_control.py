@@ -34,7 +34,7 @@ from tqdm import tqdm
 from amlb_ext.core import losses
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, cross_folds
 from amlb_ext.hardening.baseline.registry import resolve_model
@@ -104,7 +104,7 @@ def one_draw(seed, draw, folds, designs, families, refits):
     records = []
     with threadpool_limits(1):
         for kind in RULES:
-            Z, y, fold = problem(kind, folds, stream(seed, draw, "problem", kind.value))
+            Z, y, fold = problem(kind, folds, random_stream(seed, draw, "problem", kind.value))
             for family in families:
                 key = (seed, draw, kind.value, family)
                 scored = [_fold(Z, y, fold, k, kind, family, designs, max(refits), key)
@@ -150,7 +150,7 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
             table[f"w {rule_name}"] = region.weights(Z_test)
     for design in designs:
         for number in range(refits + 1):  # the last is the candidate
-            rng = stream(*key, k, design, number)
+            rng = random_stream(*key, k, design, number)
             if design == "project" and number < min(refits, PARTS):  # they come with the suite
                 table[f"{design} {number}"] = losses.row_loss(y_test, fits[number].predict(Z_test))
                 continue

@@ -14,7 +14,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from amlb_ext.core.config import SearchConfig
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.search.search import Domain, make_domain, search
 
@@ -70,7 +70,7 @@ class Search:
 
 def search_problem(name: str, points: int, population: int = 50, generations: int = 20) -> Search:
     """Return a search of ``points`` bad rows in 16 columns, with a fitted F."""
-    rng = stream(7, "benchmark", "search")
+    rng = random_stream(7, "benchmark", "search")
     Z = rng.random((2000, COLUMNS))
     Z[:, :CATEGORIES] = rng.integers(0, 5, (2000, CATEGORIES))
     y = Z[:, 4] + Z[:, 5] * Z[:, 6] + 0.2 * (Z[:, 0] == 1) + 0.05 * rng.standard_normal(2000)

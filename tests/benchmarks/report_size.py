@@ -30,7 +30,7 @@ from amlb_ext.core import losses
 from amlb_ext.core.config import build_config
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.split import split_task
@@ -49,7 +49,7 @@ VERDICTS = ("rank", "describe", "describe", "stress-test only")
 
 def simulate(number, rows):
     """Return a task with a non-linear truth, gaps, and noise that is larger in one region."""
-    rng = stream(0, number, "task")
+    rng = random_stream(0, number, "task")
     width = int(rng.integers(6, 20))
     Z = rng.normal(size=(rows, width))
     f = Z[:, 0] + 1.5 * np.sin(2 * Z[:, 1]) + Z[:, 2] * Z[:, 3]
@@ -85,7 +85,7 @@ def write_task(root, number, rows, folds):
     layout, coding = Layout(Path(root)), Coding.of(task)
     records, null = [], []
     for k, fold in enumerate(task.folds):
-        rng = stream(0, number, k, "fold")
+        rng = random_stream(0, number, k, "fold")
         y, f, scale = fitted(task, fold.train)
         loss = losses.row_loss(y, f)
         worst = fold.test[np.argsort(-loss[fold.test])][: max(1, round(BAD * len(fold.test)))]
@@ -149,7 +149,7 @@ def certificate(task, number):
              "null on synthetic", "label support", "exact copies", "nearest distance",
              "detection", "coverage", "clustered width")  # fmt: skip
     text = "What was measured, in one sentence about as long as those of a real certificate are."
-    rng = stream(0, number, "certificate")
+    rng = random_stream(0, number, "certificate")
     taken = tuple(
         measure(name, value, text, "docs/validity.md", low=value / 2, high=2 * value,
                 threshold=value / 2, sense=">=")
@@ -179,7 +179,7 @@ def write_results(root, outdir, frameworks):
     """Write what each framework predicted of every test file of the main definition."""
     suite = Suite.load(root)
     run = Written(outdir, suite.manifest.name)
-    rng = stream(0, "results")
+    rng = random_stream(0, "results")
     for name, task in tqdm(suite.amlb_tasks.items(), "results", leave=False):
         if task.suffix not in ("", "full"):
             continue

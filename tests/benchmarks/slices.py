@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
 from amlb_ext.report.slices import find_slices
 
@@ -52,7 +52,7 @@ def main() -> None:
     for n in (200, 400, 1000):
         noise = planted = both = 0
         for draw in tqdm(range(arguments.draws), desc=f"n = {n}"):
-            rng = stream(arguments.seed, "benchmark", "slices", n, draw)
+            rng = random_stream(arguments.seed, "benchmark", "slices", n, draw)
             x, once = rows(n, rng), np.arange(n)
             blind = rng.random(n) < 0.06
             noise += len(find_slices(x, COLUMNS, blind, once, rng)) > 0

@@ -33,7 +33,7 @@ from tqdm import tqdm
 from amlb_ext.core import losses
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, cross_folds
 from amlb_ext.hardening.baseline.registry import resolve_model
@@ -111,7 +111,7 @@ def fitted_draw(seed, draw, kind, family):
     """Return the record of one draw with fitted models."""
     key = (seed, draw, kind.value, family)
     classes = 0 if kind is Kind.REGRESSION else 2
-    rng = stream(*key, "problem")
+    rng = random_stream(*key, "problem")
     slopes = rng.normal(1, 0.2, 3)
     Z, y = problem(kind, TRAIN, rng, slopes)
     name, params = FAMILIES[family]
@@ -132,7 +132,7 @@ def fitted_draw(seed, draw, kind, family):
             scored.append((np.column_stack(G), f, region.weights(Z_test)))
     G, f, w = scored[1]
     truth = max(0.0, float((w @ (f[:, None] - G) / (w @ f)).max()))
-    record = judged(*scored[0], truth, stream(*key, "halves"))
+    record = judged(*scored[0], truth, random_stream(*key, "halves"))
     return [{"case": f"F {family}", "kind": kind.value, "rows": FITTED_TEST, **record}]
 
 

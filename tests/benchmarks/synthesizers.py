@@ -38,7 +38,7 @@ from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.config import SourceConfig, SynthesizerConfig
-from amlb_ext.core.rng import int_seed, stream
+from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import class_probabilities, cross_folds, fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.sources import open_specs
@@ -121,7 +121,7 @@ def make_rows(name: str, learn: Rows, epochs: int | None, seed: int) -> Rows:
     if name in REFERENCES:
         return _reference_rows(name, learn, epochs or 300, seed)
     settings = {} if epochs is None else {"epochs": epochs}
-    rng = stream(seed, "benchmark", name)
+    rng = random_stream(seed, "benchmark", name)
     model = make_synthesizer(SynthesizerConfig(name=name, **settings))
     model.fit(learn.X, learn.y, cards=learn.cards, n_classes=learn.n_classes, rng=rng)
     X, y = model.sample(len(learn.y), rng)
@@ -196,7 +196,7 @@ def hardest(task, share: float) -> np.ndarray:
 
 def draw(task, among: np.ndarray, rows: int, seed: int) -> tuple[Rows, Rows]:
     """Return rows to learn from, and as many held out, encoded by the first."""
-    order = stream(seed, "benchmark", "rows").permutation(among)
+    order = random_stream(seed, "benchmark", "rows").permutation(among)
     rows = min(rows, len(among) // 2)
     learn, held = order[:rows], order[rows : 2 * rows]
     encoder = Encoder(task.columns).fit(task.features.iloc[learn])
@@ -284,7 +284,9 @@ def main() -> None:
                 learn, held = draw(task, among, given.rows, seed)
                 about = {"source": task.name, "rows": len(learn.y), "seed": seed}
                 about["epochs"] = given.epochs
-                for run in measure(learn, held, names, given.epochs, int_seed(stream(seed))):
+                for run in measure(
+                    learn, held, names, given.epochs, draw_int_seed(random_stream(seed))
+                ):
                     lines.append({**about, **run})
                     if given.raw:
                         with given.raw.open("a", encoding="utf-8") as file:

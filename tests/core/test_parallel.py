@@ -5,7 +5,7 @@ import pytest
 from amlb_ext.core import files
 from amlb_ext.core.errors import HardsynthError, SuiteError
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 
 
 def square(x):
@@ -39,10 +39,10 @@ def test_workers_are_single_threaded_and_the_caller_is_left_alone():
 
 
 def test_streams_differ_by_key_only():
-    assert stream(1, "a", 0).random() == stream(1, "a", 0).random()
-    assert stream(1, "a", 0).random() != stream(1, "a", 1).random()
+    assert random_stream(1, "a", 0).random() == random_stream(1, "a", 0).random()
+    assert random_stream(1, "a", 0).random() != random_stream(1, "a", 1).random()
     # ("a", "b0") and ("ab", "0") must not collide
-    assert stream(1, "a", "b0").random() != stream(1, "ab", "0").random()
+    assert random_stream(1, "a", "b0").random() != random_stream(1, "ab", "0").random()
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):

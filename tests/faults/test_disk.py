@@ -12,7 +12,7 @@ from small_faults import cheap, contents, error_of, flip
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import TEMPORARY, sweep, write_file, write_text
+from amlb_ext.core.files import TEMPORARY_SUFFIX, remove_temporary_files, write_file, write_text
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.suite import Layout, verify
 from amlb_ext.suite.layout import is_fresh
@@ -35,7 +35,7 @@ def test_a_full_disk_loses_nothing(disk, whole, desk, capsys, share, size):
     assert cheap("generate", *words) == 2
     said = error_of(capsys)
     assert "No space left on device (free some space" in said
-    assert not list(folder.rglob(f"*{TEMPORARY}"))
+    assert not list(folder.rglob(f"*{TEMPORARY_SUFFIX}"))
     assert not Layout(out).lock.exists()
     done = {path: path.stat().st_mtime_ns for path in out.rglob("record.json")}
     assert len(done) == {0.03: 0, 0.6: 1, 0.97: 2}[share]
@@ -153,11 +153,11 @@ def test_what_a_killed_run_was_about_to_write_is_swept(tmp_path):
     with pytest.raises(SuiteError):
         write_file(tmp_path / "data/a.csv", lambda part: left.append(part) or part.rename("/"))
     left[0].write_text("half")
-    staging = tmp_path / "hardsynth" / f"repair{TEMPORARY}" / "data"
+    staging = tmp_path / "hardsynth" / f"repair{TEMPORARY_SUFFIX}" / "data"
     staging.mkdir(parents=True)
     (staging / "b.csv").write_text("b")
     assert is_fresh(tmp_path)
-    sweep(tmp_path)
+    remove_temporary_files(tmp_path)
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == []
     assert not staging.exists()
     assert verify(tmp_path)[0].startswith(str(tmp_path))

@@ -12,7 +12,7 @@ from small_faults import CHEAP, cheap, contents, error_of
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.locks import locked
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.suite import Layout, verify
 
 HOLD = """
@@ -27,7 +27,7 @@ with locked(layout.lock, layout.root):
 
 
 def held(layout):
-    return locked(layout.lock, layout.root)
+    return lock_folder(layout.lock, layout.root)
 
 
 @pytest.fixture

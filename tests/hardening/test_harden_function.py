@@ -14,7 +14,7 @@ import yaml
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.runner.install import install
 from amlb_ext.runner.jobs import read_jobs
@@ -248,7 +248,7 @@ def test_amlbs_definitions_are_found_without_a_checkout(name, monkeypatch, tmp_p
 
     monkeypatch.delenv("AMLB_HOME", raising=False)
     path = find(name, SourceConfig(userdir=str(tmp_path)))
-    assert path == asset("benchmarks", f"{name}.yaml")
+    assert path == asset_path("benchmarks", f"{name}.yaml")
     assert all(entry["openml_task_id"] > 0 for _, entry in read_definition(path))
 
 
@@ -266,7 +266,7 @@ def test_shipped_definitions_are_amlbs(amlb, name) -> None:
         ]
 
     theirs = amlb.root / "resources" / "benchmarks" / f"{name}.yaml"
-    assert facts(asset("benchmarks", f"{name}.yaml")) == facts(theirs)
+    assert facts(asset_path("benchmarks", f"{name}.yaml")) == facts(theirs)
 
 
 @pytest.mark.amlb

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.suite import Coding, fit_to_train
@@ -23,7 +23,7 @@ SEEDS = 120
 
 @pytest.fixture(scope="module")
 def pipeline():
-    path = asset("frameworks", "HardsynthSklearn", "pipeline.py")
+    path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
     spec = importlib.util.spec_from_file_location("one_encoder_pipeline", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up there
@@ -188,7 +188,7 @@ def test_amlbs_own_reader_and_old_pandas_see_the_generators_matrix(amlb, tmp_pat
         task, folder = random_task(seed), tmp_path / str(seed)
         ours[folder] = both(Encoder(task.columns), *written_pair(task, folder))
         folders.append(str(folder))
-    script = asset("frameworks", "HardsynthSklearn", "pipeline.py")
+    script = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
     done = subprocess.run(
         [str(amlb.python), "-W", "ignore", "-c", AMLB_SCRIPT, str(amlb.root), str(script)],
         input=json.dumps(folders),

@@ -16,7 +16,7 @@ from small_models import shrink
 from amlb_ext.cli import main
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.estimators import unlisted
+from amlb_ext.core.estimators import find_unlisted
 from amlb_ext.core.files import sha256_file
 from amlb_ext.pipeline import Asked, Report, Request, repair_suite
 from amlb_ext.pipeline.folds import fold_keys
@@ -246,8 +246,8 @@ UNLISTED = [
 
 
 def test_the_list():
-    assert [case for case in LISTED if unlisted(*case)] == []
-    assert [case for case in UNLISTED if not unlisted(*case)] == []
+    assert [case for case in LISTED if find_unlisted(*case)] == []
+    assert [case for case in UNLISTED if not find_unlisted(*case)] == []
 
 
 # pickles

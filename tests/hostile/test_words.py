@@ -12,7 +12,7 @@ from loopback_openml import LoopbackOpenML
 from amlb_ext.cli import main
 from amlb_ext.core.config import BaselineConfig, SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError, ModelError, SourceError, SuiteError
-from amlb_ext.core.printable import printable
+from amlb_ext.core.printable import escape_controls
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.pipeline.rebuild import check_version
@@ -70,11 +70,11 @@ def test_a_function_as_a_baseline_or_candidate_is_refused(tmp_path, word, capsys
 
 
 def test_text_of_others_moves_no_cursor():
-    shown = printable(f"a\tb\n{ESCAPES}")
+    shown = escape_controls(f"a\tb\n{ESCAPES}")
     assert shown.startswith("a\tb\n")
     assert shown[4:].isprintable()
     assert "\\x1b[2J" in shown
-    assert printable("Zürich, 東京, ± → 😀") == "Zürich, 東京, ± → 😀"
+    assert escape_controls("Zürich, 東京, ± → 😀") == "Zürich, 東京, ± → 😀"
 
 
 def test_commands_print_no_control_character(tmp_path, capsys):

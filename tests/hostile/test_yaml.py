@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from amlb_ext.amlb.configuration import search_folders, substitute
+from amlb_ext.amlb.configuration import search_folders, substitute_directories
 from amlb_ext.amlb.definition import read_amlb_yaml, read_definition
 from amlb_ext.core.config import SourceConfig, read_config
 from amlb_ext.core.errors import ConfigError, RunError, SourceError
@@ -96,7 +96,7 @@ def test_aliases_and_merges_that_people_write(tmp_path):
 @pytest.mark.parametrize("text", ["{user.__class__}", "{user!r}", "{user:>999999999}", "{0}", "{"])
 def test_braces_are_words_and_never_a_format(text):
     with pytest.raises(SourceError):
-        substitute(text, {"user": "/u"})
+        substitute_directories(text, {"user": "/u"})
 
 
 @pytest.mark.parametrize(

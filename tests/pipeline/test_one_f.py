@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from amlb_ext.cli import main
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.runner import find_predictions, read_predictions, run_benchmark
 from amlb_ext.suite import Suite, verify
@@ -23,7 +23,7 @@ EXACT = {"rtol": 1e-6, "atol": 1e-6}
 
 @pytest.fixture(scope="module")
 def pipeline():
-    path = asset("frameworks", "HardsynthSklearn", "pipeline.py")
+    path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
     spec = importlib.util.spec_from_file_location("one_f_pipeline", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up there

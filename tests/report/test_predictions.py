@@ -39,7 +39,7 @@ def test_brier_losses_by_hand():
     p = hand_made(("a", "b"), [1, 0, 1], f)
     # 2 (1/4)^2 = .125; 2 (.4)^2 = .32
     np.testing.assert_allclose(p.loss("G"), [0.125, 0.32, np.nan])
-    np.testing.assert_allclose(p.loss("G")[:2], losses.brier(p.y[:2], p.f["G"][:2]))
+    np.testing.assert_allclose(p.loss("G")[:2], losses.brier_loss(p.y[:2], p.f["G"][:2]))
     assert p.scored("G").tolist() == [True, True, False]
 
 

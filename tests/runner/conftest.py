@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.runner.checkout import Checkout
 
 #: Speaks AMLB's command line and writes results in its shape. Jobs of the task ``unloadable``
@@ -93,7 +93,7 @@ def userdir(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def pipeline() -> ModuleType:
     """``frameworks/HardsynthSklearn/pipeline.py``, imported by path."""
-    path = asset("frameworks", "HardsynthSklearn", "pipeline.py")
+    path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
     spec = importlib.util.spec_from_file_location("hardsynth_sklearn_pipeline", path)
     assert spec is not None
     assert spec.loader is not None

@@ -6,7 +6,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
-from amlb_ext.core.losses import brier, squared_error
+from amlb_ext.core.losses import brier_loss, squared_error
 from amlb_ext.runner.agreement import Compared, alarm_text, find_disagreements
 
 
@@ -21,7 +21,7 @@ def compared(make, other=None, seed=0, test=60, regression=False):
         X, y = make_classification(300 + test, 6, random_state=seed + number, flip_y=0.2)
         y = X[:, 0] * 3 + y if regression else y
         train, held = np.arange(300), np.arange(300, 300 + test)
-        loss = squared_error if regression else brier
+        loss = squared_error if regression else brier_loss
         ask = "predict" if regression else "predict_proba"
         fits = [getattr(fitted(make(9), X, y, train), ask)(X[held])]
         for part in range(5):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.results import find_predictions, join, read_predictions
 from amlb_ext.runner.run import run_benchmark
@@ -99,10 +99,10 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (user / "benchmarks" / "broken.yaml").write_text(yaml.safe_dump(tasks))
     (user / "config.yaml").write_text(CONFIG)
     (user / "frameworks.yaml").write_text(yaml.safe_dump(FRAMEWORKS))
-    shutil.copy(asset("resources", "constraints.yaml"), user / "constraints.yaml")
+    shutil.copy(asset_path("resources", "constraints.yaml"), user / "constraints.yaml")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(
-        asset("frameworks", "HardsynthSklearn"),
+        asset_path("frameworks", "HardsynthSklearn"),
         user / "extensions" / "HardsynthSklearn",
         ignore=ignored,
     )

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from amlb_ext.amlb.definition import Job
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.run import remove_stale, run_benchmark
@@ -111,7 +111,7 @@ def test_stale_siblings_are_removed_from_suites_alone(tmp_path: Path) -> None:
 
 
 def test_constraints_do_not_collide() -> None:
-    ours = yaml.safe_load(asset("resources", "constraints.yaml").read_text())
+    ours = yaml.safe_load(asset_path("resources", "constraints.yaml").read_text())
     # resources/constraints.yaml of AMLB v2.1.7
     theirs = {"test", "1h4c", "1h8c", "4h8c", "8h8c", "1h8c_gp3", "4h8c_gp3"}
     assert not set(ours) & theirs
@@ -129,7 +129,7 @@ def test_the_patched_poll_waits_for_amlb_alone(tmp_path: Path) -> None:
         "def others(): return child().poll()\n"
         "print(others(), run_subprocess())\n"
     )
-    path = os.pathsep.join([str(asset("resources", "amlb_sitecustomize")), str(tmp_path)])
+    path = os.pathsep.join([str(asset_path("resources", "amlb_sitecustomize")), str(tmp_path)])
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "PYTHONPATH": path},

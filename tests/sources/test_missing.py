@@ -10,7 +10,7 @@ import pytest
 from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.missing import NA_TEXTS, is_missing
+from amlb_ext.core.missing import NA_TEXTS, reads_as_missing
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import Suite, verify
 
@@ -62,7 +62,7 @@ def test_every_spelling(tmp_path, text, quote):
     task = load(path)
     assert bool(task.features["c"].isna().any()) == (text in NA_TEXTS)
     assert bool(task.notes) == (text not in NA_TEXTS)
-    assert text in NA_TEXTS or is_missing(text)
+    assert text in NA_TEXTS or reads_as_missing(text)
 
 
 def test_numbers_that_none_makes_text_are_said(tmp_path):

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amlb_ext.amlb.safe_text import (
-    is_safe,
+    is_safe_text,
     labels_survive,
-    normalized,
+    normalize_text,
     safe_columns,
     safe_labels,
     safe_values,
@@ -26,11 +26,13 @@ TEXTS = st.lists(st.text(max_size=4), min_size=1, max_size=8, unique=True)
 @given(values=TEXTS)
 def test_written_values_are_safe_and_apart_once_normalised(values):
     written = safe_values(values)
-    assert all(map(is_safe, written))
-    assert len({normalized(text) for text in written}) == len(values)
+    assert all(map(is_safe_text, written))
+    assert len({normalize_text(text) for text in written}) == len(values)
     # what was safe, and alone when normalised, stays
     alone = [
-        v for v in values if is_safe(v) and [*map(normalized, values)].count(normalized(v)) < 2
+        v
+        for v in values
+        if is_safe_text(v) and [*map(normalize_text, values)].count(normalize_text(v)) < 2
     ]
     assert [v for v, w in zip(values, written, strict=True) if v == w and v not in alone] == []
     assert all(written[values.index(v)] == v for v in alone)

@@ -8,10 +8,10 @@ import pytest
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
-from amlb_ext.core.losses import brier, squared_error
+from amlb_ext.core.losses import brier_loss, squared_error
 from amlb_ext.core.task import Column
 from amlb_ext.pipeline import Request, generate_suite
-from amlb_ext.sources.features import copies, read_features
+from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.suite import Suite
 from amlb_ext.validity import Certificate, certify_rows, certify_suite, read_task
@@ -116,7 +116,9 @@ def test_files_are_assigned_to_tasks(tmp_path):
 def test_the_expected_contrast_is_the_mean_over_labels():
     rng = np.random.default_rng(0)
     g, f, t = (rng.dirichlet(np.ones(3), 50) for _ in range(3))
-    wanted = sum(t[:, c] * (brier(np.full(50, c), g) - brier(np.full(50, c), f)) for c in range(3))
+    wanted = sum(
+        t[:, c] * (brier_loss(np.full(50, c), g) - brier_loss(np.full(50, c), f)) for c in range(3)
+    )
     assert np.allclose(expected_contrast(g, f, t), wanted)
     g, f, t = rng.random((3, 50))
     noise = np.array([-1.0, 1.0])[:, None]
@@ -160,7 +162,7 @@ def test_copies_of_labelled_rows_are_left_out(folder, rows, tmp_path):
     assert len(far.features) == 3000
     assert any("700 rows are copies" in note for note in far.notes)
     twice = pd.DataFrame({"a": [1.0, 1.0, 1.0]})
-    assert copies(twice, [twice[:2], twice[:1]]).tolist() == [True, True, False]
+    assert find_copies(twice, [twice[:2], twice[:1]]).tolist() == [True, True, False]
 
 
 def test_rows_from_elsewhere_are_refused(folder, rows, tmp_path):

@@ -14,7 +14,7 @@ from typing import Any
 
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.execution import BATCH, Execution
-from amlb_ext.core.printable import printable
+from amlb_ext.core.printable import escape_controls
 
 #: They tell of errors in callbacks and tasks, with a traceback; dask-jobqueue submits in these.
 _LOGGERS = ("tornado.application", "asyncio")
@@ -89,7 +89,10 @@ class Batch:
         """Say once of each job that was not taken that others must do without it."""
         for said in self.refusals[self._told :]:
             text = " ".join(said.split())
-            print(printable(f"hardsynth: {self._name} did not take a job: {text}"), file=sys.stderr)
+            print(
+                escape_controls(f"hardsynth: {self._name} did not take a job: {text}"),
+                file=sys.stderr,
+            )
         self._told = len(self.refusals)
 
     def close(self) -> None:

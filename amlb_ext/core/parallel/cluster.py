@@ -24,8 +24,8 @@ from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.batch import Batch
 from amlb_ext.core.parallel.execution import BATCH, Execution
 from amlb_ext.core.parallel.processes import Child
-from amlb_ext.core.parallel.units import Died, Refused, Report, Unit, Waiting
-from amlb_ext.core.printable import printable
+from amlb_ext.core.parallel.units import Unit, UnitReport, WorkerDied, WorkerRefused, WorkersGone
+from amlb_ext.core.printable import escape_controls
 from amlb_ext.core.version import __version__
 
 #: Seconds to wait for a scheduler, and for a first worker of one that runs.
@@ -60,7 +60,7 @@ class Cluster:
         self._refused: dict[str, str] = {}
         self._known: dict[str, dict[str, Any]] = {}
         self._asked = -math.inf
-        self._held: dict[Future[Report], tuple[Any, frozenset[str]]] = {}
+        self._held: dict[Future[UnitReport], tuple[Any, frozenset[str]]] = {}
         self._batch, self._client = _connect(execution)
         try:
             self._greet()
@@ -73,7 +73,7 @@ class Cluster:
         """Threads of the workers that are not refused."""
         return max(1, sum(about["nthreads"] for about in self._workers().values()))
 
-    def submit(self, unit: Unit, index: int, attempt: int) -> Future[Report]:
+    def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
         """Hand a unit to the scheduler."""
         limits = self._execution
         workers = self._wanted()
@@ -90,7 +90,7 @@ class Cluster:
                 workers=sorted(workers) if self._refused else None,
                 pure=False,
             )
-        future: Future[Report] = Future()
+        future: Future[UnitReport] = Future()
         self._held[future] = task, workers if self._refused else frozenset()
         task.add_done_callback(lambda done: _pass_on(done, future))
         return future
@@ -100,7 +100,8 @@ class Cluster:
         if worker not in self._refused:
             self._refused[worker] = reason
             print(
-                printable(f"hardsynth: the worker {worker} is refused: {reason}"), file=sys.stderr
+                escape_controls(f"hardsynth: the worker {worker} is refused: {reason}"),
+                file=sys.stderr,
             )
         if not self._workers():
             raise ClusterError(
@@ -117,7 +118,7 @@ class Cluster:
         for future, (task, workers) in list(self._held.items()):
             if workers and not workers & here and not future.done():
                 with contextlib.suppress(InvalidStateError):
-                    future.set_exception(Waiting("its workers are gone"))
+                    future.set_exception(WorkersGone("its workers are gone"))
                 task.cancel()
 
     def _wanted(self) -> frozenset[str]:
@@ -199,7 +200,7 @@ def supervised(
     arguments: tuple[Any, ...],
     limits: tuple[float, int],
     wanted: dict[str, str],
-) -> Report:
+) -> UnitReport:
     """Run a unit in a process beside a worker's thread.
 
     Raises
@@ -211,14 +212,14 @@ def supervised(
 
     differs = difference(wanted, versions())
     if differs:
-        raise Refused(differs, str(get_worker().address))
+        raise WorkerRefused(differs, str(get_worker().address))
     child = getattr(_OWN, "child", None)
     if child is None:
         child = _OWN.child = Child()
     return child.run(function, arguments, *limits)
 
 
-def _pass_on(task: Any, future: Future[Report]) -> None:
+def _pass_on(task: Any, future: Future[UnitReport]) -> None:
     """Give what came of Dask's future to an ordinary one."""
     from distributed import CancelledError, KilledWorker
 
@@ -226,9 +227,9 @@ def _pass_on(task: Any, future: Future[Report]) -> None:
         try:
             future.set_result(task.result())
         except KilledWorker:
-            future.set_exception(Died("the workers that had it were lost, one after another"))
+            future.set_exception(WorkerDied("the workers that had it were lost, one after another"))
         except CancelledError:
-            future.set_exception(Died("its worker was lost"))
+            future.set_exception(WorkerDied("its worker was lost"))
         except InvalidStateError:
             raise
         except BaseException as error:

@@ -12,14 +12,14 @@ from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.parallel.execution import Execution
 from amlb_ext.core.parallel.processes import Here, Processes
 from amlb_ext.core.parallel.units import (
-    Died,
-    Failed,
     Mishap,
-    Outcome,
-    Refused,
-    Report,
     Unit,
-    Waiting,
+    UnitFailed,
+    UnitOutcome,
+    UnitReport,
+    WorkerDied,
+    WorkerRefused,
+    WorkersGone,
 )
 
 #: Seconds without a result after which a pool is looked at.
@@ -33,7 +33,7 @@ class Pool(Protocol):
     def slots(self) -> int:
         """Units that run at once."""
 
-    def submit(self, unit: Unit, index: int, attempt: int) -> Future[Report]:
+    def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
         """Hand in a unit."""
 
     def refuse(self, worker: str, reason: str) -> None:
@@ -74,7 +74,7 @@ def pool_of(execution: Execution) -> Pool:
 
 def run_units(
     units: Iterable[Unit], execution: Execution, raises: tuple[type[Exception], ...] = (Exception,)
-) -> Iterator[Outcome]:
+) -> Iterator[UnitOutcome]:
     """Yield what came of each unit, as they finish.
 
     Parameters
@@ -95,7 +95,7 @@ def run_units(
         See :func:`pool_of`.
     """
     pool = pool_of(execution)
-    held: dict[Future[Report], _Held] = {}
+    held: dict[Future[UnitReport], _Held] = {}
     again: deque[_Held] = deque()
     queue = enumerate(units)
     try:
@@ -130,26 +130,26 @@ def run_units(
 
 
 def _outcome(
-    future: Future[Report],
+    future: Future[UnitReport],
     one: _Held,
     pool: Pool,
     retries: int,
     raises: tuple[type[Exception], ...],
-) -> Outcome | None:
+) -> UnitOutcome | None:
     """What came of a unit; None for one that is to be run again."""
 
-    def lost(reason: str, log: str = "") -> Outcome:
-        report = Report(None, log=log) if log else None
-        return Outcome(one.index, one.unit, report, reason, tuple(one.attempts))
+    def lost(reason: str, log: str = "") -> UnitOutcome:
+        report = UnitReport(None, log=log) if log else None
+        return UnitOutcome(one.index, one.unit, report, reason, tuple(one.attempts))
 
     try:
-        return Outcome(one.index, one.unit, future.result(), "", tuple(one.attempts))
-    except Refused as refused:
+        return UnitOutcome(one.index, one.unit, future.result(), "", tuple(one.attempts))
+    except WorkerRefused as refused:
         pool.refuse(refused.worker, refused.reason)
         return None
-    except Waiting:
+    except WorkersGone:
         return None
-    except (Died, CancelledError) as error:
+    except (WorkerDied, CancelledError) as error:
         one.died += 1
         reason = str(error) or "its worker was lost"
         if one.died <= retries:
@@ -159,7 +159,7 @@ def _outcome(
         return lost(f"{reason}{times}", getattr(error, "log", ""))
     except Mishap as error:
         return lost(str(error), error.log)
-    except Failed as failed:
+    except UnitFailed as failed:
         if isinstance(failed.error, raises):
             raise failed.error from None
         return lost(_words(failed.error), failed.log + failed.trace)

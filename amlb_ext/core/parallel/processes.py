@@ -18,7 +18,7 @@ from typing import Any
 
 from amlb_ext.core.parallel.child import THREADS, attempt, leave_with, single_threaded
 from amlb_ext.core.parallel.execution import Execution
-from amlb_ext.core.parallel.units import Died, Failed, Overrun, Report, Unit
+from amlb_ext.core.parallel.units import LimitExceeded, Unit, UnitFailed, UnitReport, WorkerDied
 
 #: Seconds between two looks at a process.
 POLL = 0.1
@@ -38,7 +38,7 @@ class Child:
         arguments: tuple[Any, ...],
         timeout: float = 0.0,
         memory: int = 0,
-    ) -> Report:
+    ) -> UnitReport:
         """Return what the function gives, computed in the process.
 
         Parameters
@@ -65,9 +65,9 @@ class Child:
             seconds, peak = self._watch(future, timeout, memory, log)
             done, result, trace = self._result(future, log)
             if not done:
-                raise Failed(result, trace, _text(log))
+                raise UnitFailed(result, trace, _text(log))
             where = f"{socket.gethostname()}, process {self._pid()}"
-            return Report(result, seconds, peak, where, _text(log))
+            return UnitReport(result, seconds, peak, where, _text(log))
 
     def close(self) -> None:
         """End the process, whatever it does."""
@@ -92,7 +92,7 @@ class Child:
                 return future
             except (Broken, ShutdownExecutorError):
                 self.close()
-        raise Died("no process could be started")
+        raise WorkerDied("no process could be started")
 
     def _watch(
         self, future: Future[Any], timeout: float, memory: int, log: Path
@@ -103,7 +103,7 @@ class Child:
             pid = self._pid()
             if suspended.is_over_patience(pid):
                 self.close()
-                raise Died(f"its process {pid} was suspended and not continued", _text(log))
+                raise WorkerDied(f"its process {pid} was suspended and not continued", _text(log))
             if not log.exists():  # the process is starting
                 began = time.monotonic()
                 continue
@@ -116,7 +116,7 @@ class Child:
                 over = f"over the limit of {memory / 1e6:,.0f} MB of memory"
             if over:
                 self.close()
-                raise Overrun(over, _text(log))
+                raise LimitExceeded(over, _text(log))
         return time.monotonic() - began, peak
 
     def _result(self, future: Future[Any], log: Path) -> tuple[bool, Any, str]:
@@ -128,7 +128,7 @@ class Child:
         except BrokenProcessPool as error:
             self.close()
             lack = "" if "SIGKILL" not in str(error) else ", most often for lack of memory"
-            raise Died(f"its process died{lack}", _text(log)) from None
+            raise WorkerDied(f"its process died{lack}", _text(log)) from None
 
     def _pid(self) -> int:
         return next(iter(self._pool._processes or {}), 0) if self._pool else 0
@@ -233,15 +233,15 @@ class Here:
 
     slots = 1
 
-    def submit(self, unit: Unit, index: int, attempt: int) -> Future[Report]:
+    def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
         """Run a unit."""
-        future: Future[Report] = Future()
+        future: Future[UnitReport] = Future()
         began = time.monotonic()
         try:
             result = single_threaded(unit.function, unit.arguments)
-            future.set_result(Report(result, time.monotonic() - began))
+            future.set_result(UnitReport(result, time.monotonic() - began))
         except Exception as error:
-            future.set_exception(Failed(error, traceback.format_exc()))
+            future.set_exception(UnitFailed(error, traceback.format_exc()))
         return future
 
     def refuse(self, worker: str, reason: str) -> None:
@@ -270,7 +270,7 @@ class Processes:
         self._children: list[Child] = []
         self._closed = False
 
-    def submit(self, unit: Unit, index: int, attempt: int) -> Future[Report]:
+    def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
         """Hand a unit to the next thread that has nothing to do."""
         return self._threads.submit(self._run, unit)
 
@@ -287,9 +287,9 @@ class Processes:
             child.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, unit: Unit) -> Report:
+    def _run(self, unit: Unit) -> UnitReport:
         if self._closed:
-            raise Died("no longer wanted")
+            raise WorkerDied("no longer wanted")
         child = getattr(self._own, "child", None)
         if child is None:
             child = self._own.child = Child()

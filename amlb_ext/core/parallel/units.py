@@ -29,7 +29,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Report:
+class UnitReport:
     """A unit that came to its end.
 
     Attributes
@@ -53,7 +53,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class UnitOutcome:
     """What came of a unit.
 
     Attributes
@@ -71,7 +71,7 @@ class Outcome:
 
     index: int
     unit: Unit
-    report: Report | None
+    report: UnitReport | None
     lost: str = ""
     attempts: tuple[str, ...] = ()
 
@@ -100,19 +100,19 @@ class Mishap(Exception):
         return self.reason
 
 
-class Overrun(Mishap):
+class LimitExceeded(Mishap):
     """The unit came to a limit of time or memory, and would again."""
 
 
-class Died(Mishap):
+class WorkerDied(Mishap):
     """The process or the worker died; another attempt may succeed."""
 
 
-class Waiting(Mishap):
+class WorkersGone(Mishap):
     """The workers that could have taken the unit are gone; others may come."""
 
 
-class Refused(Mishap):
+class WorkerRefused(Mishap):
     """The worker is not like this machine; the unit must go to another."""
 
     def __init__(self, reason: str, worker: str) -> None:
@@ -120,7 +120,7 @@ class Refused(Mishap):
         self.worker = worker
 
 
-class Failed(Exception):
+class UnitFailed(Exception):
     """The unit's function raised; with the traceback of the process it ran in.
 
     Parameters

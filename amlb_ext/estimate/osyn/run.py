@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from amlb_ext.core.errors import ConfigError, nearest
-from amlb_ext.core.rng import stream
+from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_estimate, osyn_iterative
 from amlb_ext.estimate.osyn.explore import B_GRID, explore
 from amlb_ext.estimate.osyn.regions import Regions
@@ -72,7 +72,7 @@ class OsynAsked:
         values: dict[str, Any] = {}
         for key, value in given.items():
             if key not in known:
-                raise ConfigError(f"unknown setting {key!r} of OSYN", nearest(key, known))
+                raise ConfigError(f"unknown setting {key!r} of OSYN", suggest_nearest(key, known))
             try:
                 values[key] = _value(key, value)
             except ValueError:
@@ -192,12 +192,12 @@ def run_osyn(
     settings = OsynSettings(g, asked.b, asked.delta1, asked.delta2, loss.bound, asked.a_hat)
     total = _Total()
     seen = tally(total.watch(rows()), regions, loss.bound)
-    draw = stream(seed, "osyn", "multinomial")
+    draw = random_stream(seed, "osyn", "multinomial")
     p, delta = seen.masses, asked.delta1 + asked.delta2
     curve = explore(
         p,
         losses,
-        stream(seed, "osyn", "multinomial"),
+        random_stream(seed, "osyn", "multinomial"),
         [b for b in B_GRID if b * g >= len(centres)],
         [asked.delta2],
         (g,),
@@ -207,7 +207,7 @@ def run_osyn(
     closed = osyn_closed(losses, seen, settings, draw)
     iterative = None
     if seen.loss_sums is not None:
-        again = stream(seed, "osyn", "multinomial")
+        again = random_stream(seed, "osyn", "multinomial")
         if seen.zero_one and loss.binary:
             iterative = osyn_counts(losses, seen, settings, again)
         else:
@@ -215,7 +215,7 @@ def run_osyn(
     found = None
     if sweep:
         grid = [b for b in B_GRID if b * g >= len(centres)]
-        random = stream(seed, "osyn", "multinomial")
+        random = random_stream(seed, "osyn", "multinomial")
         found = explore(p, losses, random, grid, None, (g,), delta, loss.bound)
     return OsynRun(
         asked,

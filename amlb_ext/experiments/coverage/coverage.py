@@ -30,8 +30,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from amlb_ext.core.errors import ConfigError, nearest
-from amlb_ext.core.rng import int_seed, stream
+from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.estimate.powered import Surrogate, ppi
 from amlb_ext.experiments.coverage.populations import MAKERS, Population
 from amlb_ext.stats import bounded_mean
@@ -104,7 +104,7 @@ def coverage_study(
         raise ConfigError(f"{draws} draws", "give at least 1")
     for name in populations:
         if name not in MAKERS:
-            raise ConfigError(f"unknown population {name!r}", nearest(name, MAKERS))
+            raise ConfigError(f"unknown population {name!r}", suggest_nearest(name, MAKERS))
     rows: list[dict[str, Any]] = []
     total = len(n) * draws * sum(2 if name == "boosting" else 3 for name in populations)
     with tqdm(total=total, desc="coverage", unit="draw", disable=quiet) as bar:
@@ -116,7 +116,7 @@ def coverage_study(
                 for size in n:
                     found: dict[tuple[str, float, str], list[ErrorEstimate]] = {}
                     for r in range(draws):
-                        rng = stream(seed, "coverage", name, design, size, r)
+                        rng = random_stream(seed, "coverage", name, design, size, r)
                         for key, e in _draw(population, design, size, levels, rng, r < bca_draws):
                             found.setdefault(key, []).append(e)
                         bar.update()
@@ -191,7 +191,7 @@ def _draw(
         i = rng.integers(0, len(first.drifted if drifted else first.losses), n)
     u = rng.integers(0, len(first.losses), UNLABELLED)
     g = rng.integers(0, len(first.drifted), UNLABELLED)
-    boot = int_seed(rng)
+    boot = draw_int_seed(rng)
     codes = population.classes_drifted if drifted else population.classes
     for pool in population.pools:
         loss = pool.loss

@@ -17,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.estimate.powered import expected_loss
 from amlb_ext.stats.losses import LOSSES, Loss, absolute, squared
 
@@ -133,7 +133,7 @@ def _logistic(size: int, seed: int) -> Population:
 
 
 def _mixture(name: str, model: Any, losses: tuple[str, ...], size: int, seed: int) -> Population:
-    rng = stream(seed, "coverage", "mixture")
+    rng = random_stream(seed, "coverage", "mixture")
     model.fit(*mixture(TRAIN, rng))
     X, y = mixture(size, rng)
     X_far, y_far = mixture(size // 5, rng, SHIFT)
@@ -154,7 +154,7 @@ def _mixture(name: str, model: Any, losses: tuple[str, ...], size: int, seed: in
 
 
 def _boosting(size: int, seed: int) -> Population:
-    rng = stream(seed, "coverage", "waves")
+    rng = random_stream(seed, "coverage", "waves")
     X, y = waves(TRAIN, rng)
     low, high = float(y.min()), float(y.max())
     model = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(X, y)

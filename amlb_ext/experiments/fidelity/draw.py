@@ -26,7 +26,7 @@ from sklearn.model_selection import cross_val_predict
 from amlb_ext.core import losses
 from amlb_ext.core.config import GenerateConfig, build_config
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Fold, Task
 from amlb_ext.experiments.fidelity.protocol import Protocol
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
@@ -127,7 +127,7 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
             "lower them under 'sizes' in a protocol of your own; hardsynth study protocol prints "
             "one to start from",
         )
-    order = stream(seed, table, "study split").permutation(len(task))
+    order = random_stream(seed, table, "study split").permutation(len(task))
     cuts = np.cumsum([sizes.train, labelled, sizes.unlabelled, sizes.pool])
     train, near, far, pool = np.split(order, cuts)[:4]
     split = task.with_folds((Fold(train, near),)).renamed(table)

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import BaselineConfig, Rule, read_config
-from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 
 Phase = Literal["exploratory", "confirmatory"]
 #: What a ranking is set against; see :mod:`amlb_ext.experiments.fidelity.draw`.
@@ -126,7 +126,7 @@ class Protocol(_Part):
 
 def shipped_protocol() -> Path:
     """Return the file of the protocol that the project itself ran."""
-    return asset("benchmarks", "studies", "fidelity.yaml")
+    return asset_path("benchmarks", "studies", "fidelity.yaml")
 
 
 def read_protocol(path: Path | None = None) -> Protocol:
@@ -151,12 +151,12 @@ def read_protocol(path: Path | None = None) -> Protocol:
         where = ".".join(str(part) for part in problem["loc"]) or "protocol"
         hint = ""
         if problem["type"] == "extra_forbidden":
-            hint = nearest(str(problem["loc"][-1]), Protocol.model_fields)
+            hint = suggest_nearest(str(problem["loc"][-1]), Protocol.model_fields)
         raise ConfigError(f"{path.name}: {where}: {problem['msg'].lower()}", hint) from None
     unknown = sorted(set(protocol.phases) - set(protocol.tables))
     if unknown:
         raise ConfigError(
             f"{path.name}: phases names {unknown[0]!r}, which is no table",
-            nearest(unknown[0], protocol.tables),
+            suggest_nearest(unknown[0], protocol.tables),
         )
     return protocol

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.experiments.fidelity.designs import DESIGNS
 from amlb_ext.experiments.fidelity.made import MADE
 from amlb_ext.experiments.fidelity.real import REAL
@@ -25,5 +25,5 @@ def find(name: str) -> Method:
     'the few real bad rows of S'
     """
     if name not in METHODS:
-        raise ConfigError(f"no method {name!r} to study", nearest(name, METHODS))
+        raise ConfigError(f"no method {name!r} to study", suggest_nearest(name, METHODS))
     return METHODS[name]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.experiments.fidelity.draw import Answer, Draw, Points
 from amlb_ext.stats.ranking import expected_contrast
 
@@ -56,7 +56,7 @@ class Sample:
 
     def rng(self, word: str) -> np.random.Generator:
         """Return a random stream of this sample's own."""
-        return stream(self.draw.seed, self.draw.table, "study", self.key, word)
+        return random_stream(self.draw.seed, self.draw.table, "study", self.key, word)
 
 
 Function = Callable[[Sample], Answer | None]

@@ -6,8 +6,8 @@ import dataclasses
 from pathlib import Path
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import ConfigError, DataError, SourceError, nearest
-from amlb_ext.core.rng import stream
+from amlb_ext.core.errors import ConfigError, DataError, SourceError, suggest_nearest
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.fidelity.protocol import Table
 from amlb_ext.sources import open_specs
@@ -41,7 +41,9 @@ def load_table(name: str, table: Table, folder: Path) -> Task:
     known = [column.name for column in task.columns]
     for column in table.drop:
         if column not in known:
-            raise ConfigError(f"{name} has no column {column!r} to drop", nearest(column, known))
+            raise ConfigError(
+                f"{name} has no column {column!r} to drop", suggest_nearest(column, known)
+            )
     columns = tuple(c for c in task.columns if c.name not in table.drop)
     task = dataclasses.replace(
         task.renamed(name),
@@ -51,7 +53,7 @@ def load_table(name: str, table: Table, folder: Path) -> Task:
     )
     if len(task) <= table.most:
         return task
-    rows = stream(0, name, "study rows").choice(len(task), table.most, replace=False)
+    rows = random_stream(0, name, "study rows").choice(len(task), table.most, replace=False)
     rows.sort()
     return dataclasses.replace(
         task,

@@ -15,7 +15,7 @@ import numpy as np
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.osyn.choices import Choice
 from amlb_ext.experiments.osyn.models import fitted
@@ -65,7 +65,7 @@ class Case:
 
     def rng(self, stage: str, *more: str | int) -> np.random.Generator:
         """Return the random stream of a stage."""
-        return stream(SEED, "osyn", *self.key, stage, *more)
+        return random_stream(SEED, "osyn", *self.key, stage, *more)
 
     def _split(self) -> tuple[np.ndarray, np.ndarray]:
         """Return 30 % and 70 % of the rows, of each class where there are any."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.experiments.osyn.choices import SHIFTS, OsynTable
 from amlb_ext.experiments.osyn.cost import PARTS
 
@@ -92,7 +92,7 @@ def printed() -> dict[str, Any]:
     >>> printed()["osyn-table-3"]["adult"]["SVM"]["osyn"]  # mean, std, gap
     [0.2, 0.001, 0.017]
     """
-    path = asset("resources", "reproduce", "printed_osyn.yaml")
+    path = asset_path("resources", "reproduce", "printed_osyn.yaml")
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 

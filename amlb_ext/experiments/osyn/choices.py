@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amlb_ext.core.config import SynthesizerConfig
-from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.synthesizers import make_synthesizer
 
 CLASSIFIERS = ("kNN", "SVM", "DT", "ANN", "RF", "LR", "GB", "LDA")
@@ -176,7 +176,9 @@ epochs, g, generator, iterations, k, models, oracle, rows, size, space, train)
     values: dict[str, Any] = {}
     for key, value in (changes or {}).items():
         if key not in plain:
-            raise ConfigError(f"unknown setting {key!r} of OSYN's tables", nearest(key, plain))
+            raise ConfigError(
+                f"unknown setting {key!r} of OSYN's tables", suggest_nearest(key, plain)
+            )
         if key == "models":
             words = value.split(",") if isinstance(value, str) else value
             values[key] = tuple(str(word).strip() for word in words)
@@ -210,7 +212,7 @@ def _check(choice: Choice) -> None:
     every = {*CLASSIFIERS, *SIMULATED, *REGRESSORS}
     for name in choice.models:
         if name not in every:
-            raise ConfigError(f"unknown model {name!r}", nearest(name, every))
+            raise ConfigError(f"unknown model {name!r}", suggest_nearest(name, every))
 
 
 def models_of(table: OsynTable, data: str, choice: Choice) -> tuple[str, ...]:

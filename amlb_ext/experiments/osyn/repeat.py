@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.estimate.osyn.explore import explore
 from amlb_ext.estimate.osyn.regions import Regions
@@ -47,7 +47,7 @@ class _Simulated:
         self.X_s = rows_of(self.y_s, self.rng("labelled"))
 
     def rng(self, *stage: str | int) -> np.random.Generator:
-        return stream(SEED, "osyn", *self.key, *stage)
+        return random_stream(SEED, "osyn", *self.key, *stage)
 
     def model(self, name: str) -> Any:
         seed = derive_seed(SEED, "osyn", *self.key, "fit", name) % 2**31

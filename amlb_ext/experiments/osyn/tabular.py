@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, SourceError
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import ColumnType, Kind, Task
 
@@ -80,7 +80,7 @@ def load(name: str, folder: Path | None, rows: int = 0) -> Task:
     if lacking:
         raise DataError(f"{path.name} has no column {lacking[0]!r}", "use UCI's file as it is")
     if 0 < rows < len(table):
-        kept = stream(0, "osyn", name, "rows").permutation(len(table))[:rows]
+        kept = random_stream(0, "osyn", name, "rows").permutation(len(table))[:rows]
         table = table.iloc[np.sort(kept)].reset_index(drop=True)
     return make_task(table, target, name=name, kind=kind, types=types)
 

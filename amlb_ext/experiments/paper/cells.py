@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from amlb_ext.core.assets import asset
+from amlb_ext.core.assets import asset_path
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.run import Done
 from amlb_ext.experiments.paper.settings import Experiment
@@ -39,7 +39,7 @@ COLUMNS = (
 @lru_cache(maxsize=1)
 def printed() -> dict[str, Any]:
     """Return the paper's numbers: table → row → model → part → measure → [mean, std]."""
-    path = asset("resources", "reproduce", "printed.yaml")
+    path = asset_path("resources", "reproduce", "printed.yaml")
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 

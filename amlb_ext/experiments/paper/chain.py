@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core.rng import derive_seed, stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.paper.measures import distances, scores
 from amlb_ext.experiments.paper.settings import Setting
@@ -135,7 +135,7 @@ class Split:
     def _augment(self, setting: Setting, rule: BadRule, bad: Points) -> Points:
         """Return X_ga: searched copies of each bad point, those F is good at dropped."""
         config, read, target = setting.config.search, setting.readings, self.target
-        rng = stream(self.seed, *self.key, setting.name, "augment")
+        rng = random_stream(self.seed, *self.key, setting.name, "augment")
         copies = min(config.copies, max(1, config.max_rows // len(bad.y)))
         own, bad = bad, bad.take(np.repeat(np.arange(len(bad.y)), copies))
         y = perturb_targets(bad.y, self.test.y, target, config.sigma2, config.flip, rng)
@@ -157,7 +157,7 @@ class Split:
     def _sample(self, setting: Setting, searched: Points) -> Points:
         """Return X~: so many rows per augmented row, each with that row's target."""
         config = setting.config.synthesizer
-        rng = stream(self.seed, *self.key, setting.name, "synthesize")
+        rng = random_stream(self.seed, *self.key, setting.name, "synthesize")
         model = make_synthesizer(config)
         cards, classes = self.encoder.cards_, self.target.n_classes
         model.fit(searched.Z, searched.y, cards=cards, n_classes=classes, rng=rng)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, SourceError
-from amlb_ext.core.rng import stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.paper.readings import Readings
@@ -87,7 +87,7 @@ def toy(row: str, by_area: bool = False, sample: int = 0) -> Task:
     >>> toy("10").features.shape
     (1000, 2)
     """
-    rng = stream(sample, "toy", row)
+    rng = random_stream(sample, "toy", row)
     n = 1000
     points = rng.random((40 * n, 2))
     inside = np.zeros(len(points), dtype=bool)
@@ -118,7 +118,7 @@ def simulated(rows: int = 253_000) -> Task:
     >>> simulated(1000).features.shape
     (1000, 16)
     """
-    rng = stream(0, "simulated")
+    rng = random_stream(0, "simulated")
     X = rng.random((rows, 15))
     kind = rng.integers(0, 3, rows)
     level = 0.6 * X[:, 0] + 0.4 * X[:, 1] - 0.5 * X[:, 2] + 0.2 * X[:, 3:8].sum(axis=1)
@@ -161,7 +161,7 @@ def diabetes(folder: Path | None, balanced: bool = True) -> Task:
         raise DataError(f"{path.name} has no column {lacking[0]!r}", "use Kaggle's file as it is")
     table = table[[*wanted, "diagnosed_diabetes"]]
     if balanced:
-        rng, y = stream(0, "diabetes"), table["diagnosed_diabetes"].to_numpy()
+        rng, y = random_stream(0, "diabetes"), table["diagnosed_diabetes"].to_numpy()
         sides = [np.flatnonzero(y == label) for label in (0, 1)]
         few = min(map(len, sides))
         kept = np.sort(np.concatenate([rng.permutation(side)[:few] for side in sides]))

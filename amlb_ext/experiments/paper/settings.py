@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from amlb_ext.core.config import BaselineConfig, GenerateConfig, build_config
-from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.presets import TABLE_2, Layer
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.readings import ALLOWED, Readings
@@ -161,7 +161,8 @@ def split_changes(changes: Mapping[str, Any]) -> tuple[Layer, dict[str, Any]]:
             read[key] = value
         else:
             raise ConfigError(
-                f"unknown reading {key!r}", nearest(key, fields) + "; settings are section.key"
+                f"unknown reading {key!r}",
+                suggest_nearest(key, fields) + "; settings are section.key",
             )
     for key, value in read.items():
         if value not in ALLOWED.get(key, (value,)):

@@ -11,8 +11,8 @@ import yaml
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from amlb_ext.core.config import BaselineConfig
-from amlb_ext.core.errors import ModelError, nearest
-from amlb_ext.core.estimators import check_listed, is_estimator
+from amlb_ext.core.errors import ModelError, suggest_nearest
+from amlb_ext.core.estimators import check_is_listed, is_estimator
 from amlb_ext.core.task import Kind
 
 #: Models that read a missing number as it is; all others get the training median.
@@ -146,7 +146,7 @@ def named_spec(config: BaselineConfig, kind: Kind) -> ModelSpec:
         tree_like = any(mark in word for mark in (".ensemble.", ".tree.", "xgboost", "lightgbm"))
         spec = ModelSpec(word, params, "ordinal" if tree_like else "onehot")
     else:
-        raise ModelError(f"unknown baseline {word!r}", nearest(word, BASELINES))
+        raise ModelError(f"unknown baseline {word!r}", suggest_nearest(word, BASELINES))
     if config.encoding != "auto":
         spec = ModelSpec(spec.path, spec.params, config.encoding)
     return spec
@@ -158,12 +158,12 @@ def check_named(where: str, config: BaselineConfig, kind: Kind) -> None:
     Raises
     ------
     SuiteError
-        See :func:`amlb_ext.core.estimators.check_listed`.
+        See :func:`amlb_ext.core.estimators.check_is_listed`.
     ModelError
         Unknown name.
     """
     spec = named_spec(config, kind)
-    check_listed(where, spec.path, spec.params)
+    check_is_listed(where, spec.path, spec.params)
 
 
 def _inline_params(text: str) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def build(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator:
         raise ModelError(f"{spec.path} is no scikit-learn estimator: {error}", remedy) from None
     for key in spec.params:
         if key not in known:
-            raise ModelError(f"{spec.path} has no parameter {key!r}", nearest(key, known))
+            raise ModelError(f"{spec.path} has no parameter {key!r}", suggest_nearest(key, known))
     defaults: dict[str, Any] = {"random_state": seed % 2**31}
     if not module_name.startswith("sklearn."):  # scikit-learn is single-threaded by itself
         defaults["n_jobs"] = 1

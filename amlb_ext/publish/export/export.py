@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 from tqdm import tqdm
 
-from amlb_ext.core.errors import PublishError, SuiteError, nearest
+from amlb_ext.core.errors import PublishError, SuiteError, suggest_nearest
 from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.publish.export.archives import Member, Upload, archive, changed, copy, write_upload
 from amlb_ext.publish.export.base_url import base_url
@@ -106,7 +106,7 @@ def export_suite(
     """
     address = base_url(url)
     if form not in FORMS:
-        raise PublishError(f"there is no form {form!r}", nearest(form, FORMS))
+        raise PublishError(f"there is no form {form!r}", suggest_nearest(form, FORMS))
     suite = Suite.load(directory)
     root = suite.layout.root
     if open_manifest(suite.layout.manifest).content is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.core.files import sha256_file, sweep, write_text
+from amlb_ext.core.files import remove_temporary_files, sha256_file, write_text
 from amlb_ext.suite.fold_record import json_text
 from amlb_ext.suite.layout import is_fresh, is_plain_name
 
@@ -95,7 +95,7 @@ class Target:
         """Remove what earlier exports left and write the record."""
         for relative in set(self.files) - set(files):
             self.at(relative).unlink(missing_ok=True)
-        sweep(self.root)
+        remove_temporary_files(self.root)
         for folder in sorted(self.root.joinpath("extensions").rglob("*"), reverse=True):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
