@@ -18,6 +18,7 @@ from amlb_ext.cli.publish import publish
 from amlb_ext.cli.reproduce import reproduce
 from amlb_ext.cli.study import study
 from amlb_ext.cli.verify import verify
+from amlb_ext.core.display import text_table
 from amlb_ext.core.presets import PRESETS
 
 
@@ -112,7 +113,7 @@ def score(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json(table.to_dict(orient="records"))
     elif not arguments.quiet:
-        print(display.table(list(table.columns), table.values.tolist()))
+        print(text_table(list(table.columns), table.values.tolist()))
         print()
         print(display.READING)
     return 0

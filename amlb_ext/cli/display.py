@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from amlb_ext.core.display import text_table
 
 #: What must be read beside every score on failures.
 READING = """Mean loss over folds, lower is better; the part '' is the paper's evaluation set.
@@ -18,44 +19,6 @@ CHANGES = {
     "left_out": "left out: test rows whose class no training row of their fold has",
     "replaced": "replaced: test cells whose value no training row of their fold has",
 }
-
-
-def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return an aligned text table; numbers to the right.
-
-    Examples
-    --------
-    >>> print(table(["task", "rows"], [["toy", 200], ["iris", 30]]))
-    task  rows
-    ----  ----
-    toy    200
-    iris    30
-    """
-    texts = [[cell(value) for value in row] for row in rows]
-    widths = [max(len(line[i]) for line in [list(headers), *texts]) for i in range(len(headers))]
-    numeric = [
-        bool(rows) and all(isinstance(row[i], int | float | None) for row in rows)
-        for i in range(len(headers))
-    ]
-
-    def line(values: Sequence[str]) -> str:
-        parts = [
-            value.rjust(width) if right else value.ljust(width)
-            for value, width, right in zip(values, widths, numeric, strict=True)
-        ]
-        return "  ".join(parts).rstrip()
-
-    rule = ["-" * width for width in widths]
-    return "\n".join([line(list(headers)), line(rule), *(line(values) for values in texts)])
-
-
-def cell(value: Any) -> str:
-    """Return a value as a table shows it."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return str(value)
 
 
 def shorten(text: str, width: int = 32) -> str:
@@ -76,7 +39,7 @@ def plan(report: Any) -> str:
         [shorten(str(task[name])) if name == "task" else task[name] for name in headers]
         for task in report.tasks
     ]
-    lines = [table(headers, rows)] if rows else []
+    lines = [text_table(headers, rows)] if rows else []
     lines += [f"note: {note}" for note in report.notes]
     lines += [f"left out: {failure['task']}: {failure['reason']}" for failure in report.failures]
     return "\n".join([*lines, "", f"dry run: nothing was written to {report.out}"])
@@ -113,7 +76,7 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
         )
     lines = []
     if rows:
-        lines += [table(headers, rows), *legend(report.tasks), ""]
+        lines += [text_table(headers, rows), *legend(report.tasks), ""]
     for task, entry in report.verdicts.items():
         lines.append(f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}")
     for note in report.notes:

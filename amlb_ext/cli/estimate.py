@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from amlb_ext.cli import display
+from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _text(report: Report) -> str:
         *(f"  {', '.join(names)}: {text}" for text, names in assumed.items()),
         *(f"note: {note}" for note in report.notes),
     ]
-    return "\n".join([head, "", display.table(headers, rows), "", *told])
+    return "\n".join([head, "", text_table(headers, rows), "", *told])
 
 
 def _approximate(report: Report) -> str:

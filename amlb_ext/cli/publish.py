@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli import display
-from amlb_ext.core.printable import escape_controls
+from amlb_ext.core.display import escape_controls, text_table
 
 if TYPE_CHECKING:
     from amlb_ext.publish import Plan, Report
@@ -162,7 +162,7 @@ def _plan(plan: Plan, url: str) -> str:
         ]
         for e in entries
     ]
-    lines = [display.table(headers, rows), ""]
+    lines = [text_table(headers, rows), ""]
     verdicts = {plan.suite.amlb_tasks[e["amlb_task"]].task: e["verdict"] for e in entries}
     lines += [f"{task}: {verdict}" for task, verdict in verdicts.items()]
     lines += [f"note: {e['name']}: {note}" for e in entries for note in e["notes"]]
@@ -178,7 +178,7 @@ def _report(report: Report, arguments: argparse.Namespace) -> str:
     """Return what became of each unit, then the suite or why there is none."""
     headers = ["data set", "data id", "task id", "status"]
     rows = [[display.shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes]
-    lines = [display.table(headers, rows), ""]
+    lines = [text_table(headers, rows), ""]
     lines += [f"{o.name}: {o.reason}" for o in report.outcomes if o.reason]
     lines.append(f"journal: {report.journal}")
     if report.suite_id is None:

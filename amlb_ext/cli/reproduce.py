@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli import display
+from amlb_ext.core.display import text_table
 
 if TYPE_CHECKING:
     from amlb_ext.experiments.reproduce import Result
@@ -105,4 +105,4 @@ def _text(results: list[Result]) -> str:
         left = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
         seconds = round(result.seconds, 1)
         rows.append([result.name, result.splits, result.candidate, *told, seconds, left])
-    return "\n".join([*shown, display.table(headers, rows)])
+    return "\n".join([*shown, text_table(headers, rows)])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli import display
+from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _contrasts(found: pd.DataFrame) -> str:
     from amlb_ext.experiments.fidelity.page_text import contrast_rows
 
     headers, rows = contrast_rows(found[found["table"] == ALL])
-    return display.table(headers, rows)
+    return text_table(headers, rows)
 
 
 def _levels(level: pd.DataFrame) -> str:
@@ -271,4 +271,4 @@ def _levels(level: pd.DataFrame) -> str:
     part = level[(level["table"] == ALL) & (level["figure"] == "tau")]
     rows = [[r.n, r.method, plus_minus(r.mean, r.se), r.draws] for r in part.itertuples()]
     headers = ["n", "method", "tau, realised", "draws"]
-    return display.table(headers, rows) + "\n\nno contrast is declared in the protocol"
+    return text_table(headers, rows) + "\n\nno contrast is declared in the protocol"

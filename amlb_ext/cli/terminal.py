@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError, is_utf8
-from amlb_ext.core.printable import escape_controls
 
 #: Name of the error handler of :func:`spelled_out`.
 PLAIN = "hardsynth.plain"

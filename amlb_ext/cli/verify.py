@@ -12,8 +12,8 @@ from typing import Any
 from amlb_ext.cli.flags import add_flags, layer_from
 from amlb_ext.cli.generate import Add, trust_flag
 from amlb_ext.core.config import build_config
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.printable import escape_controls
 
 
 def add_verify(commands: Any, jobs: Add, output: Add) -> None:
@@ -95,7 +95,10 @@ def verify(arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             print("".join(f"{path} was made again.\n" for path in mended), end="")
         for finding in findings:
-            print(escape_controls(finding), file=sys.stderr if arguments.quiet else sys.stdout)
+            print(
+                escape_controls(finding),
+                file=sys.stderr if arguments.quiet else sys.stdout,
+            )
         if not problems and not arguments.quiet:
             print(f"{shlex.quote(arguments.suite)}: checksums, provenance and AMLB's rules hold")
     return 1 if problems else 0

@@ -1,50 +1,66 @@
-"""Numbers as people read them, on the page and in the terminal."""
+"""Numbers, tables and foreign text as people read them, on the page and in the terminal.
+
+The page has typographic signs: ``−`` before a negative number, ``–`` where there is none. Text
+tables and Markdown have the plain ``-``, and decimals that line up: :func:`format_decimals`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Number, Real
 from typing import Any
 
-import numpy as np
-import pandas as pd
+# Every command prints, so `hardsynth --help` imports this module: it must not wait for numpy and
+# pandas. Their scalars are told apart by the abstract types of `numbers`, where they register.
+
+#: Types of `pandas.NA` and `pandas.NaT`.
+_MISSING_TYPES = ("NAType", "NaTType")
+
+#: Characters that move a terminal's cursor, or turn or hide what stands around them.
+_CONTROL_CHARACTERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 
-def known(value: Any) -> bool:
-    """Return whether there is a value: not None, not NaN, not empty text."""
-    if value is None or value is pd.NA or value is pd.NaT:
+def is_known(value: Any) -> bool:
+    """Return whether there is a value: not None, not NaN or infinite, not empty text."""
+    if value is None or type(value).__name__ in _MISSING_TYPES:
         return False
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, Real) and not isinstance(value, Integral):
         return math.isfinite(value)
-    return value != "" if isinstance(value, str) else True
+    return not (isinstance(value, str) and value == "")
 
 
-def number(value: Any, sign: bool = False, digits: int = 3) -> str:
+def format_number(value: Any, sign: bool = False, digits: int = 3) -> str:
     """Return a number with the digits that count, a dash where there is none.
 
     Examples
     --------
-    >>> number(-0.012345), number(12345), number(float("nan")), number(0.5, sign=True)
-    ('−0.0123', '12 345', '–', '+0.5')
+    >>> format_number(-0.012345), format_number(12345), format_number(float("nan"))
+    ('−0.0123', '12 345', '–')
+    >>> format_number(0.5, sign=True)
+    '+0.5'
     """
-    if not known(value):
+    if not is_known(value):
         return "–"
-    if isinstance(value, (int, np.integer)) or abs(value) >= 1000:
+    if isinstance(value, Integral) or abs(value) >= 1000:
         text = f"{value:,.0f}".replace(",", " ")
     else:
         text = f"{value:.{digits}g}".replace("e-0", "e-")
     return ("+" if sign and value > 0 else "") + text.replace("-", "−")
 
 
-def percent(value: Any, unit: str = " %") -> str:
+def format_percent(value: Any, unit: str = " %") -> str:
     """Return a share in percent.
 
     Examples
     --------
-    >>> percent(-0.1834), percent(0.004), percent(None)
+    >>> format_percent(-0.1834), format_percent(0.004), format_percent(None)
     ('−18 %', '0.4 %', '–')
     """
-    if not known(value):
+    if not is_known(value):
         return "–"
     if abs(value) < 0.0005:  # neither -0.0 nor 0.0
         value = 0.0
@@ -52,52 +68,161 @@ def percent(value: Any, unit: str = " %") -> str:
     return f"{100 * value:.{digits}f}{unit}".replace("-", "−")
 
 
-def estimate(row: Mapping[str, Any]) -> str:
+def format_interval(row: Mapping[str, Any]) -> str:
     """Return a difference and its interval, with the digits that the interval's width allows.
 
     Examples
     --------
-    >>> estimate({"difference": -0.04051, "low": -0.0463, "high": -0.0346})
+    >>> format_interval({"difference": -0.04051, "low": -0.0463, "high": -0.0346})
     '−0.0405 (−0.0463 to −0.0346)'
-    >>> estimate({"difference": 0.2, "low": float("nan"), "high": float("nan")})
+    >>> format_interval({"difference": 0.2, "low": float("nan"), "high": float("nan")})
     '+0.2 (no interval)'
     """
     value, low, high = row["difference"], row["low"], row["high"]
-    if not (known(low) and known(high) and known(value)):
-        return f"{number(value, sign=True)} (no interval)" if known(value) else "no estimate"
+    if not (is_known(low) and is_known(high) and is_known(value)):
+        return (
+            f"{format_number(value, sign=True)} (no interval)" if is_known(value) else "no estimate"
+        )
     half = max((high - low) / 2, 1e-9)
     digits = min(max(1 - math.floor(math.log10(half)), 0), 9)
     text = f"{value:+.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
     return text.replace("-", "−")
 
 
-def p_value(value: Any) -> str:
+def format_p_value(value: Any) -> str:
     """Return a p-value; tiny ones are only said to be tiny.
 
     Examples
     --------
-    >>> p_value(0.0312), p_value(1e-9), p_value(float("nan"))
+    >>> format_p_value(0.0312), format_p_value(1e-9), format_p_value(float("nan"))
     ('0.031', '< 0.001', '–')
     """
-    if not known(value):
+    if not is_known(value):
         return "–"
     return "< 0.001" if value < 0.001 else f"{value:.2g}"
 
 
-def cell(value: Any) -> str:
+def format_decimals(
+    value: Any, decimals: int = 3, *, sign: bool = False, missing: str = "-"
+) -> str:
+    """Return a number with fixed decimals, so that the numbers of a column line up.
+
+    Examples
+    --------
+    >>> format_decimals(0.25), format_decimals(-2, 1), format_decimals(0.5, sign=True)
+    ('0.250', '-2.0', '+0.500')
+    >>> format_decimals(None), format_decimals(float("nan"), missing="")
+    ('-', '')
+    """
+    # an infinite loss is a result, and shown as "inf"
+    if not is_known(value) and not (isinstance(value, Real) and math.isinf(value)):
+        return missing
+    return f"{value:{'+' if sign else ''}.{decimals}f}"
+
+
+def format_with_spread(
+    value: Any, spread: Any, decimals: int = 3, *, sign: bool = False, missing: str = "-"
+) -> str:
+    """Return a number and its standard deviation or error, the number alone if that is unknown.
+
+    Examples
+    --------
+    >>> format_with_spread(0.36551, 0.1, 4), format_with_spread(0.1, None, sign=True)
+    ('0.3655 ± 0.1000', '+0.100')
+    """
+    text = format_decimals(value, decimals, sign=sign, missing=missing)
+    if not (is_known(value) and is_known(spread)):
+        return text
+    return f"{text} ± {format_decimals(spread, decimals)}"
+
+
+def format_cell(value: Any) -> str:
     """Return any value of a table as plain text.
 
     Examples
     --------
-    >>> cell(True), cell(("a", 0.25)), cell(None), cell("x")
+    >>> format_cell(True), format_cell(("a", 0.25)), format_cell(None), format_cell("x")
     ('yes', 'a, 0.25', '–', 'x')
     """
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {cell(inner)}" for key, inner in value.items())
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return ", ".join(cell(inner) for inner in value)
-    if not known(value):
+        return ", ".join(f"{key}: {format_cell(inner)}" for key, inner in value.items())
+    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0:
+        return ", ".join(format_cell(inner) for inner in value)
+    if not is_known(value):
         return "–"
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool":
         return "yes" if value else "no"
-    return number(value) if isinstance(value, (int, float, np.number)) else str(value)
+    return format_number(value) if isinstance(value, Number) else str(value)
+
+
+def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, indent: int = 0) -> str:
+    """Return an aligned text table; columns of numbers stand to the right.
+
+    Examples
+    --------
+    >>> print(text_table(["task", "rows", "loss"], [["toy", 200, 0.5], ["iris", 30, None]]))
+    task  rows   loss
+    ----  ----  -----
+    toy    200  0.500
+    iris    30      -
+    """
+    # NOTE[OWN] `tabulate` decides by the text whether a column holds numbers: labels such as "007"
+    # or "1e3" move to the right or change their digits. Here a value's type decides.
+    cells = [[_table_cell(value) for value in row] for row in rows]
+    widths = []
+    is_numeric = []
+    for column in range(len(headers)):
+        widths.append(max(len(line[column]) for line in [headers, *cells]))
+        values = [row[column] for row in rows]
+        is_numeric.append(bool(rows) and all(_is_number(value) for value in values))
+
+    def aligned(texts: Sequence[str]) -> str:
+        padded = []
+        for text, width, to_the_right in zip(texts, widths, is_numeric, strict=True):
+            padded.append(text.rjust(width) if to_the_right else text.ljust(width))
+        return (" " * indent + "  ".join(padded)).rstrip()
+
+    rule = ["-" * width for width in widths]
+    return "\n".join(aligned(texts) for texts in [headers, rule, *cells])
+
+
+def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a Markdown table.
+
+    Examples
+    --------
+    >>> print(markdown_table(["model", "loss"], [["tree", 0.25], ["forest", "not run"]]))
+    | model | loss |
+    | --- | --- |
+    | tree | 0.250 |
+    | forest | not run |
+    """
+    lines = [list(headers), ["---"] * len(headers)]
+    lines += [[_table_cell(value) for value in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value may stand in a column of numbers, where a missing one is no text."""
+    return value is None or isinstance(value, Real)
+
+
+def _table_cell(value: Any) -> str:
+    """Return a value as a table of text shows it."""
+    if isinstance(value, Integral):
+        return str(value)
+    return format_decimals(value) if _is_number(value) else str(value)
+
+
+def escape_controls(text: str) -> str:
+    """Return text of others with its control characters written out.
+
+    Names, labels and messages must not act on the terminal that shows them. Tabs and line feeds
+    stay.
+
+    Examples
+    --------
+    >>> print(escape_controls("red: \\x1b[31m"))
+    red: \\x1b[31m
+    """
+    return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

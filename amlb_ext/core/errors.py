@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from amlb_ext.core.printable import escape_controls
+from amlb_ext.core.display import escape_controls
 
 
 class HardsynthError(Exception):

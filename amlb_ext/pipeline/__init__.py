@@ -13,6 +13,6 @@ under the same key is not computed again, so a killed run continues.
 from amlb_ext.pipeline.generate import generate_suite
 from amlb_ext.pipeline.origins import Asked
 from amlb_ext.pipeline.repair import Repair, repair_suite
-from amlb_ext.pipeline.request import Report, Request
+from amlb_ext.pipeline.request import GenerationReport, Request
 
-__all__ = ["Asked", "Repair", "Report", "Request", "generate_suite", "repair_suite"]
+__all__ = ["Asked", "GenerationReport", "Repair", "Request", "generate_suite", "repair_suite"]

@@ -21,7 +21,7 @@ from amlb_ext.core.parallel import Unit, UnitOutcome, run_units
 from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.job import Tasks, send_job, write_job
-from amlb_ext.pipeline.request import Report, Request, result_settings, stored_settings
+from amlb_ext.pipeline.request import GenerationReport, Request, result_settings, stored_settings
 from amlb_ext.suite import FoldRecord, Layout, begin, finished_fold
 from amlb_ext.suite.writer import check_in
 
@@ -52,7 +52,7 @@ class Found:
 
 
 def harden_all(
-    layout: Layout, tasks: list[Task], request: Request, report: Report
+    layout: Layout, tasks: list[Task], request: Request, report: GenerationReport
 ) -> tuple[dict[str, dict[int, FoldRecord]], dict[str, list[dict[str, Any]]]]:
     """Run all folds that are not finished yet; drop tasks that failed or show no failure.
 
@@ -85,7 +85,12 @@ def harden_all(
 
 
 def _run(
-    layout: Layout, tasks: list[Task], request: Request, report: Report, found: Found, bar: Any
+    layout: Layout,
+    tasks: list[Task],
+    request: Request,
+    report: GenerationReport,
+    found: Found,
+    bar: Any,
 ) -> None:
     settings = result_settings(request.config)
     places: list[tuple[Tasks, int]] = []

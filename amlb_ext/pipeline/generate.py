@@ -21,7 +21,7 @@ from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.folds import grouped, harden_all, withdraw
 from amlb_ext.pipeline.integrations import integrations
 from amlb_ext.pipeline.request import (
-    Report,
+    GenerationReport,
     Request,
     check_output,
     check_settings,
@@ -46,7 +46,7 @@ from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate_store import certify_suite
 
 
-def generate_suite(request: Request) -> Report:
+def generate_suite(request: Request) -> GenerationReport:
     """Generate a suite, or continue one.
 
     Raises
@@ -60,7 +60,7 @@ def generate_suite(request: Request) -> Report:
     check_settings(request.config)
     if request.twin:
         original_of(request, {})  # raises what is wrong with it before any work
-    report = Report(out=str(request.out))
+    report = GenerationReport(out=str(request.out))
     tasks, source_names = load_tasks(request, report)
     if request.dry_run:
         report.tasks = [_planned(task) for task in tasks]
@@ -96,7 +96,7 @@ def generate_suite(request: Request) -> Report:
     return report
 
 
-def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, str]]:
+def load_tasks(request: Request, report: GenerationReport) -> tuple[list[Task], dict[str, str]]:
     """Load all tasks with their folds; a bad one among several is reported.
 
     Returns
@@ -136,7 +136,7 @@ def load_tasks(request: Request, report: Report) -> tuple[list[Task], dict[str, 
     return kept, {task.name: source_names[task.name] for task in kept}
 
 
-def _choose(tasks: list[Task], config: GenerateConfig, report: Report) -> list[Task]:
+def _choose(tasks: list[Task], config: GenerateConfig, report: GenerationReport) -> list[Task]:
     """Return the tasks with the columns that they keep; one without any among several is told of.
 
     The tasks of a group share one table, which stays one.
@@ -184,7 +184,7 @@ def _finish(
     records: dict[str, dict[int, FoldRecord]],
     request: Request,
     settings: dict[str, Any],
-    report: Report,
+    report: GenerationReport,
 ) -> Manifest:
     suite_tasks = [
         SuiteTask(

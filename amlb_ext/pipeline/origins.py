@@ -23,7 +23,13 @@ from amlb_ext.hardening.baseline.from_file import is_file
 from amlb_ext.hardening.baseline.registry import check_named
 from amlb_ext.pipeline.folds import fold_keys, grouped
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.pipeline.request import Command, Report, Request, portable_spec, told_sources
+from amlb_ext.pipeline.request import (
+    Command,
+    GenerationReport,
+    Request,
+    portable_spec,
+    told_sources,
+)
 from amlb_ext.suite import Manifest
 
 
@@ -151,7 +157,7 @@ def find_groups(manifest: Manifest, needed: Collection[str], asked: Asked) -> li
             config = config_of(manifest.config, options, asked, chosen)
             check_baseline(manifest.config, config)
             request = Request(chosen, config, Path(), quiet=asked.quiet)
-            report = Report("")
+            report = GenerationReport("")
             try:
                 tasks, _ = load_tasks(request, report)
             except (SourceError, DataError) as error:
@@ -222,7 +228,7 @@ def _is_of(spec: str, said: str) -> bool:
 
 
 def _odd(
-    manifest: Manifest, needed: Collection[str], groups: Sequence[Group], report: Report
+    manifest: Manifest, needed: Collection[str], groups: Sequence[Group], report: GenerationReport
 ) -> str:
     """Return in what the sources are not those of the suite, or nothing."""
     home = {name: group for group in groups for name in group.names}

@@ -30,7 +30,7 @@ from amlb_ext.pipeline.origins import (
 )
 from amlb_ext.pipeline.request import (
     Command,
-    Report,
+    GenerationReport,
     Request,
     as_said,
     command_text,
@@ -91,7 +91,7 @@ def rebuild(layout: Layout, staging: Layout, asked: Asked) -> Manifest:
         check_baseline(settings, config)
         ask = Request(specs, config, staging.root, asked.execution, quiet=True, certificate="none")
         try:
-            tasks, _ = load_tasks(ask, Report(""))
+            tasks, _ = load_tasks(ask, GenerationReport(""))
         except HardsynthError as error:
             why = why or str(error)
             continue

@@ -65,7 +65,7 @@ class Request:
 
 
 @dataclass
-class Report:
+class GenerationReport:
     """What was made; the command prints it.
 
     Attributes

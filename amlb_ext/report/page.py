@@ -20,7 +20,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.display import cell, estimate, known, number, p_value, percent
+from amlb_ext.core.display import (
+    format_cell,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    is_known,
+)
 from amlb_ext.report.interactive import figure, library
 from amlb_ext.report.model import Chart, Report
 from amlb_ext.report.still import rank_diagram, svg
@@ -75,12 +82,12 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         records=records,
-        number=number,
-        percent=percent,
-        p_value=p_value,
-        cell=cell,
-        estimate=estimate,
-        known=known,
+        number=format_number,
+        percent=format_percent,
+        p_value=format_p_value,
+        cell=format_cell,
+        estimate=format_interval,
+        known=is_known,
         tone=lambda word: TONES.get(str(word), "none"),
     )
     environment.globals.update(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import percent
+from amlb_ext.core.display import format_percent
 from amlb_ext.report.compare import is_control
 from amlb_ext.report.model import Ranks, TaskReport
 from amlb_ext.stats.weighted_mean import holm, weighted_mean_interval
@@ -183,7 +183,8 @@ def _savings(candidates: pd.DataFrame) -> list[str]:
 
 
 def _change(row: Mapping[str, float]) -> str:
-    return f"by {percent(row['relative'])} ({percent(row['low'])} to {percent(row['high'])})"
+    change, low, high = (format_percent(row[name]) for name in ("relative", "low", "high"))
+    return f"by {change} ({low} to {high})"
 
 
 def _losers(candidates: pd.DataFrame) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.display import cell, known
+from amlb_ext.core.display import format_cell, is_known
 from amlb_ext.report.compare import is_control
 from amlb_ext.report.metrics import MAIN
 from amlb_ext.report.model import TaskReport
@@ -41,7 +41,7 @@ def best(task: TaskReport) -> dict[str, Any] | None:
         row
         for row in records(task.contrasts, where="region")
         if row["verdict"] in ("better", "worse", "undecided")
-        and known(row["difference"])
+        and is_known(row["difference"])
         and not is_control(row["framework"])
     ]
     return min(rows, key=lambda row: row["difference"], default=None)
@@ -52,7 +52,7 @@ def job_groups(jobs: pd.DataFrame) -> list[dict[str, Any]]:
     groups: dict[tuple[Any, ...], list[str]] = {}
     for row in records(jobs):
         key = (row["framework"], row["status"], row["reason"])
-        groups.setdefault(key, []).append(f"{row['amlb_task']} (fold {cell(row['fold'])})")
+        groups.setdefault(key, []).append(f"{row['amlb_task']} (fold {format_cell(row['fold'])})")
     return [
         {"framework": key[0], "status": key[1], "reason": key[2], "jobs": jobs}
         for key, jobs in groups.items()
@@ -76,7 +76,7 @@ def pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
         table: dict[str, dict[str, dict[str, Any]]] = {}
         for row in mine:
             rivals = (r for r in mine if r["part"] == row["part"] and _rival(r, task.folds))
-            values = [r["value"] for r in rivals if known(r["value"])]
+            values = [r["value"] for r in rivals if is_known(r["value"])]
             top = (min if lower else max)(values, default=None)
             table.setdefault(row["framework"], {})[row["part"]] = {
                 "value": row["value"],

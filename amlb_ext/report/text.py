@@ -8,7 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.display import estimate, known, number, p_value, percent
+from amlb_ext.core.display import (
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    is_known,
+)
 from amlb_ext.report.inline import plain
 from amlb_ext.report.model import Report, TaskReport
 from amlb_ext.report.parts import UNSELECTED
@@ -50,8 +56,8 @@ def _overall(table: pd.DataFrame) -> list[list[str]]:
     for row in table.to_dict("records"):
         counts = [str(row[name]) for name in counted]
         rows.append(
-            [plain(row["framework"]), *counts, percent(row["relative"]), _between(row),
-             number(row["mean_rank"])]
+            [plain(row["framework"]), *counts, format_percent(row["relative"]), _between(row),
+             format_number(row["mean_rank"])]
         )  # fmt: skip
     return rows
 
@@ -79,17 +85,17 @@ def _task(task: TaskReport, level: float) -> Iterator[str]:
         yield f"  {task.loss} minus F's ({level:.0%} interval), p by Holm; null: F fitted again"
         rows = [["framework", "folds", "rows count", "minus F", "p", "null ± s.e.", "verdict"]]
         for row in task.contrasts[task.contrasts["where"] == "region"].to_dict("records"):
-            null = f"{number(row['null_difference'])} ± {number(row['null_se'])}"
+            null = f"{format_number(row['null_difference'])} ± {format_number(row['null_se'])}"
             rows.append(
-                [plain(row["framework"]), row["folds"], _counting(row), estimate(row),
-                 p_value(row["p_holm"]), null, row["verdict"]]
+                [plain(row["framework"]), row["folds"], _counting(row), format_interval(row),
+                 format_p_value(row["p_holm"]), null, row["verdict"]]
             )  # fmt: skip
         yield from _table(rows, 2)
     for row in task.pairs.to_dict("records"):
         if row["verdict"] in ("better", "worse"):
             yield from _wrap(
                 f"{plain(row['framework'])} is {row['verdict']} than {plain(row['other'])} "
-                f"({estimate(row)}{'' if row['weighted'] else ', all rows alike'})",
+                f"({format_interval(row)}{'' if row['weighted'] else ', all rows alike'})",
                 2,
             )
     for row in task.slices.to_dict("records"):
@@ -113,7 +119,7 @@ def _scores(task: TaskReport) -> Iterator[str]:
     yield f"  {pivot['metric']}, {'lower' if pivot['lower'] else 'higher'} is better"
     rows = [["framework", *shown]]
     for name, cells in pivot["rows"]:
-        values = [number(cells[part]["value"]) if part in cells else "" for part in shown]
+        values = [format_number(cells[part]["value"]) if part in cells else "" for part in shown]
         rows.append([plain(name), *values])
     yield from _table(rows, 2)
     if made:
@@ -165,6 +171,6 @@ def _counting(row: Mapping[str, Any]) -> str:
 
 
 def _between(row: Mapping[str, Any]) -> str:
-    if not (known(row["low"]) and known(row["high"])):
+    if not (is_known(row["low"]) and is_known(row["high"])):
         return "no interval"
-    return f"{percent(row['low'])} to {percent(row['high'])}"
+    return f"{format_percent(row['low'])} to {format_percent(row['high'])}"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from amlb_ext.core.assets import asset_path
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import RunError
-from amlb_ext.core.printable import escape_controls
 
 #: Seconds that AMLB gets to end by itself after Ctrl-C.
 GRACE = 30.0

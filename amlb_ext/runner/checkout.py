@@ -16,8 +16,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import RunError
-from amlb_ext.core.printable import escape_controls
 from amlb_ext.runner.environment import ensure_python
 from amlb_ext.runner.subprocesses import Say, command, locked
 

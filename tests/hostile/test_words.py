@@ -11,8 +11,8 @@ from loopback_openml import LoopbackOpenML
 
 from amlb_ext.cli import main
 from amlb_ext.core.config import BaselineConfig, SourceConfig, build_config
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError, ModelError, SourceError, SuiteError
-from amlb_ext.core.printable import escape_controls
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.pipeline.rebuild import check_version

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sample_reports import sample_report
 
-from amlb_ext.core.display import cell, estimate
+from amlb_ext.core.display import format_cell, format_interval
 from amlb_ext.report.interactive import figure
 from amlb_ext.report.page import anchors, embedded, page
 from amlb_ext.report.tables import pivots
@@ -244,7 +244,7 @@ def test_controls_and_frameworks_without_all_folds_are_never_the_best():
     for table in pivots(replace(task, scores=scores)):
         rows = dict(table["rows"])
         for name in ("FLAML", "HardsynthNull"):
-            assert not any(cell["best"] for cell in rows[name].values())
+            assert not any(entry["best"] for entry in rows[name].values())
         for part in ("full", "region"):
             assert sum(row[part]["best"] for row in rows.values()) == 1
 
@@ -267,9 +267,9 @@ def test_anchors_never_collide():
     ],
 )
 def test_digits_follow_the_interval(low, high, expected):
-    assert estimate({"difference": 0.1, "low": low, "high": high}) == expected
+    assert format_interval({"difference": 0.1, "low": low, "high": high}) == expected
 
 
 def test_any_value_becomes_text():
-    assert cell({"a": np.float64("nan"), "b": [1, np.int64(2)]}) == "a: –, b: 1, 2"
-    assert cell(np.bool_(False)) == "no"
+    assert format_cell({"a": np.float64("nan"), "b": [1, np.int64(2)]}) == "a: –, b: 1, 2"
+    assert format_cell(np.bool_(False)) == "no"

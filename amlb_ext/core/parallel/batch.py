@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.execution import BATCH, Execution
-from amlb_ext.core.printable import escape_controls
 
 #: They tell of errors in callbacks and tasks, with a traceback; dask-jobqueue submits in these.
 _LOGGERS = ("tornado.application", "asyncio")

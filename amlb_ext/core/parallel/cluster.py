@@ -20,12 +20,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.batch import Batch
 from amlb_ext.core.parallel.execution import BATCH, Execution
 from amlb_ext.core.parallel.processes import Child
 from amlb_ext.core.parallel.units import Unit, UnitReport, WorkerDied, WorkerRefused, WorkersGone
-from amlb_ext.core.printable import escape_controls
 from amlb_ext.core.version import __version__
 
 #: Seconds to wait for a scheduler, and for a first worker of one that runs.
