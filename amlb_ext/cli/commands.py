@@ -33,12 +33,14 @@ def generate(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmark`."""
-    from amlb_ext.publish.export.folder import exported_name
+    from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.runner import run_benchmark
     from amlb_ext.suite import Suite
 
     userdir = Path(arguments.userdir)
-    benchmark = arguments.benchmark or exported_name(userdir) or Suite.load(userdir).manifest.name
+    benchmark = (
+        arguments.benchmark or exported_suite_name(userdir) or Suite.load(userdir).manifest.name
+    )
     outcome = run_benchmark(
         arguments.framework,
         benchmark,
@@ -149,7 +151,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 def list_names(arguments: argparse.Namespace) -> int:
     """Print what can be named on the command line."""
-    from amlb_ext.hardening.baseline.registry import BASELINES, installed
+    from amlb_ext.hardening.baseline.registry import BASELINES, is_installed
     from amlb_ext.hardening.hardness import RULES
     from amlb_ext.sources import describe_sources as describe_sources
     from amlb_ext.synthesizers import describe as describe_synthesizers
@@ -157,7 +159,7 @@ def list_names(arguments: argparse.Namespace) -> int:
     groups: dict[str, dict[str, str]] = {
         "sources": describe_sources(),
         "baselines": {
-            name: named.description + ("" if installed(name) else " (not installed)")
+            name: named.description + ("" if is_installed(name) else " (not installed)")
             for name, named in BASELINES.items()
         },
         "rules": {name: f"{text} ({kind})" for name, (kind, text) in RULES.items()},

@@ -12,7 +12,7 @@ from amlb_ext.cli import display
 from amlb_ext.core.display import escape_controls, text_table
 
 if TYPE_CHECKING:
-    from amlb_ext.publish import Plan, Report
+    from amlb_ext.publish import PublishPlan, PublishReport
 
 Add = Callable[[argparse.ArgumentParser], None]
 
@@ -141,7 +141,7 @@ def _say(text: str) -> None:
     print(escape_controls(text), file=sys.stderr, flush=True)
 
 
-def _plan(plan: Plan, url: str) -> str:
+def _plan(plan: PublishPlan, url: str) -> str:
     """Return what would be sent, one row per unit, then what is odd."""
     from amlb_ext.publish.plan import megabytes
 
@@ -174,7 +174,7 @@ def _plan(plan: Plan, url: str) -> str:
     return "\n".join(lines)
 
 
-def _report(report: Report, arguments: argparse.Namespace) -> str:
+def _report(report: PublishReport, arguments: argparse.Namespace) -> str:
     """Return what became of each unit, then the suite or why there is none."""
     headers = ["data set", "data id", "task id", "status"]
     rows = [[display.shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes]

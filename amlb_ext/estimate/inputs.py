@@ -24,8 +24,8 @@ from amlb_ext.core.tables import natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
 from amlb_ext.hardening.baseline.from_file import (
-    MODEL_FILES,
-    PREDICTION_FILES,
+    MODEL_SUFFIXES,
+    PREDICTION_SUFFIXES,
     FittedBaseline,
     PredictionsBaseline,
     load_model,
@@ -166,7 +166,7 @@ def read(asked: Asked) -> Inputs:
     """
     path = Path(asked.model)
     ending = "" if asked.model in BASELINES else path.suffix.lower()
-    fitted = load_model(path, asked.trust_pickle) if ending in MODEL_FILES else None
+    fitted = load_model(path, asked.trust_pickle) if ending in MODEL_SUFFIXES else None
     more = [_word(c) for c in getattr(fitted, "classes_", [])]
     if fitted is None and asked.train is None:
         # nothing else knows the classes that S may lack
@@ -186,7 +186,7 @@ def read(asked: Asked) -> Inputs:
     model: Baseline
     if fitted is not None:
         model = FittedBaseline(fitted, path.name, encoder, target)
-    elif ending in PREDICTION_FILES:
+    elif ending in PREDICTION_SUFFIXES:
         model = PredictionsBaseline(read_predictions(path, given), target)
     else:
         model = make_baseline(BaselineConfig(model=asked.model), task, encoder, target)

@@ -14,7 +14,7 @@ from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.judged_rows import Failures, FoldModels, MadeRows, Side, judge, screen
 from amlb_ext.hardening.population_teacher import Teacher, expected_failures
-from amlb_ext.hardening.search.search import Domain, make_domain, search
+from amlb_ext.hardening.search.search import Domain, genetic_search, learn_domain
 from amlb_ext.hardening.taken_rows import TakenRows
 from amlb_ext.suite.fold_notes import REASONS
 from amlb_ext.synthesizers import make_synthesizer
@@ -139,7 +139,7 @@ def _augment(
         chosen = np.sort(rng.choice(len(bad), config.max_rows, replace=False))
         notes.append(f"{side}: {len(chosen)} of {len(bad)} bad rows were searched (max_rows)")
     target = models.target
-    domain = make_domain(pool, models.Z, models.y, target.n_classes, m)
+    domain = learn_domain(pool, models.Z, models.y, n_classes=target.n_classes, n_categorical=m)
     parts, have = [nothing], np.zeros(len(bad), dtype=int)
     for attempt in range(config.tries):
         parent = np.repeat(chosen[have[chosen] < copies], copies)
@@ -169,15 +169,17 @@ def _searched(
     config = models.config.search
     if config.pressure == 0:  # only the distance counts: the bad point itself is the optimum
         return bad
-    engine = search
+    engine = genetic_search
     if config.engine == "deap":
-        from amlb_ext.hardening.search.deap_engine import search_deap
+        from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 
-        engine = search_deap
+        engine = genetic_search_deap
     again = (attempt,) if attempt else ()
     seed = derive_seed(models.config.seed, *models.key, side, "search", *again)
     oracle = models.oracle.predict if config.fitness == "reducible" else None
-    return engine(models.baseline.predict, bad, y, domain, config, seed, oracle)[0]
+    return engine(
+        models.baseline.predict, bad, y, domain=domain, config=config, seed=seed, oracle=oracle
+    )[0]
 
 
 def _order_within(groups: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig, SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.task import Column, Task
-from amlb_ext.hardening.baseline.from_file import MODEL_FILES, is_file, load_model
+from amlb_ext.hardening.baseline.from_file import MODEL_SUFFIXES, is_baseline_file, load_model
 from amlb_ext.hardening.prepare import PARTS
 
 #: Largest share of out-of-fold training rows whose value the other parts may lack.
@@ -35,7 +35,7 @@ RARE = 20
 
 
 @dataclass(frozen=True)
-class Identifier:
+class IdentifierColumn:
     """A column whose values identify rows.
 
     Attributes
@@ -58,7 +58,7 @@ class Identifier:
 
         Examples
         --------
-        >>> Identifier("id", 1.0, 1.0).reason, Identifier("street", 0.23, 0.3).reason
+        >>> IdentifierColumn("id", 1.0, 1.0).reason, IdentifierColumn("street", 0.23, 0.3).reason
         ('one value per row', '23 % of rows hold a value unknown to a model that was not fitted \
 on them')
         """
@@ -73,7 +73,7 @@ on them')
 
 
 @dataclass(frozen=True)
-class Demand:
+class RequiredColumns:
     """Columns that a fitted F was fitted on and so must be given.
 
     Attributes
@@ -92,7 +92,7 @@ class Demand:
         return self.names is None or name in self.names
 
 
-def find_identifiers(task: Task) -> list[Identifier]:
+def find_identifiers(task: Task) -> list[IdentifierColumn]:
     """Return the columns of a task that identify rows, in order.
 
     A categorical, text or date column does when more than :data:`MOST_NEW` of the training rows
@@ -125,7 +125,7 @@ def find_identifiers(task: Task) -> list[Identifier]:
     return out
 
 
-def _identifier(column: Column, task: Task) -> Identifier:
+def _identifier(column: Column, task: Task) -> IdentifierColumn:
     codes = task.features[column.name].cat.codes.to_numpy()
     rows, new, present, distinct = 0, 0.0, 0, 0
     for fold in task.folds:
@@ -136,7 +136,7 @@ def _identifier(column: Column, task: Task) -> Identifier:
         new += float((counts * _chance_together(counts, len(own))).sum())
         present += int(counts.sum())
         distinct += len(counts)
-    return Identifier(column.name, new / max(rows, 1), distinct / max(present, 1))
+    return IdentifierColumn(column.name, new / max(rows, 1), distinct / max(present, 1))
 
 
 def _chance_together(counts: np.ndarray, rows: int) -> np.ndarray:
@@ -175,7 +175,7 @@ def row_numbers(task: Task) -> list[str]:
     return out
 
 
-def read_demand(config: BaselineConfig) -> Demand:
+def read_required_columns(config: BaselineConfig) -> RequiredColumns:
     """Return the columns that F needs; none unless F is the file of a fitted model.
 
     Raises
@@ -184,13 +184,15 @@ def read_demand(config: BaselineConfig) -> Demand:
         A file that cannot be loaded.
     """
     path = Path(config.model)
-    if not is_file(config) or path.suffix.lower() not in MODEL_FILES:
-        return Demand()
+    if not is_baseline_file(config) or path.suffix.lower() not in MODEL_SUFFIXES:
+        return RequiredColumns()
     names = getattr(load_model(path, config.trust_pickle), "feature_names_in_", None)
-    return Demand(path.name, None if names is None else frozenset(map(str, names)))
+    return RequiredColumns(path.name, None if names is None else frozenset(map(str, names)))
 
 
-def check_names(tasks: Sequence[Task], options: SourceConfig, all_read: bool = True) -> None:
+def check_column_options(
+    tasks: Sequence[Task], options: SourceConfig, all_read: bool = True
+) -> None:
     """Raise for columns to keep or to leave out that contradict the tables.
 
     Parameters
@@ -236,7 +238,7 @@ def check_names(tasks: Sequence[Task], options: SourceConfig, all_read: bool = T
             )
 
 
-def choose_columns(task: Task, options: SourceConfig, demand: Demand) -> Task:
+def select_columns(task: Task, options: SourceConfig, demand: RequiredColumns) -> Task:
     """Return a task without the columns that identify rows, and without those named.
 
     Parameters
@@ -244,9 +246,9 @@ def choose_columns(task: Task, options: SourceConfig, demand: Demand) -> Task:
     task : Task
         With folds.
     options : SourceConfig
-        ``keep`` and ``drop``, see :func:`check_names`.
+        ``keep`` and ``drop``, see :func:`check_column_options`.
     demand : Demand
-        What F needs, see :func:`read_demand`.
+        What F needs, see :func:`read_required_columns`.
 
     Returns
     -------
@@ -281,10 +283,10 @@ def choose_columns(task: Task, options: SourceConfig, demand: Demand) -> Task:
         )
     numbers = [name for name in row_numbers(task) if name not in {*gone, *options.keep}]
     notes = _notes(asked, left_out, kept, needed, numbers, demand)
-    return dataclasses.replace(without(task, gone), notes=(*task.notes, *notes))
+    return dataclasses.replace(drop_columns(task, gone), notes=(*task.notes, *notes))
 
 
-def without(task: Task, gone: Collection[str]) -> Task:
+def drop_columns(task: Task, gone: Collection[str]) -> Task:
     """Return a task without some of its columns; the others are not copied."""
     if not gone:
         return task
@@ -296,11 +298,11 @@ def without(task: Task, gone: Collection[str]) -> Task:
 
 def _notes(
     asked: Sequence[str],
-    left_out: Sequence[Identifier],
-    kept: Sequence[Identifier],
-    needed: Sequence[Identifier],
+    left_out: Sequence[IdentifierColumn],
+    kept: Sequence[IdentifierColumn],
+    needed: Sequence[IdentifierColumn],
     numbers: Sequence[str],
-    demand: Demand,
+    demand: RequiredColumns,
 ) -> list[str]:
     out = []
     if left_out:
@@ -333,9 +335,9 @@ def _notes(
     return out
 
 
-def _columns(found: Sequence[Identifier]) -> str:
+def _columns(found: Sequence[IdentifierColumn]) -> str:
     return "1 column was" if len(found) == 1 else f"{len(found)} columns were"
 
 
-def _listed(found: Sequence[Identifier]) -> str:
+def _listed(found: Sequence[IdentifierColumn]) -> str:
     return ", ".join(f"{one.name!r} ({one.reason})" for one in found)

@@ -18,7 +18,7 @@ from sklearn.ensemble import (
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import (
-    Parts,
+    CvSplits,
     class_probabilities,
     cross_folds,
     fill_missing,
@@ -54,7 +54,7 @@ class Oracle(BaseEstimator):
         self.seed = seed
         self.folds = folds
 
-    def fit(self, Z: np.ndarray, y: np.ndarray, parts: Parts | None = None) -> Oracle:
+    def fit(self, Z: np.ndarray, y: np.ndarray, parts: CvSplits | None = None) -> Oracle:
         """Fit on encoded training rows ``Z (n, d)`` with targets ``y (n,)``.
 
         ``parts``: positions to fit on and to predict, in place of ``folds`` random ones.

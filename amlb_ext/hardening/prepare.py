@@ -18,7 +18,7 @@ import pandas as pd
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.estimator import Baseline, Parts, cross_folds
+from amlb_ext.hardening.baseline.estimator import Baseline, CvSplits, cross_folds
 from amlb_ext.hardening.baseline.from_file import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, raw_hardness, settle_rule
@@ -319,7 +319,7 @@ class CrossFit:
     rows: np.ndarray
     Z: np.ndarray
     y: np.ndarray
-    parts: Parts
+    parts: CvSplits
     fits: list[Baseline]
     f: np.ndarray
     oracle: Oracle

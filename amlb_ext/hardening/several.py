@@ -13,7 +13,7 @@ import numpy as np
 
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.estimator import Baseline, Parts
+from amlb_ext.hardening.baseline.estimator import Baseline, CvSplits
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, columns, settle_rule
 from amlb_ext.hardening.judged_rows import FoldModels
@@ -42,7 +42,7 @@ class SeveralBaselines(Baseline):
         return np.column_stack([each.predict(Z) for each in self.baselines])
 
     def cross_fit(
-        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
         """Predict with the models as they are: they came fitted."""
         return self.predict(Z), []

@@ -15,8 +15,12 @@ from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
-from amlb_ext.hardening.baseline.from_file import is_file
-from amlb_ext.hardening.identifiers import check_names, choose_columns, read_demand
+from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.identifiers import (
+    check_column_options,
+    read_required_columns,
+    select_columns,
+)
 from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.folds import grouped, harden_all, withdraw
 from amlb_ext.pipeline.integrations import integrations
@@ -125,7 +129,7 @@ def load_tasks(request: Request, report: GenerationReport) -> tuple[list[Task], 
     if not tasks:
         raise first or SourceError("the sources hold no task", "name another source")
     config = request.config
-    check_names(tasks, config.source, all_read=not report.failures)
+    check_column_options(tasks, config.source, all_read=not report.failures)
     names = safe_names([task.name for task in tasks])
     tasks = own_groups(tasks)
     renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]
@@ -141,13 +145,13 @@ def _choose(tasks: list[Task], config: GenerateConfig, report: GenerationReport)
 
     The tasks of a group share one table, which stays one.
     """
-    demand = read_demand(config.baseline)
+    demand = read_required_columns(config.baseline)
     shared: tuple[str, Task] | None = None
     out: list[Task] = []
     first: DataError | None = None
     for task in tasks:
         try:
-            chosen = choose_columns(task, config.source, demand)
+            chosen = select_columns(task, config.source, demand)
         except DataError as error:
             first = first or error
             report.failures.append({"task": task.name, "reason": str(error)})
@@ -200,7 +204,7 @@ def _finish(
         )
         for task in made
     ]
-    if is_file(request.config.baseline):
+    if is_baseline_file(request.config.baseline):
         report.notes.append(
             "F is a file: AMLB cannot fit it, so frameworks.yaml offers the candidate only"
         )

@@ -7,7 +7,7 @@ from typing import Any
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.from_file import is_file
+from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.suite.layout import INTEGRATION
 
@@ -26,7 +26,7 @@ def integrations(config: GenerateConfig) -> dict[str, Any]:
         "encoding": "ordinal",
     }
     frameworks: dict[str, Any] = {}
-    if not is_file(config.baseline):
+    if not is_baseline_file(config.baseline):
         params = refitted_as(config)
         null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
         frameworks["HardsynthBaseline"] = entry | {

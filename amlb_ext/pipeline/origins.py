@@ -19,8 +19,8 @@ from amlb_ext.core.errors import DataError, ModelError, SourceError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind, Task
-from amlb_ext.hardening.baseline.from_file import is_file
-from amlb_ext.hardening.baseline.registry import check_named
+from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.pipeline.folds import fold_keys, grouped
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.pipeline.request import (
@@ -93,7 +93,7 @@ def config_of(
             "the suite's settings cannot be read; nothing was changed",
             "run the command that made the suite again, with --force",
         ) from None
-    if is_file(config.baseline):
+    if is_baseline_file(config.baseline):
         if not digest or Path(config.baseline.model).name != config.baseline.model:
             raise SuiteError(
                 f"the suite's settings name the file {config.baseline.model} without its sha256, "
@@ -102,7 +102,7 @@ def config_of(
             )
     elif not asked.trust_suite:
         for kind in (Kind.BINARY, Kind.REGRESSION):
-            check_named("the suite's baseline", config.baseline, kind)
+            check_model_listed("the suite's baseline", config.baseline, kind)
     for folder in [Path(), *(Path(spec).parent for spec in near)] if digest else []:
         path = folder / config.baseline.model
         if path.is_file() and sha256_file(path) == digest:

@@ -27,7 +27,7 @@ from amlb_ext.core.files import (
 )
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.hardening.baseline.registry import check_named
+from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.pipeline.job import write_job
 from amlb_ext.pipeline.origins import Asked, Group, config_of, find_groups
 from amlb_ext.pipeline.rebuild import check_version, rebuild, write_derived
@@ -169,7 +169,7 @@ def _how(layout: Layout, manifest: Manifest, task: str, asked: Asked) -> dict[st
         )
     for word in () if asked.trust_suite else how.get("candidates", ()):
         named = BaselineConfig(model=str(word))
-        check_named(f"the certificate of {task}", named, manifest.tasks[task].kind)
+        check_model_listed(f"the certificate of {task}", named, manifest.tasks[task].kind)
     return how or {"size": "quick"}
 
 

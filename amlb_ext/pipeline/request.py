@@ -15,7 +15,7 @@ from amlb_ext.core.errors import ConfigError, ModelError, SourceError, SuiteErro
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.from_file import is_file
+from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.shared import check_shared
 from amlb_ext.pipeline.integrations import refitted_as
@@ -113,7 +113,7 @@ def result_settings(config: GenerateConfig) -> dict[str, Any]:
     settings["baseline"]["trust_pickle"] = False
     if not config.source.targets:
         del settings["hardness"]["over"]
-    if is_file(config.baseline) and Path(config.baseline.model).is_file():
+    if is_baseline_file(config.baseline) and Path(config.baseline.model).is_file():
         path = Path(config.baseline.model)
         settings["baseline"]["model"] = path.name
         settings["baseline"]["sha256"] = sha256_file(path)
@@ -131,7 +131,7 @@ def check_settings(config: GenerateConfig) -> None:
         )
     make_synthesizer(config.synthesizer)
     _check_several(config)
-    if is_file(config.baseline):
+    if is_baseline_file(config.baseline):
         if not Path(config.baseline.model).is_file():
             raise ModelError(f"no file {config.baseline.model}", "check the path of --baseline")
         return
@@ -150,7 +150,7 @@ def _check_several(config: GenerateConfig) -> None:
             )
         return
     check_shared(config)
-    if is_file(config.baseline):
+    if is_baseline_file(config.baseline):
         raise ModelError(
             f"--targets names {len(targets)} targets, each needs an F of its own, and the file "
             f"{Path(config.baseline.model).name} is one",

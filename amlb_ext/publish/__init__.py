@@ -12,14 +12,14 @@ OpenML client · ``plan`` everything that would be sent, checked · ``address`` 
 """
 
 from amlb_ext.publish.address import api_key, server_url
-from amlb_ext.publish.plan import Plan, plan_suite, write_plan
-from amlb_ext.publish.publish import WAIT, Report, publish_plan
+from amlb_ext.publish.plan import PublishPlan, plan_suite, write_plan
+from amlb_ext.publish.publish import WAIT, PublishReport, publish_plan
 from amlb_ext.publish.server import Server
 
 __all__ = [
     "WAIT",
-    "Plan",
-    "Report",
+    "PublishPlan",
+    "PublishReport",
     "Server",
     "api_key",
     "plan_suite",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.licence import Licence
 from amlb_ext.publish.limits import DATA, STUDY, ascii_text, cut
-from amlb_ext.publish.unit import Unit
+from amlb_ext.publish.unit import PublishUnit
 from amlb_ext.suite import Suite
 
 PAPER = "Zakharov, Boukhanovsky (2025), doi:10.3390/make7040148"
@@ -24,7 +24,7 @@ def verdict(suite: Suite, task: str) -> str:
         return "no certificate: nothing was measured of what this task may be used for"
 
 
-def split_words(unit: Unit) -> str:
+def split_words(unit: PublishUnit) -> str:
     """Return how the rows were chosen, in words.
 
     The numbers are N and M, what was kept of them, and how often a test row is sent.
@@ -42,7 +42,7 @@ def split_words(unit: Unit) -> str:
     )
 
 
-def data_text(unit: Unit, licence: Licence, url: str) -> str:
+def data_text(unit: PublishUnit, licence: Licence, url: str) -> str:
     """Return the whole description of a data set, before it is cut.
 
     Parameters
@@ -90,7 +90,7 @@ def data_text(unit: Unit, licence: Licence, url: str) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def _way_back(unit: Unit) -> list[str]:
+def _way_back(unit: PublishUnit) -> list[str]:
     """Original names and values of all that is written otherwise; long lists last."""
     coding = unit.suite.coding(unit.amlb_task.name)
     lines = []
@@ -119,7 +119,7 @@ def _listed(pairs: Mapping[str, str]) -> str:
     return ", ".join(f"{new} = {old!r}" for new, old in pairs.items())
 
 
-def fitted(unit: Unit, licence: Licence, url: str) -> tuple[dict[str, str], list[str]]:
+def fitted(unit: PublishUnit, licence: Licence, url: str) -> tuple[dict[str, str], list[str]]:
     """Return the texts of a data set within the limits, and what was cut or changed for them.
 
     Parameters
@@ -154,7 +154,7 @@ def fitted(unit: Unit, licence: Licence, url: str) -> tuple[dict[str, str], list
     return texts, notes
 
 
-def suite_texts(suite: Suite, units: Sequence[Unit], url: str) -> dict[str, str]:
+def suite_texts(suite: Suite, units: Sequence[PublishUnit], url: str) -> dict[str, str]:
     """Return name and description of the suite of these units.
 
     Parameters

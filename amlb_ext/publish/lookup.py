@@ -11,14 +11,14 @@ import numpy as np
 from amlb_ext.publish.arff import read_split
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.publish.server import Refused, Server, find
-from amlb_ext.publish.unit import Unit
+from amlb_ext.publish.unit import PublishUnit
 
 #: OpenML's answer to a list without entries.
 NO_RESULTS = 372
 
 
 @dataclass(frozen=True)
-class DataSet:
+class ServerDataSet:
     """What a server says of a data set."""
 
     id: int
@@ -28,16 +28,16 @@ class DataSet:
     label: str
     error: str
 
-    def holds(self, unit: Unit) -> bool:
+    def holds(self, unit: PublishUnit) -> bool:
         """Whether it is this unit's, by content: its checksum, and our label where it is kept."""
         same = self.name == unit.name and self.md5 in ("", unit.md5)
         return same and self.label in ((unit.label, "") if self.md5 else (unit.label,))
 
 
-def data_set(server: Server, data_id: int) -> DataSet:
+def data_set(server: Server, data_id: int) -> ServerDataSet:
     """Return what the server says of a data set; ``Refused`` when it has none of that number."""
     root = server.get(f"data/{data_id}")
-    return DataSet(
+    return ServerDataSet(
         id=data_id,
         name=find(root, "name"),
         status=find(root, "status"),
@@ -47,7 +47,7 @@ def data_set(server: Server, data_id: int) -> DataSet:
     )
 
 
-def find_data(server: Server, unit: Unit) -> int | None:
+def find_data(server: Server, unit: PublishUnit) -> int | None:
     """Return the number of the data set that holds this unit, if the server has it.
 
     A deactivated one does not count: it was taken back.
@@ -92,7 +92,7 @@ class ServerTask:
     procedure: str
     split_url: str
 
-    def asks(self, unit: Unit, data_id: int) -> bool:
+    def asks(self, unit: PublishUnit, data_id: int) -> bool:
         """Whether it is this unit's task on that data set."""
         wanted = (str(data_id), unit.target, str(unit.rows.procedure.id))
         return (self.data_id, self.target, self.procedure) == wanted
@@ -111,7 +111,7 @@ def task(server: Server, task_id: int) -> ServerTask:
     )
 
 
-def difference(server: Server, unit: Unit, found: ServerTask) -> str:
+def difference(server: Server, unit: PublishUnit, found: ServerTask) -> str:
     """Return how the server's split differs from ours; empty when it does not.
 
     Raises

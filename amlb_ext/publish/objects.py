@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.publish.unit import Unit
+from amlb_ext.publish.unit import PublishUnit
 
 TAG = "hardsynth"
 
@@ -25,7 +25,7 @@ def openml_client() -> ModuleType:
     return openml
 
 
-def data_xml(unit: Unit, texts: Mapping[str, str]) -> str:
+def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
     """Return the description of a unit's data set.
 
     Parameters
@@ -55,7 +55,7 @@ def data_xml(unit: Unit, texts: Mapping[str, str]) -> str:
     )
 
 
-def task_xml(unit: Unit, data_id: int) -> str:
+def task_xml(unit: PublishUnit, data_id: int) -> str:
     """Return the inputs of a unit's task on a data set of the server."""
     openml = openml_client()
     return str(
@@ -80,7 +80,7 @@ def suite_xml(texts: Mapping[str, str], alias: str, task_ids: Sequence[int]) -> 
     return str(made._to_xml())
 
 
-def alias_of(units: Iterable[Unit], task_ids: Iterable[int] = ()) -> str:
+def alias_of(units: Iterable[PublishUnit], task_ids: Iterable[int] = ()) -> str:
     """Return the alias of a suite: the same units, with the same measures, give the same.
 
     Parameters

@@ -14,7 +14,7 @@ from amlb_ext.publish.licence import Licence, settle
 from amlb_ext.publish.limits import DATA, STUDY, UPLOAD_DOUBT, UPLOAD_LIMIT, check_xml
 from amlb_ext.publish.objects import alias_of, data_xml, suite_xml, task_xml
 from amlb_ext.publish.rows import Fit
-from amlb_ext.publish.unit import Unit, build
+from amlb_ext.publish.unit import PublishUnit, build_unit
 from amlb_ext.suite import MAIN_SUFFIXES, Suite
 
 #: Stands for a number that the server will give.
@@ -22,7 +22,7 @@ UNKNOWN_ID = 0
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedUnit:
     """A unit with what is sent for it.
 
     Attributes
@@ -35,14 +35,14 @@ class Planned:
         What was cut, renamed or is odd; nothing of it stops publishing.
     """
 
-    unit: Unit
+    unit: PublishUnit
     licence: Licence
     xml: str
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Plan:
+class PublishPlan:
     """Everything that would be sent.
 
     Attributes
@@ -54,7 +54,7 @@ class Plan:
     """
 
     suite: Suite
-    units: tuple[Planned, ...]
+    units: tuple[PlannedUnit, ...]
     url: str
 
     @property
@@ -79,7 +79,7 @@ def plan_suite(
     fit: Fit = "repeat",
     licences: Sequence[str] = (),
     url: str = "",
-) -> Plan:
+) -> PublishPlan:
     """Choose and check what is to be published; no network.
 
     Parameters
@@ -133,12 +133,12 @@ def plan_suite(
         )
     units = []
     for name, fold in chosen:
-        unit = build(suite, name, fold, fit)
+        unit = build_unit(suite, name, fold, fit)
         licence = settled[unit.amlb_task.task]
         texts, notes = fitted(unit, licence, url)
         xml = data_xml(unit, texts)
-        units.append(Planned(unit, licence, xml, (*unit.notes, *notes, *_doubts(unit))))
-    plan = Plan(suite, tuple(units), url)
+        units.append(PlannedUnit(unit, licence, xml, (*unit.notes, *notes, *_doubts(unit))))
+    plan = PublishPlan(suite, tuple(units), url)
     problems = list(_problems(plan))
     if problems:
         raise PublishError(
@@ -148,7 +148,7 @@ def plan_suite(
     return plan
 
 
-def _problems(plan: Plan) -> Iterator[str]:
+def _problems(plan: PublishPlan) -> Iterator[str]:
     """What a server would refuse; checked on what is really sent."""
     for planned in plan.units:
         unit = planned.unit
@@ -168,7 +168,7 @@ def _problems(plan: Plan) -> Iterator[str]:
         yield f"the suite: {problem}"
 
 
-def _doubts(unit: Unit) -> Iterator[str]:
+def _doubts(unit: PublishUnit) -> Iterator[str]:
     if UPLOAD_DOUBT < unit.size <= UPLOAD_LIMIT:
         yield (
             f"the data file has {megabytes(unit.size)}; a server whose uploads nobody configured "
@@ -190,7 +190,7 @@ def megabytes(size: int) -> str:
     return f"{value:.0f} MB" if value >= 10 else f"{value:.1f} MB"
 
 
-def write_plan(plan: Plan, folder: Path) -> list[Path]:
+def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
     """Write all that would be sent: per unit an ARFF file and two XML files, and the suite's XML.
 
     Parameters
@@ -219,7 +219,7 @@ def write_plan(plan: Plan, folder: Path) -> list[Path]:
     return paths
 
 
-def _entry(suite: Suite, planned: Planned) -> dict[str, Any]:
+def _entry(suite: Suite, planned: PlannedUnit) -> dict[str, Any]:
     unit, task = planned.unit, planned.unit.amlb_task
     return {
         "name": unit.name,

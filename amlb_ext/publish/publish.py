@@ -14,7 +14,7 @@ from amlb_ext.publish.address import host_name
 from amlb_ext.publish.describe import suite_texts
 from amlb_ext.publish.journal import Journal
 from amlb_ext.publish.objects import alias_of
-from amlb_ext.publish.plan import Plan, Planned
+from amlb_ext.publish.plan import PlannedUnit, PublishPlan
 from amlb_ext.publish.server import FATAL, Refused, Server, Uncertain
 
 #: Seconds to wait until data sets are active.
@@ -28,7 +28,7 @@ Say = Callable[[str], object]
 
 
 @dataclass
-class Outcome:
+class PublishOutcome:
     """What became of a unit.
 
     Attributes
@@ -54,7 +54,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Report:
+class PublishReport:
     """What became of everything.
 
     Attributes
@@ -70,7 +70,7 @@ class Report:
     """
 
     server: str
-    outcomes: list[Outcome]
+    outcomes: list[PublishOutcome]
     alias: str = ""
     suite_id: int | None = None
     reason: str = ""
@@ -87,13 +87,13 @@ class Report:
 
 
 def publish_plan(
-    plan: Plan,
+    plan: PublishPlan,
     server: Server,
     *,
     wait: float = WAIT,
     say: Say = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
-) -> Report:
+) -> PublishReport:
     """Publish a plan, or continue where an earlier run was broken off.
 
     Parameters
@@ -125,7 +125,7 @@ class _Run:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PublishPlan,
         server: Server,
         journal: Journal,
         wait: float,
@@ -135,17 +135,17 @@ class _Run:
         self.plan, self.server, self.journal = plan, server, journal
         self.wait, self.say, self.clock = wait, say, clock
         self.units = [
-            (p, Outcome(p.unit.name, p.unit.amlb_task.name, p.unit.fold)) for p in plan.units
+            (p, PublishOutcome(p.unit.name, p.unit.amlb_task.name, p.unit.fold)) for p in plan.units
         ]
 
-    def report(self) -> Report:
+    def report(self) -> PublishReport:
         self._each(self._data)
         active = self._until_active()
         self._each(self._task, lambda outcome: outcome.data_id in active)
         good = [planned.unit for planned, outcome in self.units if outcome.status == "good"]
         outcomes = [outcome for _, outcome in self.units]
         told = partial(
-            Report,
+            PublishReport,
             server=self.server.url,
             outcomes=outcomes,
             journal=str(self.journal.path),
@@ -170,8 +170,8 @@ class _Run:
 
     def _each(
         self,
-        step: Callable[[Planned, Outcome], None],
-        which: Callable[[Outcome], bool] = lambda outcome: True,
+        step: Callable[[PlannedUnit, PublishOutcome], None],
+        which: Callable[[PublishOutcome], bool] = lambda outcome: True,
     ) -> None:
         """Do a step for the units; what one refuses does not stop the others."""
         silent = 0
@@ -200,12 +200,12 @@ class _Run:
         if isinstance(error, Refused) and error.code in FATAL:
             raise error
 
-    def _data(self, planned: Planned, outcome: Outcome) -> None:
+    def _data(self, planned: PlannedUnit, outcome: PublishOutcome) -> None:
         number, new = steps.ensure_data(self.server, self.journal, planned)
         outcome.data_id, outcome.reason = number, "its data set is not active yet"
         self.say(f"{outcome.name}: data set {number} {'sent' if new else 'is there'}")
 
-    def _task(self, planned: Planned, outcome: Outcome) -> None:
+    def _task(self, planned: PlannedUnit, outcome: PublishOutcome) -> None:
         unit, data_id = planned.unit, outcome.data_id
         assert data_id is not None
         outcome.reason = "it has no task yet"
@@ -256,7 +256,7 @@ class _Run:
             by_id[number][1].reason = f"data set {number} is not active after {self.wait:.0f} s"
         return active
 
-    def _broken(self, number: int, outcome: Outcome) -> bool:
+    def _broken(self, number: int, outcome: PublishOutcome) -> bool:
         """Whether the server could not process a data set, or somebody deactivated it."""
         try:
             found = lookup.data_set(self.server, number)

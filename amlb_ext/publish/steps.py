@@ -15,9 +15,9 @@ from amlb_ext.core.errors import PublishError
 from amlb_ext.publish import lookup
 from amlb_ext.publish.journal import Journal
 from amlb_ext.publish.objects import TAG, suite_xml, task_xml
-from amlb_ext.publish.plan import Planned
+from amlb_ext.publish.plan import PlannedUnit
 from amlb_ext.publish.server import Refused, Server, Uncertain, find
-from amlb_ext.publish.unit import Unit
+from amlb_ext.publish.unit import PublishUnit
 
 #: How often something is sent when no answer came and the server does not have it.
 POSTS = 3
@@ -28,7 +28,7 @@ _OVERLOADED, _DUPLICATE_TASK, _TAGGED, _DUPLICATE_ALIAS = 107, 614, 473, 1038
 Found = TypeVar("Found")
 
 
-def ensure_data(server: Server, journal: Journal, planned: Planned) -> tuple[int, bool]:
+def ensure_data(server: Server, journal: Journal, planned: PlannedUnit) -> tuple[int, bool]:
     """Return the number of the unit's data set on the server, and whether it was sent now."""
     unit = planned.unit
     last = journal.last(unit.key, "data")
@@ -58,7 +58,7 @@ def ensure_data(server: Server, journal: Journal, planned: Planned) -> tuple[int
     raise AssertionError("not reached")
 
 
-def ensure_task(server: Server, journal: Journal, unit: Unit, data_id: int) -> int:
+def ensure_task(server: Server, journal: Journal, unit: PublishUnit, data_id: int) -> int:
     """Return the number of the unit's task on the server.
 
     The server itself refuses a second task of the same inputs and names the first one.
@@ -86,7 +86,7 @@ def ensure_task(server: Server, journal: Journal, unit: Unit, data_id: int) -> i
     raise AssertionError("not reached")
 
 
-def compare(server: Server, journal: Journal, unit: Unit, data_id: int, task_id: int) -> str:
+def compare(server: Server, journal: Journal, unit: PublishUnit, data_id: int, task_id: int) -> str:
     """Return how the server's split differs from ours; empty when it does not."""
     last = journal.last(unit.key, "split")
     if last.get("state") == "same" and last.get("task") == task_id:
@@ -101,7 +101,9 @@ def compare(server: Server, journal: Journal, unit: Unit, data_id: int, task_id:
     return differs
 
 
-def ensure_tags(server: Server, journal: Journal, unit: Unit, data_id: int, task_id: int) -> None:
+def ensure_tags(
+    server: Server, journal: Journal, unit: PublishUnit, data_id: int, task_id: int
+) -> None:
     """Tag the unit's data set and task; a tag that is there already is no error."""
     for kind, number in (("data", data_id), ("task", task_id)):
         step = f"tag {kind}"

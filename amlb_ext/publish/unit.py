@@ -39,7 +39,7 @@ _DEFAULT = {Kind.BINARY: "auc", Kind.MULTICLASS: "logloss", Kind.REGRESSION: "rm
 
 
 @dataclass(frozen=True)
-class Unit:
+class PublishUnit:
     """A fold of an AMLB task, ready to be sent.
 
     Attributes
@@ -110,7 +110,7 @@ class Unit:
         return arff_text(self.name, self.attributes, list(_columns(self, *sides)))
 
 
-def build(suite: Suite, name: str, fold: int, fit: Fit) -> Unit:
+def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
     """Return the unit of an AMLB task's fold.
 
     Parameters
@@ -151,9 +151,9 @@ def build(suite: Suite, name: str, fold: int, fit: Fit) -> Unit:
     except PublishError as error:
         raise PublishError(f"{name}, fold {fold}: {error.message}", error.remedy) from None
     attributes, renamed = _attributes(suite, task, train.iloc[rows.train], test.iloc[rows.test])
-    bare = Unit(suite, task, fold, rows, attributes, renamed)
+    bare = PublishUnit(suite, task, fold, rows, attributes, renamed)
     data = bare.arff().encode()
-    return Unit(
+    return PublishUnit(
         *(suite, task, fold, rows, attributes, renamed),
         size=len(data),
         md5=hashlib.md5(data, usedforsecurity=False).hexdigest(),
@@ -211,7 +211,9 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _columns(unit: Unit, train: pd.DataFrame, test: pd.DataFrame) -> Iterator[list[str | None]]:
+def _columns(
+    unit: PublishUnit, train: pd.DataFrame, test: pd.DataFrame
+) -> Iterator[list[str | None]]:
     """The values of each attribute, row by row as they are sent."""
     side, row, again = unit.rows.layout()
     both = pd.concat([train, test], ignore_index=True)
@@ -228,7 +230,7 @@ def _columns(unit: Unit, train: pd.DataFrame, test: pd.DataFrame) -> Iterator[li
     yield source[place].tolist()
 
 
-def _provenance(unit: Unit, train_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def _provenance(unit: PublishUnit, train_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Origin and source row of all rows of both files; the made ones name the row they follow."""
     task, suite = unit.amlb_task, unit.suite
     home = Path(task.train[unit.fold]).parent.name

@@ -25,7 +25,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.from_file import PREDICTION_FILES, is_file
+from amlb_ext.hardening.baseline.from_file import PREDICTION_SUFFIXES, is_baseline_file
 from amlb_ext.hardening.hardness import BadRule, settle_rule
 from amlb_ext.hardening.judged_rows import FoldModels
 from amlb_ext.hardening.prepare import CrossFit, cross_fit
@@ -77,7 +77,7 @@ def wants_calibration(config: GenerateConfig) -> bool:
     (True, False)
     """
     ending = Path(config.baseline.model).suffix.lower()
-    searched = not (is_file(config.baseline) and ending in PREDICTION_FILES)
+    searched = not (is_baseline_file(config.baseline) and ending in PREDICTION_SUFFIXES)
     return searched and config.search.kappa is None and config.search.copies > 0
 
 
@@ -105,7 +105,7 @@ def calibrate(
     >>> found.kappa in LADDER, found.failures >= 10
     (True, True)
     """
-    if is_file(config.baseline):
+    if is_baseline_file(config.baseline):
         return floor("F came fitted, so no failures can be had that it surely did not see", 0)
     try:
         parts = _parts(task, config, cross or cross_fit(task, fold, config))

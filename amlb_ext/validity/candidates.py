@@ -26,7 +26,7 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import ModelSpec, build, resolve_model
+from amlb_ext.hardening.baseline.registry import ModelSpec, build_estimator, resolve_model
 
 Size = Literal["quick", "full"]
 #: Most training rows a candidate of the quick zoo sees.
@@ -141,7 +141,7 @@ def boosting_rounds(spec: ModelSpec | None, kind: Kind) -> int:
     name = "" if spec is None else spec.path.rsplit(".", 1)[-1]
     if spec is None or not any(word in name for word in ("Boost", "XGB", "LGBM")):
         return 0
-    known = build(spec, kind).get_params()
+    known = build_estimator(spec, kind).get_params()
     found = [known[word] for word in _ROUNDS if isinstance(known.get(word), int)]
     return min(max(found, default=0), MOST_ROUNDS)
 

@@ -23,8 +23,8 @@ from amlb_ext.core.errors import ModelError, SuiteError
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.from_file import is_file
-from amlb_ext.hardening.baseline.registry import ModelSpec, check_named, resolve_model
+from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.baseline.registry import ModelSpec, check_model_listed, resolve_model
 from amlb_ext.suite import Suite
 from amlb_ext.validity.task_rows import TaskRows
 
@@ -59,7 +59,7 @@ def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
     True
     """
     config = _baseline(settings)
-    return None if is_file(config) else resolve_model(config, kind)
+    return None if is_baseline_file(config) else resolve_model(config, kind)
 
 
 def check_baseline(suite: Suite) -> None:
@@ -71,9 +71,9 @@ def check_baseline(suite: Suite) -> None:
         Before anything of it is imported.
     """
     config = _baseline(suite.manifest.config)
-    if not is_file(config):
+    if not is_baseline_file(config):
         for kind in {task.kind for task in suite.tasks.values()}:
-            check_named("the suite's baseline", config, kind)
+            check_model_listed("the suite's baseline", config, kind)
 
 
 def _baseline(settings: Mapping[str, Any]) -> BaselineConfig:

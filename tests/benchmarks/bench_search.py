@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from problems import MODELS, Search, search_problem
 
-from amlb_ext.hardening.search.deap_engine import search_deap
-from amlb_ext.hardening.search.search import search
+from amlb_ext.hardening.search.deap_engine import genetic_search_deap
+from amlb_ext.hardening.search.search import genetic_search
 
 POINTS = 200
 #: Bad points that DEAP is given; its cost is linear in them, so the rest is arithmetic.
@@ -69,8 +69,9 @@ def test_batched(benchmark, problem):
 
     benchmark.group = f"search, {name}"
     benchmark.pedantic(
-        search,
-        (asked.predict, asked.bad, asked.y, asked.domain, asked.config, 1),
+        genetic_search,
+        (asked.predict, asked.bad, asked.y),
+        {"domain": asked.domain, "config": asked.config, "seed": 1},
         setup=measure_beside,
         rounds=ROUNDS.get(name, 9),
         warmup_rounds=1,
@@ -85,8 +86,9 @@ def test_textbook_deap(benchmark, name):
     benchmark.group = f"search, {name}"
     benchmark.extra_info.update(role="deap", scale=POINTS / DEAP_POINTS[name])
     benchmark.pedantic(
-        search_deap,
-        (few.own_predict, few.bad, few.y, few.domain, few.config, 1),
+        genetic_search_deap,
+        (few.own_predict, few.bad, few.y),
+        {"domain": few.domain, "config": few.config, "seed": 1},
         rounds=3 if name in ROUNDS else 1,
     )
 
@@ -97,11 +99,11 @@ def test_memory_of_50_000_points(name):
     code = (
         "import resource\n"
         "from problems import search_problem\n"
-        "from amlb_ext.hardening.search.search import search\n"
+        "from amlb_ext.hardening.search.search import genetic_search\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
         f"a = search_problem({name!r}, 50_000, generations=1)\n"
         "before = peak()\n"
-        "search(a.predict, a.bad, a.y, a.domain, a.config, 1)\n"
+        "genetic_search(a.predict, a.bad, a.y, domain=a.domain, config=a.config, seed=1)\n"
         "print(before, peak())"
     )
     path = os.pathsep.join(sys.path)

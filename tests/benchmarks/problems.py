@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import random_stream
 from amlb_ext.hardening.baseline import forests
-from amlb_ext.hardening.search.search import Domain, make_domain, search
+from amlb_ext.hardening.search.search import Domain, genetic_search, learn_domain
 
 #: The paper's forest and boosting (Table 2), and what else a user would deploy.
 MODELS: dict[str, Any] = {
@@ -64,7 +64,7 @@ class Search:
             calls.append(Z.copy())
             return self.predict(Z)
 
-        search(recording, self.bad, self.y, self.domain, self.config, 1)
+        genetic_search(recording, self.bad, self.y, domain=self.domain, config=self.config, seed=1)
         return calls
 
 
@@ -90,5 +90,5 @@ def search_problem(name: str, points: int, population: int = 50, generations: in
         strength=0.1,
         categoricals="free",
     )
-    domain = make_domain(Z, Z, y, n_classes, CATEGORIES)
+    domain = learn_domain(Z, Z, y, n_classes=n_classes, n_categorical=CATEGORIES)
     return Search(model, bad, targets, domain, config)

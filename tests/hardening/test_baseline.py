@@ -17,7 +17,7 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import cross_folds
 from amlb_ext.hardening.baseline.from_file import load_model, make_baseline
-from amlb_ext.hardening.baseline.registry import BASELINES, installed, resolve_model
+from amlb_ext.hardening.baseline.registry import BASELINES, is_installed, resolve_model
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
 
@@ -50,7 +50,7 @@ def task(request):
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_contract(name, task):
-    if not installed(name):
+    if not is_installed(name):
         pytest.skip(f"the optional package of {name} is not installed")
     encoder, target, Z, y = encoded(task)
     rows = np.arange(len(task))

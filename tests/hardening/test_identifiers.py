@@ -8,11 +8,11 @@ from amlb_ext.core.config import SourceConfig, SplitConfig
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.identifiers import (
-    Demand,
-    check_names,
-    choose_columns,
+    RequiredColumns,
+    check_column_options,
     find_identifiers,
     row_numbers,
+    select_columns,
 )
 from amlb_ext.hardening.split import split_task
 
@@ -73,36 +73,38 @@ def test_row_numbers_are_named_and_stay():
     shuffled = np.random.default_rng(1).permutation(N) + 7
     task = planted(number=np.arange(N), shuffled=shuffled, age=np.arange(N) * 2)
     assert row_numbers(task) == ["number", "shuffled"]
-    chosen = choose_columns(task, SourceConfig(), Demand())
+    chosen = select_columns(task, SourceConfig(), RequiredColumns())
     assert list(chosen.features) == list(task.features)
     assert "--drop number --drop shuffled" in chosen.notes[-1]
 
 
 def test_what_is_left_out_is_named_and_can_be_kept():
     task = planted(id=texts(*range(N)))
-    chosen = choose_columns(task, SourceConfig(), Demand())
+    chosen = select_columns(task, SourceConfig(), RequiredColumns())
     assert list(chosen.features) == ["x", "colour"] == [c.name for c in chosen.columns]
     assert "'id' (one value per row)" in chosen.notes[-1]
     assert "--keep id" in chosen.notes[-1]
-    kept = choose_columns(task, SourceConfig(keep=("id",)), Demand())
+    kept = select_columns(task, SourceConfig(keep=("id",)), RequiredColumns())
     assert list(kept.features) == list(task.features)
     assert "kept because --keep says so: 'id'" in kept.notes[-1]
 
 
 def test_a_column_with_a_comma_and_a_space_is_quoted():
     task = planted(**{"id, of a row": texts(*range(N))})
-    assert "--keep 'id, of a row'" in choose_columns(task, SourceConfig(), Demand()).notes[-1]
+    assert (
+        "--keep 'id, of a row'" in select_columns(task, SourceConfig(), RequiredColumns()).notes[-1]
+    )
 
 
 def test_a_fitted_model_keeps_what_it_was_fitted_on():
     task = planted(id=texts(*range(N)), code=texts(*range(N)))
-    demand = Demand("f.skops", frozenset({"x", "id"}))
-    chosen = choose_columns(task, SourceConfig(), demand)
+    demand = RequiredColumns("f.skops", frozenset({"x", "id"}))
+    chosen = select_columns(task, SourceConfig(), demand)
     assert list(chosen.features) == ["x", "colour", "id"]
     assert "kept because F, the file f.skops, was fitted on it: 'id'" in " ".join(chosen.notes)
     with pytest.raises(ConfigError, match="was fitted on it"):
-        choose_columns(task, SourceConfig(drop=("id",)), demand)
-    unknown = choose_columns(task, SourceConfig(), Demand("f.skops", None))
+        select_columns(task, SourceConfig(drop=("id",)), demand)
+    unknown = select_columns(task, SourceConfig(), RequiredColumns("f.skops", None))
     assert list(unknown.features) == list(task.features)
 
 
@@ -120,18 +122,18 @@ def test_a_fitted_model_keeps_what_it_was_fitted_on():
 def test_names_that_cannot_be_meant_are_refused(options, message):
     task = planted(id=texts(*range(N)))
     with pytest.raises(ConfigError, match=message):
-        check_names([task], SourceConfig(**options))
+        check_column_options([task], SourceConfig(**options))
 
 
 def test_a_column_may_be_of_a_table_that_could_not_be_read():
     task = planted()
-    check_names([task], SourceConfig(drop=("elsewhere",)), all_read=False)
+    check_column_options([task], SourceConfig(drop=("elsewhere",)), all_read=False)
     with pytest.raises(ConfigError, match="the target of planted"):
-        check_names([task], SourceConfig(drop=("y",)), all_read=False)
+        check_column_options([task], SourceConfig(drop=("y",)), all_read=False)
 
 
 def test_a_table_of_identifiers_alone_is_refused():
     frame = pd.DataFrame({"id": texts(*range(N)), "y": ["yes", "no"] * (N // 2)})
     task = split_task(make_task(frame, "y", name="t"), SplitConfig(), 1)
     with pytest.raises(DataError, match="--keep id"):
-        choose_columns(task, SourceConfig(), Demand())
+        select_columns(task, SourceConfig(), RequiredColumns())

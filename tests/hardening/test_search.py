@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.config import SearchConfig
-from amlb_ext.hardening.search.deap_engine import search_deap
+from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 from amlb_ext.hardening.search.operators import (
     Genes,
-    cross,
-    distance,
+    cross_over,
+    distance_term,
     mutate_categories,
     mutate_numbers,
     tournament,
 )
 from amlb_ext.hardening.search.random_words import Draws, mutation_steps, points_in_block
-from amlb_ext.hardening.search.search import fitness, make_domain, search
+from amlb_ext.hardening.search.search import fitness, genetic_search, learn_domain
 
 D, M = 8, 2
 
@@ -29,7 +29,7 @@ def world():
         return np.nan_to_num(rows) @ coefficients
 
     y = predict(Z) + 0.1 * rng.normal(size=300)
-    return Z, y, predict, make_domain(Z, Z, y, 0, M)
+    return Z, y, predict, learn_domain(Z, Z, y, n_classes=0, n_categorical=M)
 
 
 def settings(**changes):
@@ -49,9 +49,9 @@ def test_distance_counts_categories_and_missing_once():
     bad = np.array([[1.0, 2.0, 0.5, np.nan]])
     P = np.array([[[1.0, 0.0, 0.5, np.nan]], [[1.0, 2.0, np.nan, 0.3]], [[1.0, 2.0, 0.0, np.nan]]])
     # one category differs: 1/4; two one-sided missing: 2/4; .5^2 / 4
-    np.testing.assert_allclose(distance(P, bad, 2), [[0.25], [0.5], [0.0625]])
+    np.testing.assert_allclose(distance_term(P, bad, 2), [[0.25], [0.5], [0.0625]])
     # without categories and missing numbers: (2^2 + .5^2) / 3
-    assert distance(P[:1, :, :3], np.array([[1.0, 2.0, 0.0]]), 0).tolist() == [[4.25 / 3]]
+    assert distance_term(P[:1, :, :3], np.array([[1.0, 2.0, 0.0]]), 0).tolist() == [[4.25 / 3]]
 
 
 def test_tournament_prefers_the_fittest():
@@ -74,7 +74,7 @@ def test_zero_rates_return_the_parents(world):
     Z, _, _, domain = world
     P = Z[:10].reshape(5, 2, D)
     same = P.copy()
-    cross(same, bits(16, 2, 2), bits(16, 2, 2, D), 0.0, genes_of(domain, 2), True)
+    cross_over(same, bits(16, 2, 2), bits(16, 2, 2, D), 0.0, genes_of(domain, 2), True)
     np.testing.assert_array_equal(same, P)
     mutate_numbers(same, bits(16, 5, 2, D), mutation_steps(0.0), np.ones((2, D)))
     mutate_categories(same, bits(32, 5, 2, M), 0.0, genes_of(domain, 2))
@@ -89,7 +89,7 @@ def test_crossing_keeps_sums_and_never_invents_missing(world, rows):
     assert missing == (rows.start == 0)
     C = P.copy()
     genes = genes_of(domain, 2)
-    cross(C, bits(16, pairs, 2), bits(16, pairs, 2, D), 1.0, genes, missing)
+    cross_over(C, bits(16, pairs, 2), bits(16, pairs, 2, D), 1.0, genes, missing)
     # blend: w a + (1 - w) b and its mirror add up to a + b; a swap does too
     np.testing.assert_allclose(
         np.nansum([C[:pairs], C[pairs:]], axis=0), np.nansum([P[:pairs], P[pairs:]], axis=0)
@@ -106,7 +106,7 @@ def test_a_missing_number_is_swapped_for_the_others_value():
     pools = [np.array([0.0, 1.0])] * 2
     genes = Genes.of(np.zeros(2), np.ones(2), pools, 0, 1)
     u = np.array([[[2**16 - 1, 0]]], dtype=np.uint16)  # weight 1.5: swap; -.5: stay
-    cross(P, np.zeros((1, 1), np.uint16), u, 1.0, genes, True)
+    cross_over(P, np.zeros((1, 1), np.uint16), u, 1.0, genes, True)
     np.testing.assert_array_equal(P, [[[0.7, 0.2]], [[np.nan, np.nan]]])
 
 
@@ -115,7 +115,7 @@ def test_blend_weights_are_uniform_in_their_range():
     n = 20_000
     P = np.stack([np.zeros((n, 1)), np.ones((n, 1))])
     genes = Genes.of(np.zeros(1), np.ones(1), [np.zeros(1)], 0, n)
-    cross(P, bits(16, 1, n), bits(16, 1, n, 1), 1.0, genes, False)
+    cross_over(P, bits(16, 1, n), bits(16, 1, n, 1), 1.0, genes, False)
     weight = P[0, :, 0]
     assert -0.5 < weight.min() < -0.499
     assert 1.499 < weight.max() < 1.5
@@ -178,8 +178,13 @@ def test_classification_fitness_pushes_every_class():
 
 def test_no_steps_near_a_point_returns_something_as_fit(world):
     Z, y, predict, domain = world
-    best, value = search(
-        predict, Z[:5], y[:5], domain, settings(generations=0, start="near", kappa=0.0), 1
+    best, value = genetic_search(
+        predict,
+        Z[:5],
+        y[:5],
+        domain=domain,
+        config=settings(generations=0, start="near", kappa=0.0),
+        seed=1,
     )
     # with kappa 0 the bad point itself is the optimum, and it is in the first population
     np.testing.assert_array_equal(best, Z[:5])
@@ -194,14 +199,16 @@ def test_result_does_not_depend_on_chunks_or_neighbours(world, start, population
     block = points_in_block(population, D)
     n = 2 * block + 3  # two full blocks and a part of one
     bad, target = np.resize(Z, (n, D)), np.resize(y, n)
-    whole, value = search(predict, bad, target, domain, config, 5)
+    whole, value = genetic_search(predict, bad, target, domain=domain, config=config, seed=5)
     for rows in (1, block * population, 2 * block * population + 1):
         few = config.model_copy(update={"chunk_rows": rows})
-        chunked, same = search(predict, bad, target, domain, few, 5)
+        chunked, same = genetic_search(predict, bad, target, domain=domain, config=few, seed=5)
         np.testing.assert_array_equal(whole, chunked)
         np.testing.assert_array_equal(value, same)
     for some in (1, block, block + 1):
-        alone, _ = search(predict, bad[:some], target[:some], domain, config, 5)
+        alone, _ = genetic_search(
+            predict, bad[:some], target[:some], domain=domain, config=config, seed=5
+        )
         np.testing.assert_array_equal(whole[:some], alone)
 
 
@@ -214,7 +221,7 @@ def test_predict_is_asked_for_whole_chunks(world):
         return predict(rows)
 
     config = settings(population=50, generations=3, chunk_rows=10**6)
-    search(counting, Z[:200], y[:200], domain, config, 1)
+    genetic_search(counting, Z[:200], y[:200], domain=domain, config=config, seed=1)
     # F(X_b), then the first population and three generations of all 200 points
     assert asked == [200, *[10_000] * 4]
 
@@ -223,7 +230,14 @@ def test_predict_is_asked_for_whole_chunks(world):
 def test_odd_and_small_populations_keep_the_best(world, population):
     Z, y, predict, domain = world
     values = [
-        search(predict, Z[:9], y[:9], domain, settings(population=population, generations=g), 3)[1]
+        genetic_search(
+            predict,
+            Z[:9],
+            y[:9],
+            domain=domain,
+            config=settings(population=population, generations=g),
+            seed=3,
+        )[1]
         for g in (0, 1, 5, 10)
     ]
     # the same stream: more generations only add to what was found
@@ -232,7 +246,7 @@ def test_odd_and_small_populations_keep_the_best(world, population):
 
 def test_nothing_to_search_is_nothing_found(world):
     Z, y, predict, domain = world
-    best, value = search(predict, Z[:0], y[:0], domain, settings(), 1)
+    best, value = genetic_search(predict, Z[:0], y[:0], domain=domain, config=settings(), seed=1)
     assert best.shape == (0, D)
     assert value.shape == (0,)
 
@@ -240,7 +254,7 @@ def test_nothing_to_search_is_nothing_found(world):
 def test_search_stays_in_the_domain_and_improves(world):
     Z, y, predict, domain = world
     bad = Z[:30]
-    best, value = search(predict, bad, y[:30], domain, settings(), 2)
+    best, value = genetic_search(predict, bad, y[:30], domain=domain, config=settings(), seed=2)
     f = predict(bad)[None]
     start = fitness(f, y[:30], bad[None], bad, 0.5, M)[0]
     assert np.all(value >= start)
@@ -253,8 +267,13 @@ def test_search_stays_in_the_domain_and_improves(world):
 def test_frozen_categories_never_change(world):
     Z, y, predict, domain = world
     for start in ("near", "unique"):
-        best, _ = search(
-            predict, Z[:10], y[:10], domain, settings(categoricals="frozen", start=start), 2
+        best, _ = genetic_search(
+            predict,
+            Z[:10],
+            y[:10],
+            domain=domain,
+            config=settings(categoricals="frozen", start=start),
+            seed=2,
         )
         np.testing.assert_array_equal(best[:, :M], Z[:10, :M])
 
@@ -264,8 +283,8 @@ def test_both_engines_search_equally_well(world):
     Z, y, predict, domain = world
     bad, target = np.repeat(Z[:24], 4, axis=0), np.repeat(y[:24], 4)
     config = settings(population=20, generations=15)
-    _, batched = search(predict, bad, target, domain, config, 7)
-    _, reference = search_deap(predict, bad, target, domain, config, 7)
+    _, batched = genetic_search(predict, bad, target, domain=domain, config=config, seed=7)
+    _, reference = genetic_search_deap(predict, bad, target, domain=domain, config=config, seed=7)
     start = fitness(predict(bad)[None], target, bad[None], bad, 0.5, M)[0]
     gain = (reference - start).mean()
     assert gain > 0.02
@@ -282,11 +301,17 @@ def test_reducible_fitness_climbs_where_the_oracle_departs(world):
     # some points find one of two hills: each is searched ten times
     bad, target = np.repeat(Z[(Z[:, 7] < 0.5)][:10], 10, axis=0), np.repeat(y[:10], 10)
     config = settings(kappa=1.0, start="near", generations=10)
-    best, value = search(predict, bad, target, domain, config, 3, oracle)
+    best, value = genetic_search(
+        predict, bad, target, domain=domain, config=config, seed=3, oracle=oracle
+    )
     # L = x_7^2 - distance at the optimum; where direction_7 is downwards it cannot move up
-    np.testing.assert_allclose(value, best[:, 7] ** 2 - distance(best[None], bad, M)[0], atol=1e-9)
+    np.testing.assert_allclose(
+        value, best[:, 7] ** 2 - distance_term(best[None], bad, M)[0], atol=1e-9
+    )
     assert best[:, 7].mean() > bad[:, 7].mean() + 0.05
-    for_deap = search_deap(predict, bad, target, domain, config, 3, oracle)[1]
+    for_deap = genetic_search_deap(
+        predict, bad, target, domain=domain, config=config, seed=3, oracle=oracle
+    )[1]
     assert abs(for_deap.mean() - value.mean()) < 0.25 * value.mean()
 
 
@@ -297,5 +322,7 @@ def test_deap_engine_gives_the_global_stream_back(world):
     random.seed(1)
     expected = random.random()
     random.seed(1)
-    search_deap(predict, Z[:1], y[:1], domain, settings(population=4, generations=1), 7)
+    genetic_search_deap(
+        predict, Z[:1], y[:1], domain=domain, config=settings(population=4, generations=1), seed=7
+    )
     assert random.random() == expected

@@ -14,7 +14,7 @@ from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.judged_rows import Failures, judge, label_passes
 from amlb_ext.hardening.prepare import fit_models
-from amlb_ext.hardening.search.search import fitness, make_domain, search, target_direction
+from amlb_ext.hardening.search.search import fitness, genetic_search, learn_domain, target_direction
 from amlb_ext.hardening.several import CombinedRule, settle_several
 from amlb_ext.hardening.shared import harden_shared, share
 from amlb_ext.hardening.split import split_task
@@ -187,8 +187,8 @@ def test_the_fitness_averages_over_targets():
 def test_genes_follow_the_targets_that_are_most_wrong():
     rng = np.random.default_rng(0)
     Z = rng.random((200, 2))
-    domain = make_domain(
-        Z, Z, np.column_stack([Z[:, 0], -Z[:, 1]]), 0, 0
+    domain = learn_domain(
+        Z, Z, np.column_stack([Z[:, 0], -Z[:, 1]]), n_classes=0, n_categorical=0
     )  # omega = (1, 0), (0, -1)
     np.testing.assert_allclose(domain.omega, [[1, 0], [0, -1]], atol=1e-9)
     # y - f = (.3, .5): omega_1 .3 + omega_2 .5 = (.3, -.5)
@@ -200,18 +200,18 @@ def test_genes_follow_the_targets_that_are_most_wrong():
 
 @pytest.mark.parametrize("engine", ["batched", "deap"])
 def test_the_search_raises_the_mean_error(engine):
-    from amlb_ext.hardening.search.deap_engine import search_deap
+    from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 
     rng = np.random.default_rng(1)
     bad, y = rng.random((4, 3)), rng.random((4, 2))
     config = SearchConfig(kappa=1.0, population=10, generations=5, start="unique")
-    domain = make_domain(bad, bad, y, 0, 0)
+    domain = learn_domain(bad, bad, y, n_classes=0, n_categorical=0)
 
     def predict(Z):
         return np.column_stack([2 * Z[:, 0], -3 * Z[:, 1]])
 
-    run = search if engine == "batched" else search_deap
-    best, value = run(predict, bad, y, domain, config, 7)
+    run = genetic_search if engine == "batched" else genetic_search_deap
+    best, value = run(predict, bad, y, domain=domain, config=config, seed=7)
     before, after = (((predict(Z) - y) ** 2).mean(axis=1) for Z in (bad, best))
     assert (value >= before - 1e-12).all()
     assert after.mean() > before.mean()

@@ -56,7 +56,7 @@ from sklearn.tree import DecisionTreeClassifier
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ModelError
 from amlb_ext.hardening.baseline.from_file import load_model
-from amlb_ext.hardening.baseline.skops_files import Sizes, load_skops
+from amlb_ext.hardening.baseline.skops_files import UnpackLimits, load_skops
 
 skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
 
@@ -337,7 +337,7 @@ def packed_zeros(size):
     return out.getvalue()
 
 
-SMALL = Sizes(total=4 << 20, ratio=50, free_of_ratio=1 << 20)
+SMALL = UnpackLimits(total=4 << 20, ratio=50, free_of_ratio=1 << 20)
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path):

@@ -17,7 +17,7 @@ from amlb_ext.core.errors import PublishError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.export import archives
 from amlb_ext.publish.export import export as exports
-from amlb_ext.publish.export.base_url import base_url
+from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import export_suite
 from amlb_ext.suite import Layout, Suite, verify
 from amlb_ext.suite.layout import files_below
@@ -190,7 +190,7 @@ def test_addresses_that_amlb_could_not_fetch_from_are_refused(url, told, suite, 
     ],
 )
 def test_addresses_are_taken_with_and_without_the_last_slash(url, wanted):
-    assert base_url(url) == wanted
+    assert check_base_url(url) == wanted
 
 
 def test_an_export_is_brought_up_to_date_and_files_of_others_stay(suite, tmp_path):

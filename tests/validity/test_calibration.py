@@ -11,8 +11,8 @@ from amlb_ext.core.config import SearchConfig, build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.prepare import cross_fit
-from amlb_ext.hardening.search.deap_engine import search_deap
-from amlb_ext.hardening.search.search import make_domain, search
+from amlb_ext.hardening.search.deap_engine import genetic_search_deap
+from amlb_ext.hardening.search.search import genetic_search, learn_domain
 from amlb_ext.hardening.split import split_task
 from amlb_ext.validity import calibration as module
 from amlb_ext.validity import calibration_step
@@ -126,16 +126,16 @@ def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
     assert early.rungs[-1] == found.rungs[-1]
 
 
-@pytest.mark.parametrize("engine", [search, search_deap])
+@pytest.mark.parametrize("engine", [genetic_search, genetic_search_deap])
 def test_without_pressure_a_search_returns_the_failure_itself(engine):
     # so the augmentation may skip it
     part = parts_of(*ready(bent()))[0]
     models, bad = part.models, part.Z[part.bad][:4]
     m = models.encoder.n_categorical_
-    domain = make_domain(part.Z, models.Z, models.y, 0, m)
+    domain = learn_domain(part.Z, models.Z, models.y, n_classes=0, n_categorical=m)
     config = SearchConfig(kappa=0.0, categoricals="free")
     y = part.y[part.bad][:4]
-    best, value = engine(models.baseline.predict, bad, y, domain, config, 1)
+    best, value = engine(models.baseline.predict, bad, y, domain=domain, config=config, seed=1)
     np.testing.assert_array_equal(best, bad)
     np.testing.assert_array_equal(value, np.zeros(4))
 

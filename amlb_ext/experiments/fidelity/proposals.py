@@ -8,7 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 from amlb_ext.core.config import SearchConfig, SynthesizerConfig
 from amlb_ext.experiments.fidelity.sample import Sample
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.hardening.search.search import make_domain, search
+from amlb_ext.hardening.search.search import genetic_search, learn_domain
 from amlb_ext.synthesizers import make_synthesizer
 
 #: Rows proposed.
@@ -60,14 +60,21 @@ def searched(s: Sample, rng: np.random.Generator) -> np.ndarray:
     models = s.draw.ready.models
     pool = np.vstack([models.Z, s.points.Z])
     m = models.encoder.n_categorical_
-    domain = make_domain(pool, models.Z, models.y, models.target.n_classes, m)
+    domain = learn_domain(
+        pool, models.Z, models.y, n_classes=models.target.n_classes, n_categorical=m
+    )
     config = SearchConfig(
         kappa=0.1, fitness="reducible", population=10, generations=6, strength=0.05, sigma2=0.0
     )
-    best, _ = search(
-        models.baseline.predict, Z[some], y[some], domain, config, int(rng.integers(2**31)),
-        models.oracle.predict,
-    )  # fmt: skip
+    best, _ = genetic_search(
+        models.baseline.predict,
+        Z[some],
+        y[some],
+        domain=domain,
+        config=config,
+        seed=int(rng.integers(2**31)),
+        oracle=models.oracle.predict,
+    )
     return _jittered(best, domain.low, domain.high, m, rng)
 
 

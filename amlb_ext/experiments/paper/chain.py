@@ -26,7 +26,7 @@ from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.from_file import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, settle_rule
-from amlb_ext.hardening.search.search import make_domain, search
+from amlb_ext.hardening.search.search import genetic_search, learn_domain
 from amlb_ext.synthesizers import make_synthesizer
 
 #: Fewer augmented rows than this teach a synthesizer nothing.
@@ -141,11 +141,13 @@ class Split:
         y = perturb_targets(bad.y, self.test.y, target, config.sigma2, config.flip, rng)
         pool = bad.Z if read.pool == "bad" else self.test.Z
         m = self.encoder.n_categorical_
-        domain = make_domain(pool, self.Z, self.y, target.n_classes, m)
+        domain = learn_domain(pool, self.Z, self.y, n_classes=target.n_classes, n_categorical=m)
         # section 4.3.2: confidence in the positive class falls, whatever the row's label
         lowered = np.ones_like(y) if target.n_classes and read.fitness == "printed" else y
         seed = derive_seed(self.seed, *self.key, setting.name, "search")
-        Z = search(self.F.predict, bad.Z, lowered, domain, config, seed)[0]
+        Z = genetic_search(self.F.predict, bad.Z, lowered, domain=domain, config=config, seed=seed)[
+            0
+        ]
         made = self._judged(Z, y)
         if config.reapply:
             made = made.take(rule.select(rule.hardness(made.y, made.f)))

@@ -26,11 +26,11 @@ from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import forests
-from amlb_ext.hardening.baseline.registry import ModelSpec, build
+from amlb_ext.hardening.baseline.registry import ModelSpec, build_estimator
 from amlb_ext.hardening.encode import Encoder
 
 #: Positions to fit on and positions to predict, once per part.
-Parts = Sequence[tuple[np.ndarray, np.ndarray]]
+CvSplits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Baseline(ABC):
@@ -65,7 +65,7 @@ class Baseline(ABC):
 
     @abstractmethod
     def cross_fit(
-        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
         """Predict the training rows by fits that did not see them, where F can be fitted again.
 
@@ -118,7 +118,7 @@ class EstimatorBaseline(Baseline):
         return self._predict(self.model_, self.classes_, Z)
 
     def cross_fit(
-        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
         """Fit F once per part, each with its own seed; see :class:`Baseline`."""
         f = np.zeros((len(y), self.n_classes) if self.n_classes else len(y))
@@ -135,7 +135,7 @@ class EstimatorBaseline(Baseline):
 
     def _fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> tuple[BaseEstimator, np.ndarray]:
         empty = np.isnan(Z).all(axis=0)
-        model = self._preprocessed(build(self.spec, self.kind, seed), empty)
+        model = self._preprocessed(build_estimator(self.spec, self.kind, seed), empty)
         classes = np.array([])
         target = y
         if self.n_classes:
@@ -154,7 +154,9 @@ class EstimatorBaseline(Baseline):
             except HardsynthError:
                 raise
             except Exception as error:
-                raise ModelError(f"{self.spec.path} failed in fit: {first_line(error)}") from error
+                raise ModelError(
+                    f"{self.spec.path} failed in fit: {describe_error(error)}"
+                ) from error
         return model, classes
 
     def _preprocessed(self, estimator: BaseEstimator, empty: np.ndarray) -> BaseEstimator:
@@ -182,7 +184,7 @@ class EstimatorBaseline(Baseline):
                 p = np.asarray(forests.predict_proba(model, Z), dtype=float)
             except Exception as error:
                 raise ModelError(
-                    f"{self.spec.path} failed in predict: {first_line(error)}"
+                    f"{self.spec.path} failed in predict: {describe_error(error)}"
                 ) from error
         f = np.zeros((len(Z), self.n_classes))
         # of a single class some models still return two columns
@@ -190,7 +192,7 @@ class EstimatorBaseline(Baseline):
         return f
 
 
-def first_line(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return the first line of an exception's text, with its type."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else ''}"

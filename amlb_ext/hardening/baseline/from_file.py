@@ -13,13 +13,18 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Column, Task
-from amlb_ext.hardening.baseline.estimator import Baseline, EstimatorBaseline, Parts, first_line
+from amlb_ext.hardening.baseline.estimator import (
+    Baseline,
+    CvSplits,
+    EstimatorBaseline,
+    describe_error,
+)
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
 from amlb_ext.hardening.baseline.skops_files import load_skops
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
-MODEL_FILES = (".skops", ".pkl", ".pickle", ".joblib")
-PREDICTION_FILES = (".csv", ".parquet")
+MODEL_SUFFIXES = (".skops", ".pkl", ".pickle", ".joblib")
+PREDICTION_SUFFIXES = (".csv", ".parquet")
 
 
 def make_baseline(
@@ -41,17 +46,17 @@ def make_baseline(
     ModelError
     """
     path = Path(config.model)
-    if config.model not in BASELINES and path.suffix.lower() in MODEL_FILES:
+    if config.model not in BASELINES and path.suffix.lower() in MODEL_SUFFIXES:
         return FittedBaseline(load_model(path, config.trust_pickle), path.name, encoder, target)
-    if config.model not in BASELINES and path.suffix.lower() in PREDICTION_FILES:
+    if config.model not in BASELINES and path.suffix.lower() in PREDICTION_SUFFIXES:
         return PredictionsBaseline(read_predictions(path, task), target)
     spec = resolve_model(config, task.kind)
     return EstimatorBaseline(spec, task.kind, target.n_classes, encoder.n_categorical_)
 
 
-def is_file(config: BaselineConfig) -> bool:
+def is_baseline_file(config: BaselineConfig) -> bool:
     """Whether F is a file rather than a model to be fitted."""
-    endings = (*MODEL_FILES, *PREDICTION_FILES)
+    endings = (*MODEL_SUFFIXES, *PREDICTION_SUFFIXES)
     return config.model not in BASELINES and Path(config.model).suffix.lower() in endings
 
 
@@ -80,11 +85,11 @@ class FittedBaseline(Baseline):
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Decode the rows, ask the model, and scale or order what it says."""
-        return self._ask(as_user_frame(self.encoder, Z))
+        return self._ask(decode_to_source_frame(self.encoder, Z))
 
     def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
         """Predict rows in canonical form; the model may know values that our training rows lack."""
-        return self._ask(user_frame(encoder.columns, features))
+        return self._ask(to_source_frame(encoder.columns, features))
 
     def _ask(self, frame: pd.DataFrame) -> np.ndarray:
         try:
@@ -94,7 +99,7 @@ class FittedBaseline(Baseline):
             p = np.asarray(self.model.predict_proba(frame), dtype=float)
         except Exception as error:
             raise ModelError(
-                f"{self.name} failed in predict: {first_line(error)}",
+                f"{self.name} failed in predict: {describe_error(error)}",
                 "it must accept a DataFrame with the columns of the source",
             ) from error
         f = np.zeros((len(frame), self.target.n_classes))
@@ -111,7 +116,7 @@ class FittedBaseline(Baseline):
         return f
 
     def cross_fit(
-        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
         """Predict the training rows with the model as it is; it cannot be fitted again."""
         return self.predict(Z), []
@@ -144,18 +149,18 @@ class PredictionsBaseline(Baseline):
         return f if self.target.n_classes else (f - self.target.low) / self.target.span
 
     def cross_fit(
-        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: Parts, seed: int
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
         """Look the training rows up."""
         return self.predict_rows(Z, rows), []
 
 
-def as_user_frame(encoder: Encoder, Z: np.ndarray) -> pd.DataFrame:
+def decode_to_source_frame(encoder: Encoder, Z: np.ndarray) -> pd.DataFrame:
     """Return encoded rows as a user's model knows them: plain columns, integers as integers."""
-    return user_frame(encoder.columns, encoder.inverse(Z))
+    return to_source_frame(encoder.columns, encoder.inverse(Z))
 
 
-def user_frame(columns: Sequence[Column], features: pd.DataFrame) -> pd.DataFrame:
+def to_source_frame(columns: Sequence[Column], features: pd.DataFrame) -> pd.DataFrame:
     """Return rows in canonical form as a user's model knows them."""
     frame = features.copy()
     for column in columns:
@@ -191,13 +196,13 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         try:
             return _unpickle(path)
         except Exception as error:
-            raise ModelError(f"cannot load {path.name}: {first_line(error)}") from error
+            raise ModelError(f"cannot load {path.name}: {describe_error(error)}") from error
     try:
         return load_skops(path, trust_pickle)
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(f"cannot load {path.name}: {first_line(error)}") from error
+        raise ModelError(f"cannot load {path.name}: {describe_error(error)}") from error
 
 
 def _unpickle(path: Path) -> Any:
@@ -230,7 +235,7 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
     try:
         table = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
     except Exception as error:
-        raise ModelError(f"cannot read {path.name}: {first_line(error)}") from error
+        raise ModelError(f"cannot read {path.name}: {describe_error(error)}") from error
     table.columns = [str(name) for name in table.columns]
     needed = int(task.row_ids.max()) + 1
     if len(table) < needed:

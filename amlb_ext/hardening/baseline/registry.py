@@ -34,7 +34,7 @@ class ModelSpec:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedBaseline:
     """A baseline known by a short name: an estimator for each family of tasks."""
 
     classifier: ModelSpec
@@ -42,8 +42,10 @@ class Named:
     description: str
 
 
-def _pair(classifier: str, regressor: str, encoding: str, text: str, **params: Any) -> Named:
-    return Named(
+def _pair(
+    classifier: str, regressor: str, encoding: str, text: str, **params: Any
+) -> NamedBaseline:
+    return NamedBaseline(
         ModelSpec(classifier, dict(params), encoding),
         ModelSpec(regressor, dict(params), encoding),
         text,
@@ -52,13 +54,13 @@ def _pair(classifier: str, regressor: str, encoding: str, text: str, **params: A
 
 #: Short names; a new baseline is one entry here and inherits ``tests/hardening``'s conformance
 #: suite. Trees see ordinal codes (paper, section 4.3.1), the others one-hot columns.
-BASELINES: dict[str, Named] = {
-    "ridge": Named(
+BASELINES: dict[str, NamedBaseline] = {
+    "ridge": NamedBaseline(
         ModelSpec("sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"),
         ModelSpec("sklearn.linear_model.Ridge", {}, "onehot"),
         "linear model with an L2 penalty (logistic for classes)",
     ),
-    "logistic": Named(
+    "logistic": NamedBaseline(
         ModelSpec("sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"),
         ModelSpec("sklearn.linear_model.Ridge", {}, "onehot"),
         "logistic regression (ridge for regression)",
@@ -123,12 +125,12 @@ def resolve_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
     >>> resolve_model(BaselineConfig(model="sklearn.linear_model.Ridge:alpha=2"), Kind.REGRESSION)
     ModelSpec(path='sklearn.linear_model.Ridge', params={'alpha': 2}, encoding='onehot')
     """
-    spec = named_spec(config, kind)
-    build(spec, kind)
+    spec = parse_model(config, kind)
+    build_estimator(spec, kind)
     return spec
 
 
-def named_spec(config: BaselineConfig, kind: Kind) -> ModelSpec:
+def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
     """Return what a short name or an import path stands for; nothing is imported.
 
     Raises
@@ -152,7 +154,7 @@ def named_spec(config: BaselineConfig, kind: Kind) -> ModelSpec:
     return spec
 
 
-def check_named(where: str, config: BaselineConfig, kind: Kind) -> None:
+def check_model_listed(where: str, config: BaselineConfig, kind: Kind) -> None:
     """Raise unless a model that a suite names is on the list of what it may name.
 
     Raises
@@ -162,7 +164,7 @@ def check_named(where: str, config: BaselineConfig, kind: Kind) -> None:
     ModelError
         Unknown name.
     """
-    spec = named_spec(config, kind)
+    spec = parse_model(config, kind)
     check_is_listed(where, spec.path, spec.params)
 
 
@@ -176,7 +178,7 @@ def _inline_params(text: str) -> dict[str, Any]:
     return params
 
 
-def build(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator:
+def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator:
     """Return the unfitted estimator, single-threaded, seeded where it has a ``random_state``.
 
     Raises
@@ -216,6 +218,6 @@ def build(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator:
     return estimator
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether the package behind a short name can be imported."""
     return importlib.util.find_spec(BASELINES[name].classifier.path.split(".")[0]) is not None

@@ -39,7 +39,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Sizes:
+class UnpackLimits:
     """How much may come out of a model file.
 
     Attributes
@@ -114,7 +114,7 @@ _HARMLESS = ("JsonNode", "CachedNode")
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
-def load_skops(path: Path, trusted: bool, sizes: Sizes | None = None) -> Any:
+def load_skops(path: Path, trusted: bool, sizes: UnpackLimits | None = None) -> Any:
     """Return the model in a ``.skops`` file.
 
     Parameters
@@ -136,7 +136,7 @@ def load_skops(path: Path, trusted: bool, sizes: Sizes | None = None) -> Any:
         raise ModelError("reading .skops needs skops", "pip install 'hardsynth[skops]'") from None
     if trusted:
         return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
-    sizes = sizes or Sizes()
+    sizes = sizes or UnpackLimits()
     with tempfile.TemporaryFile(prefix="hardsynth-") as copy:
         try:
             contents = _checked_copy(path, copy, sizes)
@@ -148,7 +148,7 @@ def load_skops(path: Path, trusted: bool, sizes: Sizes | None = None) -> Any:
     return model
 
 
-def _checked_copy(path: Path, copy: IO[bytes], sizes: Sizes) -> Contents:
+def _checked_copy(path: Path, copy: IO[bytes], sizes: UnpackLimits) -> Contents:
     """Write the parts of a model that its description names, unpacked; nothing is loaded."""
     with zipfile.ZipFile(path) as packed:
         text = _unpacked(packed, _SCHEMA, sizes.schema, path.name)
@@ -219,7 +219,7 @@ def _too_large(name: str, most: int) -> ModelError:
     )
 
 
-def inspect_schema(schema: Any, name: str, sizes: Sizes | None = None) -> Contents:
+def inspect_schema(schema: Any, name: str, sizes: UnpackLimits | None = None) -> Contents:
     """Walk every node of a model's description; nothing that it names is called.
 
     Parameters
@@ -239,7 +239,7 @@ def inspect_schema(schema: Any, name: str, sizes: Sizes | None = None) -> Conten
     ModelError
         A node of a kind, class or function that is not on the list.
     """
-    walk = _Walk(name, (sizes or Sizes()).depth)
+    walk = _Walk(name, (sizes or UnpackLimits()).depth)
     protocol = schema.get("protocol") if isinstance(schema, dict) else None
     if type(protocol) is not int:
         raise walk.damaged()

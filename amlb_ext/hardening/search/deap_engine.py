@@ -17,7 +17,7 @@ from deap import algorithms, base, tools
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import derive_seed
-from amlb_ext.hardening.search.operators import BLEND, directions
+from amlb_ext.hardening.search.operators import BLEND, gene_directions
 from amlb_ext.hardening.search.search import Domain, Predict, fitness, target_direction
 
 
@@ -46,18 +46,19 @@ def _seeded(seed: int) -> Iterator[None]:
         random.setstate(state)
 
 
-def search_deap(
+def genetic_search_deap(
     predict: Predict,
     bad: np.ndarray,
     y: np.ndarray,
+    *,
     domain: Domain,
     config: SearchConfig,
     seed: int,
     oracle: Predict | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search with DEAP; same parameters and result as :func:`.search.search`."""
+    """Search with DEAP; same parameters and result as :func:`.search.genetic_search`."""
     zeta, omega = target_direction(predict, bad, y, domain)
-    direction = directions(omega, zeta)
+    direction = gene_directions(omega, zeta)
     best, value = np.empty_like(bad), np.empty(len(bad))
     for i in range(len(bad)):
         with _seeded(derive_seed(seed, "deap", i)):

@@ -76,7 +76,7 @@ class Genes:
         return self.values.take(place)
 
 
-def distance(
+def distance_term(
     P: np.ndarray, bad: np.ndarray, n_categorical: int, scratch: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the mean squared difference to the bad point, ``(p, n)``.
@@ -95,7 +95,7 @@ def distance(
 
     Examples
     --------
-    >>> distance(np.array([[[1.0, 0.5]]]), np.array([[0.0, 0.0]]), 1).tolist()
+    >>> distance_term(np.array([[[1.0, 0.5]]]), np.array([[0.0, 0.0]]), 1).tolist()
     [[0.625]]
     """
     difference = np.subtract(P, bad, out=scratch)
@@ -112,7 +112,7 @@ def distance(
     return total
 
 
-def gain(f: np.ndarray, y: np.ndarray, t: np.ndarray | None = None) -> np.ndarray:
+def error_term(f: np.ndarray, y: np.ndarray, t: np.ndarray | None = None) -> np.ndarray:
     """Return how wrong F is, ``(p, n)``: the part of the fitness that kappa weighs.
 
     Of several targets it is the mean over them (paper, section 6).
@@ -126,7 +126,7 @@ def gain(f: np.ndarray, y: np.ndarray, t: np.ndarray | None = None) -> np.ndarra
     Examples
     --------
     >>> f = np.array([[[0.0, 1.0]]])
-    >>> gain(f, np.array([0])).tolist(), gain(f, np.array([[0.0, 0.0]])).tolist()
+    >>> error_term(f, np.array([0])).tolist(), error_term(f, np.array([[0.0, 0.0]])).tolist()
     ([[-0.0]], [[0.5]])
     """
     if y.ndim == 2:
@@ -163,7 +163,7 @@ def tournament(f: np.ndarray, u: np.ndarray) -> np.ndarray:
     return winner
 
 
-def cross(
+def cross_over(
     P: np.ndarray,
     u_pair: np.ndarray,
     u_gene: np.ndarray,
@@ -271,7 +271,7 @@ def clip(P: np.ndarray, genes: Genes) -> None:
     np.minimum(P, genes.high, out=P)
 
 
-def directions(omega: np.ndarray, zeta: np.ndarray) -> np.ndarray:
+def gene_directions(omega: np.ndarray, zeta: np.ndarray) -> np.ndarray:
     """Return ``zeta_hat``, +1 where ``omega_i zeta >= 0``, else -1 (Algorithm 1, lines 8 to 12).
 
     Parameters

@@ -22,10 +22,10 @@ from amlb_ext.core.config import SearchConfig
 from amlb_ext.hardening.search.operators import (
     Genes,
     clip,
-    cross,
-    directions,
-    distance,
-    gain,
+    cross_over,
+    distance_term,
+    error_term,
+    gene_directions,
     mutate_categories,
     mutate_numbers,
     tournament,
@@ -61,8 +61,8 @@ class Domain:
     n_categorical: int
 
 
-def make_domain(
-    pool: np.ndarray, Z: np.ndarray, y: np.ndarray, n_classes: int, n_categorical: int
+def learn_domain(
+    pool: np.ndarray, Z: np.ndarray, y: np.ndarray, *, n_classes: int, n_categorical: int
 ) -> Domain:
     """Learn the domain: values from ``pool`` (the rows searched among), omega from training rows.
 
@@ -113,13 +113,14 @@ def fitness(
     bad : ndarray of shape (n, d)
     t : ndarray of the shape of f, optional
     """
-    return kappa * gain(f, y, t) - distance(P, bad, n_categorical)
+    return kappa * error_term(f, y, t) - distance_term(P, bad, n_categorical)
 
 
-def search(
+def genetic_search(
     predict: Predict,
     bad: np.ndarray,
     y: np.ndarray,
+    *,
     domain: Domain,
     config: SearchConfig,
     seed: int,
@@ -159,7 +160,7 @@ def search(
     for start in range(0, len(bad), step):
         chunk = slice(start, start + step)
         zeta, omega = target_direction(predict, bad[chunk], y[chunk], domain)
-        direction = directions(omega, zeta)
+        direction = gene_directions(omega, zeta)
         blocks = [
             Block(
                 bad[chunk][i : i + size],
@@ -327,7 +328,7 @@ class Block:
         np.take(rows, winners.reshape(-1), axis=0, out=P.reshape(-1, d), mode="wrap")
         u_pair = self.draws.bits16(p // 2, full)[:, :n]
         u_gene = self.draws.bits16(p // 2, full, d)[:, :n]
-        cross(P, u_pair, u_gene, config.crossover, genes, self.plan.missing, scratch)
+        cross_over(P, u_pair, u_gene, config.crossover, genes, self.plan.missing, scratch)
         self._mutate(P, scratch)
         self._finish(P, scratch)
 
@@ -342,7 +343,7 @@ class Block:
         """
         shape = (*P.shape[:2], *f.shape[1:])
         t = None if t is None else t.reshape(shape)
-        self.L = self.plan.config.pressure * gain(f.reshape(shape), self.y, t) - self._away
+        self.L = self.plan.config.pressure * error_term(f.reshape(shape), self.y, t) - self._away
         top, points = self.L.argmax(axis=0), np.arange(len(self.bad))
         fittest = self.L[top, points]
         better = np.flatnonzero(fittest > self.value)
@@ -362,4 +363,4 @@ class Block:
         P[0] = self.best  # the best so far always survives, at first the bad point
         # frozen categories differ nowhere
         m = 0 if self.plan.frozen else self.plan.n_categorical
-        self._away = distance(P, self.bad, m, scratch)
+        self._away = distance_term(P, self.bad, m, scratch)

@@ -20,7 +20,7 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 
 
-def base_url(url: str) -> str:
+def check_base_url(url: str) -> str:
     """Return an address without its last slash, after a check that AMLB can fetch from below it.
 
     Parameters
@@ -35,9 +35,9 @@ def base_url(url: str) -> str:
 
     Examples
     --------
-    >>> base_url("https://host.org/suites/hard/"), base_url("S3://my-bucket")
+    >>> check_base_url("https://host.org/suites/hard/"), check_base_url("S3://my-bucket")
     ('https://host.org/suites/hard', 's3://my-bucket')
-    >>> base_url("ftp://host.org")
+    >>> check_base_url("ftp://host.org")
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.PublishError: --base-url 'ftp://host.org': AMLB fetches by http, https \

@@ -21,8 +21,8 @@ from tqdm import tqdm
 from amlb_ext.core.errors import PublishError, SuiteError, suggest_nearest
 from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.publish.export.archives import Member, Upload, archive, changed, copy, write_upload
-from amlb_ext.publish.export.base_url import base_url
-from amlb_ext.publish.export.folder import UPLOAD, Target
+from amlb_ext.publish.export.base_url import check_base_url
+from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
 from amlb_ext.suite import AmlbTask, Layout, Suite
 from amlb_ext.suite.definition import configuration, yaml_text
 from amlb_ext.suite.manifest import open_manifest
@@ -104,14 +104,14 @@ def export_suite(
     SuiteError
         There is no whole suite, or the disk cannot be written.
     """
-    address = base_url(url)
+    address = check_base_url(url)
     if form not in FORMS:
         raise PublishError(f"there is no form {form!r}", suggest_nearest(form, FORMS))
     suite = Suite.load(directory)
     root = suite.layout.root
     if open_manifest(suite.layout.manifest).content is None:
         raise _damaged("its manifest was changed after it was written")
-    target = Target.of(Path(out) if out else Path(f"{root.resolve().name}_export"), root)
+    target = ExportFolder.of(Path(out) if out else Path(f"{root.resolve().name}_export"), root)
     for name in (*suite.amlb_tasks, *suite.definitions):
         if not _NAME.fullmatch(name):
             raise _damaged(f"{name!r} cannot name a task or a definition")

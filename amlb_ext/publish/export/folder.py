@@ -21,7 +21,7 @@ FORMAT = 1
 
 
 @dataclass
-class Target:
+class ExportFolder:
     """A folder to export to.
 
     Attributes
@@ -35,7 +35,7 @@ class Target:
     files: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, root: Path, suite: Path) -> Target:
+    def of(cls, root: Path, suite: Path) -> ExportFolder:
         """Return the folder ``root`` after a check that the export of a suite may go there.
 
         Raises
@@ -123,12 +123,12 @@ def _read(root: Path) -> dict[str, str] | None:
         return None
 
 
-def exported_name(root: Path) -> str:
+def exported_suite_name(root: Path) -> str:
     """Return the name of the main definition of an export; empty where there is none.
 
     Examples
     --------
-    >>> exported_name(Path("nowhere"))
+    >>> exported_suite_name(Path("nowhere"))
     ''
     """
     try:
