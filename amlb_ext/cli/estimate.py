@@ -12,7 +12,7 @@ from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from amlb_ext.estimate.answers import Report
+    from amlb_ext.estimate.answers import EstimateReport
 
 Add = Callable[[argparse.ArgumentParser], None]
 
@@ -155,9 +155,9 @@ def estimate(arguments: argparse.Namespace) -> int:
     return 1 if report.refused else 0
 
 
-def _write(report: Report, folder: Path) -> None:
+def _write(report: EstimateReport, folder: Path) -> None:
     from amlb_ext.core.files import write_file, write_text
-    from amlb_ext.estimate.plot import draw
+    from amlb_ext.estimate.plot import draw_estimates
     from amlb_ext.suite.fold_record import json_text
 
     if folder.exists() and not folder.is_dir():
@@ -165,13 +165,13 @@ def _write(report: Report, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "estimates.csv", report.table().to_csv(index=False))
     write_text(folder / "estimate.json", json_text(report.to_json()))
-    picture = draw(report)
+    picture = draw_estimates(report)
     write_file(folder / "estimate.svg", lambda path: path.write_bytes(picture))
     if report.osyn is not None and report.osyn.sweep is not None:
         write_text(folder / "explore.csv", report.osyn.sweep.to_csv(index=False))
 
 
-def _text(report: Report) -> str:
+def _text(report: EstimateReport) -> str:
     """Return the headline, the table, and why a check failed."""
     best = report.recommended
     if best is None:
@@ -208,7 +208,7 @@ def _text(report: Report) -> str:
     return "\n".join([head, "", text_table(headers, rows), "", *told])
 
 
-def _approximate(report: Report) -> str:
+def _approximate(report: EstimateReport) -> str:
     """Return a line with the narrower interval beside one that holds for every bounded loss."""
     row = next((row for row in report.rows if row.name == report.approximate), None)
     if row is None:

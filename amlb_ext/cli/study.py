@@ -147,12 +147,12 @@ def coverage(arguments: argparse.Namespace) -> int:
 
 def sampling(arguments: argparse.Namespace) -> int:
     """Run the study of samples not drawn at random; see :mod:`amlb_ext.estimate.sampling`."""
-    from amlb_ext.estimate.sampling import markdown, sampling_study
+    from amlb_ext.estimate.sampling import sampling_study, study_markdown
 
     out = _study_folder(arguments.out)
     quiet = arguments.quiet or arguments.json
     table = sampling_study(arguments.draws, n=arguments.rows, seed=arguments.seed, quiet=quiet)
-    return _write_study(arguments, out, "sampling", table, markdown(table))
+    return _write_study(arguments, out, "sampling", table, study_markdown(table))
 
 
 def _study_folder(path: str) -> Path:

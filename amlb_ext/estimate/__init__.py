@@ -11,8 +11,8 @@ at hand), ``partition`` (the sound bound of that kind). All of it: ``work`` → 
 simulated ``populations``.
 """
 
-from amlb_ext.estimate.answers import Report
+from amlb_ext.estimate.answers import EstimateReport
 from amlb_ext.estimate.estimate import estimate
 from amlb_ext.stats.error_estimate import ErrorEstimate
 
-__all__ = ["ErrorEstimate", "Report", "estimate"]
+__all__ = ["ErrorEstimate", "EstimateReport", "estimate"]

@@ -30,15 +30,15 @@ from amlb_ext.estimate.drawing import (
     same_shares,
 )
 from amlb_ext.estimate.generated import Generator
-from amlb_ext.estimate.inputs import Inputs
+from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.estimate.osyn.run import OsynAsked, OsynRun, run_osyn
 from amlb_ext.estimate.partition import independent_cells, partition_bound, partition_estimate
-from amlb_ext.estimate.powered import ppi, surrogate
 from amlb_ext.stats import bounded_mean
-from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate, without
-from amlb_ext.stats.losses import Loss
-from amlb_ext.stats.stratified_mean import stratified
+from amlb_ext.stats.bounded_loss import BoundedLoss
+from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate, no_estimate
+from amlb_ext.stats.stratified_mean import stratified_interval
 from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
+from amlb_ext.stats.surrogate import choose_surrogate, prediction_powered_error
 
 #: Rows of each class from which the stratified interval of a bounded loss held (docs/coverage.md).
 LARGE_CLASS = 200
@@ -49,7 +49,7 @@ SUPPORT_ROWS, CELLS = 10_000, 10
 class Work:
     """The answers as they come; findings about S decide in the end which of them to quote."""
 
-    def __init__(self, inputs: Inputs, level: float, seed: int) -> None:
+    def __init__(self, inputs: EstimateInputs, level: float, seed: int) -> None:
         self.inputs, self.level, self.seed = inputs, level, seed
         self.rows: list[ErrorEstimate] = []
         self.by_label: list[checks.Finding] = []  # was S drawn by its labels?
@@ -74,9 +74,9 @@ class Work:
             self._compare_training_rows(*i.train)
         self._answer()
         seed = derive_seed(self.seed, "estimate", "bca") % 2**31
-        self.rows += [bounded_mean.bca(i.losses, self.level, i.loss.bound, seed=seed)]
+        self.rows += [bounded_mean.bca_interval(i.losses, self.level, i.loss.bound, seed=seed)]
 
-    def with_loss(self, loss: Loss) -> Work:
+    def with_loss(self, loss: BoundedLoss) -> Work:
         """Return the answers from the labelled rows for another loss; no check depends on it.
 
         The bootstrap is left out: it is slow, and never quoted.
@@ -92,7 +92,7 @@ class Work:
         i, level = self.inputs, self.level
         bound = i.loss.bound
         if i.priors is not None:
-            row = stratified(
+            row = stratified_interval(
                 i.losses,
                 i.y,
                 i.priors,
@@ -104,13 +104,13 @@ class Work:
             )
             self.rows.append(row)
         if i.loss.binary:
-            self.rows += [bounded_mean.wilson(i.losses, level)]
+            self.rows += [bounded_mean.wilson_interval(i.losses, level)]
             self.rows += [bounded_mean.clopper_pearson(i.losses, level)]
         self.rows += [bounded_mean.t_interval(i.losses, level, bound)]
         if not i.loss.binary:
             order = derive_seed(self.seed, "estimate", "betting") % 2**31
-            self.rows += [bounded_mean.hall(i.losses, level, bound)]
-            self.rows += [bounded_mean.betting(i.losses, level, bound, seed=order)]
+            self.rows += [bounded_mean.hall_interval(i.losses, level, bound)]
+            self.rows += [bounded_mean.betting_interval(i.losses, level, bound, seed=order)]
         self.rows += [bounded_mean.empirical_bernstein(i.losses, level, bound)]
 
     def _against_priors(self) -> checks.Finding:
@@ -189,12 +189,12 @@ class Work:
         if f is None:
             self.rows.append(self._nothing("ppi", "a file of predictions has none of these rows"))
         else:
-            made = surrogate(i.loss, i.losses, i.f, f, i.Z, Z, self.seed)
+            made = choose_surrogate(i.loss, i.losses, i.f, f, i.Z, Z, self.seed)
             if made is None:
                 why = "too few labelled rows to learn which losses to expect"
                 self.rows.append(self._nothing("ppi", why))
             else:
-                self.rows.append(ppi(i.losses, made, self.level, i.loss.bound))
+                self.rows.append(prediction_powered_error(i.losses, made, self.level, i.loss.bound))
         self._partition(i.metric(Z), real=True)
 
     def with_generated(self, source: Generator, settings: OsynAsked, explore: bool) -> None:
@@ -262,9 +262,9 @@ class Work:
         return checks.of_support(found, whose)
 
     def _nothing(self, name: str, why: str) -> ErrorEstimate:
-        return without(name, self.level, len(self.inputs.y), "", why)
+        return no_estimate(name, self.level, len(self.inputs.y), "", why)
 
-    def report(self, model: str, data: str) -> Report:
+    def report(self, model: str, data: str) -> EstimateReport:
         """Check every row's assumption, choose the one to quote, and put it first."""
         i = self.inputs
         judged = self._judged()
@@ -286,7 +286,7 @@ class Work:
         approximate = "hall" if quoted == "betting" else ""
         if not any(row.name == approximate and row.has_interval for row in rows):
             approximate = ""
-        return Report(
+        return EstimateReport(
             model,
             data,
             i.loss.name,
@@ -364,7 +364,7 @@ class Preference:
     advice: str = ""
 
 
-def _preferred(inputs: Inputs, by_class: bool) -> Preference:
+def _preferred(inputs: EstimateInputs, by_class: bool) -> Preference:
     """Return what to quote for rows drawn class by class, or independently."""
     if by_class:
         few = [] if inputs.loss.binary else _small_classes(inputs)
@@ -380,10 +380,10 @@ def _preferred(inputs: Inputs, by_class: bool) -> Preference:
         )
     if inputs.loss.binary:
         return Preference(("wilson",))
-    return Preference((bounded_mean.quoted_for_skewness(inputs.losses), "betting"))
+    return Preference((bounded_mean.interval_for_skewness(inputs.losses), "betting"))
 
 
-def _small_classes(inputs: Inputs) -> list[str]:
+def _small_classes(inputs: EstimateInputs) -> list[str]:
     """Return the population's classes with too few rows for an interval of a bounded loss."""
     assert inputs.priors is not None
     counts = np.bincount(inputs.y.astype(int), minlength=len(inputs.labels))
@@ -417,7 +417,7 @@ def _why(rows: Sequence[ErrorEstimate], preference: Preference) -> str:
 
 
 @dataclass(frozen=True)
-class Report:
+class EstimateReport:
     """All answers.
 
     Attributes

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.estimate.answers import Report, Work
+from amlb_ext.estimate.answers import EstimateReport, Work
 from amlb_ext.estimate.generated import Generator
-from amlb_ext.estimate.inputs import Asked, read
+from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
 from amlb_ext.estimate.osyn.run import OsynAsked
 
 
@@ -40,7 +40,7 @@ def estimate(
     seed: int = 0,
     trust_pickle: bool = False,
     quiet: bool = True,
-) -> Report:
+) -> EstimateReport:
     """Estimate the true error of a model from few labelled rows.
 
     Parameters
@@ -111,7 +111,7 @@ def estimate(
             "add --train FILE, or write the shares: --class-prior yes=.12,no=.88",
         )
     more = {} if clip is None else {"clip": clip}
-    asked = Asked(
+    asked = EstimateRequest(
         model,
         _path(data),
         None if train is None else _path(train),
@@ -128,7 +128,7 @@ def estimate(
         **more,
     )
     settings = OsynAsked.read(osyn or {}, level)
-    inputs = read(asked)
+    inputs = read_inputs(asked)
     work = Work(inputs, level, seed)
     work.from_labels()
     if unlabelled is not None:

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import random_stream
-from amlb_ext.estimate.inputs import Inputs
+from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.estimate.osyn.tallies import Batch
 from amlb_ext.synthesizers import make_synthesizer
 
@@ -35,7 +35,7 @@ class Generator:
     quiet : bool
     """
 
-    inputs: Inputs
+    inputs: EstimateInputs
     name: str
     n: int
     seed: int

@@ -38,12 +38,20 @@ from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.table import Table, stack_tables
-from amlb_ext.stats.losses import CLIP, LOSSES, Loss, absolute, default_loss, log_loss, squared
+from amlb_ext.stats.bounded_loss import (
+    CLIP,
+    LOSSES,
+    BoundedLoss,
+    absolute_loss,
+    default_loss,
+    log_loss,
+    squared_loss,
+)
 from amlb_ext.stats.stratified_mean import PRIOR_TOLERANCE
 
 
 @dataclass
-class Inputs:
+class EstimateInputs:
     """A model and its labelled rows as arrays.
 
     Attributes
@@ -80,7 +88,7 @@ class Inputs:
     searchable: bool
     encoder: Encoder
     target: TargetEncoder
-    loss: Loss
+    loss: BoundedLoss
     given: pd.DataFrame
     Z: np.ndarray
     y: np.ndarray
@@ -153,7 +161,7 @@ class Inputs:
         return self.encoder.transform(features), self.target.transform(made)
 
 
-def read(asked: Asked) -> Inputs:
+def read_inputs(asked: EstimateRequest) -> EstimateInputs:
     """Read the tables, get the model, and let it predict the labelled rows.
 
     Raises
@@ -211,7 +219,7 @@ def read(asked: Asked) -> Inputs:
             f"{capped} of {len(losses)} labelled rows"
         )
     priors = choose_priors(asked.class_prior, task.labels, None if train is None else train[1])
-    return Inputs(
+    return EstimateInputs(
         task,
         model,
         not _known(model),
@@ -246,7 +254,7 @@ def _known(model: Baseline) -> bool:
     return isinstance(model, PredictionsBaseline)
 
 
-def _task(asked: Asked, more: list[str]) -> tuple[Task, np.ndarray, int]:
+def _task(asked: EstimateRequest, more: list[str]) -> tuple[Task, np.ndarray, int]:
     """Return the task, the positions of the labelled rows, and where DATA begins in row ids."""
     table = read_table(asked.data)
     folds: tuple[Fold, ...] = ()
@@ -280,7 +288,7 @@ def _task(asked: Asked, more: list[str]) -> tuple[Task, np.ndarray, int]:
     return task, rows, offset
 
 
-def _widened(table: Table, asked: Asked) -> Table:
+def _widened(table: Table, asked: EstimateRequest) -> Table:
     """Add the categories that only the rows without labels or generated rows have."""
     categories = dict(table.categories)
     for path in asked.others:
@@ -319,7 +327,7 @@ def _words(values: pd.Series) -> pd.Series:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EstimateRequest:
     """What the user asked for; see :func:`~amlb_ext.estimate.estimate.estimate`."""
 
     model: str
@@ -338,7 +346,9 @@ class Asked:
     seed: int = 0
 
 
-def choose_loss(asked: Asked, kind: Kind, limits: tuple[float, float] | None) -> Loss:
+def choose_loss(
+    asked: EstimateRequest, kind: Kind, limits: tuple[float, float] | None
+) -> BoundedLoss:
     """Return the loss asked for, or the kind's own.
 
     Parameters
@@ -356,7 +366,7 @@ def choose_loss(asked: Asked, kind: Kind, limits: tuple[float, float] | None) ->
     Examples
     --------
     >>> from pathlib import Path
-    >>> choose_loss(Asked("m.skops", Path("s.csv")), Kind.REGRESSION, (0.0, 10.0)).name
+    >>> choose_loss(EstimateRequest("m.skops", Path("s.csv")), Kind.REGRESSION, (0.0, 10.0)).name
     'squared'
     """
     name = asked.loss or default_loss(kind).name
@@ -381,7 +391,7 @@ def choose_loss(asked: Asked, kind: Kind, limits: tuple[float, float] | None) ->
             "add --range LOW HIGH, or --train FILE to take the training rows' range",
         )
     low, high = limits
-    return (squared if name == "squared" else absolute)(low, high, asked.error_cap)
+    return (squared_loss if name == "squared" else absolute_loss)(low, high, asked.error_cap)
 
 
 def choose_priors(

@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from amlb_ext.estimate.answers import Report
+from amlb_ext.estimate.answers import EstimateReport
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
 GOOD, BAD, PLAIN = "#2e7d4f", "#c2371e", "#5b6772"
 
 
-def draw(report: Report, form: str = "svg") -> bytes:
+def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
     """Return the picture, ``svg`` or ``png``.
 
     A filled dot with a green line is the recommended estimate; a red dashed line one whose check
@@ -36,7 +36,7 @@ def draw(report: Report, form: str = "svg") -> bytes:
     return out.getvalue()
 
 
-def _intervals(ax: Axes, rows: list[ErrorEstimate], report: Report) -> None:
+def _intervals(ax: Axes, rows: list[ErrorEstimate], report: EstimateReport) -> None:
     for place, row in enumerate(reversed(rows)):
         failed = row.check == FAILED
         colour = GOOD if row.recommended else BAD if failed else PLAIN
@@ -65,12 +65,12 @@ def _intervals(ax: Axes, rows: list[ErrorEstimate], report: Report) -> None:
         ax.spines[side].set_visible(False)
 
 
-def _span(rows: list[ErrorEstimate], report: Report) -> float:
+def _span(rows: list[ErrorEstimate], report: EstimateReport) -> float:
     ends = [row.high for row in rows if row.point == row.point] + [row.low for row in rows]
     return min(report.bound, 1.1 * max(ends, default=report.bound) or report.bound)
 
 
-def _curve(ax: Axes, report: Report) -> None:
+def _curve(ax: Axes, report: EstimateReport) -> None:
     assert report.osyn is not None
     curve, asked = report.osyn.curve, report.osyn.asked
     ax.plot(curve["b"], curve["bound"], color=PLAIN)

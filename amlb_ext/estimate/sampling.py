@@ -34,8 +34,8 @@ from tqdm import tqdm
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.answers import Work
-from amlb_ext.estimate.inputs import Asked, read
-from amlb_ext.stats.losses import LOSSES, Loss, absolute, squared
+from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
+from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
 
 #: What is given beside the labelled rows.
 GIVEN = ("nothing", "unlabelled", "train", "train and unlabelled")
@@ -126,13 +126,13 @@ def sampling_study(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def markdown(table: pd.DataFrame) -> str:
+def study_markdown(table: pd.DataFrame) -> str:
     """Return the study as Markdown: share refused, coverage among those quoted.
 
     Examples
     --------
     >>> row = ["classes", "brier", "random", "train", 100, 0.01, 0.95, 0.1]
-    >>> print(markdown(pd.DataFrame([row], columns=COLUMNS)))
+    >>> print(study_markdown(pd.DataFrame([row], columns=COLUMNS)))
     ## classes, brier
     <BLANKLINE>
     | design | train |
@@ -173,7 +173,7 @@ def _one_draw(
     for train in (None, folder / "train.csv"):
         if design == "by_class, priors" and train is None:
             continue
-        asked = Asked(
+        asked = EstimateRequest(
             str(folder / "model.pkl"),
             folder / "labelled.csv",
             train,
@@ -182,7 +182,7 @@ def _one_draw(
             class_prior="train" if design == "by_class, priors" else {},
             trust_pickle=True,
         )
-        work = Work(read(asked), level, 0)
+        work = Work(read_inputs(asked), level, 0)
         work.from_labels()
         alone, both = GIVEN[:2] if train is None else GIVEN[2:]
         records += _answers(work, scene, kind, design=design, given=alone)
@@ -213,13 +213,13 @@ def _answers(
     return records
 
 
-def _losses(kind: str) -> list[Loss]:
+def _losses(kind: str) -> list[BoundedLoss]:
     if kind == "classes":
         return [LOSSES["zero_one"], LOSSES["brier"], LOSSES["log"]]
-    return [squared(*RANGE), absolute(*RANGE)]
+    return [squared_loss(*RANGE), absolute_loss(*RANGE)]
 
 
-def _true_error(model: Any, rows: pd.DataFrame, loss: Loss) -> float:
+def _true_error(model: Any, rows: pd.DataFrame, loss: BoundedLoss) -> float:
     X, y = rows.drop(columns="y"), rows["y"]
     if loss.needs == "numbers":
         return float(loss(y.to_numpy(), model.predict(X)).mean())

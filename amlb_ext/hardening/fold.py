@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
@@ -172,7 +172,7 @@ def written_up(
             "effective_size": kish_size(weights),
             "effective_size_reducible": kish_size(test.reducible + 1e-12),
         },
-        "score": dict([losses.score(test.y, test.f, target.span)]),
+        "score": dict([row_losses.summary_score(test.y, test.f, target.span)]),
         "notes": ready.changes.notes(),
         **ready.changes.to_json(),
     }
@@ -237,10 +237,10 @@ def _count(summary: dict[str, Any], side: Side, test: RealRows, unit: float) -> 
     summary["notes"] += side.notes
     name = next(iter(summary["score"]))
     scores = {name: summary["score"][name]}
-    scores["bad"] = losses.score(test.y[test.bad], test.f[test.bad], unit)[1]
+    scores["bad"] = row_losses.summary_score(test.y[test.bad], test.f[test.bad], unit)[1]
     for origin, made in (("ga", side.augmented), ("synthetic", side.synthetic)):
         if len(made) and not np.isnan(made.f).any():
-            scores[origin] = losses.score(made.y, made.f, unit)[1]
+            scores[origin] = row_losses.summary_score(made.y, made.f, unit)[1]
     summary["score"] = scores
 
 

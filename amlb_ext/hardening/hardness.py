@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.task import Kind
@@ -77,7 +77,7 @@ class BadRule:
         Parameters
         ----------
         y, f : ndarray
-            Targets and predictions, see :mod:`amlb_ext.core.losses`.
+            Targets and predictions, see :mod:`amlb_ext.core.row_losses`.
         t : ndarray, optional
             The oracle's predictions, for ``reducible``.
         """
@@ -124,15 +124,15 @@ def raw_hardness(
         each = (raw_hardness(rule, *rows) for rows in columns(y, f, t))
         return np.mean(list(each), axis=0)
     if rule == "absolute":
-        return losses.absolute_error(y, f)
+        return row_losses.absolute_error(y, f)
     if rule == "squared":
-        return losses.squared_error(y, f)
+        return row_losses.squared_error(y, f)
     if rule == "band":
         return 1 - f.max(axis=1)
     if rule == "wrong":
-        return 1 - losses.true_probability(y, f)
+        return 1 - row_losses.true_probability(y, f)
     if rule == "quantile":
-        return losses.row_loss(y, f)
+        return row_losses.row_loss(y, f)
     if t is None:
         raise ConfigError("the rule 'reducible' needs an oracle's predictions")
     return ((t - f) ** 2).reshape(len(f), -1).sum(axis=1)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
@@ -276,7 +276,7 @@ def null_losses(fits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray) -> np.nd
     """Return the losses ``(n, R)`` of F's fits without each part of the training rows."""
     out = np.empty((len(y), len(fits)))
     for k, fit in enumerate(fits if len(y) else ()):
-        out[:, k] = losses.row_loss(y, fit.predict(Z))
+        out[:, k] = row_losses.row_loss(y, fit.predict(Z))
     return out
 
 
@@ -301,7 +301,7 @@ def real_rows(task: Task, target: TargetEncoder, side: RealRows, chosen: Any) ->
             "source_row": ids,
             "parent_row": ids,
             "hardness": side.hardness[chosen],
-            "loss": losses.row_loss(side.y[chosen], side.f[chosen]),
+            "loss": row_losses.row_loss(side.y[chosen], side.f[chosen]),
             "reducible": side.reducible[chosen],
             "label_support": side.support[chosen],
             "label_agrees": side.agrees[chosen],
@@ -324,7 +324,7 @@ def made_rows(
             "source_row": np.full(len(made), -1, dtype=np.int64),
             "parent_row": parents[made.parent].astype(np.int64),
             "hardness": made.hardness,
-            "loss": losses.row_loss(made.y, made.f),
+            "loss": row_losses.row_loss(made.y, made.f),
             "reducible": made.reducible,
             "label_support": made.support,
             "label_agrees": made.agrees,
@@ -370,7 +370,7 @@ def judged_again(
     hardness = {} if task.group else {"hardness": models.rule.hardness(y, f, t)}
     return {
         **hardness,
-        "loss": losses.row_loss(y, f),
+        "loss": row_losses.row_loss(y, f),
         "reducible": raw_hardness("reducible", y, f, t),
         "label_support": support,
         "label_agrees": agrees,

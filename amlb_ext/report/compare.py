@@ -14,8 +14,13 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.report.predictions import Predicted
-from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE, Weighting, choose_weighting, contrasts
-from amlb_ext.stats.pairwise import pairwise
+from amlb_ext.stats.contrasts import (
+    SMALLEST_EFFECTIVE_SIZE,
+    Weighting,
+    choose_weighting,
+    compare_with_f,
+)
+from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.validity import Certificate
 
 #: Integrations that are F itself: they stand beside the candidates, not among them.
@@ -128,13 +133,13 @@ def compare(
         # F's own controls are no candidates: they do not count in the candidates' adjustment
         for group in ([n for n in names if not is_control(n)], [n for n in names if is_control(n)]):
             if group:
-                table = contrasts(
+                table = compare_with_f(
                     losses[group], loss_f, w, clusters, twins, level, scored[group], smallest
                 )
                 table.insert(0, "task", task)
                 found.append(table.rename(columns={"candidate": "framework"}).assign(where=where))
     if not found:  # nobody has run: no rows, but the columns of any other task
-        nobody = contrasts(losses, loss_f).rename(columns={"candidate": "framework"})
+        nobody = compare_with_f(losses, loss_f).rename(columns={"candidate": "framework"})
         found = [nobody.assign(task=task, where="")]
     table = pd.concat(found, ignore_index=True)
     table["relative"] = table["difference"] / table["loss_f"]
@@ -143,7 +148,9 @@ def compare(
     _withhold(table, no_claim or no_gain, incomplete)
     table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
     controls = [name for name in names if is_control(name)]
-    pairs = pairwise(losses, loss_f, weights, clusters, twins, level, scored, controls, smallest)
+    pairs = compare_pairs(
+        losses, loss_f, weights, clusters, twins, level, scored, controls, smallest
+    )
     pairs.insert(0, "task", task)
     both = zip(pairs["framework"], pairs["other"], strict=True)
     pairs["folds"] = [f"{_shared(full, scored, *pair)}/{folds}" for pair in both]

@@ -24,7 +24,7 @@ from sklearn import config_context
 from sklearn import metrics as sk
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.losses import brier_loss
+from amlb_ext.core.row_losses import brier_loss
 
 #: Which way each metric is better.
 DIRECTION: dict[str, Literal["lower", "higher"]] = {

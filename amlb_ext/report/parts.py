@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.losses import brier_loss
+from amlb_ext.core.row_losses import brier_loss
 from amlb_ext.report.metrics import DIRECTION, score_rows
 from amlb_ext.report.predictions import Predicted
 from amlb_ext.stats.weighted_mean import weighted_mean_interval

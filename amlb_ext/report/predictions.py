@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.amlb.safe_text import normalize_text
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
 from amlb_ext.runner import join, read_predictions
@@ -76,8 +76,8 @@ class Predicted:
         """Return Brier losses, or squared errors of the scaled target; NaN where none, (n,)."""
         f = self.f[framework]
         if f.ndim == 2:
-            return losses.brier_loss(self.y, f)
-        return losses.squared_error((self.y - self.low) / self.span, (f - self.low) / self.span)
+            return row_losses.brier_loss(self.y, f)
+        return row_losses.squared_error((self.y - self.low) / self.span, (f - self.low) / self.span)
 
     def own(self) -> np.ndarray | None:
         """Return F's predictions as the provenance has them; None in suites that lack them."""

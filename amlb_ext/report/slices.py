@@ -35,7 +35,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.core.task import Column
-from amlb_ext.stats.weighted_mean import holm, kish_size
+from amlb_ext.stats.weighted_mean import holm_adjusted, kish_size
 
 #: Columns of :func:`find_slices`.
 COLUMNS = (
@@ -107,7 +107,7 @@ def find_slices(
     if not judged:
         return empty
     table = pd.DataFrame(judged)
-    table["p_holm"] = holm(table["p"].to_numpy())
+    table["p_holm"] = holm_adjusted(table["p"].to_numpy())
     table = table[table["p_holm"] <= LEVEL].sort_values(["p", "lift"], ascending=[True, False])
     return table[list(COLUMNS)].reset_index(drop=True) if len(table) else empty
 

@@ -10,7 +10,7 @@ import pandas as pd
 from amlb_ext.core.display import format_percent
 from amlb_ext.report.compare import is_control
 from amlb_ext.report.model import Ranks, TaskReport
-from amlb_ext.stats.weighted_mean import holm, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import holm_adjusted, weighted_mean_interval
 
 COLUMNS = (
     *("framework", "tasks", "better", "worse", "undecided", "withheld", "better_family"),
@@ -64,7 +64,7 @@ def _family(table: pd.DataFrame, alpha: float) -> np.ndarray:
     counts = ~table["framework"].map(is_control) & ~table["verdict"].isin(_WITHHELD)
     p = table[["p", "p_null"]].max(axis=1).to_numpy(dtype=float)
     p = np.where(counts.to_numpy(), p, np.nan)
-    adjusted = holm(p)
+    adjusted = holm_adjusted(p)
     return (table["verdict"] == "better").to_numpy() & (adjusted < alpha)
 
 

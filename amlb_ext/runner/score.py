@@ -23,8 +23,8 @@ from tqdm import tqdm
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.estimators import check_is_listed
-from amlb_ext.core.losses import brier_loss, squared_error
 from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.row_losses import brier_loss, squared_error
 from amlb_ext.core.task import Kind
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.runner.agreement import (

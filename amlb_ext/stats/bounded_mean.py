@@ -25,7 +25,7 @@ import numpy as np
 from scipy import special, stats
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.stats.error_estimate import ErrorEstimate, without
+from amlb_ext.stats.error_estimate import ErrorEstimate, no_estimate
 
 IID = "the labelled rows are independent draws from the population"
 #: Fewest rows of which a skewness is believed, and the factor of Cochran's rule.
@@ -41,7 +41,7 @@ SKEWED = (
 ORDERS, STAKE = 5, 0.75
 
 
-def wilson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
+def wilson_interval(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     r"""Return Wilson's score interval for a 0-1 loss.
 
     .. math::
@@ -66,19 +66,19 @@ def wilson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
 
     Examples
     --------
-    >>> e = wilson(np.repeat([0, 1], [9, 1]))
+    >>> e = wilson_interval(np.repeat([0, 1], [9, 1]))
     >>> round(e.low, 4), round(e.high, 4)
     (0.0179, 0.4042)
     """
     v = checked_losses(losses, 1.0, level, binary=True)
     if len(v) == 0:
-        return without("wilson", level, 0, IID, "no labelled row")
+        return no_estimate("wilson", level, 0, IID, "no labelled row")
     low, high = wilson_limits(np.array([v.sum()]), np.array([len(v)]), level)
-    return clipped("wilson", v.mean(), low[0], high[0], level, len(v), IID)
+    return clipped_estimate("wilson", v.mean(), low[0], high[0], level, len(v), IID)
 
 
 def wilson_limits(errors: np.ndarray, n: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits of :func:`wilson` for many counts at once.
+    """Return the limits of :func:`wilson_interval` for many counts at once.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def clopper_pearson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     """Return the exact binomial interval for a 0-1 loss; it covers at least the level.
 
     Source: Clopper & Pearson (1934), by ``scipy.stats.binomtest``. Parameters and errors as in
-    :func:`wilson`.
+    :func:`wilson_interval`.
 
     Examples
     --------
@@ -118,9 +118,9 @@ def clopper_pearson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     """
     v = checked_losses(losses, 1.0, level, binary=True)
     if len(v) == 0:
-        return without("clopper_pearson", level, 0, IID, "no labelled row")
+        return no_estimate("clopper_pearson", level, 0, IID, "no labelled row")
     low, high = stats.binomtest(int(v.sum()), len(v)).proportion_ci(level, method="exact")
-    return clipped("clopper_pearson", v.mean(), low, high, level, len(v), IID)
+    return clipped_estimate("clopper_pearson", v.mean(), low, high, level, len(v), IID)
 
 
 def t_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEstimate:
@@ -153,9 +153,11 @@ def t_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> E
     """
     v = checked_losses(losses, bound, level)
     if reason := no_spread(v):
-        return refused("t", v, level, LARGE, reason)
+        return mean_without_interval("t", v, level, LARGE, reason)
     half = special.stdtrit(len(v) - 1, 0.5 + level / 2) * v.std(ddof=1) / math.sqrt(len(v))
-    return clipped("t", v.mean(), v.mean() - half, v.mean() + half, level, len(v), LARGE, bound)
+    return clipped_estimate(
+        "t", v.mean(), v.mean() - half, v.mean() + half, level, len(v), LARGE, bound
+    )
 
 
 def nearly_normal(losses: np.ndarray) -> bool:
@@ -185,7 +187,7 @@ def nearly_normal(losses: np.ndarray) -> bool:
     return bool(len(v) >= COCHRAN * stats.skew(v) ** 2)
 
 
-def hall(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEstimate:
+def hall_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEstimate:
     r"""Return the t interval corrected for skewness by Hall's cubic transformation.
 
     .. math::
@@ -200,14 +202,14 @@ def hall(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEs
 
     Examples
     --------
-    >>> e = hall(np.repeat([0.0, 0.01, 0.1], [80, 15, 5]))
+    >>> e = hall_interval(np.repeat([0.0, 0.01, 0.1], [80, 15, 5]))
     >>> t = t_interval(np.repeat([0.0, 0.01, 0.1], [80, 15, 5]))
     >>> e.low > t.low, e.high > t.high
     (True, True)
     """
     v = checked_losses(losses, bound, level)
     if reason := no_spread(v):
-        return refused("hall", v, level, SKEWED, reason)
+        return mean_without_interval("hall", v, level, SKEWED, reason)
     n, m = len(v), v.mean()
     a = stats.skew(v) / math.sqrt(n)
     quantile = special.stdtrit(n - 1, 0.5 + level / 2)
@@ -215,7 +217,7 @@ def hall(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEs
     if abs(a) > 1e-9:  # the limit for no skewness is the t interval
         ends = 3 / a * (np.cbrt(1 + a * (ends - a / 6)) - 1)
     low, high = m - ends * v.std(ddof=1) / math.sqrt(n)
-    return clipped("hall", m, low, high, level, n, SKEWED, bound)
+    return clipped_estimate("hall", m, low, high, level, n, SKEWED, bound)
 
 
 def mildly_skewed(losses: np.ndarray) -> bool:
@@ -236,12 +238,12 @@ def mildly_skewed(losses: np.ndarray) -> bool:
     return bool(len(v) >= HALL * stats.skew(v) ** 2)
 
 
-def quoted_for_skewness(losses: np.ndarray) -> str:
+def interval_for_skewness(losses: np.ndarray) -> str:
     """Return which interval to quote for a loss other than 0-1: ``t``, ``hall`` or ``betting``.
 
     Examples
     --------
-    >>> quoted_for_skewness(np.linspace(0, 1, 100)), quoted_for_skewness(np.linspace(0, 1, 99))
+    >>> interval_for_skewness(np.linspace(0, 1, 100)), interval_for_skewness(np.linspace(0, 1, 99))
     ('t', 'betting')
     """
     if nearly_normal(losses):
@@ -249,7 +251,7 @@ def quoted_for_skewness(losses: np.ndarray) -> str:
     return "hall" if mildly_skewed(losses) else "betting"
 
 
-def betting(
+def betting_interval(
     losses: np.ndarray, level: float = 0.95, bound: float = 1.0, seed: int = 0
 ) -> ErrorEstimate:
     r"""Return the betting interval: it covers at least the level for any loss in [0, bound].
@@ -276,19 +278,21 @@ def betting(
     Examples
     --------
     >>> v = np.full(200, 0.001)
-    >>> betting(v).width < 0.6 * empirical_bernstein(v).width
+    >>> betting_interval(v).width < 0.6 * empirical_bernstein(v).width
     True
     """
     v = checked_losses(losses, bound, level)
     if len(v) == 0:
-        return without("betting", level, 0, IID, "no labelled row")
+        return no_estimate("betting", level, 0, IID, "no labelled row")
     n, log = len(v), math.log(2 / (1 - level))
     rng = np.random.default_rng(seed)
     rows = np.stack([rng.permutation(v / bound) for _ in range(ORDERS)], axis=1)
     above = _betting_limit(rows, log)
     # The upper limit of v is one less the lower limit of 1 - v.
     below = _betting_limit(1 - np.minimum(rows, 1.0), log)
-    return clipped("betting", v.mean(), bound * above, bound * (1 - below), level, n, IID, bound)
+    return clipped_estimate(
+        "betting", v.mean(), bound * above, bound * (1 - below), level, n, IID, bound
+    )
 
 
 def _betting_limit(rows: np.ndarray, log: float) -> float:
@@ -313,7 +317,7 @@ def _betting_limit(rows: np.ndarray, log: float) -> float:
     return low
 
 
-def bca(
+def bca_interval(
     losses: np.ndarray,
     level: float = 0.95,
     bound: float = 1.0,
@@ -327,13 +331,13 @@ def bca(
 
     Examples
     --------
-    >>> e = bca(np.repeat([0, 1], [90, 10]))
+    >>> e = bca_interval(np.repeat([0, 1], [90, 10]))
     >>> bool(0.03 < e.low < 0.1 < e.high < 0.2)
     True
     """
     v = checked_losses(losses, bound, level)
     if reason := no_spread(v):
-        return refused("bca", v, level, LARGE, reason)
+        return mean_without_interval("bca", v, level, LARGE, reason)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a degenerate draw gives NaN, which is refused below
         found = stats.bootstrap(
@@ -345,8 +349,10 @@ def bca(
             random_state=np.random.default_rng(seed),
         ).confidence_interval
     if not (math.isfinite(found.low) and math.isfinite(found.high)):
-        return refused("bca", v, level, LARGE, "the bootstrap is degenerate on these losses")
-    return clipped("bca", v.mean(), found.low, found.high, level, len(v), LARGE, bound)
+        return mean_without_interval(
+            "bca", v, level, LARGE, "the bootstrap is degenerate on these losses"
+        )
+    return clipped_estimate("bca", v.mean(), found.low, found.high, level, len(v), LARGE, bound)
 
 
 def empirical_bernstein(
@@ -369,11 +375,13 @@ def empirical_bernstein(
     """
     v = checked_losses(losses, bound, level)
     if len(v) < 2:
-        return refused("empirical_bernstein", v, level, IID, f"{len(v)} labelled rows; 2 needed")
+        return mean_without_interval(
+            "empirical_bernstein", v, level, IID, f"{len(v)} labelled rows; 2 needed"
+        )
     log, n = math.log(4 / (1 - level)), len(v)
     half = v.std(ddof=1) * math.sqrt(2 * log / n) + bound * 7 * log / (3 * (n - 1))
     m = v.mean()
-    return clipped("empirical_bernstein", m, m - half, m + half, level, n, IID, bound)
+    return clipped_estimate("empirical_bernstein", m, m - half, m + half, level, n, IID, bound)
 
 
 def checked_losses(
@@ -412,15 +420,15 @@ def no_spread(losses: np.ndarray) -> str:
     return ""
 
 
-def refused(
+def mean_without_interval(
     name: str, losses: np.ndarray, level: float, assumes: str, reason: str
 ) -> ErrorEstimate:
     """Return the mean loss without an interval, and why."""
-    empty = without(name, level, len(losses), assumes, reason)
+    empty = no_estimate(name, level, len(losses), assumes, reason)
     return replace(empty, point=float(losses.mean())) if len(losses) else empty
 
 
-def clipped(
+def clipped_estimate(
     name: str,
     point: float,
     low: float,

@@ -18,10 +18,10 @@ from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.weighted_mean import (
-    Estimate,
+    MeanEstimate,
     checked_rows,
     cluster_sums,
-    holm,
+    holm_adjusted,
     kish_size,
     p_value,
     weighted_mean_interval,
@@ -76,13 +76,13 @@ class Weighting:
     reason: str
 
 
-def contrast(
+def mean_contrast(
     loss_g: np.ndarray,
     loss_f: np.ndarray,
     weights: np.ndarray | None = None,
     clusters: np.ndarray | None = None,
     level: float = 0.95,
-) -> Estimate:
+) -> MeanEstimate:
     """Return the weighted mean of ``loss_g - loss_f`` with a cluster-robust interval.
 
     Parameters
@@ -102,7 +102,7 @@ def contrast(
 
     Examples
     --------
-    >>> contrast(np.array([1.0, 2.0, 1.0]), np.array([2.0, 2.0, 3.0])).point
+    >>> mean_contrast(np.array([1.0, 2.0, 1.0]), np.array([2.0, 2.0, 3.0])).point
     -1.0
     """
     g, f = np.asarray(loss_g, dtype=float), np.asarray(loss_f, dtype=float)
@@ -139,8 +139,8 @@ def null_control(
     f = np.asarray(loss_f, dtype=float)
     if null.shape[1] == 0:
         return NullControl(float("nan"), float("nan"), 0, 0, 0, "no re-fit of F was given")
-    each = [contrast(null[name].to_numpy(float), f, weights, clusters, level) for name in null]
-    mean = contrast(null.to_numpy(dtype=float).mean(axis=1), f, weights, clusters, level)
+    each = [mean_contrast(null[name].to_numpy(float), f, weights, clusters, level) for name in null]
+    mean = mean_contrast(null.to_numpy(dtype=float).mean(axis=1), f, weights, clusters, level)
     p = np.array([p_value(e) for e in each])
     better = np.array([e.point < 0 for e in each])
     significant = p < 1 - level
@@ -208,11 +208,11 @@ def refit_spread(
     """Return the standard deviation of the contrast over re-fits (0 for one), and their number."""
     if null is None:
         return 0.0, 0
-    points = [contrast(null[c].to_numpy(float), loss_f, weights, clusters).point for c in null]
+    points = [mean_contrast(null[c].to_numpy(float), loss_f, weights, clusters).point for c in null]
     return float(np.std(points, ddof=1)) if len(points) > 1 else 0.0, len(points)
 
 
-def beyond_refits(gap: Estimate, spread: float, refits: int) -> tuple[float, float]:
+def beyond_refits(gap: MeanEstimate, spread: float, refits: int) -> tuple[float, float]:
     """Return a candidate's distance from the re-fits' mean, and its p-value."""
     if not gap.has_interval:
         return gap.point, float("nan")
@@ -245,7 +245,7 @@ def cluster_effective_size(
 # n : labelled rows
 
 
-def contrasts(
+def compare_with_f(
     losses: pd.DataFrame,
     loss_f: np.ndarray,
     weights: np.ndarray | None = None,
@@ -309,7 +309,7 @@ def contrasts(
     >>> f = rng.random(400)
     >>> g = pd.DataFrame({"good": f - 0.1 + 0.2 * rng.random(400),
     ...                   "better": f - 0.3 + 0.2 * rng.random(400)})
-    >>> contrasts(g, f)[["candidate", "verdict"]].values.tolist()
+    >>> compare_with_f(g, f)[["candidate", "verdict"]].values.tolist()
     [['good', 'undecided'], ['better', 'better']]
     """
     f = np.asarray(loss_f, dtype=float)
@@ -325,8 +325,8 @@ def contrasts(
         rows.append({"candidate": str(name), **row})
         tests.append(test)
     out = pd.DataFrame(rows, columns=["candidate", *_COLUMNS])
-    out["p_holm"] = holm(out["p"].to_numpy(dtype=float))
-    out["p_null"] = holm(out["p_null"].to_numpy(dtype=float))
+    out["p_holm"] = holm_adjusted(out["p"].to_numpy(dtype=float))
+    out["p_null"] = holm_adjusted(out["p_null"].to_numpy(dtype=float))
     words = [
         _verdict(estimate, out["p_holm"].iloc[i], gap, out["p_null"].iloc[i], control, 1 - level)
         for i, (estimate, gap, control) in enumerate(tests)
@@ -351,21 +351,21 @@ def _against_f(
     null: pd.DataFrame | None,
     level: float,
     smallest: float | None,
-) -> tuple[dict[str, float], tuple[Estimate, float, NullControl | None]]:
+) -> tuple[dict[str, float], tuple[MeanEstimate, float, NullControl | None]]:
     """Compare one candidate with F and its re-fits on the rows in ``keep``."""
     f = loss_f[keep]
     w = None if weights is None else np.asarray(weights)[keep]
     c = None if clusters is None else np.asarray(clusters)[keep]
     if smallest is not None:
         w = choose_weighting(w, c, smallest).weights
-    estimate = contrast(g, f, w, c, level)
+    estimate = mean_contrast(g, f, w, c, level)
     control, gap, p_null = None, float("nan"), float("nan")
     if null is not None:
         again = null.loc[keep]
         control = null_control(again, f, w, c, level)
         mean = again.to_numpy(dtype=float).mean(axis=1)
         spread = refit_spread(again, f, w, c)
-        gap, p_null = beyond_refits(contrast(g, mean, w, c, level), *spread)
+        gap, p_null = beyond_refits(mean_contrast(g, mean, w, c, level), *spread)
     total = len(f) if w is None else float(w.sum())
     row = {
         "rows": len(f),
@@ -385,7 +385,7 @@ def _against_f(
 
 
 def _verdict(
-    estimate: Estimate,
+    estimate: MeanEstimate,
     p_holm: float,
     gap: float,
     p_null: float,

@@ -54,7 +54,7 @@ class ErrorEstimate:
 
         Examples
         --------
-        >>> without("wilson", 0.95, 0, "", "no row").has_interval
+        >>> no_estimate("wilson", 0.95, 0, "", "no row").has_interval
         False
         """
         return math.isfinite(self.low) and math.isfinite(self.high)
@@ -69,7 +69,7 @@ class ErrorEstimate:
         return replace(self, check=PASSED if passed else FAILED, reason=reason or self.reason)
 
 
-def without(name: str, level: float, n: int, assumes: str, reason: str) -> ErrorEstimate:
+def no_estimate(name: str, level: float, n: int, assumes: str, reason: str) -> ErrorEstimate:
     """Return an answer without any number, and why."""
     nan = math.nan
     return ErrorEstimate(name, nan, nan, nan, level, n, assumes, reason=reason)

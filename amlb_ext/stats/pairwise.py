@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from amlb_ext.stats.contrasts import choose_weighting, contrast, refit_spread
-from amlb_ext.stats.weighted_mean import Estimate, holm, p_value
+from amlb_ext.stats.contrasts import choose_weighting, mean_contrast, refit_spread
+from amlb_ext.stats.weighted_mean import MeanEstimate, holm_adjusted, p_value
 
 COLUMNS = (
     *(
@@ -35,7 +35,7 @@ COLUMNS = (
 )
 
 
-def pairwise(
+def compare_pairs(
     losses: pd.DataFrame,
     loss_f: np.ndarray,
     weights: np.ndarray | None = None,
@@ -68,7 +68,7 @@ def pairwise(
     apart : collection of str
         Names that are no candidates (F itself): pairs with them are adjusted among themselves.
     smallest : float, optional
-        As for :func:`~amlb_ext.stats.contrasts.contrasts`, for the rows of each pair.
+        As for :func:`~amlb_ext.stats.contrasts.compare_with_f`, for the rows of each pair.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def pairwise(
     >>> rng = np.random.default_rng(0)
     >>> f = rng.random(300)
     >>> g = pd.DataFrame({"a": f - 0.2 * rng.random(300), "b": f + 0.1 * rng.random(300)})
-    >>> pairwise(g, f)[["framework", "other", "verdict"]].values.tolist()
+    >>> compare_pairs(g, f)[["framework", "other", "verdict"]].values.tolist()
     [['a', 'b', 'better']]
     """
     f = np.asarray(loss_f, dtype=float)
@@ -103,7 +103,7 @@ def pairwise(
         if smallest is not None:
             w = choose_weighting(w, c, smallest).weights
         pair = [losses[name].to_numpy(dtype=float)[keep] for name in (one, two)]
-        estimate = contrast(pair[0], pair[1], w, c, level)
+        estimate = mean_contrast(pair[0], pair[1], w, c, level)
         spread = refit_spread(None if null is None else null.loc[keep], f[keep], w, c)
         rows.append(
             {
@@ -125,7 +125,7 @@ def pairwise(
     for raw, adjusted in (("p", "p_holm"), ("p_null", "p_null")):
         values, told = out[raw].to_numpy(dtype=float), np.full(len(out), np.nan)
         for group in (mixed, ~mixed):
-            told[group] = holm(values[group])
+            told[group] = holm_adjusted(values[group])
         out[adjusted] = told
     words = [
         _verdict(estimate, p, q, 1 - level)
@@ -136,7 +136,7 @@ def pairwise(
     return out
 
 
-def _beyond_two_fits(estimate: Estimate, spread: float, refits: int) -> float:
+def _beyond_two_fits(estimate: MeanEstimate, spread: float, refits: int) -> float:
     """Return the p-value when two fits of one algorithm scatter by S sqrt 2; NaN without S."""
     if not estimate.has_interval or refits < 2:
         return float("nan")
@@ -150,7 +150,7 @@ def _beyond_two_fits(estimate: Estimate, spread: float, refits: int) -> float:
     return float(2 * student.sf(abs(estimate.point) / np.sqrt(variance), 1 / share))
 
 
-def _verdict(estimate: Estimate, p_holm: float, p_null: float, alpha: float) -> tuple[str, str]:
+def _verdict(estimate: MeanEstimate, p_holm: float, p_null: float, alpha: float) -> tuple[str, str]:
     if not estimate.has_interval:
         return "undecided", estimate.reason
     if not p_holm < alpha:

@@ -27,7 +27,7 @@ import numpy as np
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.weighted_mean import (
-    Estimate,
+    MeanEstimate,
     checked_rows,
     cluster_sums,
     interval_around,
@@ -62,8 +62,8 @@ class PoweredMean:
         Unlabelled rows with positive weight.
     """
 
-    estimate: Estimate
-    classical: Estimate
+    estimate: MeanEstimate
+    classical: MeanEstimate
     lam: float
     width_ratio: float
     n_unlabelled: int
@@ -177,6 +177,6 @@ def prediction_powered_mean(
         estimate = classical
     else:
         low, high = interval_around(point, se, df, level)
-        estimate = Estimate(point, low, high, se, df, len(v), k, METHOD, ASSUMES, level)
+        estimate = MeanEstimate(point, low, high, se, df, len(v), k, METHOD, ASSUMES, level)
     ratio = estimate.width / classical.width if classical.width > 0 else float("nan")
     return PoweredMean(estimate, classical, lam, ratio, n_far)

@@ -20,8 +20,8 @@ import numpy as np
 from scipy import special
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.bounded_mean import checked_losses, clipped, wilson_limits
-from amlb_ext.stats.error_estimate import ErrorEstimate, without
+from amlb_ext.stats.bounded_mean import checked_losses, clipped_estimate, wilson_limits
+from amlb_ext.stats.error_estimate import ErrorEstimate, no_estimate
 
 BY_CLASS = "rows of each class are independent draws from that class, and the priors are true"
 BY_CLASS_COUNTED = (
@@ -32,7 +32,7 @@ BY_CLASS_COUNTED = (
 PRIOR_TOLERANCE = 1e-6
 
 
-def stratified(
+def stratified_interval(
     losses: np.ndarray,
     classes: np.ndarray,
     priors: Sequence[float] | np.ndarray,
@@ -84,10 +84,10 @@ def stratified(
     Examples
     --------
     >>> losses, classes = np.tile([0, 0, 0, 1], 20), np.repeat([0, 1], 40)
-    >>> e = stratified(losses, classes, [0.9, 0.1], binary=True)
+    >>> e = stratified_interval(losses, classes, [0.9, 0.1], binary=True)
     >>> bool(e.low < e.point < e.high), round(e.point, 3)
     (True, 0.25)
-    >>> stratified(losses[:40], classes[:40], [0.9, 0.1], binary=True).reason
+    >>> stratified_interval(losses[:40], classes[:40], [0.9, 0.1], binary=True).reason
     'no labelled row of class 1, 10.0% of the population'
     """
     v = checked_losses(losses, bound, level, binary)
@@ -102,7 +102,7 @@ def stratified(
         plural = "es" if len(lacking) > 1 else ""
         share = pi[lacking].sum()
         reason = f"{rows} of class{plural} {which}, {share:.1%} of the population"
-        return without("stratified", level, len(v), assumes, reason)
+        return no_estimate("stratified", level, len(v), assumes, reason)
     # Rows of a class that the population lacks say nothing of its error.
     use = pi > 0
     pi, k = pi[use], counts[use]
@@ -119,14 +119,16 @@ def stratified(
         variance = float(part.sum())
         if variance <= 1e-24 * bound**2:
             reason = "all losses of each class are equal: their spread cannot be seen"
-            return replace(without("stratified", level, len(v), assumes, reason), point=point)
+            return replace(no_estimate("stratified", level, len(v), assumes, reason), point=point)
         df = variance**2 / float((part**2 / (k - 1)).sum())
         down = up = special.stdtrit(df, 0.5 + level / 2) * math.sqrt(variance)
     if prior_rows is not None:
         z = special.ndtri(0.5 + level / 2)
         own = z**2 * max(float(pi @ m**2) - point**2, 0.0) / prior_rows
         down, up = math.sqrt(down**2 + own), math.sqrt(up**2 + own)
-    return clipped("stratified", point, point - down, point + up, level, len(v), assumes, bound)
+    return clipped_estimate(
+        "stratified", point, point - down, point + up, level, len(v), assumes, bound
+    )
 
 
 def checked_strata(

@@ -34,7 +34,7 @@ MIN_EFFECTIVE = 2.0
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MeanEstimate:
     """A point, its interval and what the interval rests on.
 
     Attributes
@@ -88,7 +88,7 @@ def weighted_mean_interval(
     weights: np.ndarray | None = None,
     clusters: np.ndarray | None = None,
     level: float = 0.95,
-) -> Estimate:
+) -> MeanEstimate:
     r"""Return the weighted mean with a cluster-robust t interval.
 
     .. math::
@@ -142,7 +142,7 @@ def weighted_mean_interval(
 
 def naive_interval(
     values: np.ndarray, weights: np.ndarray | None = None, level: float = 0.95
-) -> Estimate:
+) -> MeanEstimate:
     """Return the interval that wrongly takes all rows for independent.
 
     Only to show how much clustering matters; never quote it as a result. It is
@@ -164,7 +164,7 @@ def naive_interval(
     )
 
 
-def p_value(estimate: Estimate, null: float = 0.0) -> float:
+def p_value(estimate: MeanEstimate, null: float = 0.0) -> float:
     """Return the two-sided p-value of ``point == null`` from the t distribution.
 
     Returns
@@ -186,7 +186,7 @@ def p_value(estimate: Estimate, null: float = 0.0) -> float:
     return float(2 * student.sf(gap / estimate.se, estimate.df))
 
 
-def holm(p_values: np.ndarray) -> np.ndarray:
+def holm_adjusted(p_values: np.ndarray) -> np.ndarray:
     r"""Return Holm's step-down adjusted p-values.
 
     With :math:`p_{(1)} \le \dots \le p_{(m)}`,
@@ -198,7 +198,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()  # 3(.01); 2(.03); max(.06, 1(.04))
+    >>> holm_adjusted(np.array([0.01, 0.04, 0.03])).tolist()  # 3(.01); 2(.03); max(.06, 1(.04))
     [0.03, 0.06, 0.06]
     """
     p = np.asarray(p_values, dtype=float)
@@ -287,10 +287,10 @@ def interval_around(point: float, se: float, df: float, level: float) -> tuple[f
 
 def no_interval(
     point: float, n: int, n_clusters: int, method: str, assumes: str, level: float, reason: str
-) -> Estimate:
+) -> MeanEstimate:
     """Return an estimate whose interval is NaN, with the reason."""
     nan = float("nan")
-    return Estimate(point, nan, nan, nan, nan, n, n_clusters, method, assumes, level, reason)
+    return MeanEstimate(point, nan, nan, nan, nan, n, n_clusters, method, assumes, level, reason)
 
 
 def refusal(totals: np.ndarray) -> str:
@@ -308,7 +308,7 @@ def refusal(totals: np.ndarray) -> str:
 
 def _interval(
     v: np.ndarray, w: np.ndarray, codes: np.ndarray, level: float, method: str, assumes: str
-) -> Estimate:
+) -> MeanEstimate:
     if len(v) == 0:
         return no_interval(float("nan"), 0, 0, method, assumes, level, "no row has any weight")
     num, den = cluster_sums(v, w, codes)
@@ -328,4 +328,4 @@ def _interval(
             return no_interval(point, len(v), k, method, assumes, level, why)
         se = 0.0
     low, high = interval_around(point, se, df, level)
-    return Estimate(point, low, high, se, df, len(v), k, method, assumes, level)
+    return MeanEstimate(point, low, high, se, df, len(v), k, method, assumes, level)

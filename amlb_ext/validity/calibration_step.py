@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.judged_rows import Failures, FoldModels, MadeRows
@@ -79,9 +79,9 @@ class HeldOut:
     def judge(self, Z: np.ndarray, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> Judged:
         """Ask candidates and judges about rows that descend from the rows c."""
         predicted = {name: model.predict(Z) for name, model in self.zoo.items()}
-        G = np.column_stack([losses.row_loss(y, g) for g in predicted.values()])
+        G = np.column_stack([row_losses.row_loss(y, g) for g in predicted.values()])
         T = np.mean([predicted[name] for name in JUDGES if name in predicted], axis=0)
-        return Judged(Losses(G, losses.row_loss(y, f), c), T, y)
+        return Judged(Losses(G, row_losses.row_loss(y, f), c), T, y)
 
     def judge_failures(self) -> Judged:
         """Ask candidates and judges about the part's own bad rows."""

@@ -6,7 +6,7 @@ of its re-fits stand in the files' provenance; where they do not, F is fitted ag
 Notation
 --------
 m candidates, R twins of F; all losses are Brier or squared error on the scaled target, see
-:mod:`amlb_ext.core.losses`
+:mod:`amlb_ext.core.row_losses`
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed
@@ -242,14 +242,16 @@ class _FoldScorer:
         Z, y = self.encoder.transform(test.features), self.target.transform(test.target)
         predicted = {name: model.predict(Z) for name, model in self.models.items()}
         nothing, about = np.full(len(y), np.nan), test.provenance
-        G = [losses.row_loss(y, predicted[n]) if n in predicted else nothing for n in self.names]
+        G = [
+            row_losses.row_loss(y, predicted[n]) if n in predicted else nothing for n in self.names
+        ]
         F = about["loss"].to_numpy(dtype=float)
         if not self.stored and self.baseline is not None:
-            F = losses.row_loss(y, self.baseline.predict(Z))
+            F = row_losses.row_loss(y, self.baseline.predict(Z))
         if self.stored:
             twins = [about[f"null_{k}"].to_numpy(dtype=float) for k in range(self.refits)]
         else:
-            twins = [losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
+            twins = [row_losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
             twins += [nothing] * (self.refits - len(twins))
         fitted = {id(model): predicted[name] for name, model in self.models.items()}
         T = np.mean([fitted[id(judge)] for judge in self.judges], axis=0)

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.oracle import Oracle, check_labels
-from amlb_ext.stats.weighted_mean import Estimate, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
 from amlb_ext.validity.measures import MIN_ROWS, Measure, lacking, measure, too_few
 
 #: Share of labels by which made rows may surely agree less than real bad rows.
@@ -108,12 +108,12 @@ def labels(
     return [first, replace(second, passed=bool(second.passed or _upper(gap) >= margin))]
 
 
-def _upper(e: Estimate) -> float:
+def _upper(e: MeanEstimate) -> float:
     """Upper bound, one-sided 95 %: the question is whether made labels are *worse*."""
     return e.point + e.se * float(student.ppf(0.95, e.df)) if e.has_interval else e.high
 
 
-def _difference(a: np.ndarray, ca: np.ndarray, b: np.ndarray, cb: np.ndarray) -> Estimate:
+def _difference(a: np.ndarray, ca: np.ndarray, b: np.ndarray, cb: np.ndarray) -> MeanEstimate:
     """Mean of a minus mean of b as one linear statistic of their joint clusters."""
     gap, n = a.mean() - b.mean(), len(a) + len(b)
     psi = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from amlb_ext.stats.weighted_mean import Estimate, kish_size, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import MeanEstimate, kish_size, weighted_mean_interval
 from amlb_ext.validity.saving import BestSaving, best_saving
 
 #: Fewer distinct real rows than this say nothing.
@@ -176,7 +176,7 @@ def region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
     )
 
 
-def auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> Estimate:
+def auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> MeanEstimate:
     r"""Return the AUC with a cluster-robust interval.
 
     With placements :math:`V_i` (share of the other class that row i beats, ties half) the AUC is

@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.estimate.osyn.bound import osyn_iterative
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.tallies import Batch, tally
+from amlb_ext.estimate.osyn.tallies import Batch, tally_regions
 from amlb_ext.estimate.osyn.theorem import OsynSettings
 
 #: Labelled rows.
@@ -63,7 +63,7 @@ class Problem:
         self.cells = Regions(S)
         self.loss_s = self.losses(S)
         self.batches = [rows_of(N, 6, 8, 10 + t) for t in range(T)]
-        self.seen = tally(((X, None, None) for X in self.batches), self.cells)
+        self.seen = tally_regions(((X, None, None) for X in self.batches), self.cells)
 
     def losses(self, X: np.ndarray) -> np.ndarray:
         return (self.model.predict(X) != (X[:, 0] + X[:, 1] + X[:, 2] > 0.5)).astype(float)

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.experiments.osyn.case import MINORITY, Case
 from amlb_ext.experiments.osyn.choices import CLASSIFIERS, REGRESSORS, Choice
 from amlb_ext.experiments.osyn.tabular import TEXT, load
-from amlb_ext.stats.stratified_mean import stratified
+from amlb_ext.stats.stratified_mean import stratified_interval
 
 CASES = (("bank", False), ("adult", False), ("adult", True))
 SLOW = {"SVM", "SVR"}
@@ -47,7 +47,9 @@ def study(data, regression, folder, draws, models):
         S = labelled(classes, case.choice.size, np.random.default_rng([r, 0]))
         for j, m in enumerate(names):
             for i, level in enumerate(LEVELS):
-                e = stratified(lost[m][S], classes[S], case.priors, level, binary=not regression)
+                e = stratified_interval(
+                    lost[m][S], classes[S], case.priors, level, binary=not regression
+                )
                 held[r, j, i] = e.low <= lost[m].mean() <= e.high
     print(f"\n{TEXT[data]}, {'absolute error' if regression else '0-1'}, {draws} draws of S")
     print(f"{'model':<8}{'true':>8}" + "".join(f"{f'held at {v:.2g}':>18}" for v in LEVELS))

@@ -31,7 +31,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
@@ -41,7 +41,7 @@ from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.prepare import PARTS
 from amlb_ext.hardening.weights import Region
-from amlb_ext.stats.contrasts import contrast, contrasts
+from amlb_ext.stats.contrasts import compare_with_f, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value
 from amlb_ext.validity.ranking_measures import null_check
 from amlb_ext.validity.refits import refit_rows
@@ -141,7 +141,7 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
     out, fits = F.cross_fit(Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own)
     f = F.predict(Z_test)
     table = {"row": np.flatnonzero(here), "fold": np.full(len(f), k),
-             "F": losses.row_loss(y_test, f)}  # fmt: skip
+             "F": row_losses.row_loss(y_test, f)}  # fmt: skip
     for rule_name in RULES[kind]:
         rule = settle_rule(HardnessConfig(rule=rule_name), kind, ("0", "1")[:classes], out, y)
         table[f"bad {rule_name}"] = rule.select(rule.hardness(y_test, f))
@@ -152,13 +152,15 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
         for number in range(refits + 1):  # the last is the candidate
             rng = random_stream(*key, k, design, number)
             if design == "project" and number < min(refits, PARTS):  # they come with the suite
-                table[f"{design} {number}"] = losses.row_loss(y_test, fits[number].predict(Z_test))
+                table[f"{design} {number}"] = row_losses.row_loss(
+                    y_test, fits[number].predict(Z_test)
+                )
                 continue
             choose = DESIGNS[design]
             rows = refit_rows(y, classes, rng) if choose is None else choose(len(y), rng)
             twin = EstimatorBaseline(spec, kind, classes, 0)
             twin.fit(Z[rows], y[rows], derive_seed(*key, k, design, number, "fit") % 2**31)
-            table[f"{design} {number}"] = losses.row_loss(y_test, twin.predict(Z_test))
+            table[f"{design} {number}"] = row_losses.row_loss(y_test, twin.predict(Z_test))
         table[f"{design} candidate"] = table.pop(f"{design} {refits}")
     return pd.DataFrame(table)
 
@@ -171,8 +173,8 @@ def _judged(pooled, design, weight, refits):
     check = null_check(twins.to_numpy(), loss, rows, kept["fold"].to_numpy(), weight, "")
     if check.value is None:
         return None
-    alone = contrast(candidate, loss, weight, rows)
-    table = contrasts(pd.DataFrame({"again": candidate}), loss, weight, rows, null=twins)
+    alone = mean_contrast(candidate, loss, weight, rows)
+    table = compare_with_f(pd.DataFrame({"again": candidate}), loss, weight, rows, null=twins)
     return {
         "flag": not check.passed,
         "t": check.value,

@@ -22,14 +22,14 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.experiments.osyn.case import Case
 from amlb_ext.experiments.osyn.choices import Choice
 from amlb_ext.experiments.osyn.tabular import load
+from amlb_ext.stats.bounded_loss import LOSSES, absolute_loss, squared_loss
 from amlb_ext.stats.bounded_mean import (
-    betting,
+    betting_interval,
     empirical_bernstein,
-    hall,
-    quoted_for_skewness,
+    hall_interval,
+    interval_for_skewness,
     t_interval,
 )
-from amlb_ext.stats.losses import LOSSES, absolute, squared
 
 SIZES = (50, 100, 200, 500, 1000, 2000)
 
@@ -47,7 +47,7 @@ def populations(folder):
     X, y = case.seen(case.Z[case.oracle]), case.y[case.oracle].astype(float)
     for model in ("Ridge", "RFR"):
         f = np.clip(case.model(model).predict(X), 0, 1)
-        for loss in (squared(), absolute()):
+        for loss in (squared_loss(), absolute_loss()):
             yield f"bike {model} {loss.name}", loss, loss(y, f)
 
 
@@ -63,8 +63,8 @@ def noise():
         "2 % err 8 times": 0.02 * rare * rng.standard_normal(n),
     }
     for name, error in errors.items():
-        yield f"{name}, squared", squared(), np.minimum(error**2, 1)
-    yield "log-normal", squared(), np.minimum(0.0005 * np.exp(rng.standard_normal(n)), 1)
+        yield f"{name}, squared", squared_loss(), np.minimum(error**2, 1)
+    yield "log-normal", squared_loss(), np.minimum(0.0005 * np.exp(rng.standard_normal(n)), 1)
 
 
 def main():
@@ -86,12 +86,16 @@ def main():
                     v = losses[rng.integers(0, len(losses), n)]
                     t = t_interval(v, 0.95, loss.bound)
                     wide = empirical_bernstein(v, 0.95, loss.bound)
-                    name_of_one = quoted_for_skewness(v)
+                    name_of_one = interval_for_skewness(v)
                     chosen.append(name_of_one != "betting")
-                    interval = {"t": t_interval, "hall": hall, "betting": betting}[name_of_one]
+                    interval = {
+                        "t": t_interval,
+                        "hall": hall_interval,
+                        "betting": betting_interval,
+                    }[name_of_one]
                     one = interval(v, 0.95, loss.bound)
                     held.append(t.low <= truth <= t.high)
-                    by_hall = hall(v, 0.95, loss.bound)
+                    by_hall = hall_interval(v, 0.95, loss.bound)
                     halls.append(by_hall.low <= truth <= by_hall.high)
                     ours.append(one.low <= truth <= one.high)
                     width.append(one.width / wide.width)

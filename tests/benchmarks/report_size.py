@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import OneHotEncoder
 from tqdm import tqdm
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import build_config
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.parallel import run_jobs
@@ -87,7 +87,7 @@ def write_task(root, number, rows, folds):
     for k, fold in enumerate(task.folds):
         rng = random_stream(0, number, k, "fold")
         y, f, scale = fitted(task, fold.train)
-        loss = losses.row_loss(y, f)
+        loss = row_losses.row_loss(y, f)
         worst = fold.test[np.argsort(-loss[fold.test])][: max(1, round(BAD * len(fold.test)))]
         bad = np.isin(np.arange(len(y)), worst)
         full = chosen(task, fold.test, np.where(bad, "bad", "good"), loss, f, scale, rng)

@@ -30,7 +30,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
@@ -127,8 +127,8 @@ def fitted_draw(seed, draw, kind, family):
         scored = []
         for rows in (FITTED_TEST, FRESH):
             Z_test, y_test = problem(kind, rows, rng, slopes)
-            G = [losses.row_loss(y_test, model.predict(Z_test)) for model in zoo.values()]
-            f = losses.row_loss(y_test, F.predict(Z_test))
+            G = [row_losses.row_loss(y_test, model.predict(Z_test)) for model in zoo.values()]
+            f = row_losses.row_loss(y_test, F.predict(Z_test))
             scored.append((np.column_stack(G), f, region.weights(Z_test)))
     G, f, w = scored[1]
     truth = max(0.0, float((w @ (f[:, None] - G) / (w @ f)).max()))

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.estimate import drawing, estimate
-from amlb_ext.estimate.sampling import COLUMNS, DESIGNS, markdown, sampling_study
+from amlb_ext.estimate.sampling import COLUMNS, DESIGNS, sampling_study, study_markdown
 
 YES = 0.22
 
@@ -292,4 +292,4 @@ def test_the_study_of_samples_tells_them_apart():
     assert rate["by_class", "train"] == 1
     assert rate["by_score", "train"] == rate["by_score", "unlabelled"] == 1
     assert rate["random", "train and unlabelled"] == 0
-    assert "| by_class, priors |  | " in markdown(table)
+    assert "| by_class, priors |  | " in study_markdown(table)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_estimate, osyn_iterative
-from amlb_ext.estimate.osyn.explore import explore
+from amlb_ext.estimate.osyn.explore import sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.tallies import RegionTally, batches, tally
-from amlb_ext.estimate.osyn.theorem import OsynSettings, adjusted_counts, bound, target
+from amlb_ext.estimate.osyn.tallies import RegionTally, drawn_batches, tally_regions
+from amlb_ext.estimate.osyn.theorem import OsynSettings, adjusted_counts, target_loss, theorem_bound
 
 unit = st.floats(0, 1)
 seeds = st.integers(0, 10**6)
@@ -52,7 +52,7 @@ def assert_same(a, b):
 
 @given(unit, unit)
 def test_target_is_at_most_the_labelled_loss(u, s):
-    got = float(target(u, s))
+    got = float(target_loss(u, s))
     assert got <= s
     assert (got == s) == (u >= s)
     assert got == pytest.approx(u - abs(u - s))
@@ -62,7 +62,7 @@ def test_target_is_at_most_the_labelled_loss(u, s):
 @settings(max_examples=15, deadline=None)
 def test_closed_form_is_the_converged_optimum(seed):
     cells, loss_s, batch = problem(seed)
-    seen = tally([batch], cells)
+    seen = tally_regions([batch], cells)
     of = cells.assign(batch[0])
     above = np.bincount(of[batch[2] >= loss_s[of]], minlength=12)
     # no more rows than a region has with l(u) >= l(s): then each Target reaches l(s)
@@ -79,7 +79,9 @@ def test_closed_form_is_the_converged_optimum(seed):
 @settings(max_examples=15, deadline=None)
 def test_never_above_the_closed_form_of_its_own_weights(seed, n):
     cells, loss_s, batch = problem(seed, n=n)
-    found = osyn_iterative([batch], cells, loss_s, tally([batch], cells), OsynSettings(g=600))
+    found = osyn_iterative(
+        [batch], cells, loss_s, tally_regions([batch], cells), OsynSettings(g=600)
+    )
     assert found.F_minus_eps <= found.weights @ loss_s + 1e-12
     assert found.g <= found.g_star
 
@@ -88,7 +90,7 @@ def test_never_above_the_closed_form_of_its_own_weights(seed, n):
 @settings(max_examples=25, deadline=None)
 def test_counts_give_exactly_the_general_result(seed, n, b):
     cells, loss_s, batch = problem(seed, n=n, zero_one=True)
-    seen, setting = tally([batch], cells), OsynSettings(g=600, b=b, a_hat="paper")
+    seen, setting = tally_regions([batch], cells), OsynSettings(g=600, b=b, a_hat="paper")
     general = osyn_iterative(cut(batch, 111), cells, loss_s, seen, setting)
     assert_same(general, osyn_counts(loss_s, seen, setting))
 
@@ -96,21 +98,21 @@ def test_counts_give_exactly_the_general_result(seed, n, b):
 @pytest.mark.parametrize("zero_one", [True, False])
 def test_how_the_stream_is_cut_does_not_matter(zero_one):
     cells, loss_s, batch = problem(3, n=2500, zero_one=zero_one)
-    seen, setting = tally([batch], cells), OsynSettings(g=1500)
+    seen, setting = tally_regions([batch], cells), OsynSettings(g=1500)
     whole = osyn_iterative([batch], cells, loss_s, seen, setting)
     for size in (1, 37, 1000):
         parts = osyn_iterative(cut(batch, size), cells, loss_s, seen, setting)
         assert parts.F_minus_eps == whole.F_minus_eps
         assert parts.bound == whole.bound
         assert parts.beta == pytest.approx(whole.beta, rel=1e-12)  # a sum in another order
-        np.testing.assert_array_equal(tally(cut(batch, size), cells).counts, seen.counts)
+        np.testing.assert_array_equal(tally_regions(cut(batch, size), cells).counts, seen.counts)
 
 
 def test_memory_does_not_grow_with_the_stream():
     cells, loss_s, batch = problem(2)
-    seen, peaks = tally([batch], cells), []
+    seen, peaks = tally_regions([batch], cells), []
     for n in (20_000, 200_000):
-        stream = batches(generator(0, False), n, 5000)
+        stream = drawn_batches(generator(0, False), n, 5000)
         tracemalloc.start()
         osyn_iterative(stream, cells, loss_s, seen, OsynSettings(g=2000))
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -123,7 +125,7 @@ def test_algorithm_by_hand():
     X = np.array([[0.0], [1.0], [2.0], [9.0], [10.0]])
     batch = X, None, np.array([0.1, 0.4, 0.9, 0.0, 0.3])
     cells, loss_s = Regions(np.array([[0.0], [10.0]])), np.array([0.5, 0.2])
-    seen = tally([batch], cells)
+    seen = tally_regions([batch], cells)
     # Targets .1 - .4 = -.3, .4 - .1 = .3, .9 - .4 = .5; 0 - .2 = -.2, .3 - .1 = .2
     got = osyn_iterative(cut(batch, 2), cells, loss_s, seen, g_star=np.array([2, 1]))
     assert got.F_minus_eps == pytest.approx((0.5 + 0.3 + 0.2) / 3)
@@ -142,25 +144,25 @@ def test_algorithm_by_hand():
 def test_bound_by_hand():
     # Σ w² = 4 / 16, so B = 2 sqrt(.5 * 2 * .25) = 1; D = .5 * 4 / 8 = .25
     w, four, two = np.full(4, 0.25), math.exp(-4), math.exp(-2)
-    got = bound(1.75, w, 0.5, 8, four, two, C_h=2.0)
+    got = theorem_bound(1.75, w, 0.5, 8, four, two, C_h=2.0)
     assert (pytest.approx(1), pytest.approx(0.25)) == (got.B, got.D)
     assert got.bound == pytest.approx((1 - 0.5) ** 2)  # (sqrt(.75 + .25) - sqrt(.25))²
     assert got.met
     # below B there is none
-    assert bound(0.99, w, 0.5, 8, four, two, C_h=2.0)[0::3] == (0.0, False)
+    assert theorem_bound(0.99, w, 0.5, 8, four, two, C_h=2.0)[0::3] == (0.0, False)
 
 
 @given(unit, st.floats(0.05, 1), st.integers(10, 10**6), st.floats(1e-4, 0.4), st.floats(1e-4, 0.4))
 def test_bound_is_monotone(F, a_hat, g, d1, d2):
     w = np.full(50, 0.02)
-    base = bound(F, w, a_hat, g, d1, d2).bound
+    base = theorem_bound(F, w, a_hat, g, d1, d2).bound
     slack = 1e-12
-    assert bound(min(F + 0.1, 1), w, a_hat, g, d1, d2).bound >= base - slack
-    assert bound(F, w, a_hat, g, d1 * 1.5, d2).bound >= base - slack  # D falls
-    assert bound(F, w, a_hat, g, d1, d2 * 1.5).bound >= base - slack  # B falls
-    assert bound(F, w, a_hat / 2, g, d1, d2).bound >= base - slack
-    assert bound(F, w, a_hat, 2 * g, d1, d2).bound >= base - slack
-    assert bound(F, np.full(100, 0.01), a_hat, g, d1, d2).bound >= base - slack
+    assert theorem_bound(min(F + 0.1, 1), w, a_hat, g, d1, d2).bound >= base - slack
+    assert theorem_bound(F, w, a_hat, g, d1 * 1.5, d2).bound >= base - slack  # D falls
+    assert theorem_bound(F, w, a_hat, g, d1, d2 * 1.5).bound >= base - slack  # B falls
+    assert theorem_bound(F, w, a_hat / 2, g, d1, d2).bound >= base - slack
+    assert theorem_bound(F, w, a_hat, 2 * g, d1, d2).bound >= base - slack
+    assert theorem_bound(F, np.full(100, 0.01), a_hat, g, d1, d2).bound >= base - slack
     assert 0 <= base <= F + slack
 
 
@@ -184,7 +186,7 @@ def test_adjusted_counts_without_a_whole_number():
 def test_empty_regions_and_flags():
     cells = Regions(np.array([[0.0], [1.0], [50.0]]))
     rows = np.linspace(0, 1, 40)[:, None]
-    seen = tally([(rows, None, np.ones(40))], cells)
+    seen = tally_regions([(rows, None, np.ones(40))], cells)
     np.testing.assert_array_equal(seen.masses, [0.5, 0.5, 0])
     got = osyn_counts(np.ones(3), seen, OsynSettings(g=30, b=0))
     # 10 each asked for, none for the third, in which no row fell
@@ -224,7 +226,7 @@ def test_a_hat():
 
 def test_masses_alone_are_enough():
     cells, loss_s, (X, _, loss) = problem(5)
-    seen, blind = tally([(X, None, loss)], cells), tally([(X, None, None)], cells)
+    seen, blind = tally_regions([(X, None, loss)], cells), tally_regions([(X, None, None)], cells)
     assert blind.means is None
     a, b = osyn_closed(loss_s, seen), osyn_closed(loss_s, blind)
     assert (a.bound, a.F_minus_eps) == (b.bound, b.F_minus_eps)
@@ -239,17 +241,17 @@ def test_masses_alone_are_enough():
 def test_stream_with_classes_and_sphere():
     cells = Regions(np.array([[0.0], [1.0], [1.5]]), np.array([0, 0, 1]), k=1)
     X, labels = np.array([[0.1], [0.1], [9.0], [1.4]]), np.array([0, 1, 0, 1])
-    seen = tally([(X, labels, np.array([1, 1, 1, 0]))], cells)
+    seen = tally_regions([(X, labels, np.array([1, 1, 1, 0]))], cells)
     # radii 1, .5, .5: the second row is 1.4 from its class, the third 8
     np.testing.assert_array_equal(seen.counts, [1, 0, 1])
     assert seen.outside == 2
     with pytest.raises(DataError, match="none of 1 generated rows"):
-        tally([(X[2:3], labels[2:3], np.ones(1))], cells)
+        tally_regions([(X[2:3], labels[2:3], np.ones(1))], cells)
 
 
 def test_batches_draw_as_many_as_asked():
     cells, loss_s, _ = problem(7)
-    got = tally(batches(generator(7, True), 1050, 100), cells)
+    got = tally_regions(drawn_batches(generator(7, True), 1050, 100), cells)
     assert got.counts.sum() == 1050
     with pytest.raises(DataError, match="centres"):
         osyn_closed(loss_s[1:], got)
@@ -259,7 +261,7 @@ def test_batches_draw_as_many_as_asked():
 def test_losses_outside_their_bound(loss):
     cells = Regions(np.array([[0.0], [1.0]]))
     with pytest.raises(DataError, match="give C_h"):
-        tally([(np.zeros((2, 1)), None, np.array(loss))], cells)
+        tally_regions([(np.zeros((2, 1)), None, np.array(loss))], cells)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +274,8 @@ def test_settings_out_of_range(wrong):
 
 def test_explore_is_the_closed_form_everywhere():
     cells, loss_s, batch = problem(11, K=200)
-    seen = tally([batch], cells)
-    sweep = explore(
+    seen = tally_regions([batch], cells)
+    sweep = sweep_settings(
         seen.counts, loss_s, np.random.default_rng(4), b=(0, 0.5, 2), delta2=(0.02, 0.07), delta=0.1
     )
     assert len(sweep) == 6
@@ -282,6 +284,6 @@ def test_explore_is_the_closed_form_everywhere():
         one = osyn_closed(loss_s, seen, setting, np.random.default_rng(4))
         assert row.bound == pytest.approx(one.bound, abs=1e-12)
         assert (row.g_star, row.assumption_met) == (one.g_star, one.assumption_met)
-    assert len(explore(seen.counts, loss_s, np.random.default_rng(4))) == 71 * 199
+    assert len(sweep_settings(seen.counts, loss_s, np.random.default_rng(4))) == 71 * 199
     with pytest.raises(ConfigError, match="below delta"):
-        explore(seen.counts, loss_s, np.random.default_rng(4), delta2=[0.1])
+        sweep_settings(seen.counts, loss_s, np.random.default_rng(4), delta2=[0.1])

@@ -9,7 +9,7 @@ from amlb_ext.report.compare import compare
 from amlb_ext.report.predictions import Predicted, read_predicted
 from amlb_ext.report.ranks import mean_losses
 from amlb_ext.runner import read_jobs
-from amlb_ext.stats.pairwise import pairwise
+from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import Suite
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certificate_store import read_null
@@ -371,8 +371,10 @@ def three(n=200, seed=0):
 
 def test_pairs_are_antisymmetric():
     losses, f, w, null = three()
-    there = pairwise(losses, f, w, None, null).set_index(["framework", "other"])
-    back = pairwise(losses[["c", "b", "a"]], f, w, None, null).set_index(["other", "framework"])
+    there = compare_pairs(losses, f, w, None, null).set_index(["framework", "other"])
+    back = compare_pairs(losses[["c", "b", "a"]], f, w, None, null).set_index(
+        ["other", "framework"]
+    )
     opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
     assert set(there["verdict"]) <= set(opposite)
     for pair, told in there.iterrows():
@@ -389,7 +391,7 @@ def test_pairs_are_antisymmetric():
 def test_adjusted_p_values_are_not_smaller():
     for seed in range(10):
         losses, f, w, null = three(40, seed)
-        found = pairwise(losses, f, w, None, null)
+        found = compare_pairs(losses, f, w, None, null)
         assert (found["p_holm"] >= found["p"]).all()
         assert found["p_holm"].max() <= 1
 
@@ -399,7 +401,7 @@ def test_pairs_use_the_rows_that_both_have():
     scored = pd.DataFrame(True, losses.index, losses.columns)
     scored.loc[:79, "a"] = False
     scored.loc[150:, "b"] = False
-    found = pairwise(losses.where(scored), f, w, None, null, scored=scored)
+    found = compare_pairs(losses.where(scored), f, w, None, null, scored=scored)
     found = found.set_index(["framework", "other"])
     assert found["rows"].to_dict() == {("a", "b"): 70, ("a", "c"): 120, ("b", "c"): 150}
     both = slice(80, 149)
@@ -411,7 +413,7 @@ def test_pairs_use_the_rows_that_both_have():
 @pytest.mark.parametrize("names", [[], ["a"]])
 def test_pairs_of_fewer_than_two(names):
     losses, f, w, null = three()
-    found = pairwise(losses[names], f, w, None, null)
+    found = compare_pairs(losses[names], f, w, None, null)
     assert len(found) == 0
     assert {"framework", "other", "verdict"} <= set(found.columns)
 
@@ -419,7 +421,7 @@ def test_pairs_of_fewer_than_two(names):
 def test_equal_candidates_are_not_different():
     losses, f, w, null = three()
     losses["a"] = losses["b"]
-    told = pairwise(losses[["a", "b"]], f, w, None, null).iloc[0]
+    told = compare_pairs(losses[["a", "b"]], f, w, None, null).iloc[0]
     assert (told["difference"], told["p_holm"], told["verdict"]) == (0, 1, "undecided")
 
 
@@ -437,7 +439,7 @@ def test_two_fits_of_one_algorithm_are_rarely_called_different():
         fits += 0.03 * rng.standard_normal((n, 8))
         null = pd.DataFrame({f"refit_{k}": fits[:, k + 1] for k in range(5)})
         losses = pd.DataFrame({"G": fits[:, 6], "H": fits[:, 7]})
-        told = pairwise(losses, fits[:, 0], None, None, null).iloc[0]
+        told = compare_pairs(losses, fits[:, 0], None, None, null).iloc[0]
         differ += told["verdict"] != "undecided"
         by_rows += told["p_holm"] < 0.05
     assert by_rows > 0.4 * draws

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.task import Kind
 from amlb_ext.report.predictions import Predicted, read_predicted
 from amlb_ext.runner import read_jobs
@@ -39,7 +39,7 @@ def test_brier_losses_by_hand():
     p = hand_made(("a", "b"), [1, 0, 1], f)
     # 2 (1/4)^2 = .125; 2 (.4)^2 = .32
     np.testing.assert_allclose(p.loss("G"), [0.125, 0.32, np.nan])
-    np.testing.assert_allclose(p.loss("G")[:2], losses.brier_loss(p.y[:2], p.f["G"][:2]))
+    np.testing.assert_allclose(p.loss("G")[:2], row_losses.brier_loss(p.y[:2], p.f["G"][:2]))
     assert p.scored("G").tolist() == [True, True, False]
 
 

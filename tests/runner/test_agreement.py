@@ -6,7 +6,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
-from amlb_ext.core.losses import brier_loss, squared_error
+from amlb_ext.core.row_losses import brier_loss, squared_error
 from amlb_ext.runner.agreement import Compared, alarm_text, find_disagreements
 
 

@@ -6,19 +6,19 @@ from scipy import stats
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.stats.bounded_mean import (
-    bca,
-    betting,
+    bca_interval,
+    betting_interval,
     clopper_pearson,
     empirical_bernstein,
-    hall,
-    quoted_for_skewness,
+    hall_interval,
+    interval_for_skewness,
     t_interval,
-    wilson,
+    wilson_interval,
     wilson_limits,
 )
-from amlb_ext.stats.stratified_mean import stratified
+from amlb_ext.stats.stratified_mean import stratified_interval
 
-ANY = [t_interval, hall, bca, empirical_bernstein]
+ANY = [t_interval, hall_interval, bca_interval, empirical_bernstein]
 
 
 def errors(e: int, n: int) -> np.ndarray:
@@ -36,7 +36,7 @@ def errors(e: int, n: int) -> np.ndarray:
     ],
 )
 def test_binomial_intervals_are_those_of_the_textbook(e, n, score, exact):
-    w, c = wilson(errors(e, n)), clopper_pearson(errors(e, n))
+    w, c = wilson_interval(errors(e, n)), clopper_pearson(errors(e, n))
     assert (w.low, w.high) == pytest.approx(score, abs=6e-5)
     assert (c.low, c.high) == pytest.approx(exact, abs=6e-5)
     assert w.point == c.point == e / n
@@ -52,7 +52,7 @@ def test_wilson_agrees_with_scipy(n, level):
     assert high == pytest.approx([s.high for s in scipy], abs=1e-12)
 
 
-@pytest.mark.parametrize("interval", [wilson, clopper_pearson])
+@pytest.mark.parametrize("interval", [wilson_interval, clopper_pearson])
 def test_no_error_and_only_errors(interval):
     none, all_ = interval(errors(0, 10)), interval(errors(10, 10))
     assert none.low == 0
@@ -80,7 +80,7 @@ def test_bernstein_by_hand():
 
 def test_bca_is_reproducible_and_near_t_for_many_rows():
     v = np.random.default_rng(0).random(400)
-    e, again, t = bca(v, seed=3), bca(v, seed=3), t_interval(v)
+    e, again, t = bca_interval(v, seed=3), bca_interval(v, seed=3), t_interval(v)
     assert e == again
     assert e.low == pytest.approx(t.low, abs=0.006)
 
@@ -93,7 +93,7 @@ def test_fewer_than_two_rows_give_a_reason(interval, v):
     assert "2 needed" in e.reason
 
 
-@pytest.mark.parametrize("interval", [t_interval, hall, bca])
+@pytest.mark.parametrize("interval", [t_interval, hall_interval, bca_interval])
 def test_equal_losses_show_no_spread(interval):
     e = interval(np.full(20, 0.3))
     assert not e.has_interval
@@ -110,8 +110,8 @@ def test_limits_stay_between_zero_and_the_bound(interval):
 
 def test_mover_by_hand():
     v, c = np.r_[errors(5, 50), errors(10, 20)], np.repeat([0, 1], [50, 20])
-    a, b = wilson(errors(5, 50), 0.9), wilson(errors(10, 20), 0.9)
-    e = stratified(v, c, [0.8, 0.2], 0.9, binary=True)
+    a, b = wilson_interval(errors(5, 50), 0.9), wilson_interval(errors(10, 20), 0.9)
+    e = stratified_interval(v, c, [0.8, 0.2], 0.9, binary=True)
     assert e.point == pytest.approx(0.8 * 0.1 + 0.2 * 0.5)
     down = math.hypot(0.8 * (0.1 - a.low), 0.2 * (0.5 - b.low))
     up = math.hypot(0.8 * (a.high - 0.1), 0.2 * (b.high - 0.5))
@@ -120,17 +120,17 @@ def test_mover_by_hand():
 
 def test_one_class_is_the_plain_interval():
     v = errors(3, 40)
-    one, w = stratified(v, np.zeros(40), [1.0], binary=True), wilson(v)
+    one, w = stratified_interval(v, np.zeros(40), [1.0], binary=True), wilson_interval(v)
     assert (one.low, one.high) == pytest.approx((w.low, w.high))
     v = np.random.default_rng(0).random(40)
-    one, t = stratified(v, np.zeros(40), [1.0]), t_interval(v)
+    one, t = stratified_interval(v, np.zeros(40), [1.0]), t_interval(v)
     assert (one.low, one.high) == pytest.approx((t.low, t.high))
 
 
 def test_equal_priors_and_sizes_are_welch():
     rng = np.random.default_rng(1)
     a, b = rng.random(12), 0.2 * rng.random(30)
-    e = stratified(np.r_[a, b], np.repeat([0, 1], [12, 30]), [0.5, 0.5], 0.9)
+    e = stratified_interval(np.r_[a, b], np.repeat([0, 1], [12, 30]), [0.5, 0.5], 0.9)
     # Half the sum of two means has the limits of half the difference of a and -b.
     welch = stats.ttest_ind(a, -b, equal_var=False).confidence_interval(0.9)
     assert (e.low, e.high) == pytest.approx((welch.low / 2, welch.high / 2))
@@ -138,28 +138,28 @@ def test_equal_priors_and_sizes_are_welch():
 
 def test_a_missing_class_is_named_with_its_share():
     v, c = errors(4, 40), np.repeat([0, 2], 20)
-    e = stratified(v, c, [0.5, 0.2, 0.25, 0.05], binary=True, names=["a", "b", "c", "d"])
+    e = stratified_interval(v, c, [0.5, 0.2, 0.25, 0.05], binary=True, names=["a", "b", "c", "d"])
     assert not e.has_interval
     assert e.reason == "no labelled row of classes b, d, 25.0% of the population"
-    assert stratified(v, c, [0.5, 0, 0.5, 0], binary=True).has_interval
-    single = stratified(np.r_[0.1, 0.3, 0.2], [0, 0, 1], [0.9, 0.1])
+    assert stratified_interval(v, c, [0.5, 0, 0.5, 0], binary=True).has_interval
+    single = stratified_interval(np.r_[0.1, 0.3, 0.2], [0, 0, 1], [0.9, 0.1])
     assert "fewer than 2 labelled rows of class 1, 10.0%" in single.reason
 
 
 def test_rows_of_a_class_that_the_population_lacks_do_not_count():
     v, c = np.r_[errors(2, 20), np.ones(5)], np.repeat([0, 1], [20, 5])
-    assert stratified(v, c, [1.0, 0.0], binary=True).point == pytest.approx(0.1)
+    assert stratified_interval(v, c, [1.0, 0.0], binary=True).point == pytest.approx(0.1)
 
 
 def test_wrong_input_says_what_came():
     with pytest.raises(DataError, match=r"sum to 0\.9"):
-        stratified([0.0, 1.0], [0, 1], [0.5, 0.4])
+        stratified_interval([0.0, 1.0], [0, 1], [0.5, 0.4])
     with pytest.raises(DataError, match=r"outside 0\.\.1"):
-        stratified([0.0, 1.0], [0, 2], [0.5, 0.5])
+        stratified_interval([0.0, 1.0], [0, 2], [0.5, 0.5])
     with pytest.raises(DataError, match="share from 0 to 1"):
-        stratified([0.0, 1.0], [0, 1], [1.5, -0.5])
+        stratified_interval([0.0, 1.0], [0, 1], [1.5, -0.5])
     with pytest.raises(DataError, match="0 or 1"):
-        wilson([0.5])
+        wilson_interval([0.5])
     with pytest.raises(DataError, match="bound of 1"):
         t_interval([0.5, 2.0])
     with pytest.raises(DataError, match="missing"):
@@ -167,14 +167,14 @@ def test_wrong_input_says_what_came():
     with pytest.raises(DataError, match=r"shape \(n,\)"):
         t_interval(np.zeros((2, 2)))
     with pytest.raises(ConfigError, match="between 0 and 1"):
-        wilson([1.0], 95)
+        wilson_interval([1.0], 95)
     with pytest.raises(ConfigError, match="positive"):
         t_interval([0.0], bound=0)
 
 
 def test_hall_inverts_its_transformation():
     v = np.random.default_rng(0).exponential(0.05, 150)
-    e, g, n = hall(v), stats.skew(v), len(v)
+    e, g, n = hall_interval(v), stats.skew(v), len(v)
     t = stats.t.ppf(0.975, n - 1)
 
     def transformed(mean):
@@ -185,7 +185,7 @@ def test_hall_inverts_its_transformation():
     assert transformed(e.low) == pytest.approx(t)
     assert transformed(e.high) == pytest.approx(-t)
     even = np.r_[0.2, 0.4, 0.6, 0.8]
-    assert (hall(even).low, hall(even).high) == pytest.approx(
+    assert (hall_interval(even).low, hall_interval(even).high) == pytest.approx(
         (t_interval(even).low, t_interval(even).high)
     )
 
@@ -196,7 +196,7 @@ def test_betting_holds_where_rare_rows_lose_much():
     truth = 0.98 * 0.001 + 0.02 * 0.9
     for _ in range(100):
         v = np.where(rng.random(60) < 0.02, 0.9, 0.001)
-        bet, t = betting(v), t_interval(v)
+        bet, t = betting_interval(v), t_interval(v)
         hit += bet.low <= truth <= bet.high
         approximate += t.has_interval and t.low <= truth <= t.high
         assert bet.width < 0.7 * empirical_bernstein(v).width
@@ -205,24 +205,32 @@ def test_betting_holds_where_rare_rows_lose_much():
 
 
 def test_betting_needs_no_spread_and_no_second_row():
-    none = betting(np.zeros(200))
+    none = betting_interval(np.zeros(200))
     assert none.low == 0
     assert 0.018 < none.high < 0.03  # ln 40 / 200 = .0184 is the least that any such bound can say
-    assert betting([0.3]).has_interval
-    assert not betting([]).has_interval
-    twice = betting(np.full(50, 0.5), bound=2)
-    assert twice.high == pytest.approx(2 * betting(np.full(50, 0.25)).high, rel=1e-6)
+    assert betting_interval([0.3]).has_interval
+    assert not betting_interval([]).has_interval
+    twice = betting_interval(np.full(50, 0.5), bound=2)
+    assert twice.high == pytest.approx(2 * betting_interval(np.full(50, 0.25)).high, rel=1e-6)
 
 
 def test_which_interval_is_quoted_hangs_on_the_skewness():
     exponential = stats.expon.ppf((np.arange(300) + 0.5) / 300) / 10
-    assert quoted_for_skewness(exponential) == "t"
-    assert quoted_for_skewness((exponential[::2] / 2) ** 2) == "betting"
-    assert quoted_for_skewness((exponential / 2) ** 1.7) == "hall"
+    assert interval_for_skewness(exponential) == "t"
+    assert interval_for_skewness((exponential[::2] / 2) ** 2) == "betting"
+    assert interval_for_skewness((exponential / 2) ** 1.7) == "hall"
 
 
 @pytest.mark.parametrize(
-    "interval", [wilson, clopper_pearson, t_interval, hall, betting, empirical_bernstein]
+    "interval",
+    [
+        wilson_interval,
+        clopper_pearson,
+        t_interval,
+        hall_interval,
+        betting_interval,
+        empirical_bernstein,
+    ],
 )
 def test_coverage_at_an_error_of_a_fifth(interval):
     rng = np.random.default_rng(5)

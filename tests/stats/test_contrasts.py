@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.contrasts import choose_weighting, contrast, contrasts, null_control
+from amlb_ext.stats.contrasts import choose_weighting, compare_with_f, mean_contrast, null_control
 from amlb_ext.stats.ranking import expected_contrast, half_and_half_score
 
 DRAWS = 300
@@ -31,7 +31,7 @@ def verdict_rates(between, refits, seed, draws=200, n=300):
         f = fit_of_f(rng, base, between)
         null = pd.DataFrame({i: fit_of_f(rng, base, between) for i in range(refits)})
         g = {"again": fit_of_f(rng, base, between), "good": 0.7 * base}
-        table = contrasts(pd.DataFrame(g), f, null=null).set_index("candidate")
+        table = compare_with_f(pd.DataFrame(g), f, null=null).set_index("candidate")
         false.append(table.loc["again", "verdict"] != "undecided")
         true.append(table.loc["good", "verdict"] == "better")
     return np.mean(false), np.mean(true)
@@ -40,7 +40,9 @@ def verdict_rates(between, refits, seed, draws=200, n=300):
 class TestContrasts:
     def test_by_hand(self):
         # d = -1, 0, 1, -2 with weights 2, 1, 1, 4: (-2 + 0 + 1 - 8) / 8 = -9/8.
-        e = contrast(np.array([0.0, 2, 3, 0]), np.array([1.0, 2, 2, 2]), np.array([2.0, 1, 1, 4]))
+        e = mean_contrast(
+            np.array([0.0, 2, 3, 0]), np.array([1.0, 2, 2, 2]), np.array([2.0, 1, 1, 4])
+        )
         assert e.point == -9 / 8
 
     def test_table(self):
@@ -48,7 +50,7 @@ class TestContrasts:
         f = rng.random(300)
         losses = pd.DataFrame({"b": f - 0.2, "same": f, "w": f + 0.2})
         losses[["b", "w"]] += 0.1 * rng.standard_normal((300, 2))
-        table = contrasts(losses, f)
+        table = compare_with_f(losses, f)
         assert list(table.columns) == COLUMNS
         assert table["verdict"].tolist() == ["better", "undecided", "worse"]
         assert table["effective_size"].tolist() == pytest.approx([300] * 3)
@@ -59,7 +61,7 @@ class TestContrasts:
     def test_effective_size_is_of_clusters(self):
         # Two rows in each of 50 clusters, all weights 1: cluster weights 2, (100)^2 / (50 * 4).
         f = np.arange(100.0)
-        table = contrasts(pd.DataFrame({"g": f + 1}), f, clusters=np.arange(100) // 2)
+        table = compare_with_f(pd.DataFrame({"g": f + 1}), f, clusters=np.arange(100) // 2)
         assert table["effective_size"].tolist() == [50.0]
 
     def test_undecided_when_the_null_is_as_good(self):
@@ -69,8 +71,8 @@ class TestContrasts:
         refits = pd.DataFrame({i: fit_of_f(rng, base) for i in range(4)})
         g = pd.DataFrame({"g": fit_of_f(rng, base), "real": fit_of_f(rng, base) - 0.2})
         f = fit_of_f(rng, base) + 0.2
-        assert contrasts(g, f)["verdict"].tolist() == ["better", "better"]
-        table = contrasts(g, f, null=refits)
+        assert compare_with_f(g, f)["verdict"].tolist() == ["better", "better"]
+        table = compare_with_f(g, f, null=refits)
         assert table["verdict"].tolist() == ["undecided", "better"]
         assert "re-fit of F may be as good" in table.loc[0, "reason"]
         assert table["null_difference"].tolist() == pytest.approx([-0.2] * 2, abs=0.03)
@@ -78,7 +80,7 @@ class TestContrasts:
     def test_one_cluster_is_undecided_with_a_reason(self):
         f = np.arange(10.0)
         null = pd.DataFrame({0: f + 0.1, 1: f - 0.1})
-        table = contrasts(pd.DataFrame({"g": f - 1}), f, None, np.zeros(10), null)
+        table = compare_with_f(pd.DataFrame({"g": f - 1}), f, None, np.zeros(10), null)
         assert table.loc[0, "verdict"] == "undecided"
         assert table.loc[0, "reason"].startswith("only 1 cluster")
         assert table[["low", "high", "p", "p_holm", "null_se"]].isna().all(axis=None)
@@ -86,7 +88,7 @@ class TestContrasts:
     def test_the_error_names_the_candidate(self):
         losses = pd.DataFrame({"fine": np.ones(5), "gap": [1, 1, 1, 1, np.nan]})
         with pytest.raises(DataError, match="candidate 'gap'"):
-            contrasts(losses, np.zeros(5))
+            compare_with_f(losses, np.zeros(5))
 
 
 class TestNull:
@@ -114,7 +116,7 @@ class TestNull:
     def test_no_refit(self):
         f = np.arange(9.0)
         assert null_control(pd.DataFrame(index=range(9)), f).refits == 0
-        table = contrasts(pd.DataFrame({"g": f}), f, null=pd.DataFrame(index=range(9)))
+        table = compare_with_f(pd.DataFrame({"g": f}), f, null=pd.DataFrame(index=range(9)))
         assert table["null_se"].isna().all()
 
     def test_a_reseeded_f_is_no_discovery(self):
@@ -127,7 +129,8 @@ class TestNull:
         # it real in most draws. 3 s.e. of a rate of .05 in 200 draws: .046.
         rng = np.random.default_rng(4)
         rows_alone = [
-            contrast(fit_of_f(rng, b, 0.03), fit_of_f(rng, b, 0.03)) for b in rng.random((200, 300))
+            mean_contrast(fit_of_f(rng, b, 0.03), fit_of_f(rng, b, 0.03))
+            for b in rng.random((200, 300))
         ]
         assert np.mean([e.low > 0 or e.high < 0 for e in rows_alone]) > 0.5
         false, _ = verdict_rates(between=0.03, refits=4, seed=5)
@@ -162,11 +165,13 @@ class TestWeights:
         f, w = rng.random(160), np.tile([1.0, 0.01], 80)
         g = pd.DataFrame({"whole": f - 0.1, "half": f - 0.1}) + 0.1 * rng.random((160, 2))
         scored = pd.DataFrame({"whole": np.ones(160, bool), "half": np.arange(160) < 80})
-        table = contrasts(g, f, w, scored=scored, smallest=50).set_index("candidate")
+        table = compare_with_f(g, f, w, scored=scored, smallest=50).set_index("candidate")
         assert table["weighted"].to_dict() == {"whole": True, "half": False}
         assert table.loc["half", "effective_size"] == 80
         assert table.loc["half", "difference"] == pytest.approx((g["half"] - f)[:80].mean())
-        given = contrasts(g, f, w, scored=scored).set_index("candidate")  # the caller's weights
+        given = compare_with_f(g, f, w, scored=scored).set_index(
+            "candidate"
+        )  # the caller's weights
         assert given["weighted"].all()
         assert given.loc["half", "effective_size"] < 50
 

@@ -7,8 +7,8 @@ import pytest
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.ranking import kendall_tau, mean_z2, rank_agreement
 from amlb_ext.stats.weighted_mean import (
-    Estimate,
-    holm,
+    MeanEstimate,
+    holm_adjusted,
     naive_interval,
     p_value,
     weighted_mean_interval,
@@ -71,15 +71,15 @@ class TestByHand:
     def test_holm(self):
         # Sorted .005 .01 .02 .04 .5 times 5 4 3 2 1 = .025 .04 .06 .08 .5, already monotone.
         p = np.array([0.04, 0.005, 0.5, 0.01, 0.02])
-        assert holm(p) == pytest.approx([0.08, 0.025, 0.5, 0.04, 0.06])
+        assert holm_adjusted(p) == pytest.approx([0.08, 0.025, 0.5, 0.04, 0.06])
 
     def test_holm_is_monotone_capped_and_skips_nan(self):
         # m = 3: .3*3 -> .9; .4*2 = .8 -> .9; .9*1 -> .9.  NaN is no test.
-        assert holm(np.array([0.4, np.nan, 0.3, 0.9])) == pytest.approx(
+        assert holm_adjusted(np.array([0.4, np.nan, 0.3, 0.9])) == pytest.approx(
             [0.9, np.nan, 0.9, 0.9], nan_ok=True
         )
-        assert holm(np.array([0.7, 0.8])).tolist() == [1.0, 1.0]
-        assert len(holm(np.array([]))) == 0
+        assert holm_adjusted(np.array([0.7, 0.8])).tolist() == [1.0, 1.0]
+        assert len(holm_adjusted(np.array([]))) == 0
 
     def test_p_value_and_interval_agree(self):
         rng = np.random.default_rng(2)
@@ -131,7 +131,7 @@ class TestRefusals:
 
     def test_naive_says_so(self):
         assert "NOT VALID" in naive_interval(np.arange(5.0)).method
-        assert isinstance(naive_interval(np.arange(5.0)), Estimate)
+        assert isinstance(naive_interval(np.arange(5.0)), MeanEstimate)
 
 
 class TestCoverage:

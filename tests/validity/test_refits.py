@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
@@ -31,8 +31,8 @@ def test_a_linear_F_fitted_again_is_seldom_flagged_on_a_region(kind):
     for draw in range(40):
         F, Z, y, Z_test, y_test, w = fitted(kind, np.random.default_rng(draw))
         twins, _ = refit(F, Z, y, 3, draw, ("draw",))
-        again = np.column_stack([losses.row_loss(y_test, t.predict(Z_test)) for t in twins])
-        loss = losses.row_loss(y_test, F.predict(Z_test))
+        again = np.column_stack([row_losses.row_loss(y_test, t.predict(Z_test)) for t in twins])
+        loss = row_losses.row_loss(y_test, F.predict(Z_test))
         rows = np.arange(100)
         flags.append(not null_check(again, loss, rows, np.zeros(100), w, "region").passed)
     assert np.mean(flags) <= 0.15  # 5 %, and three standard errors of 40 draws

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from planted_suites import make_suite, region_table
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import build_config
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
@@ -57,7 +57,7 @@ def test_stored_losses_are_those_of_the_fits_on_the_rows_of_the_file(rows):
             part = parts[name]
             Z, y = cross.encoder.transform(part.features), cross.target.transform(part.target)
             for k, fit in enumerate(cross.fits):
-                loss = losses.row_loss(y, fit.predict(Z))
+                loss = row_losses.row_loss(y, fit.predict(Z))
                 np.testing.assert_allclose(part.provenance[f"null_{k}"], loss, atol=1e-12)
             # another forest on other rows: another loss, of the same size
             twins = part.provenance[[f"null_{k}" for k in range(PARTS)]].to_numpy()

@@ -8,7 +8,7 @@ import pytest
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
-from amlb_ext.core.losses import brier_loss, squared_error
+from amlb_ext.core.row_losses import brier_loss, squared_error
 from amlb_ext.core.task import Column
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.sources.features import find_copies, read_features

@@ -29,9 +29,9 @@ from amlb_ext.estimate.osyn.theorem import (
     OsynBound,
     OsynSettings,
     adjusted_counts,
-    bound,
     checked_losses,
-    target,
+    target_loss,
+    theorem_bound,
 )
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
@@ -237,7 +237,7 @@ def osyn_selected(
         open_ = reached[region] < g_star[region]
         region, loss = region[open_], loss[open_]
         kept_region = np.concatenate([kept_region, region])
-        kept = np.concatenate([kept, target(loss, loss_s[region])])
+        kept = np.concatenate([kept, target_loss(loss, loss_s[region])])
         order = np.lexsort((-kept, kept_region))  # stable: of equal rows the earlier stays
         kept_region, kept = kept_region[order], kept[order]
         sizes = np.bincount(kept_region, minlength=K)
@@ -337,7 +337,7 @@ def finish(
         a_hat = float(means.max())
     else:
         a_hat = s.C_h if s.a_hat is None else float(s.a_hat)
-    parts = bound(F_minus_eps, weights, a_hat, g, s.delta1, s.delta2, s.C_h)
+    parts = theorem_bound(F_minus_eps, weights, a_hat, g, s.delta1, s.delta2, s.C_h)
     beta = 2 * float(masses.masses @ means**2)
     # A generator on which the model errs nowhere gives a_hat = 0 and beta = 0: not met.
     holds = a_hat > 0 and s.delta1 > math.exp(-0.5 * g * beta / a_hat**2)

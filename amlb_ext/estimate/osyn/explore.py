@@ -18,7 +18,7 @@ from amlb_ext.estimate.osyn.theorem import checked_losses, checked_masses, clip_
 B_GRID = tuple(np.round(np.arange(0, 7.05, 0.1), 1).tolist())
 
 
-def explore(
+def sweep_settings(
     p: np.ndarray,
     loss_s: np.ndarray,
     rng: np.random.Generator,
@@ -65,7 +65,7 @@ def explore(
     Examples
     --------
     >>> seen, wrong = np.ones(100), np.arange(100) % 5 == 0
-    >>> sweep = explore(seen, wrong, np.random.default_rng(0), b=[0, 1], delta2=[0.02, 0.05])
+    >>> sweep = sweep_settings(seen, wrong, np.random.default_rng(0), b=[0, 1], delta2=[0.02, 0.05])
     >>> sweep[["b", "delta2", "B"]].round(3).values.tolist()
     [[0.0, 0.02, 0.14], [0.0, 0.05, 0.122], [1.0, 0.02, 0.14], [1.0, 0.05, 0.123]]
     """

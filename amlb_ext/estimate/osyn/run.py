@@ -15,12 +15,12 @@ from scipy import special
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_estimate, osyn_iterative
-from amlb_ext.estimate.osyn.explore import B_GRID, explore
+from amlb_ext.estimate.osyn.explore import B_GRID, sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.tallies import Batch, tally
+from amlb_ext.estimate.osyn.tallies import Batch, tally_regions
 from amlb_ext.estimate.osyn.theorem import OsynBound, OsynSettings
+from amlb_ext.stats.bounded_loss import BoundedLoss
 from amlb_ext.stats.error_estimate import ErrorEstimate
-from amlb_ext.stats.losses import Loss
 
 #: Share of 1 - level that goes to delta1: .01 of .05.
 DELTA1 = 0.2
@@ -106,7 +106,7 @@ class OsynRun:
     curve : DataFrame
         ``b`` and ``bound`` of the closed form, at the deltas asked for.
     sweep : DataFrame or None
-        All of :func:`~amlb_ext.estimate.osyn.explore.explore`.
+        All of :func:`~amlb_ext.estimate.osyn.explore.sweep_settings`.
     """
 
     asked: OsynAsked
@@ -158,7 +158,7 @@ def run_osyn(
     centres: np.ndarray,
     y: np.ndarray,
     losses: np.ndarray,
-    loss: Loss,
+    loss: BoundedLoss,
     asked: OsynAsked,
     seed: int,
     sweep: bool = False,
@@ -182,7 +182,7 @@ def run_osyn(
     ConfigError
         Label-aware regions for regression, or settings out of range.
     DataError
-        See :func:`~amlb_ext.estimate.osyn.tallies.tally`.
+        See :func:`~amlb_ext.estimate.osyn.tallies.tally_regions`.
     """
     if asked.regions == "labels" and loss.needs == "numbers":
         raise ConfigError("OSYN: regions = 'labels' for regression", "use regions=features")
@@ -191,10 +191,10 @@ def run_osyn(
     g = asked.g or max(50_000, 10 * len(centres))
     settings = OsynSettings(g, asked.b, asked.delta1, asked.delta2, loss.bound, asked.a_hat)
     total = _Total()
-    seen = tally(total.watch(rows()), regions, loss.bound)
+    seen = tally_regions(total.watch(rows()), regions, loss.bound)
     draw = random_stream(seed, "osyn", "multinomial")
     p, delta = seen.masses, asked.delta1 + asked.delta2
-    curve = explore(
+    curve = sweep_settings(
         p,
         losses,
         random_stream(seed, "osyn", "multinomial"),
@@ -216,7 +216,7 @@ def run_osyn(
     if sweep:
         grid = [b for b in B_GRID if b * g >= len(centres)]
         random = random_stream(seed, "osyn", "multinomial")
-        found = explore(p, losses, random, grid, None, (g,), delta, loss.bound)
+        found = sweep_settings(p, losses, random, grid, None, (g,), delta, loss.bound)
     return OsynRun(
         asked,
         closed,

@@ -53,25 +53,25 @@ class RegionTally:
         return self.loss_sums / np.maximum(self.counts, 1)
 
 
-def batches(draw: Callable[[int], Batch], n: int, batch: int = 50_000) -> Iterator[Batch]:
+def drawn_batches(draw: Callable[[int], Batch], n: int, batch: int = 50_000) -> Iterator[Batch]:
     """Return a stream of n rows from a function that draws as many as it is told.
 
     Examples
     --------
-    >>> [len(l) for _, _, l in batches(lambda n: (np.zeros((n, 1)), None, np.zeros(n)), 7, 3)]
+    >>> [len(l) for _, _, l in drawn_batches(lambda n: (np.zeros((n, 1)), None, np.zeros(n)), 7, 3)]
     [3, 3, 1]
     """
     for start in range(0, n, batch):
         yield draw(min(batch, n - start))
 
 
-def tally(stream: Iterable[Batch], regions: Regions, C_h: float = 1.0) -> RegionTally:
+def tally_regions(stream: Iterable[Batch], regions: Regions, C_h: float = 1.0) -> RegionTally:
     """Count generated rows and their losses by region: all that the closed form needs.
 
     Parameters
     ----------
     stream : iterable of (X, labels or None, losses or None)
-        See :func:`batches`. Without losses nothing need be predicted.
+        See :func:`drawn_batches`. Without losses nothing need be predicted.
     regions : Regions
     C_h : float
 
@@ -87,7 +87,7 @@ def tally(stream: Iterable[Batch], regions: Regions, C_h: float = 1.0) -> Region
     Examples
     --------
     >>> cells = Regions(np.array([[0.0], [1.0]]))
-    >>> tally([(np.array([[0.1], [0.2], [2.0]]), None, np.array([1, 0, 1]))], cells).counts
+    >>> tally_regions([(np.array([[0.1], [0.2], [2.0]]), None, np.array([1, 0, 1]))], cells).counts
     array([2, 1])
     """
     K = regions.n_regions

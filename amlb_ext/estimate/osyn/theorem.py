@@ -132,7 +132,7 @@ class OsynBound:
     C_h: float
 
 
-def target(loss_u: np.ndarray, loss_s: np.ndarray) -> np.ndarray:
+def target_loss(loss_u: np.ndarray, loss_s: np.ndarray) -> np.ndarray:
     """Return l(u) - |l(u) - l(s)|, which Algorithm 1 maximises (section 4).
 
     Parameters
@@ -142,7 +142,7 @@ def target(loss_u: np.ndarray, loss_s: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> target(np.array([0.0, 0.5, 1.0]), 0.5)  # never above .5, and .5 from l(u) = .5 on
+    >>> target_loss(np.array([0.0, 0.5, 1.0]), 0.5)  # never above .5, and .5 from l(u) = .5 on
     array([-0.5,  0.5,  0.5])
     """
     u = np.asarray(loss_u, dtype=float)
@@ -196,7 +196,7 @@ def clip_counts(counts: np.ndarray, g: int, b: float) -> np.ndarray:
     return np.clip(counts, low, high)
 
 
-def bound(
+def theorem_bound(
     F_minus_eps: float,
     w: np.ndarray,
     a_hat: float,
@@ -227,7 +227,7 @@ def bound(
     B = sqrt(.5 * 2 * .01) = .1 and D = 1 * 3 / 300 = .01, so sqrt(.25 - .1 + .01) - .1 = .3:
 
     >>> w = np.full(100, 0.01)
-    >>> [round(float(v), 4) for v in bound(0.25, w, 1.0, 300, np.exp(-3), np.exp(-2))]
+    >>> [round(float(v), 4) for v in theorem_bound(0.25, w, 1.0, 300, np.exp(-3), np.exp(-2))]
     [0.09, 0.1, 0.01, 1.0]
     """
     B = C_h * math.sqrt(0.5 * math.log(1 / delta2) * float(np.sum(np.square(w))))

@@ -32,11 +32,11 @@ from tqdm import tqdm
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.rng import draw_int_seed, random_stream
-from amlb_ext.estimate.powered import Surrogate, ppi
 from amlb_ext.experiments.coverage.populations import MAKERS, Population
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.error_estimate import ErrorEstimate
-from amlb_ext.stats.stratified_mean import stratified
+from amlb_ext.stats.stratified_mean import stratified_interval
+from amlb_ext.stats.surrogate import Surrogate, prediction_powered_error
 
 #: Shares of the classes in ``by_class``: two that are hard get most rows.
 FAVOUR = np.array([1, 6, 1, 6, 1]) / 15
@@ -203,18 +203,18 @@ def _draw(
             answers = [bounded_mean.t_interval(v, level, loss.bound)]
             if loss.binary:
                 answers = [
-                    bounded_mean.wilson(v, level),
+                    bounded_mean.wilson_interval(v, level),
                     _clopper_pearson(int(v.sum()), n, level),
                     *answers,
                 ]
             if bootstrap:
-                answers.append(bounded_mean.bca(v, level, loss.bound, seed=boot))
+                answers.append(bounded_mean.bca_interval(v, level, loss.bound, seed=boot))
             answers.append(bounded_mean.empirical_bernstein(v, level, loss.bound))
             if not loss.binary:
-                answers.append(bounded_mean.hall(v, level, loss.bound))
-                quoted = bounded_mean.quoted_for_skewness(v)
+                answers.append(bounded_mean.hall_interval(v, level, loss.bound))
+                quoted = bounded_mean.interval_for_skewness(v)
                 if bootstrap or quoted == "betting":  # it takes milliseconds, too
-                    bet = bounded_mean.betting(v, level, loss.bound, seed=boot)
+                    bet = bounded_mean.betting_interval(v, level, loss.bound, seed=boot)
                     answers += [bet] if bootstrap else []
                 by_name = {e.name: e for e in answers}
                 if design != "by_class":
@@ -222,10 +222,12 @@ def _draw(
                     answers.append(replace(which, name="quoted"))
             if len(codes):
                 answers.append(
-                    stratified(v, codes[i], population.priors, level, loss.bound, loss.binary)
+                    stratified_interval(
+                        v, codes[i], population.priors, level, loss.bound, loss.binary
+                    )
                 )
-            answers.append(ppi(v, real, level, loss.bound))
-            answers.append(ppi(v, made, level, loss.bound, generated=True))
+            answers.append(prediction_powered_error(v, real, level, loss.bound))
+            answers.append(prediction_powered_error(v, made, level, loss.bound, generated=True))
             for e in answers:
                 yield (loss.name, level, e.name), e
 

@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.core.rng import derive_seed, random_stream
-from amlb_ext.estimate.powered import expected_loss
-from amlb_ext.stats.losses import LOSSES, Loss, absolute, squared
+from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
+from amlb_ext.stats.surrogate import expected_loss
 
 #: Shares, means and covariances of the five classes.
 SHARES = np.array([1, 3, 4, 5, 7]) / 20
@@ -52,7 +52,7 @@ class Pool:
         The same on the shifted population.
     """
 
-    loss: Loss
+    loss: BoundedLoss
     losses: np.ndarray
     tau: np.ndarray
     drifted: np.ndarray
@@ -164,7 +164,7 @@ def _boosting(size: int, seed: int) -> Population:
     other = waves(20_000, rng)
     seen = model.predict(other[0])
     pools = []
-    for loss in (squared(low, high), absolute(low, high)):
+    for loss in (squared_loss(low, high), absolute_loss(low, high)):
         learnt = _learnt(other[0], loss(other[1], seen), seed)
         pools.append(Pool(loss, loss(y, f), learnt(X), loss(y_far, f_far), learnt(X_far)))
     return Population("waves", "boosting", tuple(pools))

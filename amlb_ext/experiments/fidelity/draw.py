@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
-from amlb_ext.core import losses
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig, build_config
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_seed, random_stream
@@ -33,7 +33,7 @@ from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missin
 from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.population_teacher import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
-from amlb_ext.stats.weighted_mean import Estimate, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
 from amlb_ext.validity.candidates import fit_zoo, zoo
 from amlb_ext.validity.refits import refit
 
@@ -76,8 +76,8 @@ class Points:
 
     def delta(self, y: np.ndarray) -> np.ndarray:
         """Return ``(n, m + 1)`` differences of loss for targets y."""
-        base = losses.row_loss(y, self.f)
-        return np.column_stack([losses.row_loss(y, g) - base for g in self.g])
+        base = row_losses.row_loss(y, self.f)
+        return np.column_stack([row_losses.row_loss(y, g) - base for g in self.g])
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class Answer:
     rows: int
 
     @classmethod
-    def of(cls, each: Sequence[Estimate], rows: int) -> Answer:
+    def of(cls, each: Sequence[MeanEstimate], rows: int) -> Answer:
         """Return the answer of one estimate per model."""
         point, low, high = (
             np.array([getattr(e, name) for e in each]) for name in ("point", "low", "high")

@@ -26,7 +26,7 @@ from scipy.stats import t as student
 from amlb_ext.core.files import write_text
 from amlb_ext.experiments.fidelity.judge import ALL, FIGURES, Record
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Phase, Protocol
-from amlb_ext.stats.weighted_mean import holm
+from amlb_ext.stats.weighted_mean import holm_adjusted
 
 _NAN = float("nan")
 _LEVELS = ["reference", "table", "n", "method", "figure", "mean", "se", "draws"]
@@ -147,7 +147,7 @@ def paired(records: Sequence[Record], contrasts: Iterable[Contrast]) -> pd.DataF
             )
     out = _sorted(pd.DataFrame(rows, columns=_PAIRED))
     for _, part in out.groupby(["table", "primary"], sort=False):
-        out.loc[part.index, "p_holm"] = holm(part["p"].to_numpy(dtype=float))
+        out.loc[part.index, "p_holm"] = holm_adjusted(part["p"].to_numpy(dtype=float))
     return out
 
 

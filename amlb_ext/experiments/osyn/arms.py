@@ -23,12 +23,12 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_selected
-from amlb_ext.estimate.osyn.explore import B_GRID, explore
+from amlb_ext.estimate.osyn.explore import B_GRID, sweep_settings
 from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynBound, OsynSettings
 from amlb_ext.experiments.osyn.choices import Choice
 from amlb_ext.stats.bounded_mean import clopper_pearson, t_interval
-from amlb_ext.stats.stratified_mean import stratified
+from amlb_ext.stats.stratified_mean import stratified_interval
 
 #: Rows of one step of Algorithm 1 over losses that are at hand.
 STEP = 50_000
@@ -161,7 +161,7 @@ def evaluate(found: Evidence, choice: Choice, key: int) -> tuple[dict[str, float
     C_h = 1.0 if found.zero_one else s.c_h or largest
     settings = OsynSettings(s.g, s.b, s.delta1, s.delta2, C_h, "paper")
     plain = algorithm_1(found, settings, np.random.default_rng(key))
-    sweep = explore(
+    sweep = sweep_settings(
         found.masses.masses,
         found.loss_s,
         np.random.default_rng(key),
@@ -198,7 +198,7 @@ def from_labels(found: Evidence, delta: float) -> dict[str, float]:
     limit = (clopper_pearson if found.zero_one else t_interval)(found.loss_s, 1 - 2 * delta)
     out = {"limit": limit.low, "low": math.nan, "high": math.nan}
     if found.classes is not None and found.priors is not None:
-        both = stratified(
+        both = stratified_interval(
             found.loss_s, found.classes, found.priors, 1 - delta, binary=found.zero_one
         )
         out |= {"low": both.low, "high": both.high}

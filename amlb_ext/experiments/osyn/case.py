@@ -21,7 +21,7 @@ from amlb_ext.experiments.osyn.choices import Choice
 from amlb_ext.experiments.osyn.models import fitted
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.stats.losses import LOSSES
+from amlb_ext.stats.bounded_loss import LOSSES
 from amlb_ext.synthesizers import make_synthesizer
 
 #: Share of D_train, and of the minority among the labelled rows (300 : 200).

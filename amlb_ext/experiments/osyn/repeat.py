@@ -10,9 +10,9 @@ import pandas as pd
 
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.estimate.osyn.explore import explore
+from amlb_ext.estimate.osyn.explore import sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.tallies import RegionTally, batches, tally
+from amlb_ext.estimate.osyn.tallies import RegionTally, drawn_batches, tally_regions
 from amlb_ext.estimate.osyn.theorem import OsynSettings
 from amlb_ext.experiments.osyn.arms import (
     Evidence,
@@ -55,10 +55,10 @@ class _Simulated:
 
     def masses(self, regions: Regions, a: float) -> RegionTally:
         rng = self.rng("masses", str(a))
-        rows = batches(
+        rows = drawn_batches(
             lambda n: (draw(n, rng, a)[0], None, None), self.choice.rows, self.choice.batch
         )
-        return tally(rows, regions)
+        return tally_regions(rows, regions)
 
     def stream(self, a: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         rng = self.rng("search", str(a))
@@ -99,7 +99,7 @@ def table_1(choice: Choice, repetition: int) -> Rows:
             )
             key = derive_seed(SEED, "osyn", "table-1", repetition, shift)
             if "tuned" not in b:
-                sweep = explore(
+                sweep = sweep_settings(
                     found.masses.masses,
                     loss_s,
                     np.random.default_rng(key),
@@ -161,7 +161,7 @@ def tabular(name: str, data: str, task: Task, choice: Choice, repetition: int) -
     regions = Regions(case.placed(case.Z[rows]), None, choice.k or None)
     generator = case.generator()
     made = generator.batches(choice.rows, "masses")
-    masses = tally(((case.placed(fill_missing(Z)), None, None) for Z, _ in made), regions)
+    masses = tally_regions(((case.placed(fill_missing(Z)), None, None) for Z, _ in made), regions)
     placed: list[np.ndarray] = []
     lost: dict[str, list[np.ndarray]] = {which: [] for which in names}
     for Z, target in generator.batches(choice.iterations * choice.batch, "search"):

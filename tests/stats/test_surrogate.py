@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.estimate.powered import (
-    Surrogate,
-    cross_fitted,
-    expected_loss,
-    ppi,
-    surrogate,
-)
+from amlb_ext.stats.bounded_loss import LOSSES, log_loss
 from amlb_ext.stats.bounded_mean import t_interval
-from amlb_ext.stats.losses import LOSSES, log_loss
+from amlb_ext.stats.surrogate import (
+    Surrogate,
+    choose_surrogate,
+    cross_fitted_surrogate,
+    expected_loss,
+    prediction_powered_error,
+)
 
 
 def given(tau, far) -> Surrogate:
@@ -26,7 +26,7 @@ def test_it_is_ppi_plus_plus_by_hand():
     lam = np.clip(np.cov(v, tau, ddof=0)[0, 1] / 60 / (own + other), 0, 1)
     theta = v.mean() - lam * (tau.mean() - far.mean())
     se = np.sqrt((v - lam * tau).var(ddof=1) / 60 + lam**2 * far.var(ddof=1) / 500)
-    e = ppi(v, given(tau, far), 0.9)
+    e = prediction_powered_error(v, given(tau, far), 0.9)
     assert e.point == pytest.approx(theta)
     quantile = 1.671093  # of t with 59 degrees of freedom, at .95
     assert (e.low, e.high) == pytest.approx((theta - quantile * se, theta + quantile * se))
@@ -36,22 +36,24 @@ def test_a_surrogate_that_knows_narrows_and_a_useless_one_does_not_shift():
     rng = np.random.default_rng(2)
     tau, far = rng.random(300), rng.random(5000)
     v = np.clip(tau + 0.05 * rng.standard_normal(300), 0, 1)
-    assert ppi(v, given(tau, far)).width < 0.4 * t_interval(v).width
-    flat = ppi(v, given(np.full(300, 0.7), np.full(5000, 0.7)))
+    assert prediction_powered_error(v, given(tau, far)).width < 0.4 * t_interval(v).width
+    flat = prediction_powered_error(v, given(np.full(300, 0.7), np.full(5000, 0.7)))
     assert flat.point == pytest.approx(v.mean())
     assert flat.width == pytest.approx(t_interval(v).width, rel=0.02)
 
 
 def test_generated_rows_are_named_as_such():
     v, tau = np.array([0.0, 1.0, 0.0]), [0.1, 0.9, 0.2]
-    made = ppi(v, given(tau, [0.3, 0.4]), generated=True)
+    made = prediction_powered_error(v, given(tau, [0.3, 0.4]), generated=True)
     assert made.name == "ppi_generated"
     assert "generator is the truth" in made.assumes
-    assert "generator" not in ppi(v, given(tau, [0.3, 0.4])).assumes
+    assert "generator" not in prediction_powered_error(v, given(tau, [0.3, 0.4])).assumes
 
 
 def test_limits_stay_within_the_bound():
-    e = ppi([0.0, 0.0, 0.0, 2.0], given([0, 0, 0, 2], [0.0, 0.0, 0.1]), bound=2.0)
+    e = prediction_powered_error(
+        [0.0, 0.0, 0.0, 2.0], given([0, 0, 0, 2], [0.0, 0.0, 0.1]), bound=2.0
+    )
     assert 0 <= e.low <= e.point <= e.high <= 2
 
 
@@ -65,16 +67,16 @@ def test_limits_stay_within_the_bound():
     ],
 )
 def test_no_interval_and_why(v, far, reason):
-    e = ppi(v, given(np.linspace(0, 1, len(v)), far))
+    e = prediction_powered_error(v, given(np.linspace(0, 1, len(v)), far))
     assert not e.has_interval
     assert reason in e.reason
 
 
 def test_wrong_surrogates_are_refused():
     with pytest.raises(DataError, match="one value per labelled row"):
-        ppi([0.0, 1.0], given([0.1], [0.1, 0.2]))
+        prediction_powered_error([0.0, 1.0], given([0.1], [0.1, 0.2]))
     with pytest.raises(DataError, match="missing"):
-        ppi([0.0, 1.0], given([0.1, np.nan], [0.1, 0.2]))
+        prediction_powered_error([0.0, 1.0], given([0.1, np.nan], [0.1, 0.2]))
 
 
 @pytest.mark.parametrize("name", ["zero_one", "brier", "log"])
@@ -96,12 +98,12 @@ def test_cross_fitting_sees_no_label_of_its_own_row():
     rng = np.random.default_rng(3)
     X, far = rng.random((120, 2)), rng.random((50, 2))
     noise = (rng.random(120) < 0.5).astype(float)  # nothing to learn
-    s = cross_fitted(X, noise, far)
+    s = cross_fitted_surrogate(X, noise, far)
     assert s.origin == "cross-fitted"
     assert s.unlabelled.shape == (50,)
     # A surrogate that had seen the labels would correlate with them.
     assert np.corrcoef(s.labelled, noise)[0, 1] < 0.2
-    again = cross_fitted(X, noise, far)
+    again = cross_fitted_surrogate(X, noise, far)
     assert (again.labelled == s.labelled).all()
 
 
@@ -111,7 +113,7 @@ def test_cross_fitted_prediction_powered_intervals_cover():
     for r in range(20):
         X, far = rng.random((100, 1)), rng.random((400, 1))
         v = np.clip(X[:, 0] + 0.1 * rng.standard_normal(100), 0, 1)
-        e = ppi(v, cross_fitted(X, v, far, folds=3, seed=r), 0.9)
+        e = prediction_powered_error(v, cross_fitted_surrogate(X, v, far, folds=3, seed=r), 0.9)
         hit += e.low <= truth <= e.high
     # three standard errors of 20 draws: 3 sqrt(.9 * .1 / 20) = .20
     assert hit / 20 > 0.9 - 0.2
@@ -123,14 +125,14 @@ def test_which_surrogate_is_the_default():
     f = np.column_stack([p, 1 - p])
     v, X = (rng.random(100) < 0.3).astype(float), rng.random((100, 2))
     zero_one = LOSSES["zero_one"]
-    assert surrogate(zero_one, v, f, f, X, X).origin == "expected"
+    assert choose_surrogate(zero_one, v, f, f, X, X).origin == "expected"
     hard = np.eye(2)[(p > 0.5).astype(int)]  # probabilities of 0 and 1 expect no loss
-    assert surrogate(zero_one, v, hard, hard, X, X).origin == "cross-fitted"
-    assert surrogate(zero_one, v, hard, hard) is None
-    assert surrogate(zero_one, v[:99], hard[:99], hard, X[:99], X) is None
-    assert surrogate(LOSSES["squared"], v, p, p, X, X).origin == "cross-fitted"
-    assert surrogate(LOSSES["squared"], np.zeros(100), p, p, X, X) is None
+    assert choose_surrogate(zero_one, v, hard, hard, X, X).origin == "cross-fitted"
+    assert choose_surrogate(zero_one, v, hard, hard) is None
+    assert choose_surrogate(zero_one, v[:99], hard[:99], hard, X[:99], X) is None
+    assert choose_surrogate(LOSSES["squared"], v, p, p, X, X).origin == "cross-fitted"
+    assert choose_surrogate(LOSSES["squared"], np.zeros(100), p, p, X, X) is None
     with pytest.raises(DataError, match="100 needed"):
-        cross_fitted(X[:99], v[:99], X)
+        cross_fitted_surrogate(X[:99], v[:99], X)
     with pytest.raises(DataError, match=r"give \(n, d\)"):
-        cross_fitted(X, v, X[:, :1])
+        cross_fitted_surrogate(X, v, X[:, :1])

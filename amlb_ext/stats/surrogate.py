@@ -28,9 +28,14 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.rng import derive_seed, random_stream
-from amlb_ext.stats.bounded_mean import checked_losses, clipped, no_spread, refused
+from amlb_ext.stats.bounded_loss import BoundedLoss
+from amlb_ext.stats.bounded_mean import (
+    checked_losses,
+    clipped_estimate,
+    mean_without_interval,
+    no_spread,
+)
 from amlb_ext.stats.error_estimate import ErrorEstimate
-from amlb_ext.stats.losses import Loss
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 
 REAL = (
@@ -63,7 +68,7 @@ class Surrogate:
     origin: Literal["expected", "cross-fitted", "given"]
 
 
-def ppi(
+def prediction_powered_error(
     losses: np.ndarray,
     surrogate: Surrogate,
     level: float = 0.95,
@@ -104,13 +109,16 @@ def ppi(
     >>> rng = np.random.default_rng(0)
     >>> tau, far = rng.random(200), rng.random(5000)
     >>> losses = np.clip(tau + 0.05 * rng.standard_normal(200), 0, 1)
-    >>> e = ppi(losses, Surrogate(tau, far, "given"))
+    >>> e = prediction_powered_error(losses, Surrogate(tau, far, "given"))
     >>> bool(e.low < 0.5 < e.high), bool(e.width < 0.03)  # from S alone .08
     (True, True)
     """
     name, assumes = ("ppi_generated", GENERATED) if generated else ("ppi", REAL)
     v = checked_losses(losses, bound, level)
-    tau, far = np.asarray(surrogate.labelled, float), np.asarray(surrogate.unlabelled, float)
+    tau, far = (
+        np.asarray(surrogate.labelled, float),
+        np.asarray(surrogate.unlabelled, float),
+    )
     if tau.shape != v.shape or far.ndim != 1:
         raise DataError(
             f"a surrogate of shapes {tau.shape} and {far.shape} for {len(v)} labelled rows",
@@ -122,14 +130,16 @@ def ppi(
     if not reason and len(far) < 2:
         reason = f"{len(far)} rows without label; 2 needed"
     if reason:
-        return refused(name, v, level, assumes, reason)
+        return mean_without_interval(name, v, level, assumes, reason)
     powered = prediction_powered_mean(v, tau, far, level=level).estimate
     if not powered.has_interval:
-        return refused(name, v, level, assumes, powered.reason)
-    return clipped(name, powered.point, powered.low, powered.high, level, len(v), assumes, bound)
+        return mean_without_interval(name, v, level, assumes, powered.reason)
+    return clipped_estimate(
+        name, powered.point, powered.low, powered.high, level, len(v), assumes, bound
+    )
 
 
-def expected_loss(loss: Loss, f: np.ndarray) -> np.ndarray:
+def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
     """Return the loss that a classifier's own probabilities expect, per row.
 
     ``1 - max_c f_c`` for zero_one, ``1 - sum_c f_c^2`` for brier, ``-sum_c f_c ln f_c`` for log
@@ -155,7 +165,7 @@ def expected_loss(loss: Loss, f: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> from amlb_ext.stats.losses import LOSSES
+    >>> from amlb_ext.stats.bounded_loss import LOSSES
     >>> f = np.array([[0.8, 0.2], [1.0, 0.0]])
     >>> expected_loss(LOSSES["zero_one"], f).round(2).tolist()
     [0.2, 0.0]
@@ -177,13 +187,14 @@ def expected_loss(loss: Loss, f: np.ndarray) -> np.ndarray:
     return -(f * np.log(np.clip(f, eps, 1.0))).sum(axis=1)
 
 
-def cross_fitted(
+def cross_fitted_surrogate(
     X: np.ndarray, losses: np.ndarray, X_unlabelled: np.ndarray, folds: int = 5, seed: int = 0
 ) -> Surrogate:
     """Return a surrogate learnt from the labelled losses, each row by the models without it.
 
     The rows without label get the mean over the folds' models. Source: Zrnic & Candès (2024),
-    section 3; NOTE[DIFF] the variance is that of :func:`ppi` instead of their bootstrap.
+    section 3; NOTE[DIFF] the variance is that of :func:`prediction_powered_error` instead of their
+    bootstrap.
 
     Parameters
     ----------
@@ -202,7 +213,7 @@ def cross_fitted(
     --------
     >>> rng = np.random.default_rng(0)
     >>> X, far = rng.random((200, 2)), rng.random((1000, 2))
-    >>> s = cross_fitted(X, X[:, 0], far)
+    >>> s = cross_fitted_surrogate(X, X[:, 0], far)
     >>> bool(np.corrcoef(s.unlabelled, far[:, 0])[0, 1] > 0.9)
     True
     """
@@ -232,8 +243,8 @@ def cross_fitted(
     return Surrogate(on_labelled, on_far, "cross-fitted")
 
 
-def surrogate(
-    loss: Loss,
+def choose_surrogate(
+    loss: BoundedLoss,
     losses: np.ndarray,
     f: np.ndarray,
     f_unlabelled: np.ndarray,
@@ -260,11 +271,11 @@ def surrogate(
 
     Examples
     --------
-    >>> from amlb_ext.stats.losses import LOSSES
+    >>> from amlb_ext.stats.bounded_loss import LOSSES
     >>> f = np.array([[0.8, 0.2], [0.6, 0.4]])
-    >>> surrogate(LOSSES["zero_one"], np.array([0.0, 1.0]), f, f).origin
+    >>> choose_surrogate(LOSSES["zero_one"], np.array([0.0, 1.0]), f, f).origin
     'expected'
-    >>> surrogate(LOSSES["squared"], np.array([0.0, 1.0]), f[:, 0], f[:, 0]) is None
+    >>> choose_surrogate(LOSSES["squared"], np.array([0.0, 1.0]), f[:, 0], f[:, 0]) is None
     True
     """
     f, far = np.asarray(f, float), np.asarray(f_unlabelled, float)
@@ -275,4 +286,4 @@ def surrogate(
     v = np.asarray(losses, float)
     if X is None or X_unlabelled is None or len(v) < MIN_LEARN or np.ptp(v) == 0:
         return None
-    return cross_fitted(X, v, X_unlabelled, seed=seed)
+    return cross_fitted_surrogate(X, v, X_unlabelled, seed=seed)

@@ -46,7 +46,7 @@ def row_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return squared_error(y, f) if f.ndim == 1 else brier_loss(y, f)
 
 
-def score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str, float]:
+def summary_score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str, float]:
     """Return the name and value of the summary's score of F on some rows.
 
     Root mean squared error for regression, accuracy otherwise; NaN for no rows.
@@ -59,7 +59,7 @@ def score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str, float]:
 
     Examples
     --------
-    >>> score(np.array([0.0, 1.0]), np.array([0.5, 0.5]), unit=10.0)
+    >>> summary_score(np.array([0.0, 1.0]), np.array([0.5, 0.5]), unit=10.0)
     ('rmse', 5.0)
     """
     if f.ndim == 1:

@@ -3,13 +3,13 @@ import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.task import Kind
-from amlb_ext.stats.losses import (
+from amlb_ext.stats.bounded_loss import (
     LOSSES,
-    absolute,
+    absolute_loss,
     default_loss,
     log_loss,
     loss_named,
-    squared,
+    squared_loss,
 )
 
 F = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
@@ -29,15 +29,15 @@ def test_bounds_are_met_and_not_exceeded():
     assert LOSSES["brier"](np.array([0]), wrong) == LOSSES["brier"].bound == 2
     assert log_loss(0.01)(np.array([0]), wrong)[0] == pytest.approx(log_loss(0.01).bound)
     assert log_loss(0.01).bound == pytest.approx(np.log(100))
-    for loss in (squared(0, 4), absolute(0, 4)):
+    for loss in (squared_loss(0, 4), absolute_loss(0, 4)):
         # The prediction is clipped to the range, the loss of a target beyond it capped.
         assert loss(np.array([0.0, 9.0, 4.0]), np.array([99.0, 0.0, 5.0])).tolist() == [1, 1, 0]
 
 
 def test_a_target_is_scaled_by_its_range():
     y, f = np.array([10.0, 20.0]), np.array([15.0, 20.0])
-    assert squared(10, 20)(y, f).tolist() == [0.25, 0]
-    assert absolute(10, 20)(y, f).tolist() == [0.5, 0]
+    assert squared_loss(10, 20)(y, f).tolist() == [0.25, 0]
+    assert absolute_loss(10, 20)(y, f).tolist() == [0.5, 0]
 
 
 def test_only_zero_one_is_binary():
@@ -61,7 +61,7 @@ def test_log_refuses_a_clip_that_is_no_probability(eps):
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 1), (0, np.inf)])
 def test_an_empty_range_is_refused(low, high):
     with pytest.raises(ConfigError, match="smaller first"):
-        squared(low, high)
+        squared_loss(low, high)
 
 
 def test_wrong_rows_are_refused():

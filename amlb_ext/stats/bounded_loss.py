@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.losses import absolute_error, brier_loss, squared_error, true_probability
+from amlb_ext.core.row_losses import absolute_error, brier_loss, squared_error, true_probability
 from amlb_ext.core.task import Kind
 
 #: Probability at which ``log`` clips unless told otherwise; its bound is then 6.91 nats.
@@ -32,7 +32,7 @@ Needs = Literal["codes", "probabilities", "numbers"]
 
 
 @dataclass(frozen=True)
-class Loss:
+class BoundedLoss:
     """A loss per row, and what it cannot exceed.
 
     Attributes
@@ -97,7 +97,7 @@ class Loss:
         return np.asarray(self.rows(y, f), dtype=float)
 
 
-def log_loss(eps: float = CLIP) -> Loss:
+def log_loss(eps: float = CLIP) -> BoundedLoss:
     """Return the log loss, ``-ln max(f_y, eps)``, bound ``-ln eps``.
 
     Clipping is part of the loss: what is estimated is the error of the model whose
@@ -125,21 +125,21 @@ def log_loss(eps: float = CLIP) -> Loss:
     def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return -np.log(np.clip(true_probability(y, f), eps, 1.0))
 
-    return Loss("log", -math.log(eps), False, "nats", "probabilities", rows)
+    return BoundedLoss("log", -math.log(eps), False, "nats", "probabilities", rows)
 
 
-def squared(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> Loss:
-    """Return ``(u(f) - u(y))^2``, bound 1; see :func:`absolute` for the range and the cap.
+def squared_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> BoundedLoss:
+    """Return ``(u(f) - u(y))^2``, bound 1; see :func:`absolute_loss` for the range and the cap.
 
     Examples
     --------
-    >>> squared(0, 8)(np.array([2.0]), np.array([6.0])).tolist()  # (.75 - .25)^2
+    >>> squared_loss(0, 8)(np.array([2.0]), np.array([6.0])).tolist()  # (.75 - .25)^2
     [0.25]
     """
     return _of_range("squared", low, high, cap)
 
 
-def absolute(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> Loss:
+def absolute_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> BoundedLoss:
     """Return ``|u(f) - u(y)|``, bound 1.
 
     Predictions are clipped to the range, which can only lower the loss of targets inside it;
@@ -162,15 +162,15 @@ def absolute(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> L
 
     Examples
     --------
-    >>> absolute(0, 8)(np.array([2.0, 30.0]), np.array([6.0, -5.0])).tolist()
+    >>> absolute_loss(0, 8)(np.array([2.0, 30.0]), np.array([6.0, -5.0])).tolist()
     [0.5, 1.0]
-    >>> absolute(0, 8, cap=2)(np.array([2.0, 3.0]), np.array([6.0, 2.0])).tolist()
+    >>> absolute_loss(0, 8, cap=2)(np.array([2.0, 3.0]), np.array([6.0, 2.0])).tolist()
     [0.25, 0.125]
     """
     return _of_range("absolute", low, high, cap)
 
 
-def default_loss(kind: Kind) -> Loss:
+def default_loss(kind: Kind) -> BoundedLoss:
     """Return the loss for a kind of task: ``zero_one``, or ``squared`` for regression.
 
     Examples
@@ -181,7 +181,7 @@ def default_loss(kind: Kind) -> Loss:
     return LOSSES["squared" if Kind(kind) is Kind.REGRESSION else "zero_one"]
 
 
-def loss_named(name: str) -> Loss:
+def loss_named(name: str) -> BoundedLoss:
     """Return the loss of that name, with its default clip or range.
 
     Raises
@@ -198,7 +198,7 @@ def _zero_one(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return (f if f.ndim == 1 else f.argmax(axis=1)) != y
 
 
-def _of_range(name: str, low: float, high: float, cap: float | None) -> Loss:
+def _of_range(name: str, low: float, high: float, cap: float | None) -> BoundedLoss:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ConfigError(
             f"{name} loss with a target range from {low} to {high}",
@@ -215,14 +215,14 @@ def _of_range(name: str, low: float, high: float, cap: float | None) -> Loss:
         return np.minimum(raw(scaled, np.clip((f - low) / (high - low), 0.0, 1.0)), bound)
 
     unit = "squared range of the target" if name == "squared" else "range of the target"
-    return Loss(name, bound, False, unit, "numbers", rows)
+    return BoundedLoss(name, bound, False, unit, "numbers", rows)
 
 
 #: The losses by name; ``squared`` and ``absolute`` here want a target scaled to [0, 1].
-LOSSES: dict[str, Loss] = {
-    "zero_one": Loss("zero_one", 1.0, True, "share of rows", "codes", _zero_one),
-    "brier": Loss("brier", 2.0, False, "squared probability", "probabilities", brier_loss),
+LOSSES: dict[str, BoundedLoss] = {
+    "zero_one": BoundedLoss("zero_one", 1.0, True, "share of rows", "codes", _zero_one),
+    "brier": BoundedLoss("brier", 2.0, False, "squared probability", "probabilities", brier_loss),
     "log": log_loss(),
-    "squared": squared(),
-    "absolute": absolute(),
+    "squared": squared_loss(),
+    "absolute": absolute_loss(),
 }
