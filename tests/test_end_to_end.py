@@ -5,7 +5,7 @@ import pytest
 
 from amlb_ext.cli import main
 from amlb_ext.runner import find_predictions, join, read_predictions, run_benchmark
-from amlb_ext.suite import Suite, verify
+from amlb_ext.suite import Suite, verify_suite
 
 pytestmark = pytest.mark.amlb
 
@@ -56,7 +56,7 @@ def test_bundled_tasks(bundled, amlb, tmp_path, framework):
 def test_a_moved_suite_runs_again(bundled, amlb, tmp_path):
     moved = bundled.rename(tmp_path / "moved suite")
     try:
-        assert verify(moved) == []
+        assert verify_suite(moved) == []
         run_and_join(moved, tmp_path / "out", "constantpredictor", amlb, "hardsynth")
     finally:
         moved.rename(bundled)

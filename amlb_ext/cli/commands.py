@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
 def certify(arguments: argparse.Namespace) -> int:
     """Certify every task of a suite; see :func:`amlb_ext.validity.certify_suite`."""
     from amlb_ext.suite import Suite
-    from amlb_ext.validity import as_json, certify_suite
-    from amlb_ext.validity.unlabelled import assign
+    from amlb_ext.validity import certificates_to_json, certify_suite
+    from amlb_ext.validity.unlabelled import assign_unlabelled_files
 
     quiet = arguments.quiet or arguments.json
     certificates = certify_suite(
@@ -78,11 +78,13 @@ def certify(arguments: argparse.Namespace) -> int:
         candidates=tuple(arguments.candidate),
         reuse=False,
         quiet=quiet,
-        unlabelled=assign(arguments.unlabelled, list(Suite.load(arguments.suite).tasks)),
+        unlabelled=assign_unlabelled_files(
+            arguments.unlabelled, list(Suite.load(arguments.suite).tasks)
+        ),
         trusted=arguments.trust_suite,
     )
     if arguments.json:
-        _print_json(as_json(certificates))
+        _print_json(certificates_to_json(certificates))
     elif not arguments.quiet:
         print("\n".join(certificate.text() for certificate in certificates))
     return 0

@@ -113,7 +113,7 @@ def add_estimate(commands: Any, output: Add) -> None:
 def estimate(arguments: argparse.Namespace) -> int:
     """Run it; see :func:`amlb_ext.estimate.estimate.estimate`. Exit status 1: none to quote."""
     from amlb_ext.estimate import estimate as run
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     if arguments.explore and not arguments.out:
         raise ConfigError("--explore without a folder", "add -o DIR for the table of the sweep")
@@ -158,7 +158,7 @@ def estimate(arguments: argparse.Namespace) -> int:
 def _write(report: EstimateReport, folder: Path) -> None:
     from amlb_ext.core.files import write_file, write_text
     from amlb_ext.estimate.plot import draw_estimates
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file", "choose a folder with -o")

@@ -53,7 +53,7 @@ def add_export(commands: Any, output: Add) -> None:
 def export(arguments: argparse.Namespace) -> int:
     """Write an export; see :func:`amlb_ext.publish.export.export.export_suite`."""
     from amlb_ext.publish.export.export import UPLOAD, export_suite
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     done = export_suite(
         arguments.suite,

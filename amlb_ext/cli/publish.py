@@ -100,7 +100,7 @@ def publish(arguments: argparse.Namespace) -> int:
         server_url,
         write_plan,
     )
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     url = server_url(arguments.server)
     if arguments.out and not arguments.dry_run:

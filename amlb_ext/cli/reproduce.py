@@ -72,7 +72,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     """Run it; see :func:`amlb_ext.experiments.reproduce`. Exit status 1: something was left out."""
     from amlb_ext.experiments import reproduce as run
     from amlb_ext.experiments.paper.settings import read_changes
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     results = run(
         arguments.names,

@@ -123,7 +123,7 @@ def protocol(arguments: argparse.Namespace) -> int:
 def methods(arguments: argparse.Namespace) -> int:
     """Print every method by name."""
     from amlb_ext.experiments.fidelity.registry import METHODS
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     texts = {name: method.text for name, method in METHODS.items()}
     if arguments.json:
@@ -167,7 +167,7 @@ def _write_study(
 ) -> int:
     """Write the table as CSV and Markdown, and print it as asked."""
     from amlb_ext.core.files import write_text
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / f"{name}.csv", table.to_csv(index=False))
@@ -186,7 +186,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
     from amlb_ext.experiments.fidelity.protocol import read_protocol
     from amlb_ext.experiments.fidelity.run import run_study, seeds_of
     from amlb_ext.experiments.fidelity.summary import levels, paired, write
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     declared = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
     if arguments.sources:

@@ -54,9 +54,9 @@ def add_verify(commands: Any, jobs: Add, output: Add) -> None:
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Check a suite, see :func:`amlb_ext.suite.verify`; see :mod:`amlb_ext.pipeline.repair`."""
+    """Check a suite, see :func:`amlb_ext.suite.verify_suite`, and repair it where asked to."""
     from amlb_ext.suite import WARNING
-    from amlb_ext.suite import verify as check
+    from amlb_ext.suite import verify_suite as check
 
     layer = layer_from(arguments)
     mended: tuple[str, ...] = ()

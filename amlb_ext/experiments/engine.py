@@ -19,7 +19,7 @@ from tqdm import tqdm
 from amlb_ext.core.files import remove_temporary_files, write_text
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.version import __version__
-from amlb_ext.suite.fold_record import json_text
+from amlb_ext.suite.sealed_json import json_text
 
 
 @dataclass(frozen=True)

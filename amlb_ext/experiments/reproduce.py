@@ -29,7 +29,7 @@ from amlb_ext.experiments.paper.settings import (
     settings_of,
     split_changes,
 )
-from amlb_ext.suite.fold_record import json_text
+from amlb_ext.suite.sealed_json import json_text
 
 
 @dataclass

@@ -24,7 +24,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from amlb_ext.core.task import Column, Kind
-from amlb_ext.suite.coding import form_of, written_values
+from amlb_ext.suite.coding import column_form, written_values
 
 
 class Encoder(BaseEstimator):
@@ -177,7 +177,7 @@ class Encoder(BaseEstimator):
 
 def _unknown_value(column: Column, known: np.ndarray) -> int:
     """Return the table's code for a column's last code: -1, missing, where there is a choice."""
-    if form_of(column) != "boolean":
+    if column_form(column) != "boolean":
         return -1
     absent = set(range(len(column.categories))) - set(known.tolist())
     return min(absent, default=-1)

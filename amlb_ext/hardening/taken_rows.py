@@ -15,7 +15,7 @@ import pandas as pd
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.task import Task
 from amlb_ext.suite import FittedRows, Part, Rows
-from amlb_ext.suite.copies import is_made
+from amlb_ext.suite.copy_counts import is_made
 
 
 @dataclass(frozen=True)

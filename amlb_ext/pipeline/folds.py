@@ -22,8 +22,8 @@ from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.job import Tasks, send_job, write_job
 from amlb_ext.pipeline.request import GenerationReport, Request, result_settings, stored_settings
-from amlb_ext.suite import FoldRecord, Layout, begin, finished_fold
-from amlb_ext.suite.writer import check_in
+from amlb_ext.suite import FoldRecord, Layout, begin_suite, read_finished_fold
+from amlb_ext.suite.writer import check_in_folds
 
 
 @dataclass
@@ -101,7 +101,7 @@ def _run(
             for fold in range(len(group[0].folds)):
                 keys = fold_keys(group, fold, settings)
                 done = [
-                    finished_fold(layout, task.name, fold, key)
+                    read_finished_fold(layout, task.name, fold, key)
                     for task, key in zip(group, keys, strict=True)
                 ]
                 if all(done) or group[0].name in found.errors:
@@ -139,9 +139,9 @@ def _run(
 def _checked(layout: Layout, request: Request, outcome: UnitOutcome) -> Sequence[FoldRecord]:
     """Return the records of a fold whose files are what a cluster's worker says they are."""
     if outcome.unit.function is send_job:
-        return check_in(layout, *outcome.result)
+        return check_in_folds(layout, *outcome.result)
     for record in outcome.result if request.execution.cluster else ():
-        if finished_fold(layout, record.task, record.fold, record.key) is None:
+        if read_finished_fold(layout, record.task, record.fold, record.key) is None:
             raise SuiteError(
                 f"the files of {outcome.unit.name} are not those its worker wrote",
                 "let workers see the same folder, or leave --shared-files out",
@@ -195,7 +195,7 @@ def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
 def _begin(layout: Layout, settings: dict[str, Any]) -> None:
     """Mark the folder as ours before the first file, so that a killed run can continue."""
     if layout.manifest.exists() or stored_settings(layout) != settings:
-        begin(layout, {"settings": settings, "version": __version__})
+        begin_suite(layout, {"settings": settings, "version": __version__})
 
 
 def withdraw(layout: Layout) -> None:

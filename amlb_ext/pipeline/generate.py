@@ -42,7 +42,7 @@ from amlb_ext.suite import (
     Layout,
     Manifest,
     SuiteTask,
-    finish,
+    finish_suite,
     safe_names,
 )
 from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
@@ -211,7 +211,7 @@ def _finish(
     for task in made:
         report.notes += [f"{task.name}: {note}" for note in task.notes]
     original = original_of(request, source_names) if request.twin else None
-    manifest = finish(
+    manifest = finish_suite(
         layout,
         name=request.config.name,
         config=settings,

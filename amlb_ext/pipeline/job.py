@@ -12,7 +12,7 @@ from amlb_ext.hardening.fold import HardFold, harden_fold
 from amlb_ext.hardening.prepare import CrossFit, cross_fit
 from amlb_ext.hardening.shared import harden_shared
 from amlb_ext.suite import Coding, FoldRecord, Layout, write_fold
-from amlb_ext.suite.writer import pack
+from amlb_ext.suite.writer import pack_folds
 from amlb_ext.validity.calibrate_shared import calibrate_shared
 from amlb_ext.validity.calibration import calibrate, wants_calibration
 
@@ -64,7 +64,7 @@ def send_job(
         records = write_job(group, fold, config, keys, folder)
         if isinstance(records, HardsynthError):
             return records
-        return records, pack(Layout(Path(folder)), records)
+        return records, pack_folds(Layout(Path(folder)), records)
 
 
 def _calibrated(group: Tasks, fold: int, config: GenerateConfig) -> list[HardFold]:

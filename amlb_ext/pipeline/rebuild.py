@@ -38,7 +38,7 @@ from amlb_ext.pipeline.request import (
     told_sources,
 )
 from amlb_ext.pipeline.twin import benchmark_name
-from amlb_ext.suite import FoldRecord, Layout, Manifest, begin, read_manifest
+from amlb_ext.suite import FoldRecord, Layout, Manifest, begin_suite, read_manifest
 from amlb_ext.suite.finish import write_beside
 from amlb_ext.suite.manifest import write_manifest
 from amlb_ext.suite.twin import twin_name
@@ -105,7 +105,7 @@ def rebuild(layout: Layout, staging: Layout, asked: Asked) -> Manifest:
             "give what the suite was made of: hardsynth verify DIR --repair --source SPEC, with "
             "--target and the like as then; or run the command that made the suite again",
         )
-    begin(staging, {"settings": settings, "version": version})
+    begin_suite(staging, {"settings": settings, "version": version})
     for record in records:
         own = layout.relative(layout.record(record.task, record.fold))
         for relative in [own, *record.files]:

@@ -31,10 +31,10 @@ from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.pipeline.job import write_job
 from amlb_ext.pipeline.origins import Asked, Group, config_of, find_groups
 from amlb_ext.pipeline.rebuild import check_version, rebuild, write_derived
-from amlb_ext.suite import Layout, Manifest, begin, read_manifest, verify
+from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
 from amlb_ext.suite.layout import is_fold_file
 from amlb_ext.suite.manifest import open_manifest
-from amlb_ext.suite.reader import unfinished
+from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.verify import damaged_certificate, damaged_files
 from amlb_ext.validity.certificate_store import certify_suite, stored_how
 
@@ -50,7 +50,7 @@ class Repair:
     mended : tuple of str
         Files that were made again.
     findings : tuple of str
-        What :func:`amlb_ext.suite.verify` says of the suite now.
+        What :func:`amlb_ext.suite.verify_suite` says of the suite now.
     """
 
     mended: tuple[str, ...]
@@ -77,7 +77,7 @@ def repair_suite(directory: str | Path, asked: Asked | None = None) -> Repair:
         is damaged beyond repair; nothing was changed.
     """
     layout, asked = Layout(Path(directory).absolute()), asked or Asked()
-    problem = unfinished(layout)
+    problem = unfinished_error(layout)
     if problem is not None and not (layout.request.is_file() and asked.sources):
         raise problem
     with lock_folder(layout.lock, layout.root):
@@ -88,7 +88,7 @@ def repair_suite(directory: str | Path, asked: Asked | None = None) -> Repair:
         finally:
             with contextlib.suppress(OSError):
                 shutil.rmtree(staging.root)
-    return Repair(tuple(mended), tuple(verify(directory)))
+    return Repair(tuple(mended), tuple(verify_suite(directory)))
 
 
 def _mend(layout: Layout, staging: Layout, asked: Asked) -> list[str]:
@@ -134,7 +134,7 @@ def _make(staging: Layout, manifest: Manifest, damaged: Collection[str], asked: 
     """Make what is damaged and does not stand in the staging folder yet."""
     wanted = [path for path in damaged if not _holds(staging, manifest, path)]
     if wanted and not staging.root.exists():
-        begin(staging, {"settings": manifest.config, "version": manifest.version})
+        begin_suite(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
         write_derived(staging, manifest, config_of(manifest.config, asked.options, asked))
     folds = {place for path in wanted if (place := _place(path, manifest)) is not None}

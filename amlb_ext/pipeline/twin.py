@@ -10,7 +10,14 @@ from amlb_ext.amlb.definition import read_definition, sanitize_name
 from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.pipeline.request import Request
 from amlb_ext.sources.amlb_yaml import AmlbSource
-from amlb_ext.suite import Manifest, Original, changed_metrics, check_twin, fold_text, safe_names
+from amlb_ext.suite import (
+    Manifest,
+    Original,
+    changed_metrics,
+    check_twin,
+    safe_names,
+    source_folds_text,
+)
 
 
 def benchmark_name(spec: str) -> str:
@@ -86,7 +93,7 @@ def twin_notes(original: Original, manifest: Manifest) -> list[str]:
     metrics = changed_metrics(pair, original)
     notes = []
     for name, about in pair.tasks.items():
-        said, folds = about["name"], fold_text(manifest.amlb_tasks[name])
+        said, folds = about["name"], source_folds_text(manifest.amlb_tasks[name])
         if folds:
             notes.append(f"{pair.name}: {said}: {folds}")
         if sanitize_name(said) != name:

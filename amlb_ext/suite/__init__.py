@@ -12,15 +12,15 @@ checks one.
 from amlb_ext.amlb.loader_rules import check_pair
 from amlb_ext.suite.coding import Coding, ColumnCoding
 from amlb_ext.suite.definition import metrics_for
-from amlb_ext.suite.finish import check_twin, finish
+from amlb_ext.suite.finish import check_twin, finish_suite
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord, SuiteTask
 from amlb_ext.suite.layout import MAIN_SUFFIXES, SUFFIXES, Layout, amlb_name, safe_names
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
 from amlb_ext.suite.reader import Suite
-from amlb_ext.suite.twin import Original, changed_metrics, fold_text
-from amlb_ext.suite.unknown import FittedRows, Judge, fit_to_train
-from amlb_ext.suite.verify import WARNING, verify
-from amlb_ext.suite.writer import Part, Rows, begin, finished_fold, write_fold
+from amlb_ext.suite.twin import Original, changed_metrics, source_folds_text
+from amlb_ext.suite.unseen_values import FittedRows, Judge, fit_to_train
+from amlb_ext.suite.verify import WARNING, verify_suite
+from amlb_ext.suite.writer import Part, Rows, begin_suite, read_finished_fold, write_fold
 
 __all__ = [
     "MAIN_SUFFIXES",
@@ -42,17 +42,17 @@ __all__ = [
     "SuiteTask",
     "TaskEntry",
     "amlb_name",
-    "begin",
+    "begin_suite",
     "changed_metrics",
     "check_pair",
     "check_twin",
-    "finish",
-    "finished_fold",
+    "finish_suite",
     "fit_to_train",
-    "fold_text",
     "metrics_for",
+    "read_finished_fold",
     "read_manifest",
     "safe_names",
-    "verify",
+    "source_folds_text",
+    "verify_suite",
     "write_fold",
 ]

@@ -66,7 +66,7 @@ class Coding:
             ColumnCoding(
                 name=column.name,
                 written=name,
-                form=form_of(column),
+                form=column_form(column),
                 categories=column.categories,
                 values=written_values(column),
             )
@@ -112,12 +112,12 @@ class Coding:
             column.written: encode_column(column, features[column.name]) for column in self.columns
         }
         if self.kind.is_classification:
-            written = recode(self.target, target, self.labels, self.written_labels)
+            written = recode_categories(self.target, target, self.labels, self.written_labels)
         else:
             written = as_floats(self.target, target)
         if written.isna().any():
             raise SuiteError(
-                f"the target {self.target!r} is missing in row {first(written.isna())}",
+                f"the target {self.target!r} is missing in row {first_position(written.isna())}",
                 "drop rows without a target",
             )
         out[self.written_target] = written.set_axis(features.index)
@@ -140,7 +140,7 @@ class Coding:
         features = {c.name: decode_column(c, frame[c.written]) for c in self.columns}
         target = frame[self.written_target]
         if self.kind.is_classification:
-            back = recode(self.target, target, self.written_labels, self.labels)
+            back = recode_categories(self.target, target, self.written_labels, self.labels)
         else:
             back = target.astype("float64")
         return pd.DataFrame(features, index=frame.index), back.rename(self.target)
@@ -242,15 +242,19 @@ Form = Literal["float", "integer", "boolean", "text"]
 NUMBERS = ("float", "integer")
 
 
-def form_of(column: Column) -> Form:
+def column_form(column: Column) -> Form:
     """Return how a column is written.
 
     Examples
     --------
-    >>> form_of(Column("n", "integer")), form_of(Column("n", "integer", has_missing=True))
-    ('integer', 'float')
-    >>> form_of(Column("b", "boolean", ("False", "True"))), form_of(Column("b", "boolean", ("f",)))
-    ('boolean', 'text')
+    >>> column_form(Column("n", "integer"))
+    'integer'
+    >>> column_form(Column("n", "integer", has_missing=True))
+    'float'
+    >>> column_form(Column("b", "boolean", ("False", "True")))
+    'boolean'
+    >>> column_form(Column("b", "boolean", ("f",)))
+    'text'
     """
     if column.type == "integer" and not column.has_missing:
         return "integer"
@@ -283,7 +287,7 @@ class ColumnCoding:
 
 def written_values(column: Column) -> tuple[str, ...]:
     """Return what is written for each category of a column."""
-    return safe_values(column.categories) if form_of(column) == "text" else column.categories
+    return safe_values(column.categories) if column_form(column) == "text" else column.categories
 
 
 def encode_column(column: ColumnCoding, values: pd.Series) -> pd.Series:
@@ -291,10 +295,10 @@ def encode_column(column: ColumnCoding, values: pd.Series) -> pd.Series:
     if column.form == "float":
         return as_floats(column.name, values)
     if column.form == "text":
-        return recode(column.name, values, column.categories, column.values)
+        return recode_categories(column.name, values, column.categories, column.values)
     if values.isna().any():
         raise SuiteError(
-            f"column {column.name!r} is missing in row {first(values.isna())}, "
+            f"column {column.name!r} is missing in row {first_position(values.isna())}, "
             f"but no row of the source's table lacks it",
             "fill such values before writing",
         )
@@ -316,7 +320,9 @@ def decode_column(column: ColumnCoding, values: pd.Series) -> pd.Series:
         return values.astype("float64").rename(column.name)
     if column.form == "boolean":
         values = values.astype(str)
-    return recode(column.name, values, column.values, column.categories).rename(column.name)
+    return recode_categories(column.name, values, column.values, column.categories).rename(
+        column.name
+    )
 
 
 def as_floats(name: str, values: pd.Series) -> pd.Series:
@@ -331,7 +337,9 @@ def as_floats(name: str, values: pd.Series) -> pd.Series:
     return floats
 
 
-def recode(name: str, values: pd.Series, known: tuple[str, ...], new: tuple[str, ...]) -> pd.Series:
+def recode_categories(
+    name: str, values: pd.Series, known: tuple[str, ...], new: tuple[str, ...]
+) -> pd.Series:
     """Map categories position by position; missing stays missing, unknown is a ``SuiteError``."""
     if len(set(known)) != len(known):
         raise SuiteError(f"column {name!r} has doubled categories", "generate the suite again")
@@ -354,6 +362,6 @@ def recode(name: str, values: pd.Series, known: tuple[str, ...], new: tuple[str,
     return pd.Series(recoded, index=values.index, name=name)
 
 
-def first(mask: pd.Series) -> int:
+def first_position(mask: pd.Series) -> int:
     """Return the position of the first true value."""
     return int(np.flatnonzero(mask.to_numpy())[0])

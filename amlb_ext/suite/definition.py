@@ -56,7 +56,7 @@ def yaml_text(content: object) -> str:
     )
 
 
-def benchmark(tasks: Iterable[AmlbTask]) -> list[dict[str, Any]]:
+def benchmark_entries(tasks: Iterable[AmlbTask]) -> list[dict[str, Any]]:
     """Return the content of a benchmark definition.
 
     Budgets and cores are left out: a task's own would override the user's constraint.
@@ -64,7 +64,7 @@ def benchmark(tasks: Iterable[AmlbTask]) -> list[dict[str, Any]]:
     return [_entry(task) for task in tasks]
 
 
-def configuration(seed: int, *, constraints: bool, data: bool = True) -> dict[str, Any]:
+def amlb_configuration(seed: int, *, constraints: bool, data: bool = True) -> dict[str, Any]:
     """Return AMLB's configuration; its lists replace the defaults, hence ``{root}``.
 
     In docker mode AMLB mounts the user directory as it is; in aws mode an instance gets, of all

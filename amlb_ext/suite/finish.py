@@ -22,7 +22,7 @@ from amlb_ext.core.files import (
     write_file,
     write_text,
 )
-from amlb_ext.suite.definition import benchmark, configuration, metrics_for, yaml_text
+from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, metrics_for, yaml_text
 from amlb_ext.suite.fold_notes import left_out_text
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord, SuiteTask
 from amlb_ext.suite.layout import (
@@ -48,7 +48,7 @@ _WHAT = {
 }
 
 
-def finish(
+def finish_suite(
     layout: Layout,
     *,
     name: str,
@@ -358,10 +358,12 @@ def write_beside(
         packaged = _packaged("resources", "constraints.yaml")
         constraints = packaged.read_text(encoding="utf-8") if packaged else None
     texts: dict[Path, Any] = {
-        layout.config: configuration(seed, constraints=constraints is not None),
+        layout.config: amlb_configuration(seed, constraints=constraints is not None),
         layout.frameworks: dict(integrations),
-        layout.definition(name): benchmark(t for t in amlb_tasks if t.suffix in MAIN_SUFFIXES),
-        layout.definition_all(name): benchmark(amlb_tasks),
+        layout.definition(name): benchmark_entries(
+            t for t in amlb_tasks if t.suffix in MAIN_SUFFIXES
+        ),
+        layout.definition_all(name): benchmark_entries(amlb_tasks),
     }
     if pair is not None:
         entries = pair_entries(pair, {task.name: task for task in amlb_tasks})

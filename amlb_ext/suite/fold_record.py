@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
@@ -28,7 +24,7 @@ class PartRecord:
         Labels present in the test file, in the task's order and spelling; empty for regression.
     substituted : dict of str to int
         Per column of the file, how many test cells were replaced, see
-        :func:`amlb_ext.suite.unknown.fit_to_train`.
+        :func:`amlb_ext.suite.unseen_values.fit_to_train`.
     dropped : int
         Test rows left out because the training rows lack their label.
     """
@@ -132,37 +128,3 @@ class SuiteTask:
     notes: tuple[str, ...]
     folds: tuple[FoldRecord, ...]
     source_name: str = ""
-
-
-def json_text(entry: object) -> str:
-    """Return deterministic JSON: sorted keys, numbers that are none as ``null``.
-
-    Examples
-    --------
-    >>> print(json_text({"b": float("nan"), "a": (1, 2)}), end="")
-    {
-     "a": [
-      1,
-      2
-     ],
-     "b": null
-    }
-    """
-    plain = _plain(entry)
-    return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True) + "\n"
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    return str(value.value) if hasattr(value, "value") else str(value)

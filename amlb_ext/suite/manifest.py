@@ -18,7 +18,7 @@ from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import SUFFIXES, amlb_name, is_inside, is_plain_name
-from amlb_ext.suite.seal import Opened, open_sealed, sealed_text
+from amlb_ext.suite.sealed_json import SealedFile, open_sealed, sealed_text
 
 #: Raised when a reader of an older version could not understand the file.
 FORMAT = 1
@@ -201,8 +201,8 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
     write_text(path, sealed_text(manifest.to_json()))
 
 
-def open_manifest(path: Path) -> Opened:
-    """Return a manifest's content with its seal checked, see :mod:`amlb_ext.suite.seal`."""
+def open_manifest(path: Path) -> SealedFile:
+    """Return a manifest's content with its seal checked, see :mod:`amlb_ext.suite.sealed_json`."""
     names = [entry.name for entry in dataclasses.fields(Manifest)]
     return open_sealed(path, {*names, "tool", "format"})
 

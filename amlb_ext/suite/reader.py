@@ -37,7 +37,7 @@ class Suite:
             There is no suite, it is unfinished, or its manifest is damaged.
         """
         layout = Layout(Path(directory))
-        problem = unfinished(layout)
+        problem = unfinished_error(layout)
         if problem is not None:
             raise problem
         manifest = read_manifest(layout.manifest)
@@ -122,7 +122,7 @@ def _check_links(layout: Layout, tasks: list[str]) -> None:
             )
 
 
-def unfinished(layout: Layout) -> SuiteError | None:
+def unfinished_error(layout: Layout) -> SuiteError | None:
     """Return why a directory is no finished suite, or None."""
     if layout.manifest.is_file():
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amlb_ext.core.task import Kind
-from amlb_ext.suite.definition import benchmark
+from amlb_ext.suite.definition import benchmark_entries
 from amlb_ext.suite.manifest import AmlbTask, Pair
 
 #: Keys of a task that decide how AMLB runs it, in the order in which they are written.
@@ -117,7 +117,7 @@ def pair_entries(pair: Pair, amlb_tasks: Mapping[str, AmlbTask]) -> list[dict[st
         if key not in pair.tasks:
             continue
         about = pair.tasks[key]
-        plain, folds = benchmark([task])[0], fold_text(task)
+        plain, folds = benchmark_entries([task])[0], source_folds_text(task)
         entry: dict[str, Any] = {
             "name": about["name"],
             "id": f"{pair.name}/{about['name']}",
@@ -132,7 +132,7 @@ def pair_entries(pair: Pair, amlb_tasks: Mapping[str, AmlbTask]) -> list[dict[st
     return out
 
 
-def fold_text(task: AmlbTask) -> str:
+def source_folds_text(task: AmlbTask) -> str:
     """Return which folds of the source stand behind AMLB's, where the numbers differ."""
     if task.folds == list(range(len(task.folds))):
         return ""

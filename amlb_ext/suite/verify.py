@@ -19,8 +19,8 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import find_unlisted
 from amlb_ext.core.files import TEMPORARY_SUFFIX, sha256_file
 from amlb_ext.core.yaml_reader import read_yaml
-from amlb_ext.suite.copies import CopyCounts, fold_copies
-from amlb_ext.suite.definition import benchmark
+from amlb_ext.suite.copy_counts import CopyCounts, fold_copies
+from amlb_ext.suite.definition import benchmark_entries
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.layout import (
     INTEGRATION,
@@ -33,8 +33,8 @@ from amlb_ext.suite.layout import (
     is_written_later,
 )
 from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
-from amlb_ext.suite.reader import Suite, unfinished
-from amlb_ext.suite.seal import Opened, open_sealed
+from amlb_ext.suite.reader import Suite, unfinished_error
+from amlb_ext.suite.sealed_json import SealedFile, open_sealed
 from amlb_ext.suite.twin import pair_entries
 
 #: Begins sentences that tell of something odd but harmless.
@@ -44,7 +44,7 @@ _YAML = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 CHANGED = "was changed after it was written"
 
 
-def verify(directory: str | Path) -> list[str]:
+def verify_suite(directory: str | Path) -> list[str]:
     """Return what is wrong with a suite.
 
     Checks the sha256 of every file, the seals of the manifest and of the certificates, files
@@ -64,7 +64,7 @@ def verify(directory: str | Path) -> list[str]:
         the suite is whole.
     """
     layout = Layout(Path(directory))
-    problem = unfinished(layout)
+    problem = unfinished_error(layout)
     if problem is not None:
         return [str(problem)]
     try:
@@ -112,7 +112,7 @@ def damaged_files(layout: Layout, manifest: Manifest) -> dict[str, str]:
     return out
 
 
-def open_certificate(layout: Layout, task: str) -> Opened:
+def open_certificate(layout: Layout, task: str) -> SealedFile:
     """Return a task's stored certificate with its seal checked."""
     return open_sealed(layout.task_certificate(task), {"key", "certificate"})
 
@@ -238,8 +238,10 @@ def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
 def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
     tasks = list(manifest.amlb_tasks.values())
     wanted = {
-        layout.definition(manifest.name): benchmark(t for t in tasks if t.suffix in MAIN_SUFFIXES),
-        layout.definition_all(manifest.name): benchmark(tasks),
+        layout.definition(manifest.name): benchmark_entries(
+            t for t in tasks if t.suffix in MAIN_SUFFIXES
+        ),
+        layout.definition_all(manifest.name): benchmark_entries(tasks),
     }
     if manifest.pair is not None:
         twin = pair_entries(manifest.pair, manifest.amlb_tasks)

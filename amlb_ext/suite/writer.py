@@ -31,9 +31,10 @@ from amlb_ext.core.files import (
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite.coding import Coding, write_csv
-from amlb_ext.suite.fold_record import FoldRecord, PartRecord, json_text
+from amlb_ext.suite.fold_record import FoldRecord, PartRecord
 from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
-from amlb_ext.suite.unknown import fit_to_train
+from amlb_ext.suite.sealed_json import json_text
+from amlb_ext.suite.unseen_values import fit_to_train
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Part:
     train: Rows | None = None
 
 
-def begin(layout: Layout, request: Mapping[str, Any]) -> None:
+def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
     """Mark the directory as a suite that is being generated.
 
     Half-written files of a killed run are removed, finished folds stay.
@@ -135,7 +136,7 @@ def write_fold(
     that AMLB could not use at all (no test rows, training rows of a single class) is left
     out. Both are said in the record's notes. Cells that AMLB could not read beside the training
     rows are replaced where the caller has not done so; see
-    :func:`amlb_ext.suite.unknown.fit_to_train`.
+    :func:`amlb_ext.suite.unseen_values.fit_to_train`.
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ def write_fold(
     parts : mapping of str to Part
         By suffix, see :data:`amlb_ext.suite.layout.SUFFIXES`.
     key : str
-        Hash of everything the fold depends on; see :func:`finished_fold`.
+        Hash of everything the fold depends on; see :func:`read_finished_fold`.
     summary : mapping
         Figures to keep in the record.
 
@@ -203,7 +204,7 @@ def write_fold(
     return FoldRecord.from_json(json.loads(text))
 
 
-def finished_fold(layout: Layout, task_name: str, fold: int, key: str) -> FoldRecord | None:
+def read_finished_fold(layout: Layout, task_name: str, fold: int, key: str) -> FoldRecord | None:
     """Return the record of a fold that need not be computed again, else None.
 
     Parameters
@@ -320,7 +321,7 @@ def _write_parquet(frame: pd.DataFrame, path: Path) -> str:
 # Folds that were written elsewhere: packed there, and checked in here against their sha256.
 
 
-def pack(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes]:
+def pack_folds(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes]:
     """Return the files of finished folds.
 
     Parameters
@@ -338,7 +339,7 @@ def pack(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes]:
     return {name: layout.at(name).read_bytes() for name in sorted(names)}
 
 
-def check_in(
+def check_in_folds(
     layout: Layout, records: Sequence[FoldRecord], contents: Mapping[str, bytes]
 ) -> Sequence[FoldRecord]:
     """Write folds that came from elsewhere; their records last, so that they count as finished.
@@ -349,7 +350,7 @@ def check_in(
         Where they shall stand.
     records : sequence of FoldRecord
     contents : mapping of str to bytes
-        What :func:`pack` gave.
+        What :func:`pack_folds` gave.
 
     Returns
     -------

@@ -10,10 +10,10 @@ and ``estimation`` (with ``clusters``, ``contrast``, ``powered`` and ``scores``)
 they rest on, and later reports.
 """
 
-from amlb_ext.validity.candidates import zoo
-from amlb_ext.validity.certificate import Certificate, decide
+from amlb_ext.validity.candidates import candidate_zoo
+from amlb_ext.validity.certificate import Certificate, decide_verdict
 from amlb_ext.validity.certificate_store import certify_suite, read_certificates
-from amlb_ext.validity.certify import as_json, certify, certify_rows, certify_task
+from amlb_ext.validity.certify import certificates_to_json, certify, certify_rows, certify_task
 from amlb_ext.validity.measures import Measure
 from amlb_ext.validity.task_rows import TaskRows, read_task
 
@@ -21,13 +21,13 @@ __all__ = [
     "Certificate",
     "Measure",
     "TaskRows",
-    "as_json",
+    "candidate_zoo",
+    "certificates_to_json",
     "certify",
     "certify_rows",
     "certify_suite",
     "certify_task",
-    "decide",
+    "decide_verdict",
     "read_certificates",
     "read_task",
-    "zoo",
 ]

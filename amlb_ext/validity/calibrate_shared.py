@@ -29,7 +29,7 @@ from amlb_ext.validity.calibration import (
     with_zoo,
 )
 from amlb_ext.validity.calibration_step import HeldOut, Real, Rung, try_rung
-from amlb_ext.validity.measures import MIN_ROWS, too_few
+from amlb_ext.validity.measures import MIN_ROWS, too_few_text
 
 
 def calibrate_shared(
@@ -63,7 +63,7 @@ def calibrate_shared(
     failures = int(bad.sum())
     try:
         if failures < MIN_ROWS:
-            why = too_few(failures, "failures of the training rows")
+            why = too_few_text(failures, "failures of the training rows")
             return [floor(why, failures) for _ in tasks]
         targets = [held_out(config, cross, rule, bad) for cross in crosses]
         targets = _with_shared_search(targets)

@@ -30,8 +30,8 @@ from amlb_ext.hardening.hardness import BadRule, settle_rule
 from amlb_ext.hardening.judged_rows import FoldModels
 from amlb_ext.hardening.prepare import CrossFit, cross_fit
 from amlb_ext.validity.calibration_step import HeldOut, Real, Rung, try_rung
-from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES, fit_zoo, zoo
-from amlb_ext.validity.measures import MIN_ROWS, too_few
+from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES, candidate_zoo, fit_zoo
+from amlb_ext.validity.measures import MIN_ROWS, too_few_text
 
 #: Weights of the error that are tried, hardest first; with the last no search takes place.
 LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
@@ -111,7 +111,7 @@ def calibrate(
         parts = _parts(task, config, cross or cross_fit(task, fold, config))
         failures = int(sum(part.bad.sum() for part in parts))
         if failures < MIN_ROWS:
-            return floor(too_few(failures, "failures of the training rows"), failures)
+            return floor(too_few_text(failures, "failures of the training rows"), failures)
         parts = with_zoo(task, parts)
     except ModelError as error:
         return floor(f"on parts of the training rows: {error}", 0)
@@ -171,7 +171,7 @@ def held_out(
 
 def with_zoo(task: Task, parts: list[HeldOut]) -> list[HeldOut]:
     """Fit the candidates beside each part's F; those that fail anywhere leave everywhere."""
-    specs = zoo(task.kind)
+    specs = candidate_zoo(task.kind)
     fits = []
     for models in (part.models for part in parts):
         shape = (task.kind, models.target.n_classes, models.encoder.n_categorical_)

@@ -15,9 +15,9 @@ from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.judged_rows import Failures, FoldModels, MadeRows
 from amlb_ext.validity.candidates import JUDGES
-from amlb_ext.validity.label_measures import labels, opinion
+from amlb_ext.validity.label_measures import judge_labels, measure_labels
 from amlb_ext.validity.measures import Losses, Measure
-from amlb_ext.validity.ranking_measures import fidelity, z2
+from amlb_ext.validity.ranking_measures import fidelity_z2, measure_fidelity
 
 #: A rung that is right has z² near 1 on any of its parts; ten times that ends it before the last.
 HOPELESS = 10.0
@@ -118,7 +118,7 @@ class Real:
         C = models.target.n_classes
         T, y = (np.concatenate(some) for some in ([p.teach() for p in parts], [p.y for p in parts]))
         rmse = 0.0 if C else float(np.sqrt(((T - y) ** 2).mean()))
-        agrees = opinion(T, y, rmse, models.config.agreement, C)[1]
+        agrees = judge_labels(T, y, rmse, models.config.agreement, C)[1]
         return cls([p.judge_failures() for p in parts if p.bad.any()], rmse, agrees)
 
 
@@ -141,7 +141,7 @@ def try_rung(parts: Sequence[HeldOut], kappa: float, real: Real, rng: np.random.
         if made is not None:
             judged.append(made)
         if judged and number < len(failing):
-            so_far = z2(_pool(judged).losses, _pool(real.failures[:number]).losses)
+            so_far = fidelity_z2(_pool(judged).losses, _pool(real.failures[:number]).losses)
             if so_far > HOPELESS:
                 why = f"ga: z2 {so_far:.3g} on {number} of {len(failing)} parts"
                 return Rung(kappa, sum(len(j.y) for j in judged), False, why, so_far)
@@ -170,8 +170,8 @@ def _checks(
     few, C = _pool(real.failures), models.target.n_classes
 
     def of(rows: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return *opinion(rows.T, rows.y, real.rmse, models.config.agreement, C), rows.losses.c
+        return *judge_labels(rows.T, rows.y, real.rmse, models.config.agreement, C), rows.losses.c
 
     own = of(made)
-    fidelities = fidelity(made.losses, few.losses, rng, "ga")
-    return [*fidelities, *labels(own, of(few), real.agrees, float(own[1].mean()), C)]
+    fidelities = measure_fidelity(made.losses, few.losses, rng, "ga")
+    return [*fidelities, *measure_labels(own, of(few), real.agrees, float(own[1].mean()), C)]

@@ -43,7 +43,7 @@ MIN_CANDIDATES = 4
 JUDGES = ("forest", "extra_trees", "boosting")
 
 
-def zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
+def candidate_zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
     """Return the candidates for a kind of task, by name.
 
     Parameters
@@ -53,8 +53,8 @@ def zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
 
     Examples
     --------
-    >>> len(zoo(Kind.BINARY)), len(zoo(Kind.REGRESSION)), zoo(Kind.REGRESSION)["linear"].path
-    (12, 12, 'sklearn.linear_model.Ridge')
+    >>> len(candidate_zoo(Kind.BINARY)), candidate_zoo(Kind.REGRESSION)["linear"].path
+    (12, 'sklearn.linear_model.Ridge')
     """
     if size not in ("quick", "full"):
         raise ConfigError(f"no zoo of size {size!r}", "use quick or full")
@@ -116,7 +116,7 @@ def candidates_beside(
     >>> candidates_beside(None, Kind.BINARY)["boosting"].params["max_iter"]
     100
     """
-    specs = zoo(kind, size)
+    specs = candidate_zoo(kind, size)
     fast, slow = specs["boosting"], specs["boosting_slow"]
     rounds = max(STANDARD_ROUNDS, fast.params["max_iter"], boosting_rounds(baseline, kind))
     more = {"max_iter": rounds}
@@ -169,7 +169,7 @@ def _linear(classes: bool) -> dict[str, ModelSpec]:
     }
 
 
-def named(words: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
+def named_candidates(words: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
     """Return the user's own candidates: short names or import paths, as for ``--baseline``.
 
     Raises
@@ -179,7 +179,8 @@ def named(words: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
 
     Examples
     --------
-    >>> sorted(named(["ridge", "sklearn.tree.DecisionTreeRegressor:max_depth=3"], Kind.REGRESSION))
+    >>> words = ["ridge", "sklearn.tree.DecisionTreeRegressor:max_depth=3"]
+    >>> sorted(named_candidates(words, Kind.REGRESSION))
     ['ridge', 'sklearn.tree.DecisionTreeRegressor:max_depth=3']
     """
     return {word: resolve_model(BaselineConfig(model=word), kind) for word in words}

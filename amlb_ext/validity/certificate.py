@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.suite.fold_record import json_text
+from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT, Measure
 
 Verdict = Literal["rank", "describe", "stress-test only"]
@@ -203,7 +203,7 @@ def _n(value: float | None) -> str:
     return "none" if value is None else f"{value:.3g}"
 
 
-def decide(
+def decide_verdict(
     measures: Sequence[Measure], notes: Sequence[str] = (), real_rows: int | None = None
 ) -> tuple[Verdict, str]:
     """Return the verdict and the sentence that gives the reason.
@@ -215,8 +215,8 @@ def decide(
 
     Examples
     --------
-    >>> from amlb_ext.validity.measures import measure
-    >>> decide([measure("label support", -0.3, "", "", threshold=0.0, sense=">=")])[0]
+    >>> from amlb_ext.validity.measures import make_measure
+    >>> decide_verdict([make_measure("label support", -0.3, "", "", threshold=0.0, sense=">=")])[0]
     'stress-test only'
     """
     by_name = {m.name: m for m in measures}

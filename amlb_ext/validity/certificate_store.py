@@ -25,7 +25,7 @@ from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.suite import Layout, Suite
-from amlb_ext.suite.seal import sealed_text
+from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate import FORMAT, Certificate

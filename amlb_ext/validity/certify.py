@@ -14,16 +14,16 @@ from amlb_ext.core.parallel import Execution, available_cores, run_jobs
 from amlb_ext.core.rng import random_stream
 from amlb_ext.suite import Suite
 from amlb_ext.validity import measures, ranking_measures, realism_measures
-from amlb_ext.validity.candidates import MIN_CANDIDATES, Size, named
-from amlb_ext.validity.certificate import Certificate, decide, nothing_to_mend
-from amlb_ext.validity.copy_checks import copies
-from amlb_ext.validity.evaluation import Evaluation, Scored, evaluate
-from amlb_ext.validity.label_measures import labels
+from amlb_ext.validity.candidates import MIN_CANDIDATES, Size, named_candidates
+from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
+from amlb_ext.validity.copy_checks import measure_copies
+from amlb_ext.validity.evaluation import ScoredRows, TaskEvaluation, evaluate_task
+from amlb_ext.validity.label_measures import measure_labels
 from amlb_ext.validity.measures import Losses, Measure
 from amlb_ext.validity.refits import REFITS, check_baseline
 from amlb_ext.validity.task_rows import TaskRows, read_task
 from amlb_ext.validity.unlabelled import read_unlabelled
-from amlb_ext.validity.unlabelled_gain import powered
+from amlb_ext.validity.unlabelled_gain import measure_unlabelled_gain
 
 
 def certify(
@@ -123,7 +123,7 @@ def certify_job(
 ) -> Certified:
     """Certify one task; see :func:`certify`."""
     rows = read_task(Suite.load(directory), task)
-    return certified(rows, size, refits, seed, words, unlabelled, workers)
+    return certify_with_null(rows, size, refits, seed, words, unlabelled, workers)
 
 
 def certify_task(
@@ -156,10 +156,10 @@ def certify_rows(
     unlabelled: Path | None = None,
 ) -> Certificate:
     """Certify a task in memory; a pure function of its arguments and the unlabelled file."""
-    return certified(rows, size, refits, seed, tuple(candidates), unlabelled).certificate
+    return certify_with_null(rows, size, refits, seed, tuple(candidates), unlabelled).certificate
 
 
-def certified(
+def certify_with_null(
     rows: TaskRows,
     size: Size,
     refits: int,
@@ -170,17 +170,17 @@ def certified(
 ) -> Certified:
     """Certify a task in memory and keep the losses of F's re-fits."""
     seed = rows.seed if seed is None else seed
-    specs = named(candidates, rows.kind) if candidates else None
+    specs = named_candidates(candidates, rows.kind) if candidates else None
     far = None if unlabelled is None else read_unlabelled(unlabelled, rows, seed)
-    found = evaluate(rows, size, refits, seed, specs, far, workers)
+    found = evaluate_task(rows, size, refits, seed, specs, far, workers)
     taken = assemble(rows, found, seed)
     table: dict[str, dict[str, float | None]] = {}
     if far is not None:
         found.notes += far.notes
-        more, table = powered(found, far)
+        more, table = measure_unlabelled_gain(found, far)
         taken += more
     counts = {part: len(scored) for part, scored in found.parts.items()}
-    verdict, reason = decide(taken, found.notes, counts.get("full"))
+    verdict, reason = decide_verdict(taken, found.notes, counts.get("full"))
     unbeaten = nothing_to_mend(taken)
     if unbeaten and unbeaten != reason:
         found.notes.append(unbeaten)
@@ -205,7 +205,7 @@ def certified(
     return Certified(certificate, _null_rows(found.parts["full"]))
 
 
-def _null_rows(full: Scored) -> pd.DataFrame:
+def _null_rows(full: ScoredRows) -> pd.DataFrame:
     """Rows of all folds in order; a re-fit that failed in any fold is left out."""
     row = pd.Series(full.fold).groupby(full.fold).cumcount()
     out = pd.DataFrame({"fold": full.fold, "row": row, "loss": full.losses.F})
@@ -215,7 +215,7 @@ def _null_rows(full: Scored) -> pd.DataFrame:
     return out
 
 
-def _candidates(found: Evaluation) -> dict[str, dict[str, float | None]]:
+def _candidates(found: TaskEvaluation) -> dict[str, dict[str, float | None]]:
     out: dict[str, dict[str, float | None]] = {}
     for index, name in enumerate(found.names):
         means = {part: s.losses.G[:, index].mean() for part, s in found.parts.items()}
@@ -224,11 +224,11 @@ def _candidates(found: Evaluation) -> dict[str, dict[str, float | None]]:
         v = everything.reducible
         if usable(v):
             means["reducible"] = np.average(everything.losses.G[:, index], weights=v)
-        out[name] = {part: measures.number(value) for part, value in means.items()}
+        out[name] = {part: measures.finite_or_none(value) for part, value in means.items()}
     return out
 
 
-def _null(found: Evaluation) -> dict[str, dict[str, Any]]:
+def _null(found: TaskEvaluation) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     full = found.parts["full"]
     views = {part: (scored, np.ones(len(scored))) for part, scored in found.parts.items()}
@@ -237,13 +237,13 @@ def _null(found: Evaluation) -> dict[str, dict[str, Any]]:
         views["reducible"] = (full, full.reducible)
     for name, (scored, w) in views.items():
         out[name] = {
-            "F": measures.number(np.average(scored.losses.F, weights=w)),
-            "twins": [measures.number(np.average(t, weights=w)) for t in scored.twins.T],
+            "F": measures.finite_or_none(np.average(scored.losses.F, weights=w)),
+            "twins": [measures.finite_or_none(np.average(t, weights=w)) for t in scored.twins.T],
         }
     return out
 
 
-def as_json(certificates: Sequence[Certificate]) -> Mapping[str, Any]:
+def certificates_to_json(certificates: Sequence[Certificate]) -> Mapping[str, Any]:
     """Return certificates by task, as ``hardsynth certify --json`` prints them."""
     return {certificate.task: certificate.to_json() for certificate in certificates}
 
@@ -251,32 +251,34 @@ def as_json(certificates: Sequence[Certificate]) -> Mapping[str, Any]:
 # Which measures a certificate takes, and on which rows.
 
 
-def assemble(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
+def assemble(rows: TaskRows, found: TaskEvaluation, seed: int) -> list[Measure]:
     """Return all measures of a task, in the order a certificate shows them."""
     parts, everything = found.parts, found.parts["full"]
     w, c = everything.weight, everything.losses.c
     bad = parts.get("bad")
     out = [
-        measures.region(w, everything.bad, c),
-        measures.solvability(
+        measures.measure_region(w, everything.bad, c),
+        measures.measure_solvability(
             everything.losses, w, found.names, random_stream(seed, rows.name, "halves")
         ),
     ]
     if bad is not None:
         rng = random_stream(seed, rows.name, "rankings")
         if len(found.names) >= MIN_CANDIDATES:
-            out.append(ranking_measures.target_check(bad.losses, everything.losses, w, rng))
+            out.append(
+                ranking_measures.measure_target_agreement(bad.losses, everything.losses, w, rng)
+            )
             for part in ("synthetic", "ga"):
                 some = parts.get(part)
                 side = _known(bad.losses if some is None else some.losses, some is not None)
-                out += ranking_measures.fidelity(side, bad.losses, rng, part)
+                out += ranking_measures.measure_fidelity(side, bad.losses, rng, part)
         else:
             found.notes.append(f"{len(found.names)} candidates, {MIN_CANDIDATES} make a ranking")
     out += _nulls(found)
-    out.append(measures.effective_size(w, c))
+    out.append(measures.measure_effective_size(w, c))
     out += _other_weight(everything)
     out += _kept(rows)
-    out += copies(rows)
+    out += measure_copies(rows)
     made = parts.get("synthetic") or parts.get("ga")
     if bad is not None and made is not None:
         if np.isnan(made.losses.F).any():
@@ -285,21 +287,21 @@ def assemble(rows: TaskRows, found: Evaluation, seed: int) -> list[Measure]:
                 "and hardness could not be measured"
             )
         out += [
-            ranking_measures.widening(_known(made.losses)),
+            ranking_measures.measure_widening(_known(made.losses)),
             *_made(rows, found, made, bad, seed),
         ]
     return out
 
 
-def _other_weight(everything: Scored) -> list[Measure]:
+def _other_weight(everything: ScoredRows) -> list[Measure]:
     """Information on the second weight v, reducible hardness; no limit, so no verdict."""
     v, side = everything.reducible, everything.losses
     name, source = "effective size, v", "weights v = (T - F)^2; information only"
     if not usable(v):
-        out = [measures.lacking(name, "no row has a reducible hardness", source, None, "")]
+        out = [measures.missing_measure(name, "no row has a reducible hardness", source, None, "")]
         views = [("on all rows", None), ("weighted by w", everything.weight)]
     else:
-        size = measures.effective_size(v, side.c)
+        size = measures.measure_effective_size(v, side.c)
         text = size.text.replace("weighted test rows", "test rows weighted by v")
         out = [replace(size, name=name, threshold=None, passed=None, sense="", source=source,
                        text=text)]  # fmt: skip
@@ -313,7 +315,7 @@ def _other_weight(everything: Scored) -> list[Measure]:
     text = f"{said}; the value is the share weighted by w"
     return [
         *out,
-        measures.measure(
+        measures.make_measure(
             "candidates ahead of F", ahead[1] / max(m, 1), text, "ours; information only"
         ),
     ]
@@ -331,7 +333,7 @@ def _known(losses: Losses, any_rows: bool = True) -> Losses:
     return losses.take(np.zeros(0, dtype=int))
 
 
-def _nulls(found: Evaluation) -> list[Measure]:
+def _nulls(found: TaskEvaluation) -> list[Measure]:
     out = []
     for where, part in (("region", "full"), ("bad rows", "bad")):
         scored = found.parts.get(part)
@@ -339,23 +341,27 @@ def _nulls(found: Evaluation) -> list[Measure]:
             continue
         w = scored.weight if part == "full" else np.ones(len(scored))
         side = scored.losses
-        out.append(ranking_measures.null_check(scored.twins, side.F, side.c, scored.fold, w, where))
+        out.append(
+            ranking_measures.measure_null(scored.twins, side.F, side.c, scored.fold, w, where)
+        )
     return out
 
 
-def _made(rows: TaskRows, found: Evaluation, made: Scored, bad: Scored, seed: int) -> list[Measure]:
+def _made(
+    rows: TaskRows, found: TaskEvaluation, made: ScoredRows, bad: ScoredRows, seed: int
+) -> list[Measure]:
     """Labels, hardness, realism and distance of the synthetic rows (else of ga rows)."""
     everything = found.parts["full"].agrees
     few = (bad.support, bad.agrees, bad.losses.c)
     own = (made.support, made.agrees, made.losses.c)
-    out = labels(own, few, everything, float(made.recorded.mean()), len(rows.labels))
-    out.append(measures.hardness(_known(made.losses), bad.losses))
+    out = measure_labels(own, few, everything, float(made.recorded.mean()), len(rows.labels))
+    out.append(measures.measure_hardness(_known(made.losses), bad.losses))
     rng = random_stream(seed, rows.name, "realism")
-    table = realism_measures.thinned(made.table, rng)
+    table = realism_measures.thin_table(made.table, rng)
     once = np.unique(bad.table.c, return_index=True)[1]  # a row may be bad in several folds
     real = bad.table.take(once)
-    out += realism_measures.realism(table, real, rng)
-    return [*out, realism_measures.closest_record(table, real, rng)]
+    out += realism_measures.measure_realism(table, real, rng)
+    return [*out, realism_measures.measure_closest_record(table, real, rng)]
 
 
 def _kept(rows: TaskRows) -> list[Measure]:
@@ -367,6 +373,8 @@ def _kept(rows: TaskRows) -> list[Measure]:
             kept = sum(s.get(made, 0) for s in rows.summaries)
             text = f"{word} rows on which F still fails and whose label stands, of {asked} asked"
             out.append(
-                measures.measure(f"{word} rows kept", kept / asked, text, "docs/validity.md, 4")
+                measures.make_measure(
+                    f"{word} rows kept", kept / asked, text, "docs/validity.md, 4"
+                )
             )
     return out

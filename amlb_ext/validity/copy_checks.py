@@ -6,8 +6,8 @@ on it says nothing of the model.
 
 from __future__ import annotations
 
-from amlb_ext.suite.copies import MADE_PARTS, CopyCounts, count_copies
-from amlb_ext.validity.measures import Measure, measure
+from amlb_ext.suite.copy_counts import MADE_PARTS, CopyCounts, count_copies
+from amlb_ext.validity.measures import Measure, make_measure
 from amlb_ext.validity.task_rows import TaskRows
 
 #: Share of made rows that may repeat others: none do in suites of this version.
@@ -15,7 +15,7 @@ MOST_COPIES = 0.02
 _SOURCE = "exact comparison of features; limit ours"
 
 
-def copies(rows: TaskRows) -> list[Measure]:
+def measure_copies(rows: TaskRows) -> list[Measure]:
     """Return the shares of copies, contradictions and repeats; none where nothing was made."""
     counts = CopyCounts()
     for fold, (train, parts) in rows.folds.items():
@@ -46,4 +46,4 @@ def copies(rows: TaskRows) -> list[Measure]:
 
 
 def _share(name: str, number: int, of: int, text: str, limit: float) -> Measure:
-    return measure(name, number / of, text, _SOURCE, threshold=limit, sense="<=")
+    return make_measure(name, number / of, text, _SOURCE, threshold=limit, sense="<=")

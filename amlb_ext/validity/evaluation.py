@@ -31,22 +31,22 @@ from amlb_ext.validity.candidates import (
     QUICK_ROWS,
     WHOLE,
     Size,
+    candidate_zoo,
     candidates_beside,
     fit_zoo,
-    zoo,
 )
-from amlb_ext.validity.label_measures import opinion
+from amlb_ext.validity.label_measures import judge_labels
 from amlb_ext.validity.measures import Losses
-from amlb_ext.validity.realism_measures import Table
-from amlb_ext.validity.refits import baseline_spec, refit, stored_refits
+from amlb_ext.validity.realism_measures import ScaledTable
+from amlb_ext.validity.refits import baseline_spec, refit_baseline, stored_refits
 from amlb_ext.validity.task_rows import PARTS, TaskRows
-from amlb_ext.validity.unlabelled import Unlabelled, View, view
+from amlb_ext.validity.unlabelled import FoldView, Unlabelled, view_fold
 
 Entry = dict[str, np.ndarray]
 
 
 @dataclass
-class Scored:
+class ScoredRows:
     """Rows of one part, pooled over folds, with every loss; see the module's notation.
 
     Attributes
@@ -56,7 +56,7 @@ class Scored:
     twins : ndarray of shape (n, R)
     fold, weight, reducible, bad, recorded, support, agrees : ndarray of shape (n,)
         ``recorded`` is the generation's own opinion of the label, ``agrees`` a fresh oracle's;
-        ``support`` see :func:`amlb_ext.validity.measures.labels`.
+        ``support`` see :func:`amlb_ext.validity.label_measures.judge_labels`.
     table : Table
     """
 
@@ -69,28 +69,28 @@ class Scored:
     recorded: np.ndarray
     support: np.ndarray
     agrees: np.ndarray
-    table: Table
+    table: ScaledTable
 
     def __len__(self) -> int:
         return len(self.fold)
 
 
 @dataclass
-class Evaluation:
+class TaskEvaluation:
     """All parts of a task, the candidates' names, what could not be fitted, unlabelled rows.
 
     ``capped`` says which candidates saw fewer training rows than F; empty for none.
     """
 
     names: list[str]
-    parts: dict[str, Scored]
+    parts: dict[str, ScoredRows]
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    views: list[View] = field(default_factory=list)
+    views: list[FoldView] = field(default_factory=list)
     capped: str = ""
 
 
-def evaluate(
+def evaluate_task(
     rows: TaskRows,
     size: Size,
     refits: int,
@@ -98,7 +98,7 @@ def evaluate(
     candidates: Mapping[str, ModelSpec] | None = None,
     far: Unlabelled | None = None,
     workers: int = 1,
-) -> Evaluation:
+) -> TaskEvaluation:
     """Fit candidates, F and its twins on every fold and score all parts.
 
     Parameters
@@ -119,7 +119,7 @@ def evaluate(
     # a user's own candidates see all rows that F saw, whatever that costs
     whole = frozenset(specs if candidates else WHOLE)
     ask = _Ask(specs, size, refits, seed, stored_refits(rows, refits), far, whole)
-    out = Evaluation(list(specs), {})
+    out = TaskEvaluation(list(specs), {})
     fewer = [name for name in specs if name not in whole]
     most = max((len(train) for train, _ in rows.folds.values()), default=0)
     if size == "quick" and fewer and most > QUICK_ROWS:
@@ -186,16 +186,16 @@ class _FoldScores:
     entries: dict[str, Entry] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    views: list[View] = field(default_factory=list)
+    views: list[FoldView] = field(default_factory=list)
 
 
 def score_fold(rows: TaskRows, fold: int, ask: _Ask) -> _FoldScores:
-    """Fit the models of one fold and score its parts; a job of :func:`evaluate`."""
+    """Fit the models of one fold and score its parts; a job of :func:`evaluate_task`."""
     train, parts = rows.folds[fold]
     scorer = _FoldScorer(rows, fold, train, ask)
     out = _FoldScores(dropped=scorer.dropped, notes=scorer.notes)
     if ask.far is not None and scorer.baseline is not None and not ask.far.support.refused:
-        out.views.append(view(rows, fold, train, parts["full"], ask.far, scorer))
+        out.views.append(view_fold(rows, fold, train, parts["full"], ask.far, scorer))
     out.entries = {part: scorer.score(test) for part, test in parts.items() if len(test)}
     return out
 
@@ -213,7 +213,7 @@ class _FoldScorer:
         Z, y = self.encoder.transform(train.features), self.target.transform(train.target)
         shape = (rows.kind, self.target.n_classes, self.encoder.n_categorical_)
         # the limits on labels were set with these judges, so they do not follow F's rounds
-        strong = {n: s for n, s in zoo(rows.kind, ask.size).items() if n in JUDGES}
+        strong = {n: s for n, s in candidate_zoo(rows.kind, ask.size).items() if n in JUDGES}
         key = derive_seed(ask.seed, rows.name, fold, "zoo") % 2**31
         most = QUICK_ROWS if ask.size == "quick" else None
         others = {f"judge:{n}": s for n, s in strong.items() if ask.specs.get(n) != s}
@@ -229,7 +229,9 @@ class _FoldScorer:
             F = EstimatorBaseline(spec, *shape)
             self._fit_baseline = partial(F.fit, Z, y, own)
             if not self.stored:
-                self.twins, reason = refit(F, Z, y, ask.refits, ask.seed, (rows.name, fold))
+                self.twins, reason = refit_baseline(
+                    F, Z, y, ask.refits, ask.seed, (rows.name, fold)
+                )
                 self.notes += [reason] if reason else []
 
     @cached_property
@@ -272,11 +274,11 @@ class _FoldScorer:
 
 def _pool(
     entries: list[Entry], kept: list[int], rmse: float, agreement: AgreementConfig, n_classes: int
-) -> Scored:
+) -> ScoredRows:
     both = {name: np.concatenate([e[name] for e in entries])
             for name in entries[0] if name != "codes"}  # fmt: skip
-    support, agrees = opinion(both["T"], both["y"], rmse, agreement, n_classes)
-    return Scored(
+    support, agrees = judge_labels(both["T"], both["y"], rmse, agreement, n_classes)
+    return ScoredRows(
         Losses(both["G"][:, kept], both["F"], both["c"]),
         both["twins"],
         both["fold"],
@@ -286,5 +288,5 @@ def _pool(
         both["recorded"],
         support,
         agrees,
-        Table(both["X"], both["c"], entries[0]["codes"]),
+        ScaledTable(both["X"], both["c"], entries[0]["codes"]),
     )

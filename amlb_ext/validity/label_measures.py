@@ -10,7 +10,13 @@ from scipy.stats import t as student
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.oracle import Oracle, check_labels
 from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
-from amlb_ext.validity.measures import MIN_ROWS, Measure, lacking, measure, too_few
+from amlb_ext.validity.measures import (
+    MIN_ROWS,
+    Measure,
+    make_measure,
+    missing_measure,
+    too_few_text,
+)
 
 #: Share of labels by which made rows may surely agree less than real bad rows.
 AGREEMENT_MARGIN = 0.05
@@ -20,7 +26,7 @@ CLASS_MARGIN, REGRESSION_MARGIN = -0.02, -0.1
 LEAST_PLAUSIBLE = -5.0
 
 
-def opinion(
+def judge_labels(
     T: np.ndarray, y: np.ndarray, rmse: float, agreement: AgreementConfig, n_classes: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how plausible each label is to an oracle, and whether it supports it.
@@ -42,7 +48,7 @@ def opinion(
 
     Examples
     --------
-    >>> found = opinion(np.array([[0.1, 0.9]]), np.array([0]), 0.0, AgreementConfig(), 2)
+    >>> found = judge_labels(np.array([[0.1, 0.9]]), np.array([0]), 0.0, AgreementConfig(), 2)
     >>> found[0].round(2).tolist(), found[1].tolist()  # .1 - (.01 + .81)
     ([-0.72], [False])
     """
@@ -54,7 +60,7 @@ def opinion(
     return np.maximum(support, LEAST_PLAUSIBLE), agrees
 
 
-def labels(
+def measure_labels(
     made: tuple[np.ndarray, np.ndarray, np.ndarray],
     bad: tuple[np.ndarray, np.ndarray, np.ndarray],
     real: np.ndarray,
@@ -69,8 +75,8 @@ def labels(
     Parameters
     ----------
     made, bad : tuple of ndarray (n,)
-        Per row, as :func:`opinion` returns them: how plausible its label is, whether the oracle
-        supports it; and its cluster.
+        Per row, as :func:`judge_labels` returns them: how plausible its label is, whether the
+        oracle supports it; and its cluster.
     real : ndarray of bool
         Whether it suffices, for all real test rows.
     recorded : float
@@ -82,10 +88,10 @@ def labels(
     names, source = ("label agreement", "label support"), "docs/validity.md, 6"
     rows = len(np.unique(bad[2]))
     if rows < MIN_ROWS or len(made[2]) == 0:
-        why = too_few(rows) if rows < MIN_ROWS else "no made rows"
+        why = too_few_text(rows) if rows < MIN_ROWS else "no made rows"
         return [
-            lacking(names[0], why, source, None, ">="),
-            lacking(names[1], why, source, margin, ">="),
+            missing_measure(names[0], why, source, None, ">="),
+            missing_measure(names[1], why, source, margin, ">="),
         ]
     few = float(bad[1].mean())
     share = weighted_mean_interval(made[1].astype(float), None, made[2])
@@ -95,7 +101,7 @@ def labels(
     )
     gap = _difference(made[1].astype(float), made[2], bad[1].astype(float), bad[2])
     limit = round(max(0.0, few - AGREEMENT_MARGIN), 4)
-    first = measure(names[0], share.point, text, source, low=share.low, high=share.high,
+    first = make_measure(names[0], share.point, text, source, low=share.low, high=share.high,
                     threshold=limit, sense=">=")  # fmt: skip
     first = replace(first, passed=bool(first.passed or _upper(gap) >= -AGREEMENT_MARGIN))
     gap = _difference(made[0], made[2], bad[0], bad[2])
@@ -103,7 +109,7 @@ def labels(
         "plausibility of made rows' labels minus that of bad rows'; fails if surely (one-sided "
         "95 %) below limit"
     )
-    second = measure(names[1], gap.point, text, source, low=gap.low, high=gap.high,
+    second = make_measure(names[1], gap.point, text, source, low=gap.low, high=gap.high,
                      threshold=margin, sense=">=")  # fmt: skip
     return [first, replace(second, passed=bool(second.passed or _upper(gap) >= margin))]
 

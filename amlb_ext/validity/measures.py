@@ -107,18 +107,18 @@ class Losses:
         return Losses(self.G[rows], self.F[rows], self.c[rows])
 
 
-def number(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """Return None for what is no finite number.
 
     Examples
     --------
-    >>> number(float("nan")), number(np.float64(2))
+    >>> finite_or_none(float("nan")), finite_or_none(np.float64(2))
     (None, 2.0)
     """
     return float(value) if math.isfinite(value) else None
 
 
-def measure(
+def make_measure(
     name: str,
     value: float,
     text: str,
@@ -133,41 +133,51 @@ def measure(
 
     Examples
     --------
-    >>> measure("tau", 0.4, "", "", threshold=0.5, sense=">=").passed
+    >>> make_measure("tau", 0.4, "", "", threshold=0.5, sense=">=").passed
     False
     """
     passed = None
     if threshold is not None:
         passed = bool(value >= threshold if sense == ">=" else value <= threshold)
     return Measure(
-        name, number(value), number(low), number(high), threshold, source, passed, text, sense
+        name,
+        finite_or_none(value),
+        finite_or_none(low),
+        finite_or_none(high),
+        threshold,
+        source,
+        passed,
+        text,
+        sense,
     )
 
 
-def lacking(name: str, why: str, source: str, threshold: float | None, sense: str) -> Measure:
+def missing_measure(
+    name: str, why: str, source: str, threshold: float | None, sense: str
+) -> Measure:
     """Return a measure that could not be taken; it has not passed when it has a threshold."""
     passed = None if threshold is None else False
     return Measure(name, None, None, None, threshold, source, passed, why, sense)
 
 
-def too_few(rows: int, what: str = "bad rows", needed: int = MIN_ROWS) -> str:
+def too_few_text(rows: int, what: str = "bad rows", needed: int = MIN_ROWS) -> str:
     """Say that there are not enough rows."""
     return f"not enough rows: {rows} distinct real {what}, at least {needed} are needed"
 
 
-def region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
+def measure_region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
     """AUC of w for the bad flags of the test rows: does P(bad | x) foresee failures at all?"""
     name, source = "region", "ours: the interval must lie above .5, else there is no region"
     rows = len(np.unique(c[bad]))
     if rows < MIN_ROWS:
-        return lacking(name, too_few(rows), source, 0.5, ">=")
-    e = auc(w, bad, c)
+        return missing_measure(name, too_few_text(rows), source, 0.5, ">=")
+    e = clustered_auc(w, bad, c)
     text = "how well features alone foresee F's failures: AUC of P(bad | x) for the bad test rows"
     return Measure(
         name,
-        number(e.point),
-        number(e.low),
-        number(e.high),
+        finite_or_none(e.point),
+        finite_or_none(e.low),
+        finite_or_none(e.high),
         0.5,
         source,
         bool(np.ptp(w) > 0 and e.low > 0.5),
@@ -176,7 +186,7 @@ def region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
     )
 
 
-def auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> MeanEstimate:
+def clustered_auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> MeanEstimate:
     r"""Return the AUC with a cluster-robust interval.
 
     With placements :math:`V_i` (share of the other class that row i beats, ties half) the AUC is
@@ -184,7 +194,7 @@ def auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> MeanEstimate:
 
     Examples
     --------
-    >>> round(auc(np.arange(8.0), np.arange(8) >= 4, np.arange(8)).point, 6)
+    >>> round(clustered_auc(np.arange(8.0), np.arange(8) >= 4, np.arange(8)).point, 6)
     1.0
     """
     n1, n0 = int(positive.sum()), int((~positive).sum())
@@ -199,7 +209,7 @@ def auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> MeanEstimate:
     return weighted_mean_interval(a + (placement - a) * share, None, c)
 
 
-def solvability(
+def measure_solvability(
     all_rows: Losses, w: np.ndarray, names: list[str], rng: np.random.Generator
 ) -> Measure:
     """Share of F's loss in the region that the best candidate saves, see ``validity.saving``.
@@ -210,17 +220,19 @@ def solvability(
     """
     name, source = "solvability", "ours: the lower limit must lie above 0"
     if all_rows.rows < 2 * MIN_ROWS:
-        why = too_few(all_rows.rows, "rows", 2 * MIN_ROWS)
-        return replace(lacking(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
+        why = too_few_text(all_rows.rows, "rows", 2 * MIN_ROWS)
+        return replace(missing_measure(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
     if not w @ all_rows.F > 0:
         why = "F makes no error in the region"
-        return replace(lacking(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
+        return replace(missing_measure(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
     # gaps, not losses: where a candidate is F fitted again, rounding is no saving
     candidate_losses = all_rows.F[:, None] + all_rows.gaps
     e = best_saving(candidate_losses, all_rows.F, w, all_rows.c, rng)
     best = next((names[index] for index in e.chosen if index >= 0), "none")
     passed, finding, text = _saving_words(e, best, len(names))
-    made = measure(name, e.point, text, source, low=e.low, high=e.high, threshold=0.0, sense=">=")
+    made = make_measure(
+        name, e.point, text, source, low=e.low, high=e.high, threshold=0.0, sense=">="
+    )
     return replace(made, passed=passed, finding=finding)
 
 
@@ -260,17 +272,17 @@ def percent_or_more(share: float) -> str:
     return f"{100 * share:.{0 if share >= 0.01 else 1}f} % or more"
 
 
-def hardness(made: Losses, bad: Losses) -> Measure:
+def measure_hardness(made: Losses, bad: Losses) -> Measure:
     """F's mean loss on made rows over that on real bad rows."""
     name = "hardness"
     source = "paper, section 5; ours: at least .8 of the real bad rows' loss"
     if bad.rows < MIN_ROWS or made.rows < 3:
-        why = too_few(bad.rows) if bad.rows < MIN_ROWS else "no made rows on which F is known"
-        return lacking(name, why, source, 0.8, ">=")
+        why = too_few_text(bad.rows) if bad.rows < MIN_ROWS else "no made rows on which F is known"
+        return missing_measure(name, why, source, 0.8, ">=")
     level = max(float(bad.F.mean()), 1e-12)
     e = weighted_mean_interval(made.F, None, made.c)
     text = f"F's mean loss on synthetic over that on real bad rows ({e.point:.3g} / {level:.3g})"
-    return measure(
+    return make_measure(
         name,
         e.point / level,
         text,
@@ -282,10 +294,10 @@ def hardness(made: Losses, bad: Losses) -> Measure:
     )
 
 
-def effective_size(w: np.ndarray, c: np.ndarray, threshold: float = 50.0) -> Measure:
+def measure_effective_size(w: np.ndarray, c: np.ndarray, threshold: float = 50.0) -> Measure:
     """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
     total = np.bincount(np.unique(c, return_inverse=True)[1], w)
     value = kish_size(total)
     text = f"distinct real rows that the weighted test rows are worth, of {len(total)}"
     source = "docs/validity.md, 5; below 50 rank on all rows"
-    return measure("effective size", value, text, source, threshold=threshold, sense=">=")
+    return make_measure("effective size", value, text, source, threshold=threshold, sense=">=")

@@ -20,16 +20,18 @@ from amlb_ext.validity.measures import (
     ROUNDING,
     Losses,
     Measure,
-    lacking,
-    measure,
-    too_few,
+    make_measure,
+    missing_measure,
+    too_few_text,
 )
 
 #: Draws of the cluster bootstrap, and random halves for a ceiling.
 DRAWS, HALVES = 200, 20
 
 
-def contrasts(losses: Losses, w: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def contrasts_to_baseline(
+    losses: Losses, w: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return ``delta`` of each candidate and its cluster-robust standard error, ``(m,)`` each."""
     estimates = [weighted_mean_interval(gap, w, losses.c) for gap in losses.gaps.T]
     return np.array([e.point for e in estimates]), np.array([e.se for e in estimates])
@@ -62,7 +64,7 @@ def _bootstrap(
     return float(low), float(high)
 
 
-def target_check(
+def measure_target_agreement(
     bad: Losses, all_rows: Losses, w: np.ndarray, rng: np.random.Generator, threshold: float = 0.5
 ) -> Measure:
     """Tau between candidates ranked on the few bad rows and on S weighted by w.
@@ -71,34 +73,40 @@ def target_check(
     """
     name, source = "target check", "docs/validity.md, 1; below .5 they are two questions"
     if bad.rows < MIN_ROWS:
-        return lacking(name, too_few(bad.rows), source, threshold, ">=")
+        return missing_measure(name, too_few_text(bad.rows), source, threshold, ">=")
     ones = np.ones(len(bad))
-    value = kendall_tau(contrasts(bad)[0], contrasts(all_rows, w)[0])
+    value = kendall_tau(contrasts_to_baseline(bad)[0], contrasts_to_baseline(all_rows, w)[0])
     low, high = _bootstrap(kendall_tau, bad, ones, all_rows, w, rng)
     text = "agreement of two rankings: on the bad rows, and on all rows weighted by P(bad | x)"
-    return measure(name, value, text, source, low=low, high=high, threshold=threshold, sense=">=")
+    return make_measure(
+        name, value, text, source, low=low, high=high, threshold=threshold, sense=">="
+    )
 
 
-def z2(made: Losses, bad: Losses) -> float:
+def fidelity_z2(made: Losses, bad: Losses) -> float:
     """Return the mean squared gap of made from real bad rows, in standard errors of the real ones.
 
     NaN where either holds too few rows to say.
     """
     if bad.rows < MIN_ROWS or made.rows < 3:
         return math.nan
-    return mean_z2(contrasts(made)[0], *contrasts(bad))
+    return mean_z2(contrasts_to_baseline(made)[0], *contrasts_to_baseline(bad))
 
 
-def fidelity(made: Losses, bad: Losses, rng: np.random.Generator, what: str) -> list[Measure]:
+def measure_fidelity(
+    made: Losses, bad: Losses, rng: np.random.Generator, what: str
+) -> list[Measure]:
     """Return z² and tau of made rows against the real bad rows."""
     source = "docs/validity.md, 3"
     names = (f"{what}: z2", f"{what}: tau")
     limits = ((1.0, "<="), (0.8, ">="))
     if bad.rows < MIN_ROWS or made.rows < 3:
-        why = too_few(bad.rows) if bad.rows < MIN_ROWS else f"no {what} rows"
-        return [lacking(n, why, source, *limit) for n, limit in zip(names, limits, strict=True)]
-    real, se = contrasts(bad)
-    synthetic = contrasts(made)[0]
+        why = too_few_text(bad.rows) if bad.rows < MIN_ROWS else f"no {what} rows"
+        return [
+            missing_measure(n, why, source, *limit) for n, limit in zip(names, limits, strict=True)
+        ]
+    real, se = contrasts_to_baseline(bad)
+    synthetic = contrasts_to_baseline(made)[0]
     ones = np.ones(len(made)), np.ones(len(bad))
     halves = _halves(bad, rng)
     z_low, z_high = _bootstrap(lambda a, b: mean_z2(a, b, se), made, ones[0], bad, ones[1], rng)
@@ -106,7 +114,7 @@ def fidelity(made: Losses, bad: Losses, rng: np.random.Generator, what: str) -> 
     z_text = f"squared gap between {what} and real bad rows, in standard errors of the real ones"
     t_text = f"agreement of rankings on {what} and on real bad rows; random halves: {halves:.2f}"
     return [
-        measure(
+        make_measure(
             names[0],
             mean_z2(synthetic, real, se),
             z_text,
@@ -116,7 +124,7 @@ def fidelity(made: Losses, bad: Losses, rng: np.random.Generator, what: str) -> 
             threshold=1.0,
             sense="<=",
         ),
-        measure(
+        make_measure(
             names[1],
             kendall_tau(synthetic, real),
             t_text,
@@ -140,7 +148,7 @@ def _halves(bad: Losses, rng: np.random.Generator) -> float:
     return float(np.mean(taus))
 
 
-def null_check(
+def measure_null(
     twins: np.ndarray, F: np.ndarray, c: np.ndarray, fold: np.ndarray, w: np.ndarray, where: str
 ) -> Measure:
     r"""Twins of F against F: mean difference of losses, flagged below -2 standard errors.
@@ -161,7 +169,9 @@ def null_check(
     """
     name, source = f"null on {where}", "docs/validity.md, 2; -2 standard errors"
     if len(np.unique(c)) < MIN_ROWS:
-        return lacking(name, too_few(len(np.unique(c)), f"rows on {where}"), source, -2.0, ">=")
+        return missing_measure(
+            name, too_few_text(len(np.unique(c)), f"rows on {where}"), source, -2.0, ">="
+        )
     difference = twins - F[:, None]
     # a deterministic F fitted on the same rows comes again but for rounding, which is no win
     difference[np.abs(difference) <= ROUNDING * np.abs(F).max()] = 0.0
@@ -182,19 +192,19 @@ def null_check(
         f"F's twins against F, in standard errors: mean difference {e.point:+.2g} ± {se:.1g}; "
         f"they win {wins} and lose {losses} of {gaps.size} comparisons by fold"
     )
-    made = measure(name, t, text, source, low=t - 2, high=t + 2, threshold=-2.0, sense=">=")
+    made = make_measure(name, t, text, source, low=t - 2, high=t + 2, threshold=-2.0, sense=">=")
     if made.passed and p < 0.05:
         return replace(made, passed=False, text=text + ", more than chance")
     return made
 
 
-def widening(made: Losses) -> Measure:
+def measure_widening(made: Losses) -> Measure:
     """How much wider intervals are once rows made from one real row count as dependent."""
     name, source = "clustered width", "docs/validity.md, 4"
     if made.rows < 3:
-        return lacking(name, "no made rows", source, None, "")
+        return missing_measure(name, "no made rows", source, None, "")
     naive = np.array([naive_interval(g - made.F).se for g in made.G.T])
-    ratio = contrasts(made)[1] / np.where(naive > 0, naive, np.nan)
+    ratio = contrasts_to_baseline(made)[1] / np.where(naive > 0, naive, np.nan)
     text = "standard errors clustered by the real row over naive ones: never use the naive"
-    return measure(name, float(np.nanmean(ratio)) if np.isfinite(ratio).any() else math.nan,
+    return make_measure(name, float(np.nanmean(ratio)) if np.isfinite(ratio).any() else math.nan,
                    text, source)  # fmt: skip

@@ -24,7 +24,14 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import GroupKFold
 
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.validity.measures import MIN_ROWS, Measure, auc, lacking, measure, too_few
+from amlb_ext.validity.measures import (
+    MIN_ROWS,
+    Measure,
+    clustered_auc,
+    make_measure,
+    missing_measure,
+    too_few_text,
+)
 
 #: Parts of the cross-validation and of the jackknife, random halves, most made rows looked at.
 PARTS, GROUPS, HALVES, MOST = 5, 10, 10, 2000
@@ -37,33 +44,33 @@ NEAR = 0.1
 
 
 @dataclass(frozen=True)
-class Table:
+class ScaledTable:
     """Rows with their clusters; ``codes`` says which columns are categories."""
 
     X: np.ndarray
     c: np.ndarray
     codes: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Table:
+    def take(self, rows: np.ndarray) -> ScaledTable:
         """Return some rows."""
-        return Table(self.X[rows], self.c[rows], self.codes)
+        return ScaledTable(self.X[rows], self.c[rows], self.codes)
 
 
-def thinned(table: Table, rng: np.random.Generator, most: int = MOST) -> Table:
+def thin_table(table: ScaledTable, rng: np.random.Generator, most: int = MOST) -> ScaledTable:
     """Return at most so many of the rows."""
     if len(table.X) <= most:
         return table
     return table.take(np.sort(rng.choice(len(table.X), most, replace=False)))
 
 
-def realism(made: Table, bad: Table, rng: np.random.Generator) -> list[Measure]:
+def measure_realism(made: ScaledTable, bad: ScaledTable, rng: np.random.Generator) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
     names = ("two-sample test", "Wasserstein", "total variation", "correlation error")
-    why = too_few(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
+    why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
     if len(bad.X) < MIN_ROWS or len(made.X) < MIN_ROWS:
         limits = (AUC_LIMIT, None, None, None)
-        return [lacking(n, why, "", t, "<=") for n, t in zip(names, limits, strict=True)]
-    out = [two_sample(made, bad, rng)]
+        return [missing_measure(n, why, "", t, "<=") for n, t in zip(names, limits, strict=True)]
+    out = [measure_two_sample(made, bad, rng)]
     texts = (
         "mean distance per numeric column (target included), in training ranges",
         "mean difference of shares per category (classes included)",
@@ -71,13 +78,17 @@ def realism(made: Table, bad: Table, rng: np.random.Generator) -> list[Measure]:
     )
     sources = ("earth mover's distance per column; paper, Table A1", "half the L1 distance", "")
     for name, statistic, text, source in zip(
-        names[1:], (wasserstein, variation, correlation), texts, sources, strict=True
+        names[1:],
+        (mean_wasserstein, mean_total_variation, mean_correlation_gap),
+        texts,
+        sources,
+        strict=True,
     ):
         out.append(_beside_halves(name, statistic, made, bad, rng, text, source))
     return out
 
 
-def two_sample(made: Table, bad: Table, rng: np.random.Generator) -> Measure:
+def measure_two_sample(made: ScaledTable, bad: ScaledTable, rng: np.random.Generator) -> Measure:
     """Held-out AUC of a classifier that tells made from real bad rows; .5 is perfect.
 
     Rows that share a real row stand in one part of the cross-validation.
@@ -86,21 +97,23 @@ def two_sample(made: Table, bad: Table, rng: np.random.Generator) -> Measure:
     seed = int(rng.integers(2**31 - 1))
     source = f"Lopez-Paz & Oquab (2017); limit {AUC_LIMIT} ours"
     score, is_made, c = _told_apart(made, bad, seed)
-    e = auc(score, is_made, c)
+    e = clustered_auc(score, is_made, c)
     halves = []
     for _ in range(2):
         first = rng.permutation(len(bad.X)) < len(bad.X) // 2
         one, two, _ = _told_apart(bad.take(first), bad.take(~first), seed)
-        halves.append(auc(one, two, np.arange(len(one))).point)
+        halves.append(clustered_auc(one, two, np.arange(len(one))).point)
     text = (
         "how well a classifier tells synthetic from real bad rows it has not seen (.5: not at "
         f"all); halves of the real ones: {np.mean(halves):.2f}"
     )
-    return measure("two-sample test", e.point, text, source, low=e.low, high=e.high,
+    return make_measure("two-sample test", e.point, text, source, low=e.low, high=e.high,
                    threshold=AUC_LIMIT, sense="<=")  # fmt: skip
 
 
-def _told_apart(a: Table, b: Table, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _told_apart(
+    a: ScaledTable, b: ScaledTable, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X = fill_missing(np.vstack([a.X, b.X]))
     y = np.arange(len(X)) < len(a.X)
     c = np.concatenate([a.c, b.c])
@@ -116,13 +129,13 @@ def _told_apart(a: Table, b: Table, seed: int) -> tuple[np.ndarray, np.ndarray, 
     return score, y, c
 
 
-def wasserstein(a: Table, b: Table) -> float:
+def mean_wasserstein(a: ScaledTable, b: ScaledTable) -> float:
     """Mean over numeric columns of the 1-D distance; NaN without such columns.
 
     Examples
     --------
-    >>> one = Table(np.array([[0.0], [1.0]]), np.arange(2), np.array([False]))
-    >>> wasserstein(one, Table(one.X + 0.25, one.c, one.codes))
+    >>> one = ScaledTable(np.array([[0.0], [1.0]]), np.arange(2), np.array([False]))
+    >>> mean_wasserstein(one, ScaledTable(one.X + 0.25, one.c, one.codes))
     0.25
     """
     out = []
@@ -134,13 +147,14 @@ def wasserstein(a: Table, b: Table) -> float:
     return float(np.mean(out)) if out else math.nan
 
 
-def variation(a: Table, b: Table) -> float:
+def mean_total_variation(a: ScaledTable, b: ScaledTable) -> float:
     """Mean over categorical columns of half the L1 distance of shares; NaN without any.
 
     Examples
     --------
-    >>> one = Table(np.array([[0.0], [1.0]]), np.arange(2), np.array([True]))
-    >>> variation(one, Table(np.zeros((4, 1)), np.arange(4), one.codes))  # (|.5 - 1| + .5) / 2
+    >>> one = ScaledTable(np.array([[0.0], [1.0]]), np.arange(2), np.array([True]))
+    >>> other = ScaledTable(np.zeros((4, 1)), np.arange(4), one.codes)
+    >>> mean_total_variation(one, other)  # (|.5 - 1| + .5) / 2
     0.5
     """
     out = []
@@ -152,7 +166,7 @@ def variation(a: Table, b: Table) -> float:
     return float(np.mean(out)) if out else math.nan
 
 
-def correlation(a: Table, b: Table) -> float:
+def mean_correlation_gap(a: ScaledTable, b: ScaledTable) -> float:
     """Mean absolute difference of Pearson's r over pairs of numeric columns; NaN without any."""
     numeric = np.flatnonzero(~a.codes)
     sides = [np.nan_to_num(t.X[:, numeric], nan=0.0) for t in (a, b)]
@@ -166,29 +180,32 @@ def correlation(a: Table, b: Table) -> float:
 
 def _beside_halves(
     name: str,
-    statistic: Callable[[Table, Table], float],
-    made: Table,
-    bad: Table,
+    statistic: Callable[[ScaledTable, ScaledTable], float],
+    made: ScaledTable,
+    bad: ScaledTable,
     rng: np.random.Generator,
     text: str,
     source: str,
 ) -> Measure:
     value = statistic(made, bad)
     if math.isnan(value):
-        return lacking(name, "does not apply: no such columns", source, None, "")
+        return missing_measure(name, "does not apply: no such columns", source, None, "")
     halves = []
     for _ in range(HALVES):
         first = rng.permutation(len(bad.X)) < len(bad.X) // 2
         halves.append(statistic(bad.take(first), bad.take(~first)))
-    low, high = jackknife(statistic, made, bad, rng)
+    low, high = jackknife_interval(statistic, made, bad, rng)
     limit = float(np.nanmean(halves)) if np.isfinite(halves).any() else None
-    return measure(name, value, text + "; limit: random halves of the real bad rows",
+    return make_measure(name, value, text + "; limit: random halves of the real bad rows",
                    (source + "; split-half limit ours").lstrip("; "), low=low, high=high,
                    threshold=limit, sense="<=")  # fmt: skip
 
 
-def jackknife(
-    statistic: Callable[[Table, Table], float], made: Table, bad: Table, rng: np.random.Generator
+def jackknife_interval(
+    statistic: Callable[[ScaledTable, ScaledTable], float],
+    made: ScaledTable,
+    bad: ScaledTable,
+    rng: np.random.Generator,
 ) -> tuple[float, float]:
     """95 % interval, real rows and what was made from them left out in ten groups together."""
     ids = np.unique(np.concatenate([made.c, bad.c]))
@@ -209,7 +226,7 @@ def jackknife(
     return whole - half, whole + half
 
 
-def closest(a: Table, b: Table, apart: bool = False) -> np.ndarray:
+def closest_distances(a: ScaledTable, b: ScaledTable, apart: bool = False) -> np.ndarray:
     """Distance of each row of ``a`` to the closest of ``b``, mean over columns (Gower 1971).
 
     A category that differs, or a number missing on one side only, counts 1. The target counts
@@ -217,9 +234,11 @@ def closest(a: Table, b: Table, apart: bool = False) -> np.ndarray:
 
     Examples
     --------
-    >>> t = Table(np.array([[0.0, 0.0], [1.0, 0.5]]), np.arange(2), np.array([True, False]))
-    >>> closest(t, t).tolist(), closest(t, t, apart=True).tolist()  # (1 + .5) / 2
-    ([0.0, 0.0], [0.75, 0.75])
+    >>> t = ScaledTable(np.array([[0.0, 0.0], [1.0, 0.5]]), np.arange(2), np.array([True, False]))
+    >>> closest_distances(t, t).tolist()
+    [0.0, 0.0]
+    >>> closest_distances(t, t, apart=True).tolist()  # (1 + .5) / 2
+    [0.75, 0.75]
     """
     out = np.full(len(a.X), np.nan)
     for begin in range(0, len(a.X), 500):
@@ -235,7 +254,9 @@ def closest(a: Table, b: Table, apart: bool = False) -> np.ndarray:
     return out
 
 
-def closest_record(made: Table, bad: Table, rng: np.random.Generator) -> Measure:
+def measure_closest_record(
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+) -> Measure:
     """Return the ratio of distances to the closest record; :mod:`.copy_checks` has exact copies.
 
     The ratio is the median distance synthetic → closest real bad row over the median distance
@@ -243,19 +264,19 @@ def closest_record(made: Table, bad: Table, rng: np.random.Generator) -> Measure
     """
     name, source = "closest record", "distance to closest record; limit ours"
     if len(bad.X) < MIN_ROWS or len(made.X) == 0:
-        why = too_few(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
-        return lacking(name, why, source, NEAR, ">=")
-    near, own = closest(made, bad), closest(bad, bad, apart=True)
+        why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
+        return missing_measure(name, why, source, NEAR, ">=")
+    near, own = closest_distances(made, bad), closest_distances(bad, bad, apart=True)
     if float(np.median(own)) < SAME:
-        return lacking(name, "real rows repeat each other", source, None, "")
+        return missing_measure(name, "real rows repeat each other", source, None, "")
 
-    def ratio(a: Table, b: Table) -> float:
+    def ratio(a: ScaledTable, b: ScaledTable) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             base = float(np.median(own[np.isin(bad.c, b.c)]))
             return float(np.median(near[np.isin(made.c, a.c)])) / base if base > SAME else math.nan
 
-    low, high = jackknife(ratio, made, bad, rng)
+    low, high = jackknife_interval(ratio, made, bad, rng)
     text = "median distance to the closest real bad row over that between real bad rows"
-    return measure(name, ratio(made, bad), text, source, low=low, high=high,
+    return make_measure(name, ratio(made, bad), text, source, low=low, high=high,
                    threshold=NEAR, sense=">=")  # fmt: skip

@@ -104,7 +104,7 @@ def refit_rows(y: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.nd
     return rows
 
 
-def refit(
+def refit_baseline(
     baseline: EstimatorBaseline,
     Z: np.ndarray,
     y: np.ndarray,

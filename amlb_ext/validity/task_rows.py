@@ -11,7 +11,7 @@ import pandas as pd
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite import Part, Rows, Suite, amlb_name
 from amlb_ext.suite.coding import ColumnCoding
-from amlb_ext.suite.copies import read_hard
+from amlb_ext.suite.copy_counts import read_hard
 
 #: What is scored: all real rows, the bad ones, and what was made from these.
 PARTS = ("full", "bad", "ga", "synthetic")

@@ -57,7 +57,7 @@ class Unlabelled:
 
 
 @dataclass(frozen=True)
-class View:
+class FoldView:
     """Labelled and unlabelled rows as the models of one fold see them; see the module's notation.
 
     Attributes
@@ -154,7 +154,7 @@ def expected_contrast(g: np.ndarray, f: np.ndarray, t: np.ndarray) -> np.ndarray
 
 
 class Models(Protocol):
-    """What :func:`view` needs of a fold's models."""
+    """What :func:`view_fold` needs of a fold's models."""
 
     encoder: Encoder
     target: TargetEncoder
@@ -166,9 +166,9 @@ class Models(Protocol):
         """F."""
 
 
-def view(
+def view_fold(
     rows: TaskRows, fold: int, train: Rows, test: Rows, far: Unlabelled, models: Models
-) -> View:
+) -> FoldView:
     """Judge a fold's test rows and the unlabelled rows by that fold's models, F among them."""
     baseline, encoder = models.baseline, models.encoder
     assert baseline is not None
@@ -186,13 +186,13 @@ def view(
     (tau, w), (tau_far, w_far) = out
     stored = test.provenance["weight"].to_numpy(dtype=float)
     drift = float(np.abs(w - stored).max(initial=0.0))
-    return View(tau, tau_far, w, w_far, drift)
+    return FoldView(tau, tau_far, w, w_far, drift)
 
 
 # Tables of real rows without labels: which file is whose.
 
 
-def assign(words: Sequence[str], tasks: Sequence[str]) -> dict[str, Path]:
+def assign_unlabelled_files(words: Sequence[str], tasks: Sequence[str]) -> dict[str, Path]:
     """Return the file of each task from what follows ``--unlabelled``.
 
     Raises
@@ -204,7 +204,7 @@ def assign(words: Sequence[str], tasks: Sequence[str]) -> dict[str, Path]:
 
     Examples
     --------
-    >>> assign(["a=there.csv"], ["a", "b"])
+    >>> assign_unlabelled_files(["a=there.csv"], ["a", "b"])
     Traceback (most recent call last):
     amlb_ext.core.errors.SourceError: no such file: there.csv (check the path after --unlabelled)
     """

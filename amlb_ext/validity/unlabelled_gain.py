@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
-from amlb_ext.validity.evaluation import Evaluation
-from amlb_ext.validity.measures import Measure, lacking, measure, number
+from amlb_ext.validity.evaluation import TaskEvaluation
+from amlb_ext.validity.measures import Measure, finite_or_none, make_measure, missing_measure
 from amlb_ext.validity.unlabelled import Unlabelled
 
 #: Refitted weights may differ from the stored ones by this much.
@@ -14,8 +14,8 @@ DRIFT = 1e-3
 SOURCE = "Angelopoulos et al. 2023, prediction-powered inference"
 
 
-def powered(
-    found: Evaluation, far: Unlabelled
+def measure_unlabelled_gain(
+    found: TaskEvaluation, far: Unlabelled
 ) -> tuple[list[Measure], dict[str, dict[str, float | None]]]:
     """Return what unlabelled rows add: two measures, and per candidate both intervals.
 
@@ -26,13 +26,18 @@ def powered(
     names = ("unlabelled support", "ppi gain")
     text = f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do"
     why = "docs/validity.md; nearly as many as of the labelled rows among themselves"
-    inside = measure(
-        names[0], support.share_inside, text, why, threshold=number(support.least), sense=">="
+    inside = make_measure(
+        names[0],
+        support.share_inside,
+        text,
+        why,
+        threshold=finite_or_none(support.least),
+        sense=">=",
     )
     out = [inside]
     if support.refused:
         reason = f"unlabelled rows were not used: {support.reason}"
-        return [*out, lacking(names[1], reason, SOURCE, None, "")], {}
+        return [*out, missing_measure(names[1], reason, SOURCE, None, "")], {}
     drift = max(v.drift for v in found.views)
     if not drift <= DRIFT:
         found.notes.append(
@@ -58,14 +63,17 @@ def powered(
         a, b = both.classical, both.estimate
         values = {"difference": a.point, "low": a.low, "high": a.high, "lam": both.lam}
         values |= {"ppi_difference": b.point, "ppi_low": b.low, "ppi_high": b.high}
-        table[name] = {key: number(value) for key, value in values.items()}
+        table[name] = {key: finite_or_none(value) for key, value in values.items()}
         ratios.append(both.width_ratio)
     some = [ratio for ratio in ratios if np.isfinite(ratio)]
     if not some:
-        return [*out, lacking(names[1], "no candidate has an interval", SOURCE, None, "")], table
+        return [
+            *out,
+            missing_measure(names[1], "no candidate has an interval", SOURCE, None, ""),
+        ], table
     gain = float(np.mean(some))
     text = (
         f"intervals of candidates minus F on the region are {1 - gain:.0%} narrower with "
         f"{len(far.features)} unlabelled rows; the value is the mean ratio of widths"
     )
-    return [*out, measure(names[1], gain, text, SOURCE)], table
+    return [*out, make_measure(names[1], gain, text, SOURCE)], table

@@ -55,7 +55,7 @@ def measure(tasks: int, workers: int, cluster: str) -> dict[str, float]:
     from amlb_ext.core.parallel import Execution
     from amlb_ext.pipeline import Request, generate_suite
     from amlb_ext.pipeline.generate import load_tasks
-    from amlb_ext.suite import Layout, verify
+    from amlb_ext.suite import Layout, verify_suite
     from amlb_ext.suite.manifest import read_manifest, write_manifest
 
     with tempfile.TemporaryDirectory() as place:
@@ -88,7 +88,7 @@ def measure(tasks: int, workers: int, cluster: str) -> dict[str, float]:
         found["manifest_write"] = time.perf_counter() - began
         found["manifest_mb"] = layout.manifest.stat().st_size / 1e6
         began = time.perf_counter()
-        assert verify(out) == []
+        assert verify_suite(out) == []
         found["verify"] = time.perf_counter() - began
         found["files"] = len(manifest.files)
         return found

@@ -43,7 +43,7 @@ from amlb_ext.hardening.prepare import PARTS
 from amlb_ext.hardening.weights import Region
 from amlb_ext.stats.contrasts import compare_with_f, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value
-from amlb_ext.validity.ranking_measures import null_check
+from amlb_ext.validity.ranking_measures import measure_null
 from amlb_ext.validity.refits import refit_rows
 
 TRAIN, TEST, COLUMNS = 600, 300, 8
@@ -170,7 +170,7 @@ def _judged(pooled, design, weight, refits):
     loss, rows = kept["F"].to_numpy(), kept["row"].to_numpy()
     twins = kept[[f"{design} {number}" for number in range(refits)]]
     candidate = kept[f"{design} candidate"].to_numpy()
-    check = null_check(twins.to_numpy(), loss, rows, kept["fold"].to_numpy(), weight, "")
+    check = measure_null(twins.to_numpy(), loss, rows, kept["fold"].to_numpy(), weight, "")
     if check.value is None:
         return None
     alone = mean_contrast(candidate, loss, weight, rows)

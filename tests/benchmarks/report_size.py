@@ -36,10 +36,20 @@ from amlb_ext.core.version import __version__
 from amlb_ext.hardening.split import split_task
 from amlb_ext.report import build_report, write_report
 from amlb_ext.runner.results import Written
-from amlb_ext.suite import Coding, Layout, Part, Rows, Suite, SuiteTask, begin, finish, write_fold
-from amlb_ext.suite.fold_record import json_text
+from amlb_ext.suite import (
+    Coding,
+    Layout,
+    Part,
+    Rows,
+    Suite,
+    SuiteTask,
+    begin_suite,
+    finish_suite,
+    write_fold,
+)
+from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.measures import measure
+from amlb_ext.validity.measures import make_measure
 
 NAMES = ("AutoGluon", "flaml", "H2OAutoML", "lightautoml", "mljarsupervised", "TPOT", "GAMA",
          "RandomForest")  # fmt: skip
@@ -151,7 +161,7 @@ def certificate(task, number):
     text = "What was measured, in one sentence about as long as those of a real certificate are."
     rng = random_stream(0, number, "certificate")
     taken = tuple(
-        measure(name, value, text, "docs/validity.md", low=value / 2, high=2 * value,
+        make_measure(name, value, text, "docs/validity.md", low=value / 2, high=2 * value,
                 threshold=value / 2, sense=">=")
         for name, value in zip(names, rng.random(len(names)), strict=True)
     )  # fmt: skip
@@ -161,12 +171,12 @@ def certificate(task, number):
 
 def write_suite(root, tasks, folds, rows, workers):
     layout = Layout(root)
-    begin(layout, {"settings": {}})
+    begin_suite(layout, {"settings": {}})
     jobs = [(str(root), number, rows, folds) for number in range(tasks)]
     done = {}
     for index, result in tqdm(run_jobs(write_task, jobs, workers), "suite", tasks, leave=False):
         done[index] = result
-    finish(layout, name="hardsynth", config={"baseline": {"model": "ridge"}}, seed=0,
+    finish_suite(layout, name="hardsynth", config={"baseline": {"model": "ridge"}}, seed=0,
            tasks=[done[index][0] for index in range(tasks)], failures=[], version=__version__,
            integrations={}, command="report_size.py")  # fmt: skip
     for index, (entry, null) in done.items():

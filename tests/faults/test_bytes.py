@@ -11,9 +11,9 @@ import yaml
 from small_faults import CHEAP, cheap, contents, error_of, flip, write_table
 
 from amlb_ext.cli import main
-from amlb_ext.suite import WARNING, Layout, read_manifest, verify
+from amlb_ext.suite import WARNING, Layout, read_manifest, verify_suite
 from amlb_ext.suite.manifest import open_manifest, write_manifest
-from amlb_ext.suite.seal import open_sealed, sealed_text
+from amlb_ext.suite.sealed_json import open_sealed, sealed_text
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def sources(desk):
 
 
 def problems(root):
-    return [finding for finding in verify(root) if not finding.startswith(WARNING)]
+    return [finding for finding in verify_suite(root) if not finding.startswith(WARNING)]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -177,14 +177,14 @@ def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkey
 
 def test_a_suite_of_an_older_version_has_no_seals(suite):
     layout = Layout(suite)
-    from amlb_ext.suite.fold_record import json_text
+    from amlb_ext.suite.sealed_json import json_text
 
     manifest = read_manifest(layout.manifest)
     layout.manifest.write_text(json_text(manifest.to_json()))
     entry = json.loads(layout.task_certificate("t").read_text())
     old = {key: entry[key] for key in ("key", "certificate")}
     layout.task_certificate("t").write_text(json_text(old))
-    findings = verify(suite)
+    findings = verify_suite(suite)
     assert len(findings) == 2
     assert all("has no seal" in finding and finding.startswith(WARNING) for finding in findings)
     write_manifest(manifest, layout.manifest)

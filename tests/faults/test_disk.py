@@ -14,7 +14,7 @@ from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import TEMPORARY_SUFFIX, remove_temporary_files, write_file, write_text
 from amlb_ext.core.parquet import write_parquet
-from amlb_ext.suite import Layout, verify
+from amlb_ext.suite import Layout, verify_suite
 from amlb_ext.suite.layout import is_fresh
 
 PAGE = 4096
@@ -160,4 +160,4 @@ def test_what_a_killed_run_was_about_to_write_is_swept(tmp_path):
     remove_temporary_files(tmp_path)
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == []
     assert not staging.exists()
-    assert verify(tmp_path)[0].startswith(str(tmp_path))
+    assert verify_suite(tmp_path)[0].startswith(str(tmp_path))

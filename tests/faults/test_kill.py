@@ -13,7 +13,7 @@ import time
 import psutil
 from small_faults import CHEAP, contents, write_table
 
-from amlb_ext.suite import verify
+from amlb_ext.suite import verify_suite
 
 NIGHTLY = bool(os.environ.get("HARDSYNTH_NIGHTLY"))
 KILLS = 50 if NIGHTLY else 2
@@ -58,4 +58,4 @@ def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bytes(tmp_pat
     folder = tmp_path / f"killed_{finished}"
     subprocess.run([*command, str(folder)], check=True)
     assert contents(folder) == wanted
-    assert verify(folder) == []
+    assert verify_suite(folder) == []

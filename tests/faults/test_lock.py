@@ -13,7 +13,7 @@ from small_faults import CHEAP, cheap, contents, error_of
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.locks import lock_folder
-from amlb_ext.suite import Layout, verify
+from amlb_ext.suite import Layout, verify_suite
 
 HOLD = """
 import sys, pathlib
@@ -63,7 +63,7 @@ def test_every_command_that_writes_a_suite_waits_for_none(whole, desk, tmp_path,
         assert f"is being written by process {holder.pid} on " in said
         assert "since 20" in said
         assert "choose another folder" in said
-    assert verify(root) == []  # who reads needs no lock, and the lock is no part of the suite
+    assert verify_suite(root) == []  # who reads needs no lock, and the lock is no part of the suite
     assert main(["generate", *tables, "-o", str(root), *CHEAP, "--dry-run"]) == 0
     holder.kill()
     holder.communicate()

@@ -10,7 +10,7 @@ import pytest
 from small_faults import CHEAP, cheap, contents, error_of, write_table
 
 from amlb_ext.sources import files
-from amlb_ext.suite import Suite, verify
+from amlb_ext.suite import Suite, verify_suite
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_table_deleted_between_listing_and_loading(tables, tmp_path, capsys, m
     (failure,) = suite.manifest.failures
     assert failure["task"] == "b"
     assert "b.csv" in failure["reason"]
-    assert verify(out) == []
+    assert verify_suite(out) == []
     # it is back: the same command adds it and keeps the others
     monkeypatch.undo()
     write_table(tables[1], 10)
@@ -75,7 +75,7 @@ def test_a_table_that_is_gone_when_a_finished_suite_is_made_again(tables, tmp_pa
     tables[1].unlink()
     assert cheap(*words) == 1
     assert list(Suite.load(out).tasks) == ["a"]
-    (finding,) = verify(out)
+    (finding,) = verify_suite(out)
     assert finding.startswith("warning: b is no task of the suite")
     assert "its finished folds (1) are kept" in finding
     tables[1].write_bytes(content)

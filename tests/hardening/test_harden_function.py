@@ -19,7 +19,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.runner.install import install
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
-from amlb_ext.suite import Suite, verify
+from amlb_ext.suite import Suite, verify_suite
 
 FAST = ["--baseline", "logistic", "--synthesizer", "local", "--kappa", ".005", "--tries", "20"]
 FAST += ["--certificate", "none", "-j", "1"]
@@ -114,7 +114,7 @@ def test_names_limits_and_metrics_are_the_originals(made) -> None:
     assert suite.manifest.command == "hardsynth harden mine -o DIR --config FILE"
     assert suite.definitions["mine_hard"] == {"three_folds", "plain"}
     assert suite.manifest.failures[0]["task"] == "series"
-    assert verify(made) == []
+    assert verify_suite(made) == []
 
 
 def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
@@ -183,14 +183,14 @@ def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys) -> None:
     assert "one_hard: default is scored by logloss" in said
     assert "one_hard: auc_first is scored by f1" in said
     assert "acc_alone is scored" not in said
-    assert verify(out) == []
+    assert verify_suite(out) == []
 
 
 def test_verify_sees_a_changed_twin(made, tmp_path) -> None:
     copy = shutil.copytree(made, tmp_path / "copy")
     path = copy / "benchmarks" / "mine_hard.yaml"
     path.write_text(path.read_text().replace("max_runtime_seconds: 30", "max_runtime_seconds: 3"))
-    found = " ".join(verify(copy))
+    found = " ".join(verify_suite(copy))
     assert "mine_hard.yaml was changed" in found
     assert "benchmarks/mine_hard.yaml and the manifest differ in the task three.folds" in found
 
@@ -201,7 +201,7 @@ def test_generate_into_the_same_folder_takes_the_twin_away(made, user, tmp_path)
     assert main([*words, "--name", "hardsynth_mine", "-q"]) == 1
     assert not (copy / "benchmarks" / "mine_hard.yaml").exists()
     assert "pair" not in json.loads((copy / "hardsynth" / "manifest.json").read_text())
-    assert verify(copy) == []
+    assert verify_suite(copy) == []
 
 
 def test_one_task_and_dry_run(user, tmp_path, capsys) -> None:

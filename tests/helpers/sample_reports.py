@@ -5,7 +5,7 @@ import pandas as pd
 
 from amlb_ext.report.model import Chart, Ranks, Report, Series, TaskReport
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.measures import lacking, measure
+from amlb_ext.validity.measures import make_measure, missing_measure
 
 FRAMEWORKS = ("AutoGluon", "FLAML", "H2OAutoML", "LightAutoML", "RandomForest")
 PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation", "group 1")
@@ -110,16 +110,16 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
 def _certificate(rng, name, kind, verdict):
     auc, tau = rng.uniform(0.55, 0.9), rng.uniform(0.2, 1)
     measures = (
-        measure("region", auc, "how well features alone foresee F's failures", "ours",
+        make_measure("region", auc, "how well features alone foresee F's failures", "ours",
                 low=auc - 0.04, high=auc + 0.04, threshold=0.5, sense=">="),
-        measure("synthetic: tau", tau, "agreement of two rankings", "docs/validity.md",
+        make_measure("synthetic: tau", tau, "agreement of two rankings", "docs/validity.md",
                 low=tau - 0.2, high=min(tau + 0.2, 1), threshold=0.8, sense=">="),
-        measure("synthetic: z2", rng.uniform(0.2, 3), "gains on synthetic and on real rows",
+        make_measure("synthetic: z2", rng.uniform(0.2, 3), "gains on synthetic and on real rows",
                 "docs/validity.md", threshold=1.0, sense="<="),
-        measure("effective size", 612.4, "distinct real rows that the weights are worth",
+        make_measure("effective size", 612.4, "distinct real rows that the weights are worth",
                 "docs/validity.md", threshold=50.0, sense=">="),
-        lacking("solvability", "not enough rows: 7 distinct real rows", "ours", 0.0, ">="),
-        measure("clustered width", 2.31, "information only", "docs/validity.md"),
+        missing_measure("solvability", "not enough rows: 7 distinct real rows", "ours", 0.0, ">="),
+        make_measure("clustered width", 2.31, "information only", "docs/validity.md"),
     )  # fmt: skip
     return Certificate(
         name, kind, verdict, REASONS[verdict], measures, {"full": 4521, "bad": 271},

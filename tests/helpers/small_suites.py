@@ -7,7 +7,16 @@ from loopback_publish import KEY
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Origin
 from amlb_ext.publish import Server, plan_suite, publish_plan
-from amlb_ext.suite import Coding, Layout, Part, Rows, SuiteTask, begin, finish, write_fold
+from amlb_ext.suite import (
+    Coding,
+    Layout,
+    Part,
+    Rows,
+    SuiteTask,
+    begin_suite,
+    finish_suite,
+    write_fold,
+)
 
 ORIGINS = ("good", "bad", "ga", "synthetic")
 
@@ -36,7 +45,7 @@ def table(kind: str, n: int, seed: int = 0) -> pd.DataFrame:
 def write_suite(root, tasks, licence="CC BY 4.0", seed=1, integrations=None, **origin):
     """A suite of tasks: name → (kind, training rows, test rows), or (kind, sizes of each fold)."""
     layout, entries = Layout(root), []
-    begin(layout, {"sources": sorted(tasks)})
+    begin_suite(layout, {"sources": sorted(tasks)})
     for name, (kind, *sizes) in tasks.items():
         folds = [sizes] if isinstance(sizes[0], int) else sizes
         n = max(train + test for train, test in folds)
@@ -62,7 +71,7 @@ def write_suite(root, tasks, licence="CC BY 4.0", seed=1, integrations=None, **o
                 source_name=task.name,
             )
         )
-    finish(
+    finish_suite(
         layout,
         name="hardsynth",
         config={"seed": seed},

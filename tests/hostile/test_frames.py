@@ -28,7 +28,7 @@ from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.tables import default_target
 from amlb_ext.pipeline.generate import generate_suite
 from amlb_ext.pipeline.request import Request
-from amlb_ext.suite import verify
+from amlb_ext.suite import verify_suite
 
 NIGHTLY = int(os.environ.get("HARDSYNTH_NIGHTLY") or 0)
 LOG = os.environ.get("HARDSYNTH_HOSTILE_LOG")
@@ -145,7 +145,7 @@ def generated(path: Path, out: Path, kind: str | None, target: str | None, rule:
         left = [p for p in out.rglob("*") if p.is_file()] if out.exists() else []
         assert left == [], "something was written"
         return said if report is None else f"no suite: {report.failures}"
-    assert verify(out) == []
+    assert verify_suite(out) == []
     return "written"
 
 

@@ -20,7 +20,7 @@ from small_models import shrink
 from amlb_ext.cli import main
 from amlb_ext.core.errors import DataError
 from amlb_ext.runner import score_suite
-from amlb_ext.suite import Suite, verify
+from amlb_ext.suite import Suite, verify_suite
 
 MARKUP = "<img src=x onerror=alert(1)>"
 FORMULA = '=HYPERLINK("http://x")'
@@ -99,7 +99,7 @@ def made(tmp_path_factory):
 
 def test_the_data_keep_their_bytes_and_the_suite_its_rules(made):
     suite, _, table = made
-    assert [line for line in verify(suite) if not line.startswith("warning")] == []
+    assert [line for line in verify_suite(suite) if not line.startswith("warning")] == []
     opened = Suite.load(suite)
     (name,) = opened.tasks
     assert name.replace("_", "").replace("-", "").isalnum()

@@ -21,9 +21,9 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.pipeline import Asked, GenerationReport, Request, repair_suite
 from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.suite import Layout, Suite, verify
-from amlb_ext.suite.fold_record import FoldRecord, json_text
-from amlb_ext.suite.seal import sealed_text
+from amlb_ext.suite import Layout, Suite, verify_suite
+from amlb_ext.suite.fold_record import FoldRecord
+from amlb_ext.suite.sealed_json import json_text, sealed_text
 from amlb_ext.validity import certify
 
 FAST = ["--synthesizer", "local", "--folds", "1", "--kappa", ".005", "--generations", "2"]
@@ -100,7 +100,7 @@ def name_model(suite, path, **params):
 
 
 def problems(suite):
-    return [line for line in verify(suite) if not line.startswith("warning: ")]
+    return [line for line in verify_suite(suite) if not line.startswith("warning: ")]
 
 
 # what a suite names
@@ -172,7 +172,7 @@ def test_verify_calls_foreign_frameworks_and_files_damage(suite):
     (suite / "joblib").mkdir()
     (suite / "joblib" / "output.pkl").write_bytes(b"x")
     (suite / "notes.txt").write_text("a note")
-    found = verify(suite)
+    found = verify_suite(suite)
     assert "frameworks.yaml: Mine is run by 'evil', not by extensions.HardsynthSklearn." in found
     assert any("HardsynthCandidate has 'setup_cmd'" in line for line in found)
     assert any("'../../x', which is no plain name" in line for line in found)
@@ -186,7 +186,7 @@ def test_verify_says_which_code_is_not_ours(suite):
     code = suite / "extensions" / "HardsynthSklearn" / "exec.py"
     code.write_text(code.read_text() + "\nimport os\n")
     reseal(suite, lambda entry: None)
-    (said,) = verify(suite)
+    (said,) = verify_suite(suite)
     assert said.startswith("warning: extensions/HardsynthSklearn/exec.py is other code")
 
 

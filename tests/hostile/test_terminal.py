@@ -14,8 +14,8 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, SourceError, SuiteError
 from amlb_ext.core.tables import make_task
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import Layout, verify
-from amlb_ext.suite.writer import begin
+from amlb_ext.suite import Layout, verify_suite
+from amlb_ext.suite.writer import begin_suite
 
 FULL = "/dev/full"
 LATIN = os.fsdecode(b"t\xe9")
@@ -92,7 +92,7 @@ def test_a_terminal_that_knows_ascii_alone(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout.isascii()
-    assert [line for line in verify(suite) if not line.startswith("warning")] == []
+    assert [line for line in verify_suite(suite) if not line.startswith("warning")] == []
 
 
 def test_signs_are_spelled_out():
@@ -145,7 +145,7 @@ def test_names_that_come_another_way(tmp_path):
     with pytest.raises((DataError, SourceError)):
         next(open_specs([str(definition)], SourceConfig())).load()
     with pytest.raises(SuiteError, match="the name of the folder"):
-        begin(Layout(tmp_path / LATIN), {})
+        begin_suite(Layout(tmp_path / LATIN), {})
     frame = pd.DataFrame({"x": range(30), "y": ["a", "b"] * 15})
     frame.columns = pd.Index([LATIN, "y"], dtype=object)
     with pytest.raises(DataError, match="the name of the column"):

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from amlb_ext.cli import main
-from amlb_ext.suite import Suite, verify
+from amlb_ext.suite import Suite, verify_suite
 
 #: A kappa of one's own turns the calibration off, which would take most of the time here.
 CORE = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--kappa", ".005"]
@@ -68,7 +68,7 @@ def test_a_suite_is_what_the_design_says(suite):
     suffixes = {t["name"].removeprefix("toy").strip("_") for t in every if "toy" in t["name"]}
     assert suffixes == {"", "full", "hard", "region", "bad", "ga", "synthetic"}
     assert all(t["dataset"]["type"] and t["dataset"]["target"] for t in every)
-    assert verify(suite) == []
+    assert verify_suite(suite) == []
 
 
 def test_provenance_joins_the_test_file_row_by_row(suite):
@@ -195,7 +195,7 @@ def test_one_bad_task_is_reported_and_the_rest_goes_on(tmp_path, capsys):
     report = json.loads(capsys.readouterr().out)
     assert [t["task"] for t in report["tasks"]] == ["good"]
     assert [t["task"] for t in report["failures"]] == ["gone"]
-    assert verify(out) == []
+    assert verify_suite(out) == []
 
 
 def test_no_failures_leaves_nothing_behind(tmp_path, capsys):
@@ -302,7 +302,7 @@ def test_other_settings_need_force(suite, tmp_path, capsys):
     assert "seed: 1 there, 9 now" in capsys.readouterr().err
     assert checksums(copy) == before
     assert main([*words, "--seed", "9", "--force"]) == 0
-    assert verify(copy) == []
+    assert verify_suite(copy) == []
     assert checksums(copy) != before
 
 
@@ -346,12 +346,12 @@ def test_generate_says_what_each_task_may_be_used_for(tmp_path, capsys):
     assert verdict["reason"].endswith(".")
     path = out / "hardsynth/toy/certificate.json"
     before = path.read_bytes()
-    assert verify(out) == []  # a certificate may be written again, so no checksum binds it
+    assert verify_suite(out) == []  # a certificate may be written again, so no checksum binds it
     assert main(["certify", str(out), "--json", "--candidate", "ridge", "--candidate", "knn"]) == 0
     certificates = json.loads(capsys.readouterr().out)
     assert "ridge" in json.dumps(certificates)
     assert path.read_bytes() != before
-    assert verify(out) == []
+    assert verify_suite(out) == []
     # the same command keeps the folds and makes the quick certificate again, byte for byte
     assert main(words) == 0
     capsys.readouterr()
@@ -373,7 +373,7 @@ def test_a_certificate_that_still_holds_is_kept(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert main(["generate", "bundled/wine", "-o", str(out), *FAST]) == 0
     assert not (out / "hardsynth/toy/certificate.json").exists()
-    assert verify(out) == []
+    assert verify_suite(out) == []
 
 
 def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, capsys):
@@ -392,4 +392,4 @@ def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, capsy
     entries = yaml.safe_load((out / "benchmarks/hardsynth.yaml").read_text())
     metrics = {entry["name"]: entry.get("metric") for entry in entries}
     assert metrics == {"t": ["logloss", "acc"], "t_full": None}
-    assert verify(out) == []
+    assert verify_suite(out) == []

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli.main import main
-from amlb_ext.suite import Suite, verify
+from amlb_ext.suite import Suite, verify_suite
 
 QUICK = ["--baseline", "random_forest", "--baseline-params", "n_estimators=20", "--kappa", "0",
          "--synthesizer", "local", "--folds", "1", "--certificate", "none", "--no-train-hard",
@@ -64,7 +64,7 @@ def test_an_id_column_changes_neither_f_nor_its_failures(tmp_path, plain, with_i
     assert "id" not in pd.read_csv(train)
     assert "id" not in pd.read_csv(test)
     assert any("'id'" in note for note in suite.tasks["cells"].notes)
-    assert not verify(tmp_path / "b")
+    assert not verify_suite(tmp_path / "b")
 
 
 def test_keep_brings_it_back_and_says_so(tmp_path, with_id, capsys):

@@ -12,7 +12,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.pipeline.generate import own_groups
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import Suite, verify
+from amlb_ext.suite import Suite, verify_suite
 from amlb_ext.validity.task_rows import read_task
 from amlb_ext.validity.unlabelled import read_unlabelled
 
@@ -76,7 +76,7 @@ def same_rows(root):
 
 
 def test_the_suite_holds_a_task_for_each_target_with_the_same_rows(suite):
-    assert verify(suite) == []
+    assert verify_suite(suite) == []
     assert sorted(Suite.load(suite).tasks) == ["flats_price", "flats_rent"]
     # two folds of seven parts (all but _hard share a training file), train and test
     assert same_rows(suite) == 2 * 7 * 2
@@ -105,7 +105,7 @@ def test_what_was_dropped_and_shared_is_said(suite):
 def test_other_ways_of_combining(table, tmp_path, over):
     words = ["--over", over, "--rule", "quantile", "--folds", "1", "--no-train-hard"]
     assert generate(table, tmp_path / over, *words) == 0
-    assert verify(tmp_path / over) == []
+    assert verify_suite(tmp_path / over) == []
     assert same_rows(tmp_path / over) > 0
 
 

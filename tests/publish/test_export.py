@@ -19,7 +19,7 @@ from amlb_ext.publish.export import archives
 from amlb_ext.publish.export import export as exports
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import export_suite
-from amlb_ext.suite import Layout, Suite, verify
+from amlb_ext.suite import Layout, Suite, verify_suite
 from amlb_ext.suite.layout import files_below
 from amlb_ext.suite.manifest import write_manifest
 
@@ -119,7 +119,7 @@ def test_the_suite_comes_whole_out_of_its_archive(suite, tmp_path):
     with zipfile.ZipFile(tmp_path / "out" / "upload" / done.suite) as archive:
         archive.extractall(tmp_path / "again")
     assert content(tmp_path / "again") == content(suite)
-    assert verify(tmp_path / "again") == verify(suite)
+    assert verify_suite(tmp_path / "again") == verify_suite(suite)
 
 
 def test_other_content_of_the_same_name_has_another_name(suite, tmp_path):

@@ -13,7 +13,16 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Origin
 from amlb_ext.publish import plan, plan_suite, unit, write_plan
 from amlb_ext.publish.limits import DATA, STUDY, check_xml, cut
-from amlb_ext.suite import Coding, Layout, Part, SuiteTask, begin, finish, verify, write_fold
+from amlb_ext.suite import (
+    Coding,
+    Layout,
+    Part,
+    SuiteTask,
+    begin_suite,
+    finish_suite,
+    verify_suite,
+    write_fold,
+)
 
 NS = {"oml": "http://openml.org/openml"}
 
@@ -25,7 +34,7 @@ def texts(xml):
 def odd_suite(root, frame, name="odd", **origin):
     """A suite of one table as it is; the last third is for testing."""
     task, layout = make_task(frame, frame.columns[-1], name=name), Layout(root)
-    begin(layout, {})
+    begin_suite(layout, {})
     n = len(task)
     parts = {"": Part(take(task, range(2 * n // 3, n)))}
     coding = Coding.of(task)
@@ -42,7 +51,7 @@ def odd_suite(root, frame, name="odd", **origin):
         (),
         (record,),
     )
-    finish(
+    finish_suite(
         layout,
         name="hardsynth",
         config={},
@@ -154,7 +163,7 @@ def test_the_same_suite_gives_the_same_bytes_and_another_seed_others(tmp_path):
 def test_a_changed_file_is_refused(suite):
     path = suite / "data" / "cars" / "cars_test_0.csv"
     path.write_text(path.read_text().replace("yes", "no", 1))
-    assert verify(suite)
+    assert verify_suite(suite)
     with pytest.raises(PublishError, match=r"cars_test_0\.csv was changed") as caught:
         plan_suite(suite)
     assert "hardsynth verify" in caught.value.remedy

@@ -10,7 +10,7 @@ from small_suites import client, publish, write_suite
 from amlb_ext.core.errors import PublishError
 from amlb_ext.publish import journal, plan_suite, publish_plan, steps
 from amlb_ext.publish.journal import Journal
-from amlb_ext.suite import verify
+from amlb_ext.suite import verify_suite
 
 SIZES = {"cars": ("binary", 90, 12), "homes": ("regression", 40, 9)}
 ONLY = {"only": ["cars", "homes"]}
@@ -46,7 +46,7 @@ def test_all_is_published_tagged_and_listed(small, loopback):
         *[("task", 1000, "hardsynth"), ("task", 1001, "hardsynth")],
     ]
     assert loopback.studies[1]["alias"] == report.alias
-    assert verify(small) == []
+    assert verify_suite(small) == []
 
 
 def test_a_second_run_sends_nothing(small, loopback):
@@ -101,7 +101,7 @@ def test_interrupted_at_any_line_of_the_journal_the_same_command_continues(
     assert loopback.state() == state
     assert loopback.posts.count("data/") == 2
     assert loopback.posts.count("study/") == 1
-    assert verify(small) == []
+    assert verify_suite(small) == []
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from amlb_ext.report.files import TABLES
 from amlb_ext.runner import read_predictions
 from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.suite import Suite as Files
-from amlb_ext.suite import verify
+from amlb_ext.suite import verify_suite
 
 BASELINE, NULL, CANDIDATE = "HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"
 
@@ -360,7 +360,7 @@ def test_a_report_in_the_suite_leaves_it_whole(copied, built):
     new = {path.relative_to(copied.suite).as_posix() for path in set(after) - set(before)}
     assert all(name.startswith("hardsynth/report") for name in new)
     assert {"hardsynth/report.html", "hardsynth/report/results.csv"} <= new
-    assert verify(copied.suite) == []
+    assert verify_suite(copied.suite) == []
     for path in (copied.suite / "hardsynth" / "report").glob("*.json"):
         json.loads(path.read_text(), parse_constant=pytest.fail)
 

@@ -13,7 +13,7 @@ from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import Suite
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certificate_store import read_null
-from amlb_ext.validity.measures import measure
+from amlb_ext.validity.measures import make_measure
 
 N = 600
 
@@ -169,7 +169,7 @@ def test_a_stress_test_allows_no_claim():
 
 
 def test_when_refits_beat_f_only_candidates_are_compared():
-    failed = measure("null on region", -0.2, "", "", threshold=0.0, sense=">=")
+    failed = make_measure("null on region", -0.2, "", "", threshold=0.0, sense=">=")
     assert failed.passed is False
     found = Planted().add("a", 0.5).add("b", 2.0).compare(certified("describe", failed))
     assert set(found.contrasts["verdict"]) == {"no claim"}
@@ -180,8 +180,8 @@ def test_when_refits_beat_f_only_candidates_are_compared():
 
 @pytest.mark.parametrize("verdict", ["rank", "describe"])
 def test_other_checks_forbid_nothing(verdict):
-    other = measure("synthetic: tau", 0.1, "", "", threshold=0.8, sense=">=")
-    unknown = measure("null on region", 0.1, "", "", threshold=0.0, sense=">=")
+    other = make_measure("synthetic: tau", 0.1, "", "", threshold=0.8, sense=">=")
+    unknown = make_measure("null on region", 0.1, "", "", threshold=0.0, sense=">=")
     found = Planted().add("a", 0.5).compare(certified(verdict, other, unknown))
     assert row(found, "a")["verdict"] == "better"
 

@@ -24,7 +24,7 @@ from amlb_ext.runner.install import change, install, uninstall
 from amlb_ext.runner.install.config_edit import LISTS, MARK, entries_of, insert, read_config, strip
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
-from amlb_ext.suite import Suite, verify
+from amlb_ext.suite import Suite, verify_suite
 
 FAST = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--kappa", ".005"]
 FAST += ["--certificate", "none", "-q", "-j", "1"]
@@ -183,7 +183,7 @@ def test_byte_for_byte_and_nothing_left(suite, user, text) -> None:
     assert uninstall(suite, user).action == "uninstalled"
     assert tree(user) == before
     assert not (user / "hardsynth_suites").exists()
-    assert verify(suite) == []
+    assert verify_suite(suite) == []
 
 
 def test_amlb_knows_the_suite_and_all_that_it_knew(suite, user) -> None:

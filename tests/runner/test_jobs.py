@@ -17,11 +17,11 @@ from amlb_ext.core.task import Kind
 from amlb_ext.runner.jobs import COLUMNS, read_jobs, rerun
 from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.suite import Suite
-from amlb_ext.suite.definition import benchmark, configuration, yaml_text
+from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, amlb_name
 from amlb_ext.suite.manifest import AmlbTask, Manifest
 
-CONFIG = configuration(1, constraints=False)
+CONFIG = amlb_configuration(1, constraints=False)
 #: A task of two folds, of which one has no bad row, and a task of three.
 FOLDS = {
     ("iris", ""): 2,
@@ -43,8 +43,10 @@ def make_suite(root, name="hard"):
                               files, files, [9] * n, [9] * n)  # fmt: skip
     (root / "benchmarks").mkdir(parents=True)
     main = [task for task in tasks.values() if task.suffix in MAIN_SUFFIXES]
-    (root / "benchmarks" / f"{name}.yaml").write_text(yaml_text(benchmark(main)))
-    (root / "benchmarks" / f"{name}_all.yaml").write_text(yaml_text(benchmark(tasks.values())))
+    (root / "benchmarks" / f"{name}.yaml").write_text(yaml_text(benchmark_entries(main)))
+    (root / "benchmarks" / f"{name}_all.yaml").write_text(
+        yaml_text(benchmark_entries(tasks.values()))
+    )
     return Suite(Layout(root), Manifest("0", name, 1, "", {}, {}, tasks))
 
 

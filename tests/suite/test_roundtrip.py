@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from random_tasks import random_task, rows, split
 
 from amlb_ext.suite import Coding, Layout, Part, check_pair, write_fold
-from amlb_ext.suite.coding import form_of, write_csv
+from amlb_ext.suite.coding import column_form, write_csv
 
 QUICK = settings(
     max_examples=120,
@@ -74,4 +74,4 @@ def test_a_column_has_one_type_in_every_part(tmp_path, seed):
         frame = coding.encode(part.features, part.target)
         for column, code in zip(task.columns, coding.columns, strict=True):
             forms = {"float": "f", "integer": "i", "boolean": "b", "text": "O"}
-            assert frame[code.written].dtype.kind == forms[form_of(column)]
+            assert frame[code.written].dtype.kind == forms[column_form(column)]

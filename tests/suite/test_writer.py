@@ -19,14 +19,14 @@ from amlb_ext.suite import (
     Rows,
     Suite,
     SuiteTask,
-    begin,
-    finish,
-    finished_fold,
-    verify,
+    begin_suite,
+    finish_suite,
+    read_finished_fold,
+    verify_suite,
     write_fold,
 )
 from amlb_ext.suite.definition import yaml_text
-from amlb_ext.suite.seal import sealed_text
+from amlb_ext.suite.sealed_json import sealed_text
 
 
 def toy(seed: int = 0):
@@ -60,8 +60,8 @@ def put_fold(layout, fold, parts=None, key="k"):
 
 def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
     layout, task = Layout(root), toy()
-    begin(layout, {"sources": ["toy"]})
-    records = tuple(finished_fold(layout, "toy", k, "k") or put_fold(layout, k) for k in folds)
+    begin_suite(layout, {"sources": ["toy"]})
+    records = tuple(read_finished_fold(layout, "toy", k, "k") or put_fold(layout, k) for k in folds)
     entry = SuiteTask(
         name="toy",
         kind=task.kind,
@@ -84,7 +84,7 @@ def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
         command="hardsynth generate toy -o hard",
         constraints="---\n",
     )
-    return finish(layout, **(settings | changes))
+    return finish_suite(layout, **(settings | changes))
 
 
 def snapshot(root):
@@ -99,11 +99,11 @@ def test_a_fold_is_written_recorded_and_found_again(tmp_path):
     assert record.parts["full"].test == "data/toy_full/toy_full_test_3.csv"
     assert record.parts["full"].labels == ("Yes", "no")
     assert record.summary == {"bad": 10}
-    assert finished_fold(layout, "toy", 3, "k") == record
-    assert finished_fold(layout, "toy", 3, "other") is None
-    assert finished_fold(layout, "toy", 4, "k") is None
+    assert read_finished_fold(layout, "toy", 3, "k") == record
+    assert read_finished_fold(layout, "toy", 3, "other") is None
+    assert read_finished_fold(layout, "toy", 4, "k") is None
     layout.test("toy", 3).write_text("changed")
-    assert finished_fold(layout, "toy", 3, "k") is None
+    assert read_finished_fold(layout, "toy", 3, "k") is None
 
 
 def test_the_same_fold_gives_the_same_bytes(tmp_path):
@@ -123,7 +123,7 @@ def test_a_killed_fold_is_not_finished_and_derived_files_go(tmp_path, monkeypatc
         write_fold(
             layout, "toy", Coding.of(task), 0, rows(task, range(9)), {"full": Part(odd)}, "k", {}
         )
-    assert finished_fold(layout, "toy", 0, "k") is None
+    assert read_finished_fold(layout, "toy", 0, "k") is None
     put_fold(layout, 0)
     assert not derived.exists()
 
@@ -173,11 +173,11 @@ def test_rows_of_different_length_and_unknown_suffixes_are_refused(tmp_path):
 
 def test_a_suite_is_whole_relative_and_movable(tmp_path):
     manifest = make_suite(tmp_path / "hard")
-    assert verify(tmp_path / "hard") == []
+    assert verify_suite(tmp_path / "hard") == []
     text = (tmp_path / "hard" / "hardsynth" / "manifest.json").read_text()
     assert str(tmp_path) not in text
     shutil.move(tmp_path / "hard", tmp_path / "moved")
-    assert verify(tmp_path / "moved") == []
+    assert verify_suite(tmp_path / "moved") == []
     suite = Suite.load(tmp_path / "moved")
     assert suite.manifest.amlb_tasks == manifest.amlb_tasks
     assert list(suite.amlb_tasks) == ["toy", "toy_full", "toy_hard"]
@@ -244,7 +244,7 @@ def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
     left = set(snapshot(tmp_path))
     assert {"notes.txt", "data/mine.csv", "data/toy/toy_test_0.csv"} <= left
     assert not any("_2." in path or "fold_2" in path or "bigger" in path for path in left)
-    assert verify(tmp_path) == [
+    assert verify_suite(tmp_path) == [
         "data/mine.csv is not part of the suite.",
         "warning: notes.txt is not part of the suite.",
     ]
@@ -253,16 +253,16 @@ def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
 def test_begin_keeps_away_from_other_directories(tmp_path):
     (tmp_path / "config.yaml").write_text("someone's")
     with pytest.raises(SuiteError, match="choose another directory"):
-        begin(Layout(tmp_path), {})
+        begin_suite(Layout(tmp_path), {})
     with pytest.raises(SuiteError, match="is a file"):
-        begin(Layout(tmp_path / "config.yaml"), {})
+        begin_suite(Layout(tmp_path / "config.yaml"), {})
 
 
 def test_unfinished_and_absent_suites_are_named(tmp_path):
-    assert "holds no suite" in verify(tmp_path)[0]
+    assert "holds no suite" in verify_suite(tmp_path)[0]
     make_suite(tmp_path)
-    begin(Layout(tmp_path), {"sources": []})
-    assert "run the same hardsynth generate command again" in verify(tmp_path)[0]
+    begin_suite(Layout(tmp_path), {"sources": []})
+    assert "run the same hardsynth generate command again" in verify_suite(tmp_path)[0]
     with pytest.raises(SuiteError, match="unfinished"):
         Suite.load(tmp_path)
 
@@ -310,7 +310,7 @@ def test_damage_is_found(tmp_path, name):
     make_suite(tmp_path)
     damage, said = DAMAGE[name]
     damage(Layout(tmp_path))
-    found = verify(tmp_path)
+    found = verify_suite(tmp_path)
     assert any(said in sentence for sentence in found), found
 
 

@@ -5,8 +5,15 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.registry import ModelSpec
-from amlb_ext.validity.candidates import JUDGES, WHOLE, candidates_beside, fit_zoo, named, zoo
-from amlb_ext.validity.refits import NULL_SHARE, baseline_spec, refit, refit_rows
+from amlb_ext.validity.candidates import (
+    JUDGES,
+    WHOLE,
+    candidate_zoo,
+    candidates_beside,
+    fit_zoo,
+    named_candidates,
+)
+from amlb_ext.validity.refits import NULL_SHARE, baseline_spec, refit_baseline, refit_rows
 
 
 def table(kind, n=120):
@@ -23,7 +30,7 @@ def table(kind, n=120):
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_candidate_fits_and_predicts(kind, size):
     Z, y, classes = table(kind)
-    specs = zoo(kind, size)
+    specs = candidate_zoo(kind, size)
     small = {n: ModelSpec(s.path, {**s.params, **({"n_estimators": 5} if "n_estimators" in s.params
              else {})}, s.encoding) for n, s in specs.items()}  # fmt: skip
     fitted, failed = fit_zoo(small, kind, classes, 1, Z, y, seed=1)
@@ -37,7 +44,7 @@ def test_every_candidate_fits_and_predicts(kind, size):
 
 def test_fits_are_keyed_by_name_and_the_subsample_is_used():
     Z, y, classes = table(Kind.BINARY)
-    spec = {"tree": zoo(Kind.BINARY)["forest"]}
+    spec = {"tree": candidate_zoo(Kind.BINARY)["forest"]}
     one, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=50)
     two, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=50)
     all_rows, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=None)
@@ -47,7 +54,7 @@ def test_fits_are_keyed_by_name_and_the_subsample_is_used():
 
 def test_some_candidates_see_every_row_whatever_the_limit():
     Z, y, classes = table(Kind.BINARY)
-    specs = {name: zoo(Kind.BINARY)[name] for name in ("forest", "tree_8")}
+    specs = {name: candidate_zoo(Kind.BINARY)[name] for name in ("forest", "tree_8")}
     shape = (Kind.BINARY, classes, 1, Z, y)
     limited, _ = fit_zoo(specs, *shape, seed=1, most=50, whole=("tree_8",))
     everything, _ = fit_zoo(specs, *shape, seed=1, most=None)
@@ -70,24 +77,24 @@ def test_boosting_has_the_rounds_of_f(kind):
         ("GradientBoosting", {"n_estimators": 9000}),
     ):
         specs = candidates_beside(ModelSpec(f"sklearn.ensemble.{name}{family}", params), kind)
-        assert set(specs) == set(zoo(kind))
+        assert set(specs) == set(candidate_zoo(kind))
         found = {specs[boosting].params["max_iter"] for boosting in ("boosting", "boosting_slow")}
         rounds[(name, *params.values())] = found
     assert list(rounds.values()) == [{100}, {250}, {150}, {100}, {1000}]
-    assert set(WHOLE) & set(zoo(kind)) >= {"linear", "boosting", "boosting_slow"}
+    assert set(WHOLE) & set(candidate_zoo(kind)) >= {"linear", "boosting", "boosting_slow"}
 
 
 def test_too_many_neighbours_leave_the_zoo_with_a_reason():
     Z, y, classes = table(Kind.BINARY, 20)
-    _, failed = fit_zoo(zoo(Kind.BINARY), Kind.BINARY, classes, 1, Z, y, seed=1)
+    _, failed = fit_zoo(candidate_zoo(Kind.BINARY), Kind.BINARY, classes, 1, Z, y, seed=1)
     assert failed == {"neighbours_25": "25 neighbours, 20 training rows"}
 
 
 def test_unknown_sizes_and_names():
     with pytest.raises(ConfigError, match="quick or full"):
-        zoo(Kind.BINARY, "huge")
+        candidate_zoo(Kind.BINARY, "huge")
     with pytest.raises(ModelError, match="rigde"):
-        named(["rigde"], Kind.BINARY)
+        named_candidates(["rigde"], Kind.BINARY)
 
 
 def test_refit_rows_hold_every_class_where_they_can():
@@ -105,8 +112,8 @@ def test_twins_differ_from_each_other_and_come_again():
     spec = baseline_spec({"baseline": {"model": "random_forest", "params": {"n_estimators": 5}}},
                          Kind.BINARY)  # fmt: skip
     f = EstimatorBaseline(spec, Kind.BINARY, classes, 1)
-    twins, reason = refit(f, Z, y, 3, 1, ("task", 0))
-    again, _ = refit(f, Z, y, 3, 1, ("task", 0))
+    twins, reason = refit_baseline(f, Z, y, 3, 1, ("task", 0))
+    again, _ = refit_baseline(f, Z, y, 3, 1, ("task", 0))
     assert (len(twins), reason) == (3, "")
     outputs = [twin.predict(Z) for twin in twins]
     assert not np.array_equal(outputs[0], outputs[1])

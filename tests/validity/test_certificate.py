@@ -10,9 +10,9 @@ from planted_suites import make_suite, region_table
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite import Rows, Suite
-from amlb_ext.validity import Certificate, certify, certify_rows, decide, read_task
-from amlb_ext.validity.copy_checks import copies
-from amlb_ext.validity.measures import measure
+from amlb_ext.validity import Certificate, certify, certify_rows, decide_verdict, read_task
+from amlb_ext.validity.copy_checks import measure_copies
+from amlb_ext.validity.measures import make_measure
 from amlb_ext.validity.refits import REFITS
 
 
@@ -61,13 +61,13 @@ def test_a_linear_candidate_is_f_itself(clean):
 
 def test_the_failed_checks_are_counted_and_named():
     from amlb_ext.validity.certificate import Certificate
-    from amlb_ext.validity.measures import lacking, measure
+    from amlb_ext.validity.measures import make_measure, missing_measure
 
     measures = (
-        measure("good", 0.9, "", "", threshold=0.5, sense=">="),
-        measure("low", 0.1, "", "", threshold=0.5, sense=">="),
-        measure("plain", 0.1, "", ""),
-        lacking("absent", "too few rows", "", 0.5, ">="),
+        make_measure("good", 0.9, "", "", threshold=0.5, sense=">="),
+        make_measure("low", 0.1, "", "", threshold=0.5, sense=">="),
+        make_measure("plain", 0.1, "", ""),
+        missing_measure("absent", "too few rows", "", 0.5, ">="),
     )
     made = Certificate("t", "binary", "describe", "Because.", measures)
     assert made.failed == ("low",)
@@ -155,10 +155,10 @@ def test_copies_of_features_with_another_label_are_contradictions(rows):
     about = pd.DataFrame({"source_row": np.full(20, -1)})
     planted = contradict(Rows(few.features, few.target, about))
     one = replace(rows, folds={0: (train, {"full": parts["full"], "synthetic": planted})})
-    found = {m.name: m for m in copies(one)}
+    found = {m.name: m for m in measure_copies(one)}
     assert found["exact copies"].value == found["contradictions"].value == 1.0
     assert found["repeated rows"].value == 0.0
-    assert decide([found["contradictions"]])[0] == "stress-test only"
+    assert decide_verdict([found["contradictions"]])[0] == "stress-test only"
 
 
 def test_no_region_where_f_is_the_oracle(tmp_path):
@@ -262,17 +262,17 @@ def test_a_damaged_certificate_says_what_to_do(clean):
 
 def test_the_first_failing_rule_decides():
     good = [
-        measure(name, 1.0, "", "", threshold=0.5, sense=">=")
+        make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
         for name in ("region", "target check", "null on region", "synthetic: tau", "label support",
                      "effective size")
     ]  # fmt: skip
     good += [
-        measure(name, 0.0, "", "", threshold=0.5, sense="<=")
+        make_measure(name, 0.0, "", "", threshold=0.5, sense="<=")
         for name in ("synthetic: z2", "exact copies")
     ]
-    assert decide(good)[0] == "rank"
-    low = measure("effective size", 12.0, "", "", threshold=50.0, sense=">=")
-    verdict, reason = decide([m for m in good if m.name != "effective size"] + [low])
+    assert decide_verdict(good)[0] == "rank"
+    low = make_measure("effective size", 12.0, "", "", threshold=50.0, sense=">=")
+    verdict, reason = decide_verdict([m for m in good if m.name != "effective size"] + [low])
     assert (verdict, "12" in reason) == ("describe", True)
-    copies = measure("exact copies", 0.9, "", "", threshold=0.02, sense="<=")
-    assert decide([low, copies])[0] == "stress-test only"
+    copies = make_measure("exact copies", 0.9, "", "", threshold=0.02, sense="<=")
+    assert decide_verdict([low, copies])[0] == "stress-test only"

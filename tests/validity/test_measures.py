@@ -5,9 +5,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from amlb_ext.validity import measures, ranking_measures, realism_measures
-from amlb_ext.validity.label_measures import labels
+from amlb_ext.validity.label_measures import measure_labels
 from amlb_ext.validity.measures import Losses
-from amlb_ext.validity.realism_measures import Table
+from amlb_ext.validity.realism_measures import ScaledTable
 
 
 def rng(seed=0):
@@ -17,7 +17,7 @@ def rng(seed=0):
 def test_auc_is_that_of_scikit_learn_with_ties():
     score = rng().integers(0, 6, 200).astype(float)
     positive = rng(1).random(200) < 0.3
-    assert measures.auc(score, positive, np.arange(200)).point == pytest.approx(
+    assert measures.clustered_auc(score, positive, np.arange(200)).point == pytest.approx(
         roc_auc_score(positive, score)
     )
 
@@ -27,14 +27,14 @@ def test_auc_interval_covers():
     for seed in range(100):
         r = rng(seed)
         positive = np.arange(200) < 60
-        e = measures.auc(r.normal(size=200) + positive, positive, np.arange(200))
+        e = measures.clustered_auc(r.normal(size=200) + positive, positive, np.arange(200))
         inside += e.low <= 0.760250 <= e.high  # Phi(1 / sqrt 2)
     assert inside >= 88  # .95 of 100 less three standard errors
 
 
 def test_equal_weights_are_no_region():
     bad = np.arange(100) < 30
-    assert measures.region(np.ones(100), bad, np.arange(100)).passed is False
+    assert measures.measure_region(np.ones(100), bad, np.arange(100)).passed is False
 
 
 def test_solvability_by_hand():
@@ -42,7 +42,7 @@ def test_solvability_by_hand():
     F = rng().random(400) + 0.5
     noise = rng(1).normal(0, 0.01, 400)
     losses = Losses(np.column_stack([F / 2 + noise - noise.mean(), 2 * F]), F, np.arange(400))
-    found = measures.solvability(losses, np.ones(400), ["half", "double"], rng())
+    found = measures.measure_solvability(losses, np.ones(400), ["half", "double"], rng())
     assert found.value == pytest.approx(0.5)
     assert found.passed
     assert "half" in found.text
@@ -56,26 +56,26 @@ def test_solvability_knows_no_winners_curse():
         r = rng(seed)
         F = np.ones(200)
         noise = Losses(1 + r.normal(0, 1, (200, 50)), F, np.arange(200))
-        found = measures.solvability(noise, F, [str(k) for k in range(50)], r)
+        found = measures.measure_solvability(noise, F, [str(k) for k in range(50)], r)
         shown += found.finding == "mendable"
     assert shown <= 2  # .025 of 20 and two standard errors
 
 
 def test_effective_size_counts_real_rows_once():
     c = np.repeat(np.arange(60), 3)  # three folds
-    found = measures.effective_size(np.ones(180), c)
+    found = measures.measure_effective_size(np.ones(180), c)
     assert (found.value, found.passed) == (60.0, True)
-    assert measures.effective_size(np.ones(49), np.arange(49)).passed is False
+    assert measures.measure_effective_size(np.ones(49), np.arange(49)).passed is False
 
 
 def test_fidelity_of_the_same_rows_is_perfect():
     r = rng()
     bad = Losses(r.random((80, 8)) + np.arange(8) / 8, r.random(80), np.arange(80))
-    z2, tau = ranking_measures.fidelity(bad, bad, r, "synthetic")
+    z2, tau = ranking_measures.measure_fidelity(bad, bad, r, "synthetic")
     assert z2.value == 0.0
     assert tau.value == pytest.approx(1.0)
     reverse = Losses(bad.G[:, ::-1], bad.F, bad.c)
-    z2, tau = ranking_measures.fidelity(reverse, bad, r, "synthetic")
+    z2, tau = ranking_measures.measure_fidelity(reverse, bad, r, "synthetic")
     assert tau.value < -0.8
     assert not z2.passed
 
@@ -85,12 +85,12 @@ def test_null_by_hand():
     F = np.full(40, 2.0)
     gap = np.where(np.arange(40) % 2 == 0, -1.0, 1.0)
     fold = np.repeat([0, 1], 20)
-    found = ranking_measures.null_check(
+    found = ranking_measures.measure_null(
         (F + gap)[:, None], F, np.arange(40), fold, np.ones(40), "region"
     )
     assert found.value == 0.0
     assert found.passed
-    better = ranking_measures.null_check(
+    better = ranking_measures.measure_null(
         (F - 1 + 0.1 * gap)[:, None], F, np.arange(40), fold, np.ones(40), "region"
     )
     assert better.value < -50  # mean -1, se .1 / sqrt 40
@@ -102,14 +102,16 @@ def real_rows(seed, n=150):
     r = rng(seed)
     x = r.normal(size=n)
     X = np.column_stack([r.integers(0, 3, n), x, x + 0.1 * r.normal(size=n)])
-    return Table(X, np.arange(n), np.array([True, False, False]))
+    return ScaledTable(X, np.arange(n), np.array([True, False, False]))
 
 
 def test_real_rows_pass_as_synthetic_ones():
     made, bad = real_rows(1, 300), real_rows(2)
-    for m in realism_measures.realism(Table(made.X, np.arange(300) + 1000, made.codes), bad, rng()):
+    for m in realism_measures.measure_realism(
+        ScaledTable(made.X, np.arange(300) + 1000, made.codes), bad, rng()
+    ):
         assert m.passed, m
-    closest = realism_measures.closest_record(made, bad, rng())
+    closest = realism_measures.measure_closest_record(made, bad, rng())
     assert 0.5 < closest.value < 2.0
 
 
@@ -117,31 +119,35 @@ def test_shifted_and_shuffled_rows_are_told_apart():
     bad, made = real_rows(1), real_rows(2, 300)
     X = made.X.copy()
     X[:, 2] = rng().permutation(X[:, 2])  # every column is right, their relation is gone
-    told, w1, tv, corr = realism_measures.realism(Table(X, made.c + 1000, made.codes), bad, rng())
+    told, w1, tv, corr = realism_measures.measure_realism(
+        ScaledTable(X, made.c + 1000, made.codes), bad, rng()
+    )
     assert (told.passed, w1.passed, tv.passed, corr.passed) == (False, True, True, False)
     assert corr.value > 0.9
     X = made.X + np.array([0, 0.5, 0])
-    assert realism_measures.wasserstein(Table(X, made.c, made.codes), made) == pytest.approx(0.25)
+    assert realism_measures.mean_wasserstein(
+        ScaledTable(X, made.c, made.codes), made
+    ) == pytest.approx(0.25)
 
 
 def test_copies_and_near_copies_are_too_close():
     bad = real_rows(1)
-    closest = realism_measures.closest_record(bad, bad, rng())
+    closest = realism_measures.measure_closest_record(bad, bad, rng())
     assert (closest.value, closest.passed) == (0.0, False)
-    near = Table(bad.X + np.array([0, 1e-4, 1e-4]), bad.c, bad.codes)
-    assert realism_measures.closest_record(near, bad, rng()).passed is False
+    near = ScaledTable(bad.X + np.array([0, 1e-4, 1e-4]), bad.c, bad.codes)
+    assert realism_measures.measure_closest_record(near, bad, rng()).passed is False
 
 
 def test_columns_of_one_kind_only():
     bad, made = real_rows(1), real_rows(2)
-    one = [Table(t.X[:, :1], t.c, np.array([True])) for t in (made, bad)]
-    found = {m.name: m for m in realism_measures.realism(*one, rng())}
+    one = [ScaledTable(t.X[:, :1], t.c, np.array([True])) for t in (made, bad)]
+    found = {m.name: m for m in realism_measures.measure_realism(*one, rng())}
     assert found["Wasserstein"].passed is None
     assert found["total variation"].value is not None
     missing = bad.X.copy()
     missing[:50, 1] = np.nan
-    assert all(m.value is not None for m in realism_measures.realism(
-        Table(missing, bad.c, bad.codes), bad, rng()))  # fmt: skip
+    assert all(m.value is not None for m in realism_measures.measure_realism(
+        ScaledTable(missing, bad.c, bad.codes), bad, rng()))  # fmt: skip
 
 
 def test_labels_that_are_wrong_are_caught():
@@ -151,10 +157,10 @@ def test_labels_that_are_wrong_are_caught():
     bad = (p - (p**2 + (1 - p) ** 2), p >= 0.25, np.arange(100))
     honest = (bad[0][c], bad[1][c], c)
     real = np.ones(300, dtype=bool)
-    assert all(m.passed for m in labels(honest, bad, real, 1.0, 2))
+    assert all(m.passed for m in measure_labels(honest, bad, real, 1.0, 2))
     wrong = rng(1).random(500) < 0.5
     q = np.where(wrong, 1 - p[c], p[c])
     flipped = (q - (q**2 + (1 - q) ** 2), q >= 0.25, c)
-    agreement, support = labels(flipped, bad, real, 1.0, 2)
+    agreement, support = measure_labels(flipped, bad, real, 1.0, 2)
     assert agreement.value == pytest.approx(0.5, abs=0.06)
     assert (agreement.passed, support.passed) == (False, False)

@@ -8,8 +8,8 @@ from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.registry import resolve_model
-from amlb_ext.validity.ranking_measures import null_check
-from amlb_ext.validity.refits import refit, refit_rows
+from amlb_ext.validity.ranking_measures import measure_null
+from amlb_ext.validity.refits import refit_baseline, refit_rows
 
 
 def fitted(kind, rng, model="ridge", params=None):
@@ -30,11 +30,11 @@ def test_a_linear_F_fitted_again_is_seldom_flagged_on_a_region(kind):
     flags = []
     for draw in range(40):
         F, Z, y, Z_test, y_test, w = fitted(kind, np.random.default_rng(draw))
-        twins, _ = refit(F, Z, y, 3, draw, ("draw",))
+        twins, _ = refit_baseline(F, Z, y, 3, draw, ("draw",))
         again = np.column_stack([row_losses.row_loss(y_test, t.predict(Z_test)) for t in twins])
         loss = row_losses.row_loss(y_test, F.predict(Z_test))
         rows = np.arange(100)
-        flags.append(not null_check(again, loss, rows, np.zeros(100), w, "region").passed)
+        flags.append(not measure_null(again, loss, rows, np.zeros(100), w, "region").passed)
     assert np.mean(flags) <= 0.15  # 5 %, and three standard errors of 40 draws
 
 
@@ -42,7 +42,7 @@ def test_rounding_is_no_win():
     # the same fit again, its losses off by one bit in one direction, in six folds
     F = np.random.default_rng(0).random(120) + 0.1
     twins = np.column_stack([np.nextafter(F, 0)] * 3)
-    found = null_check(twins, F, np.arange(120), np.arange(120) % 6, np.ones(120), "region")
+    found = measure_null(twins, F, np.arange(120), np.arange(120) % 6, np.ones(120), "region")
     assert (found.value, found.passed) == (0.0, True)
     assert "win 0 and lose 0 of 18" in found.text
 
@@ -50,7 +50,7 @@ def test_rounding_is_no_win():
 def test_small_wins_above_rounding_still_count():
     F = np.random.default_rng(0).random(120) + 0.1
     gain = 1e-6 * (1 + np.random.default_rng(1).random((120, 3)))
-    found = null_check(F[:, None] - gain, F, np.arange(120), np.arange(120) % 6,
+    found = measure_null(F[:, None] - gain, F, np.arange(120), np.arange(120) % 6,
                        np.ones(120), "region")  # fmt: skip
     assert found.passed is False
 

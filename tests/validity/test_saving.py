@@ -8,9 +8,9 @@ from planted_saving import CASES, Planted
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
-from amlb_ext.validity import Certificate, decide, measures
+from amlb_ext.validity import Certificate, decide_verdict, measures
 from amlb_ext.validity.certificate import nothing_to_mend
-from amlb_ext.validity.measures import Losses, measure
+from amlb_ext.validity.measures import Losses, make_measure
 from amlb_ext.validity.saving import best_saving, ratio_limits
 
 NAMES = [f"model {number}" for number in range(12)]
@@ -23,7 +23,7 @@ def interval(planted, rows, seed):
 
 def taken(planted, rows, seed=0):
     G, F, w = planted.draw(rows, seed)
-    return measures.solvability(
+    return measures.measure_solvability(
         Losses(G, F, np.arange(rows)), w, NAMES, np.random.default_rng(seed)
     )
 
@@ -78,7 +78,7 @@ def test_nothing_to_mend_is_said_where_it_is_shown():
 def test_candidates_that_are_far_worse_do_not_make_the_upper_limit_negative():
     rng = np.random.default_rng(0)
     F = 0.5 + rng.random(400)
-    found = measures.solvability(
+    found = measures.measure_solvability(
         Losses(np.column_stack([2 * F, 3 * F]), F, np.arange(400)), F, ["a", "b"], rng
     )
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
@@ -90,7 +90,7 @@ def test_a_candidate_that_is_f_saves_nothing():
     rng = np.random.default_rng(0)
     F = 0.5 + rng.random(400)
     G = np.column_stack([F * (1 + 1e-14 * rng.random(400)), F])
-    found = measures.solvability(Losses(G, F, np.arange(400)), F, ["a", "b"], rng)
+    found = measures.measure_solvability(Losses(G, F, np.arange(400)), F, ["a", "b"], rng)
     assert (found.low, found.high, found.finding) == (0.0, 0.0, "nothing to mend")
 
 
@@ -118,7 +118,7 @@ def test_an_f_without_errors_has_nothing_to_save():
     zero = np.zeros(50)
     with pytest.raises(DataError, match="F makes no error"):
         best_saving(np.ones((50, 2)), zero, zero + 1, np.arange(50), np.random.default_rng(0))
-    found = measures.solvability(
+    found = measures.measure_solvability(
         Losses(np.ones((50, 2)), zero, np.arange(50)), zero + 1, NAMES[:2], np.random.default_rng(0)
     )
     assert (found.value, found.finding) == (None, "not shown")
@@ -136,12 +136,12 @@ def test_fiellers_limits_are_the_roots_of_the_t_test():
 
 def good_measures():
     good = [
-        measure(name, 1.0, "", "", threshold=0.5, sense=">=")
+        make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
         for name in ("region", "target check", "null on region", "synthetic: tau", "label support",
                      "effective size")
     ]  # fmt: skip
     return good + [
-        measure(name, 0.0, "", "", threshold=0.5, sense="<=")
+        make_measure(name, 0.0, "", "", threshold=0.5, sense="<=")
         for name in ("synthetic: z2", "exact copies")
     ]
 
@@ -150,9 +150,9 @@ def test_the_verdict_rests_on_what_is_shown():
     mendable = taken(Planted("much", "multiclass"), 800)
     nothing = taken(Planted("twins", "multiclass"), 800)
     unknown = taken(Planted("nothing", "multiclass"), 80)
-    assert decide([*good_measures(), mendable])[0] == "rank"
-    assert decide([*good_measures(), unknown])[0] == "rank"
-    verdict, reason = decide([*good_measures(), nothing])
+    assert decide_verdict([*good_measures(), mendable])[0] == "rank"
+    assert decide_verdict([*good_measures(), unknown])[0] == "rank"
+    verdict, reason = decide_verdict([*good_measures(), nothing])
     assert (verdict, "no region of failure to mend" in reason) == ("describe", True)
     certificate = Certificate("t", "binary", "rank", "Yes.", (*good_measures(), unknown))
     assert certificate.failed == ()

@@ -15,7 +15,7 @@ from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.suite import Suite
 from amlb_ext.validity import Certificate, certify_rows, certify_suite, read_task
-from amlb_ext.validity.unlabelled import assign, expected_contrast, read_unlabelled
+from amlb_ext.validity.unlabelled import assign_unlabelled_files, expected_contrast, read_unlabelled
 
 COLUMNS = (Column("a", "numeric"), Column("b", "categorical", ("u", "v"), True))
 
@@ -99,18 +99,18 @@ def _without(path, name):
 
 def test_files_are_assigned_to_tasks(tmp_path):
     path = table(tmp_path / "t.csv")
-    assert assign([str(path)], ["one"]) == {"one": path}
-    assert assign([f"two={path}"], ["one", "two"]) == {"two": path}
+    assert assign_unlabelled_files([str(path)], ["one"]) == {"one": path}
+    assert assign_unlabelled_files([f"two={path}"], ["one", "two"]) == {"two": path}
     with pytest.raises(ConfigError, match=r"names no task.*one, two"):
-        assign([str(path)], ["one", "two"])
+        assign_unlabelled_files([str(path)], ["one", "two"])
     with pytest.raises(ConfigError, match=r"'twoo'.*did you mean 'two'"):
-        assign([f"twoo={path}"], ["one", "two"])
+        assign_unlabelled_files([f"twoo={path}"], ["one", "two"])
     with pytest.raises(ConfigError, match="twice"):
-        assign([f"one={path}", f"one={path}"], ["one", "two"])
+        assign_unlabelled_files([f"one={path}", f"one={path}"], ["one", "two"])
     with pytest.raises(SourceError, match=r"no such file: nowhere\.csv"):
-        assign(["one=nowhere.csv"], ["one", "two"])
-    assert assign([], ["one", "two"]) == {}
-    assert isinstance(assign([str(path)], ["one"])["one"], Path)
+        assign_unlabelled_files(["one=nowhere.csv"], ["one", "two"])
+    assert assign_unlabelled_files([], ["one", "two"]) == {}
+    assert isinstance(assign_unlabelled_files([str(path)], ["one"])["one"], Path)
 
 
 def test_the_expected_contrast_is_the_mean_over_labels():

@@ -34,8 +34,8 @@ from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.population_teacher import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
-from amlb_ext.validity.candidates import fit_zoo, zoo
-from amlb_ext.validity.refits import refit
+from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
+from amlb_ext.validity.refits import refit_baseline
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,9 @@ def _models(
     assert isinstance(base, EstimatorBaseline)
     shape = (base.kind, base.n_classes, base.n_categorical)
     key = derive_seed(seed, table, "study zoo") % 2**31
-    specs = zoo(base.kind, protocol.zoo)
+    specs = candidate_zoo(base.kind, protocol.zoo)
     fitted, _ = fit_zoo(specs, *shape, fold.Z, fold.y, key, most=None)
-    twins, _ = refit(base, fold.Z, fold.y, 1, seed, (table, "study"))
+    twins, _ = refit_baseline(base, fold.Z, fold.y, 1, seed, (table, "study"))
     return (*fitted, "twin of F"), (*fitted.values(), *twins)
 
 

@@ -23,7 +23,7 @@ from amlb_ext.experiments.fidelity.protocol import Phase, Protocol
 from amlb_ext.experiments.fidelity.registry import find
 from amlb_ext.experiments.fidelity.sample import Sample
 from amlb_ext.experiments.fidelity.tables import load_table
-from amlb_ext.suite.fold_record import json_text
+from amlb_ext.suite.sealed_json import json_text
 
 DRAWS = "draws"
 PROTOCOL = "protocol.json"

@@ -24,7 +24,7 @@ from amlb_ext.publish.export.archives import Member, Upload, archive, changed, c
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
 from amlb_ext.suite import AmlbTask, Layout, Suite
-from amlb_ext.suite.definition import configuration, yaml_text
+from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.manifest import open_manifest
 
 #: How the data are packed: an archive per AMLB task, or every file as it is.
@@ -221,7 +221,7 @@ def _texts(
     manifest, layout = suite.manifest, Layout(Path())
     constraints = layout.relative(layout.constraints) in manifest.files
     contents: dict[Path, Any] = {
-        layout.config: configuration(manifest.seed, constraints=constraints, data=False)
+        layout.config: amlb_configuration(manifest.seed, constraints=constraints, data=False)
     }
     for name in suite.definitions:
         place = layout.definition(name)

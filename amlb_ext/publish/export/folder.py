@@ -10,8 +10,8 @@ from typing import Any
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import remove_temporary_files, sha256_file, write_text
-from amlb_ext.suite.fold_record import json_text
 from amlb_ext.suite.layout import is_fresh, is_plain_name
+from amlb_ext.suite.sealed_json import json_text
 
 #: Folder of the files to upload.
 UPLOAD = "upload"

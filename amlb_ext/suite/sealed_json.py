@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from amlb_ext.suite.fold_record import json_text
+import numpy as np
 
 #: Key of the checksum.
 SEAL = "sha256"
 
 
-class Opened(NamedTuple):
+class SealedFile(NamedTuple):
     """A sealed file as it was read.
 
     Attributes
@@ -27,6 +28,40 @@ class Opened(NamedTuple):
 
     content: dict[str, Any] | None
     sealed: bool
+
+
+def json_text(entry: object) -> str:
+    """Return deterministic JSON: sorted keys, numbers that are none as ``null``.
+
+    Examples
+    --------
+    >>> print(json_text({"b": float("nan"), "a": (1, 2)}), end="")
+    {
+     "a": [
+      1,
+      2
+     ],
+     "b": null
+    }
+    """
+    plain = _plain(entry)
+    return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True) + "\n"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return str(value.value) if hasattr(value, "value") else str(value)
 
 
 def sealed_text(content: Mapping[str, Any]) -> str:
@@ -44,7 +79,7 @@ def sealed_text(content: Mapping[str, Any]) -> str:
     return json_text({**content, SEAL: hashlib.sha256(text.encode()).hexdigest()})
 
 
-def open_sealed(path: Path, known: Collection[str]) -> Opened:
+def open_sealed(path: Path, known: Collection[str]) -> SealedFile:
     """Read a file that :func:`sealed_text` wrote.
 
     The bytes must be those that the content gives, so a changed space counts too. A file without
@@ -65,12 +100,12 @@ def open_sealed(path: Path, known: Collection[str]) -> Opened:
         raw = path.read_bytes()
         content = json.loads(raw)
     except (OSError, ValueError, RecursionError):
-        return Opened(None, False)
+        return SealedFile(None, False)
     if not isinstance(content, dict):
-        return Opened(None, False)
+        return SealedFile(None, False)
     sealed = content.pop(SEAL, None) is not None
     if sealed:
         whole = raw == sealed_text(content).encode()
     else:
         whole = raw == json_text(content).encode() and set(content) <= set(known)
-    return Opened(content if whole else None, sealed)
+    return SealedFile(content if whole else None, sealed)

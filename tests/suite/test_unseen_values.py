@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.task import Column
-from amlb_ext.suite import fit_to_train, unknown
+from amlb_ext.suite import fit_to_train, unseen_values
 
 TOWNS = tuple(f"t{k}" for k in range(12))
 COLUMNS = (
@@ -115,10 +115,10 @@ def test_chunks_change_nothing_and_the_cost_is_bounded(monkeypatch):
         asked.append(len(rows))
         return judge(rows)
 
-    monkeypatch.setattr(unknown, "CHUNK_VALUES", 30)
+    monkeypatch.setattr(unseen_values, "CHUNK_VALUES", 30)
     assert fit_to_train(TRAIN, test, COLUMNS, counting).features.equals(whole.features)
     assert max(asked) <= 10
-    monkeypatch.setattr(unknown, "MOST_ASKED", 1)
+    monkeypatch.setattr(unseen_values, "MOST_ASKED", 1)
     asked.clear()
     fit_to_train(TRAIN, test, COLUMNS, counting)
-    assert sum(asked) <= 200 * 2 + len(whole.cells) * unknown.LEAST_TRIED
+    assert sum(asked) <= 200 * 2 + len(whole.cells) * unseen_values.LEAST_TRIED

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.task import Column
-from amlb_ext.suite.coding import form_of
+from amlb_ext.suite.coding import column_form
 
 #: Rows in canonical form to predictions, ``(n,)`` or ``(n, C)``.
 Judge = Callable[[pd.DataFrame], np.ndarray]
@@ -116,7 +116,7 @@ def _unreadable(train: pd.DataFrame, test: pd.DataFrame, column: Column) -> np.n
     known = train[column.name].cat.codes.to_numpy()
     codes = test[column.name].cat.codes.to_numpy()
     out = (codes < 0) & ~(known < 0).any()
-    if form_of(column) == "text":
+    if column_form(column) == "text":
         out |= (codes >= 0) & ~np.isin(codes, known)
     return out
 

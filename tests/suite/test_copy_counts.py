@@ -13,12 +13,12 @@ from amlb_ext.suite import (
     Rows,
     Suite,
     SuiteTask,
-    begin,
-    finish,
-    verify,
+    begin_suite,
+    finish_suite,
+    verify_suite,
     write_fold,
 )
-from amlb_ext.suite.copies import fold_copies
+from amlb_ext.suite.copy_counts import fold_copies
 
 
 def table():
@@ -52,7 +52,7 @@ def joined(*blocks):
 
 def make_suite(root, synthetic, hard_train, summary):
     layout, task = Layout(root), table()
-    begin(layout, {"sources": ["toy"]})
+    begin_suite(layout, {"sources": ["toy"]})
     test = real(task, range(40, 60))
     parts = {
         "": Part(synthetic),
@@ -74,7 +74,7 @@ def make_suite(root, synthetic, hard_train, summary):
         folds=(record,),
         source_name="toy",
     )
-    finish(
+    finish_suite(
         layout,
         name="hardsynth",
         config={"seed": 1},
@@ -96,7 +96,7 @@ def test_a_suite_without_copies_is_whole(tmp_path, summary):
     task = table()
     hard = joined(real(task, range(12)), made(task, [7.0, 7.5]))
     make_suite(tmp_path, made(task, [5.0, 6.0], like=41), hard, summary)
-    assert verify(tmp_path) == []
+    assert verify_suite(tmp_path) == []
 
 
 @pytest.mark.parametrize(("summary", "begins"), [(HELD, ""), (OLD, WARNING)])
@@ -111,7 +111,7 @@ def test_what_is_repeated_is_counted(tmp_path, summary, begins):
     found = fold_copies(Suite.load(tmp_path), "toy", 0)
     assert (found.made, found.copies, found.contradictions, found.repeated) == (7, 1, 1, 3)
     assert (found.hard_training, found.on_both_sides) == (16, 2)
-    assert verify(tmp_path) == [
+    assert verify_suite(tmp_path) == [
         f"{begins}toy: of 7 made rows 1 repeat the features of a real row (1 with another target) "
         "and 3 those of another made row. toy_hard: 2 of 16 training rows have the features of a "
         "test row."
