@@ -43,7 +43,7 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp(), "hard")
     >>> lock_file = folder / ".lock"
-    >>> with locked(lock_file, folder), lock_folder(lock_file, folder):
+    >>> with lock_folder(lock_file, folder), lock_folder(lock_file, folder):
     ...     lock_file.exists()
     True
     >>> folder.exists()

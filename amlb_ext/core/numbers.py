@@ -134,7 +134,7 @@ def parse_number(text: str) -> float | int | Decimal:
 
     Examples
     --------
-    >>> parsed("0.5"), parsed("9007199254740993"), parse_number("0.100000000000000000001")
+    >>> parse_number("0.5"), parse_number("9007199254740993"), parse_number("0.100000000000000000001")
     (0.5, 9007199254740993, Decimal('0.100000000000000000001'))
     """
     value = float(text)

@@ -42,7 +42,7 @@ def random_stream(seed: int, *key: str | int) -> np.random.Generator:
 
     Examples
     --------
-    >>> float(stream(0, "a").random()) == float(random_stream(0, "a").random())
+    >>> float(random_stream(0, "a").random()) == float(random_stream(0, "a").random())
     True
     """
     return np.random.default_rng(derive_seed(seed, *key))

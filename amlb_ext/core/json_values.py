@@ -1,0 +1,67 @@
+"""Values of numpy, pandas and dataclasses as values that JSON knows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def to_json_values(
+    value: Any, *, significant_digits: int | None = None, omit: Collection[str] = ()
+) -> Any:
+    """Convert a value, with all that it holds, to what ``json.dumps`` takes.
+
+    NaN and the infinities become ``None``, since JSON has no word for them. A table becomes a list
+    of its rows, a dataclass a mapping of its fields; what JSON does not know becomes text.
+
+    Parameters
+    ----------
+    value : object
+    significant_digits : int, optional
+        Round floats to so many digits.
+    omit : collection of str
+        Fields of dataclasses to leave out.
+
+    Examples
+    --------
+    >>> to_json_values({"a": np.float64(0.25), 1: (True, float("nan"))})
+    {'a': 0.25, '1': [True, None]}
+    >>> to_json_values(np.array([1 / 3, 2.0]), significant_digits=3)
+    [0.333, 2.0]
+    """
+
+    def convert(inner: Any) -> Any:
+        return to_json_values(inner, significant_digits=significant_digits, omit=omit)
+
+    if isinstance(value, pd.DataFrame):
+        return [convert(row) for row in value.to_dict("records")]
+    if isinstance(value, Mapping | pd.Series):
+        return {str(key): convert(inner) for key, inner in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value) if field.name not in omit]
+        return {name: convert(getattr(value, name)) for name in names}
+    if isinstance(value, list | tuple):
+        return [convert(inner) for inner in value]
+    if isinstance(value, np.ndarray):
+        return convert(value.tolist())
+    if isinstance(value, Enum):
+        return convert(value.value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, float):
+        return _convert_float(value, significant_digits)
+    return value if isinstance(value, bool | int | str) else str(value)
+
+
+def _convert_float(value: float, significant_digits: int | None) -> float | None:
+    if not math.isfinite(value):
+        return None
+    return value if significant_digits is None else float(f"{value:.{significant_digits}g}")
