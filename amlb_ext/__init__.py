@@ -23,13 +23,18 @@ floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
 
 from amlb_ext.core.version import __version__
 
-__all__ = ["Suite", "__version__"]  # Suite is loaded on demand, below
+# SuiteTables and its former name are loaded on demand, below.
+__all__ = ["Suite", "SuiteTables", "__version__"]
 
 
 def __getattr__(name: str) -> object:
-    """Give ``amlb_ext.Suite``, the notebook's door, without importing it for the command line."""
-    if name == "Suite":
-        from amlb_ext.report.notebook import Suite
+    """Import the notebook's door when it is first asked for: the command line never needs it.
 
-        return Suite
+    ``amlb_ext.Suite`` is the former name of :class:`~amlb_ext.report.notebook.SuiteTables`; it
+    still works, but ``amlb_ext.suite.Suite`` is another class: the files themselves.
+    """
+    if name in ("Suite", "SuiteTables"):
+        from amlb_ext.report.notebook import SuiteTables
+
+        return SuiteTables
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

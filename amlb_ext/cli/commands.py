@@ -125,7 +125,7 @@ def score(arguments: argparse.Namespace) -> int:
 
 def report(arguments: argparse.Namespace) -> int:
     """Write a report; see :mod:`amlb_ext.report`."""
-    from amlb_ext.report import as_json, build_report, report_text, write_report
+    from amlb_ext.report import build_report, report_as_json, report_text, write_report
     from amlb_ext.suite import Suite
 
     suite = Suite.load(arguments.suite)
@@ -139,7 +139,7 @@ def report(arguments: argparse.Namespace) -> int:
         quiet=arguments.quiet or arguments.json,
     )
     if arguments.json:
-        _print_json(as_json(built.report))
+        _print_json(report_as_json(built.report))
     elif arguments.text:
         print(report_text(built.report), end="")
     else:

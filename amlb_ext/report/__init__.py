@@ -9,23 +9,23 @@ a chart drawn · ``page``, ``text``, ``export`` and ``files`` the report shown a
 ``notebook`` the same as data frames (``Suite``).
 """
 
-from amlb_ext.report.build import Built, build_report
-from amlb_ext.report.files import as_json, tables, write_report
-from amlb_ext.report.model import Chart, Ranks, Report, Series, TaskReport
-from amlb_ext.report.notebook import Suite
+from amlb_ext.report.build import BuiltReport, build_report
+from amlb_ext.report.files import report_as_json, report_tables, write_report
+from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks, SuiteReport, TaskReport
+from amlb_ext.report.notebook import SuiteTables
 from amlb_ext.report.text import report_text
 
 __all__ = [
-    "Built",
+    "BuiltReport",
     "Chart",
-    "Ranks",
-    "Report",
-    "Series",
-    "Suite",
+    "ChartSeries",
+    "FrameworkRanks",
+    "SuiteReport",
+    "SuiteTables",
     "TaskReport",
-    "as_json",
     "build_report",
+    "report_as_json",
+    "report_tables",
     "report_text",
-    "tables",
     "write_report",
 ]

@@ -12,12 +12,12 @@ from tqdm import tqdm
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
-from amlb_ext.report.charts import overall_chart, roles
-from amlb_ext.report.compare import is_control
-from amlb_ext.report.model import Ranks, Report, TaskReport
+from amlb_ext.report.charts import framework_colours, overall_chart
+from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.model import FrameworkRanks, SuiteReport, TaskReport
 from amlb_ext.report.ranks import mean_losses, rank_tasks
-from amlb_ext.report.summary import alarm, overall, verdict
-from amlb_ext.report.task import TaskDone, report_task
+from amlb_ext.report.summary import baseline_alarm, overall_table, verdict_sentences
+from amlb_ext.report.task import TaskEvaluation, evaluate_task
 from amlb_ext.runner.jobs import COLUMNS, Jobs, read_jobs, rerun
 from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
@@ -29,7 +29,7 @@ _BROKEN = ("failed", "missing", "refused")
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltReport:
     """A report with what its files need beyond it.
 
     Attributes
@@ -41,7 +41,7 @@ class Built:
         Scores of ours per fold, see :func:`amlb_ext.report.amlb_csv.amlb_rows`.
     """
 
-    report: Report
+    report: SuiteReport
     results: pd.DataFrame
     added: pd.DataFrame
 
@@ -54,7 +54,7 @@ def build_report(
     level: float = 0.95,
     charts: bool = True,
     quiet: bool = True,
-) -> Built:
+) -> BuiltReport:
     """Read results, join them to the suite, and judge.
 
     Parameters
@@ -93,18 +93,20 @@ def build_report(
     found = read_jobs(suite, *results) if results else nothing
     jobs = found.table
     certificates = read_certificates(suite)
-    names = sorted(jobs["framework"].unique(), key=lambda name: (is_control(name), name.lower()))
+    names = sorted(
+        jobs["framework"].unique(), key=lambda name: (is_control_framework(name), name.lower())
+    )
     points = min(MOST_POINTS, ALL_POINTS // max(1, len(suite.tasks))) if charts else 0
     whose = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
     work = [
-        (str(directory), task, jobs[whose == task], certificates.get(task), roles(names), level,
-         points)
+        (str(directory), task, jobs[whose == task], certificates.get(task),
+         framework_colours(names), level, points)
         for task in suite.tasks
     ]  # fmt: skip
-    done: dict[int, TaskDone] = {}
+    done: dict[int, TaskEvaluation] = {}
     workers = min(workers or available_cores(), max(1, len(work)))
     with tqdm(total=len(work), desc="report", unit="task", disable=quiet) as bar:
-        for index, result in run_jobs(report_task, work, workers):
+        for index, result in run_jobs(evaluate_task, work, workers):
             done[index] = result
             bar.update()
     parts = [done[index] for index in sorted(done)]
@@ -115,13 +117,13 @@ def build_report(
         broken = jobs[jobs["status"].isin(_BROKEN)]
         report = replace(report, commands=tuple(rerun(broken, suite, first)))
     if charts:
-        chart = overall_chart(report.overall, roles(names))
+        chart = overall_chart(report.overall, framework_colours(names))
         report = replace(report, charts=(chart,) if chart is not None else ())
     added = pd.DataFrame([row for part in parts for row in part.added])
-    return Built(report, found.rows, added)
+    return BuiltReport(report, found.rows, added)
 
 
-def _refuse(jobs: pd.DataFrame, parts: Sequence[TaskDone]) -> pd.DataFrame:
+def _refuse(jobs: pd.DataFrame, parts: Sequence[TaskEvaluation]) -> pd.DataFrame:
     jobs = jobs.copy()
     for part in parts:
         for index, why in part.refused.items():
@@ -132,24 +134,24 @@ def _refuse(jobs: pd.DataFrame, parts: Sequence[TaskDone]) -> pd.DataFrame:
 def _whole(
     suite: Suite,
     tasks: list[TaskReport],
-    parts: Sequence[TaskDone],
+    parts: Sequence[TaskEvaluation],
     jobs: pd.DataFrame,
     names: Sequence[str],
     level: float,
     notes: Sequence[str],
-) -> Report:
+) -> SuiteReport:
     ranks = _ranks(tasks, parts, names)
-    table = overall(tasks, ranks, level)
-    said = verdict(tasks, table, ranks)
+    table = overall_table(tasks, ranks, level)
+    said = verdict_sentences(tasks, table, ranks)
     if not len(jobs):
         said = (
             "No results were given: this tells of the suite alone. Run a framework, then name its "
             "output folder with --results.",
         )
-    said = (*alarm(tasks), *said)
+    said = (*baseline_alarm(tasks), *said)
     unscored = jobs[jobs["status"] != "scored"]
     columns = ["framework", "amlb_task", "fold", "status", "reason"]
-    return Report(
+    return SuiteReport(
         name=suite.manifest.name,
         about=_about(suite.manifest, tasks),
         verdict=said,
@@ -164,7 +166,9 @@ def _whole(
     )
 
 
-def _ranks(tasks: Sequence[TaskReport], parts: Sequence[TaskDone], names: Sequence[str]) -> Ranks:
+def _ranks(
+    tasks: Sequence[TaskReport], parts: Sequence[TaskEvaluation], names: Sequence[str]
+) -> FrameworkRanks:
     """Rank F and the candidates on the tasks where claims may be made.
 
     A candidate without whole results on at least half of those is left out, lest it take the
@@ -176,7 +180,7 @@ def _ranks(tasks: Sequence[TaskReport], parts: Sequence[TaskDone], names: Sequen
         for task, part in zip(tasks, parts, strict=True)
         if task.name not in left_out
     }
-    candidates = [name for name in names if not is_control(name)]
+    candidates = [name for name in names if not is_control_framework(name)]
     whole = {
         name: [t for t, pair in kept.items() if _whole_on(pair[0], name)] for name in candidates
     }
@@ -203,7 +207,7 @@ def _whole_on(task: TaskReport, framework: str) -> bool:
     return len(own) > 0 and not (own["verdict"] == "incomplete").any()
 
 
-def _mean(part: TaskDone, frameworks: Sequence[str]) -> pd.Series:
+def _mean(part: TaskEvaluation, frameworks: Sequence[str]) -> pd.Series:
     """Return mean losses of F and some frameworks on the rows that all of them have."""
     losses = part.losses[list(frameworks)]
     return mean_losses(losses, part.loss_f, part.weights, losses.notna(), part.clusters)

@@ -12,38 +12,45 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_curve
 
-from amlb_ext.report.compare import is_control
-from amlb_ext.report.model import Chart, Role, Series
+from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.model import Chart, ChartSeries, ColourRole
 from amlb_ext.report.parts import F
-from amlb_ext.report.predictions import Predicted
+from amlb_ext.report.predictions import TaskPredictions
 
 #: Frameworks that a crowded chart shows, the best ones.
 MOST_LINES = 5
 #: A mean change of F's loss beyond this is told, not drawn.
 OFF_THE_SCALE = 1.0
 _POINTS_ON_A_CURVE = 60
-ORIGINS: dict[str, Role] = {"good": "good", "bad": "bad", "ga": "ga", "synthetic": "synthetic"}
+ORIGINS: dict[str, ColourRole] = {
+    "good": "good",
+    "bad": "bad",
+    "ga": "ga",
+    "synthetic": "synthetic",
+}
 WORDS = {"good": "good rows", "bad": "bad rows", "ga": "augmented rows",
          "synthetic": "synthetic rows"}  # fmt: skip
 
 
-def roles(frameworks: Sequence[str]) -> dict[str, Role]:
+def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
     """Return the colour of each framework, the same in all charts of a report.
 
     Examples
     --------
-    >>> roles(["flaml", "HardsynthNull"])
+    >>> framework_colours(["flaml", "HardsynthNull"])
     {'F': 'f', 'flaml': 'c0', 'HardsynthNull': 'null'}
     """
-    colours: tuple[Role, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
-    out: dict[str, Role] = {F: "f"}
-    candidates = [name for name in frameworks if not is_control(name)]
+    colours: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
+    out: dict[str, ColourRole] = {F: "f"}
+    candidates = [name for name in frameworks if not is_control_framework(name)]
     for index, name in enumerate(candidates):
         out[name] = colours[index % len(colours)]
-    return out | {name: "null" for name in frameworks if is_control(name)}
+    return out | {name: "null" for name in frameworks if is_control_framework(name)}
 
 
-def contrast_chart(key: str, contrasts: pd.DataFrame, colours: Mapping[str, Role]) -> Chart | None:
+def contrast_chart(
+    key: str, contrasts: pd.DataFrame, colours: Mapping[str, ColourRole]
+) -> Chart | None:
     """Return the contrasts with F and their intervals, the null control at the bottom."""
     table = contrasts[contrasts["where"] == "region"] if len(contrasts) else contrasts
     table = table.dropna(subset=["difference"]) if len(table) else table
@@ -51,7 +58,7 @@ def contrast_chart(key: str, contrasts: pd.DataFrame, colours: Mapping[str, Role
         return None
     names = [*table["framework"], "re-fits of F (null)"]
     series = [
-        Series(
+        ChartSeries(
             str(row["framework"]),
             "intervals",
             np.array([row["difference"]]),
@@ -68,7 +75,7 @@ def contrast_chart(key: str, contrasts: pd.DataFrame, colours: Mapping[str, Role
         where = int(np.flatnonzero(np.isfinite(middle))[0])
         at, half = float(middle[where]), 1.96 * float(se[where])
         series.append(
-            Series(
+            ChartSeries(
                 "re-fits of F (null)",
                 "intervals",
                 np.array([at]),
@@ -94,7 +101,7 @@ def contrast_chart(key: str, contrasts: pd.DataFrame, colours: Mapping[str, Role
     )
 
 
-def target_chart(key: str, views: Mapping[str, Predicted]) -> Chart | None:
+def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None:
     """Return how the target is distributed among good, bad, augmented and synthetic rows."""
     found = _by_origin(views)
     if not found:
@@ -107,13 +114,13 @@ def target_chart(key: str, views: Mapping[str, Predicted]) -> Chart | None:
             text = [f"{WORDS[origin]}, {n}: {s:.1%}" for n, s in zip(view.labels, share,
                                                                    strict=True)]  # fmt: skip
             at = np.arange(len(view.labels), dtype=float)
-            series.append(Series(WORDS[origin], "bars", at, share, ORIGINS[origin], text=text))
+            series.append(ChartSeries(WORDS[origin], "bars", at, share, ORIGINS[origin], text=text))
         labels: tuple[str, ...] = view.labels
     else:
         edges = np.histogram_bin_edges(np.concatenate(list(found.values())), bins=20)
         for origin, y in found.items():
             share = np.histogram(y, edges)[0] / len(y)
-            series.append(Series(WORDS[origin], "bars", edges, share, ORIGINS[origin]))
+            series.append(ChartSeries(WORDS[origin], "bars", edges, share, ORIGINS[origin]))
         labels = ()
     counts = ", ".join(f"{len(y)} {WORDS[origin]}" for origin, y in found.items())
     return Chart(
@@ -127,7 +134,7 @@ def target_chart(key: str, views: Mapping[str, Predicted]) -> Chart | None:
     )
 
 
-def _by_origin(views: Mapping[str, Predicted]) -> dict[str, np.ndarray]:
+def _by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.ndarray]:
     found = {}
     for suffix, origins in (("full", ("good", "bad")), ("ga", ("ga",)), ("", ("ga", "synthetic"))):
         view = views.get(suffix)
@@ -142,10 +149,10 @@ def _by_origin(views: Mapping[str, Predicted]) -> dict[str, np.ndarray]:
 def truth_chart(
     key: str,
     title: str,
-    view: Predicted,
+    view: TaskPredictions,
     rows: np.ndarray,
     order: Sequence[str],
-    colours: Mapping[str, Role],
+    colours: Mapping[str, ColourRole],
     most: int,
 ) -> Chart | None:
     """Return predictions against the truth for F and the best candidates (regression).
@@ -171,7 +178,7 @@ def truth_chart(
     series = []
     for number, (name, f) in enumerate(entrants.items()):
         series.append(
-            Series(name, "points", view.y[at], f[at], colours.get(name, "ink"), symbol=number)
+            ChartSeries(name, "points", view.y[at], f[at], colours.get(name, "ink"), symbol=number)
         )
     return Chart(
         key,
@@ -188,11 +195,11 @@ def truth_chart(
 def roc_chart(
     key: str,
     title: str,
-    view: Predicted,
+    view: TaskPredictions,
     rows: np.ndarray,
     weights: np.ndarray | None,
     order: Sequence[str],
-    colours: Mapping[str, Role],
+    colours: Mapping[str, ColourRole],
 ) -> Chart | None:
     """Return ROC curves of F and the best candidates; one class against the rest, averaged.
 
@@ -205,7 +212,7 @@ def roc_chart(
         keep = rows & ~np.isnan(f[:, 0])
         curve = _curve(view.y[keep], f[keep], None if weights is None else weights[keep])
         if curve is not None:
-            series.append(Series(name, "line", *curve, colours.get(name, "ink")))
+            series.append(ChartSeries(name, "line", *curve, colours.get(name, "ink")))
     if not series:
         return None
     what = "the last class" if len(view.labels) == 2 else "every class against the rest, together"
@@ -221,7 +228,7 @@ def roc_chart(
     )
 
 
-def _some(view: Predicted, order: Sequence[str], most: int) -> dict[str, np.ndarray]:
+def _some(view: TaskPredictions, order: Sequence[str], most: int) -> dict[str, np.ndarray]:
     """Return predictions of F, where known, and of the best candidates."""
     own = view.own()
     out = {} if own is None or np.isnan(own).all() else {F: own}
@@ -250,7 +257,7 @@ def _curve(
     return x, t
 
 
-def overall_chart(overall: pd.DataFrame, colours: Mapping[str, Role]) -> Chart | None:
+def overall_chart(overall: pd.DataFrame, colours: Mapping[str, ColourRole]) -> Chart | None:
     """Return the mean saving over tasks per framework, with its interval over tasks."""
     table = overall[np.isfinite(overall["relative"].to_numpy(dtype=float))]
     far = table[table["relative"].abs() > OFF_THE_SCALE]
@@ -261,7 +268,7 @@ def overall_chart(overall: pd.DataFrame, colours: Mapping[str, Role]) -> Chart |
     if not len(table):
         return None
     series = [
-        Series(
+        ChartSeries(
             str(row["framework"]),
             "intervals",
             100 * np.array([row["relative"]]),

@@ -2,7 +2,7 @@
 
 Notation
 --------
-Z : (n, k) rows in a :class:`Space`, in which a categorical weighs about as much as a number
+Z : (n, k) rows in a :class:`FeatureSpace`, in which a categorical weighs about as much as a number
 labels : (n_b,) group of each real bad row, the largest is 0
 
 Groups are a description, chosen by looking at the rows: whether they mean anything is for the
@@ -27,10 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.feature_space import Space, project
-from amlb_ext.report.slices import quote, say_number, shorten
-
-__all__ = ["Space", "assign", "describe_clusters", "find_clusters", "project"]
+from amlb_ext.report.slices import plain_number, quote_category, shorten_text
 
 #: Mean silhouette below this, or fewer rows, make one group.
 SILHOUETTE, MIN_ROWS = 0.15, 20
@@ -100,7 +97,7 @@ def _best(
     return best, labels
 
 
-def assign(parent: np.ndarray, source: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def assign_groups(parent: np.ndarray, source: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the group of rows by the real bad row they came from; -1 where it is unknown.
 
     Parameters
@@ -112,7 +109,7 @@ def assign(parent: np.ndarray, source: np.ndarray, labels: np.ndarray) -> np.nda
 
     Examples
     --------
-    >>> assign(np.array([7, 5, 9]), np.array([5, 7]), np.array([0, 1])).tolist()
+    >>> assign_groups(np.array([7, 5, 9]), np.array([5, 7]), np.array([0, 1])).tolist()
     [1, 0, -1]
     """
     of = dict(zip(np.asarray(source).tolist(), np.asarray(labels).tolist(), strict=True))
@@ -156,7 +153,7 @@ def describe_clusters(
         mine, everyone = features_bad[column.name], features_all[column.name]
         tell = _number if column.is_numeric and everyone.nunique() > 2 else _category
         for k in groups:
-            effect, rows, text = tell(shorten(column.name), mine[labels == k], everyone)
+            effect, rows, text = tell(shorten_text(column.name), mine[labels == k], everyone)
             if effect >= DEPARTURE:
                 # 1.25: the standard error of a median, in standard deviations
                 said[k].append((effect >= 1.25 * surely / np.sqrt(rows), effect, text))
@@ -209,10 +206,10 @@ def _category(name: str, part: pd.Series, everyone: pd.Series) -> tuple[float, i
     if value is None or value != value:
         told = "missing"
     else:
-        told = quote(value) if isinstance(value, str) else say_number(float(value))
+        told = quote_category(value) if isinstance(value, str) else plain_number(float(value))
     text = f"{name} {word} {told} ({a:.0%}, all rows {b:.0%})"
     return abs(float(gap.iloc[top])), len(part), text
 
 
 def _round(value: float) -> str:
-    return say_number(float(f"{value:.2e}"))
+    return plain_number(float(f"{value:.2e}"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from amlb_ext.report.predictions import Predicted
+from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
     Weighting,
@@ -30,7 +30,7 @@ _STRESS = "stress-test only"
 
 
 @dataclass(frozen=True)
-class Compared:
+class TaskComparison:
     """One task's comparisons; the frames are those of :class:`~amlb_ext.report.model.TaskReport`.
 
     Attributes
@@ -54,43 +54,43 @@ class Compared:
     warnings: tuple[str, ...]
 
 
-def is_baseline(framework: str) -> bool:
+def is_baseline_framework(framework: str) -> bool:
     """Whether a framework is F itself, fitted on all training rows.
 
     Examples
     --------
-    >>> is_baseline("HardsynthBaseline_mine"), is_baseline("HardsynthNull")
+    >>> is_baseline("HardsynthBaseline_mine"), is_baseline_framework("HardsynthNull")
     (True, False)
     """
-    return is_control(framework) and framework.startswith(CONTROLS[0])
+    return is_control_framework(framework) and framework.startswith(CONTROLS[0])
 
 
-def is_control(framework: str) -> bool:
+def is_control_framework(framework: str) -> bool:
     """Whether a framework is F or a re-fit of it.
 
     ``hardsynth install --name NAME`` appends ``_NAME`` to theirs.
 
     Examples
     --------
-    >>> is_control("HardsynthNull (hardsynth_quick)"), is_control("flaml")
+    >>> is_control_framework("HardsynthNull (hardsynth_quick)"), is_control_framework("flaml")
     (True, False)
-    >>> is_control("HardsynthBaseline_mine"), is_control("HardsynthBaseline2")
+    >>> is_control_framework("HardsynthBaseline_mine"), is_control_framework("HardsynthBaseline2")
     (True, False)
     """
     name = framework.split(" ")[0]
     return name.startswith(tuple(f"{control}_" for control in CONTROLS)) or name in CONTROLS
 
 
-def compare(
+def compare_frameworks(
     task: str,
-    full: Predicted,
+    full: TaskPredictions,
     certificate: Certificate | None,
     null: pd.DataFrame | None,
     incomplete: Mapping[str, str],
     folds: int,
     level: float = 0.95,
     alarm: str = "",
-) -> Compared:
+) -> TaskComparison:
     """Compare every framework with F and with every other one.
 
     Parameters
@@ -121,7 +121,7 @@ def compare(
     weights = region_weights(full)
     whole = choose_weighting(weights, clusters)
     smallest = SMALLEST_EFFECTIVE_SIZE
-    no_claim, no_gain = (alarm, "") if alarm else claims(task, certificate)
+    no_claim, no_gain = (alarm, "") if alarm else reasons_for_no_claim(task, certificate)
     names = sorted(full.f)
     losses = pd.DataFrame({name: full.loss(name) for name in names}, index=full.rows.index)
     # F's own predictions, written to a file and read again, differ from F by rounding
@@ -131,7 +131,10 @@ def compare(
     found = []
     for where, w in zip(WHERE, (weights, None), strict=True):
         # F's own controls are no candidates: they do not count in the candidates' adjustment
-        for group in ([n for n in names if not is_control(n)], [n for n in names if is_control(n)]):
+        for group in (
+            [n for n in names if not is_control_framework(n)],
+            [n for n in names if is_control_framework(n)],
+        ):
             if group:
                 table = compare_with_f(
                     losses[group], loss_f, w, clusters, twins, level, scored[group], smallest
@@ -147,7 +150,7 @@ def compare(
     table["folds"] = [f"{counts[name]}/{folds}" for name in table["framework"]]
     _withhold(table, no_claim or no_gain, incomplete)
     table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
-    controls = [name for name in names if is_control(name)]
+    controls = [name for name in names if is_control_framework(name)]
     pairs = compare_pairs(
         losses, loss_f, weights, clusters, twins, level, scored, controls, smallest
     )
@@ -156,7 +159,7 @@ def compare(
     pairs["folds"] = [f"{_shared(full, scored, *pair)}/{folds}" for pair in both]
     for column in ("framework", "other"):
         _withhold(pairs, no_claim, incomplete, column)
-    return Compared(
+    return TaskComparison(
         contrasts=table,
         pairs=pairs,
         weights=weights,
@@ -167,7 +170,7 @@ def compare(
     )
 
 
-def region_weights(full: Predicted) -> np.ndarray | None:
+def region_weights(full: TaskPredictions) -> np.ndarray | None:
     """Return P(F fails | x) of each row; None where it is not known."""
     w = full.rows["weight"].to_numpy(dtype=float)
     return w if np.isfinite(w).all() and w.sum() > 0 else None
@@ -191,12 +194,12 @@ def _weighting_words(whole: Weighting, table: pd.DataFrame) -> str:
     return f"{text} Not so for {names}: on the folds that were run the weights are worth enough."
 
 
-def claims(task: str, certificate: Certificate | None) -> tuple[str, str]:
+def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[str, str]:
     """Return why no claim may be made at all, and why none about a gain over F; empty if it may.
 
     Examples
     --------
-    >>> claims("iris", None)[0]
+    >>> reasons_for_no_claim("iris", None)[0]
     'iris has no certificate; hardsynth certify writes it, and F is fitted again for the null'
     """
     if certificate is None:
@@ -213,7 +216,9 @@ def claims(task: str, certificate: Certificate | None) -> tuple[str, str]:
     return "", ""
 
 
-def _aligned(null: pd.DataFrame | None, full: Predicted) -> tuple[pd.DataFrame | None, list[str]]:
+def _aligned(
+    null: pd.DataFrame | None, full: TaskPredictions
+) -> tuple[pd.DataFrame | None, list[str]]:
     """Return the re-fits' losses row for row with ``full``, or None and why."""
     if null is None:
         return None, ["No re-fit of F is kept beside the certificate: the null control is missing."]
@@ -271,5 +276,5 @@ def _withhold(
         table["verdict"], table["reason"] = "no claim", no_claim
 
 
-def _shared(full: Predicted, scored: pd.DataFrame, one: str, two: str) -> int:
+def _shared(full: TaskPredictions, scored: pd.DataFrame, one: str, two: str) -> int:
     return int(full.rows.loc[scored[one] & scored[two], "fold"].nunique())

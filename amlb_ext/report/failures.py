@@ -13,10 +13,10 @@ import pandas as pd
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Column
 from amlb_ext.report.charts import ORIGINS, WORDS
-from amlb_ext.report.clusters import assign, describe_clusters, find_clusters
-from amlb_ext.report.feature_space import Space, project
-from amlb_ext.report.model import Chart, Series
-from amlb_ext.report.predictions import Predicted
+from amlb_ext.report.clusters import assign_groups, describe_clusters, find_clusters
+from amlb_ext.report.feature_space import FeatureSpace
+from amlb_ext.report.model import Chart, ChartSeries
+from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.report.slices import find_slices
 from amlb_ext.suite import Suite, amlb_name
 from amlb_ext.suite.coding import Coding
@@ -25,7 +25,7 @@ COLUMNS = ("task", "group", "about", "bad", "share", "ga", "synthetic", "loss_f"
 
 
 @dataclass(frozen=True)
-class Failures:
+class FailureDescription:
     """What is known of a task's failures.
 
     Attributes
@@ -47,7 +47,9 @@ class Failures:
     chart: Chart | None
 
 
-def find_failures(suite: Suite, task: str, full: Predicted, points: int) -> Failures:
+def find_failures(
+    suite: Suite, task: str, full: TaskPredictions, points: int
+) -> FailureDescription:
     """Describe where F fails.
 
     Parameters
@@ -68,15 +70,15 @@ def find_failures(suite: Suite, task: str, full: Predicted, points: int) -> Fail
         features, columns, bad, source, random_stream(seed, task, "report", "slices")
     )
     slices.insert(0, "task", task)
-    space = Space().fit(features, columns)
+    space = FeatureSpace().fit(features, columns)
     Z = space.transform(features)
     first = np.flatnonzero(bad)[np.unique(source[bad], return_index=True)[1]]
     labels = find_clusters(Z[first], derive_seed(seed, task, "report", "clusters") % 2**31)
-    groups = np.where(bad, assign(source, source[first], labels), -1)
+    groups = np.where(bad, assign_groups(source, source[first], labels), -1)
     about = describe_clusters(features.iloc[first], columns, labels, features)
     made, made_Z = _made(suite, task, space)
     loss = full.rows["loss"].to_numpy(dtype=float)
-    parents = assign(made["parent_row"].to_numpy(), source[first], labels)
+    parents = assign_groups(made["parent_row"].to_numpy(), source[first], labels)
     rows = [
         {
             "task": task,
@@ -95,7 +97,7 @@ def find_failures(suite: Suite, task: str, full: Predicted, points: int) -> Fail
         once = np.unique(source, return_index=True)[1]
         once = np.union1d(np.setdiff1d(once, np.flatnonzero(bad)), first)
         chart = _map(task, seed, Z[once], bad[once], groups[once], made, made_Z, parents, points)
-    return Failures(groups, pd.DataFrame(rows, columns=list(COLUMNS)), slices, chart)
+    return FailureDescription(groups, pd.DataFrame(rows, columns=list(COLUMNS)), slices, chart)
 
 
 def _columns(coding: Coding) -> tuple[Column, ...]:
@@ -127,7 +129,7 @@ def _read(suite: Suite, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.concat(features, ignore_index=True), pd.concat(about, ignore_index=True)
 
 
-def _made(suite: Suite, task: str, space: Space) -> tuple[pd.DataFrame, np.ndarray]:
+def _made(suite: Suite, task: str, space: FeatureSpace) -> tuple[pd.DataFrame, np.ndarray]:
     """Return provenance and points of the made rows."""
     tables = [pd.DataFrame({"origin": [], "parent_row": []}).astype({"parent_row": "int64"})]
     points = []
@@ -156,7 +158,7 @@ def _map(
     kind = np.r_[np.where(bad, "bad", "good"), made["origin"].to_numpy(dtype=object)]
     group = np.r_[groups, parents]
     everything = np.concatenate([Z, made_Z]) if len(made) else Z
-    xy, chosen, method = project(
+    xy, chosen, method = project_rows(
         everything,
         random_stream(seed, task, "report", "map"),
         keep=kind == "bad",
@@ -171,7 +173,9 @@ def _map(
             text = [f"{WORDS[origin]}, group {g + 1}" if g >= 0 else WORDS[origin]
                     for g in group[at]]  # fmt: skip
             series.append(
-                Series(WORDS[origin], "points", xy[at, 0], xy[at, 1], ORIGINS[origin], text=text)
+                ChartSeries(
+                    WORDS[origin], "points", xy[at, 0], xy[at, 1], ORIGINS[origin], text=text
+                )
             )
     most = int(group[kind == "bad"].max(initial=0))
     for number in range(most + 1):
@@ -179,7 +183,7 @@ def _map(
         if at.any():
             name = f"bad rows, group {number + 1}" if most else "bad rows"
             series.append(
-                Series(name, "points", xy[at, 0], xy[at, 1], "bad", symbol=(number + 1) % 6)
+                ChartSeries(name, "points", xy[at, 0], xy[at, 1], "bad", symbol=(number + 1) % 6)
             )
     return Chart(
         f"{task}-map",

@@ -2,7 +2,7 @@
 
 Notation
 --------
-Z : (n, k) rows in a :class:`Space`, in which a categorical weighs about as much as a number
+Z : (n, k) rows in a :class:`FeatureSpace`, in which a categorical weighs about as much as a number
 xy : (m, 2) positions on the map of the m rows chosen for it
 
 Distances on a t-SNE map (van der Maaten & Hinton 2008) mean little beyond the nearest rows.
@@ -31,7 +31,7 @@ DIMENSIONS, FEWEST = 20, 30
 _ITERATIONS = "max_iter" if "max_iter" in TSNE().get_params() else "n_iter"
 
 
-class Space:
+class FeatureSpace:
     """Real rows as points: normal scores of numbers, weighted categories, then PCA.
 
     Numbers become normal scores among the rows of the fit, drawn in at their 1 % and 99 %
@@ -42,11 +42,11 @@ class Space:
     --------
     >>> x = pd.DataFrame({"a": [1.0, 2.0, np.nan], "b": pd.Categorical(["u", "v", "u"])})
     >>> columns = [Column("a", "numeric"), Column("b", "categorical", ("u", "v"))]
-    >>> Space().fit(x, columns).transform(x).shape
+    >>> FeatureSpace().fit(x, columns).transform(x).shape
     (3, 3)
     """
 
-    def fit(self, features: pd.DataFrame, columns: Sequence[Column]) -> Space:
+    def fit(self, features: pd.DataFrame, columns: Sequence[Column]) -> FeatureSpace:
         """Learn the space from rows ``(n, d)`` in canonical form.
 
         Raises
@@ -127,7 +127,7 @@ def _normal_scores(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.asarray(norm.ppf(np.clip(share, 0.01, 0.99)))
 
 
-def project(
+def project_rows(
     Z: np.ndarray,
     rng: np.random.Generator,
     *,
@@ -161,7 +161,7 @@ def project(
     Examples
     --------
     >>> Z = np.random.default_rng(0).normal(size=(20, 3))
-    >>> xy, chosen, method = project(Z, np.random.default_rng(0))
+    >>> xy, chosen, method = project_rows(Z, np.random.default_rng(0))
     >>> xy.shape, len(chosen), method
     ((20, 2), 20, 'PCA')
     """

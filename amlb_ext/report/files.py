@@ -13,9 +13,9 @@ import pandas as pd
 
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.report.amlb_csv import amlb_rows, write_amlb_csv
-from amlb_ext.report.build import Built
-from amlb_ext.report.model import Chart, Report
-from amlb_ext.report.page import page
+from amlb_ext.report.build import BuiltReport
+from amlb_ext.report.model import Chart, SuiteReport
+from amlb_ext.report.page import render_page
 
 #: What each file holds, by name; the page lists them.
 TABLES = {
@@ -33,7 +33,7 @@ TABLES = {
 }
 
 
-def write_report(built: Built, directory: Path, interactive: bool = True) -> Path:
+def write_report(built: BuiltReport, directory: Path, interactive: bool = True) -> Path:
     """Write ``report.html`` and the folder ``report`` beside it.
 
     Every file is replaced as a whole; the page is written last.
@@ -57,11 +57,11 @@ def write_report(built: Built, directory: Path, interactive: bool = True) -> Pat
         The folder cannot be written.
     """
     folder, links = directory / "report", {}
-    for name, frame in tables(built.report).items():
+    for name, frame in report_tables(built.report).items():
         path = folder / f"{name}.csv"
         _write_csv(frame, path)
         links[f"{name}.csv: {TABLES[name]}"] = f"report/{path.name}"
-    write_text(folder / "report.json", json.dumps(as_json(built.report), indent=1) + "\n")
+    write_text(folder / "report.json", json.dumps(report_as_json(built.report), indent=1) + "\n")
     links["report.json: everything but the charts' points"] = "report/report.json"
     if len(built.results):
         write_amlb_csv(amlb_rows(built.results, built.added), folder / "results.csv")
@@ -69,11 +69,11 @@ def write_report(built: Built, directory: Path, interactive: bool = True) -> Pat
             "report/results.csv"
         )
     path = directory / "report.html"
-    write_text(path, page(built.report, links, interactive))
+    write_text(path, render_page(built.report, links, interactive))
     return path
 
 
-def tables(report: Report) -> dict[str, pd.DataFrame]:
+def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
     """Return all tables of a report by name, tasks stacked; see :data:`TABLES`."""
     stacked = {}
     for name in ("contrasts", "pairs", "scores", "slices", "clusters"):
@@ -91,13 +91,13 @@ def tables(report: Report) -> dict[str, pd.DataFrame]:
     }
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def report_as_json(report: SuiteReport) -> dict[str, Any]:
     """Return the report as plain mappings and lists, ``None`` for what is no number."""
     out: dict[str, Any] = _plain(report)
     return out
 
 
-def _ranks(report: Report) -> pd.DataFrame:
+def _ranks(report: SuiteReport) -> pd.DataFrame:
     ranks = report.ranks
     table = pd.DataFrame({"entrant": list(ranks.mean.index), "mean_rank": ranks.mean.to_numpy()})
     for name in ranks.p.columns:
@@ -105,7 +105,7 @@ def _ranks(report: Report) -> pd.DataFrame:
     return table
 
 
-def _measures(report: Report) -> pd.DataFrame:
+def _measures(report: SuiteReport) -> pd.DataFrame:
     rows = [
         {"task": task.name, "verdict": task.certificate.verdict, **measure.to_json()}
         for task in report.tasks
@@ -115,7 +115,7 @@ def _measures(report: Report) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _points(report: Report) -> pd.DataFrame:
+def _points(report: SuiteReport) -> pd.DataFrame:
     frames = []
     charts = [(task.name, chart) for task in report.tasks for chart in task.charts]
     for task, chart in [("", chart) for chart in report.charts] + charts:
@@ -170,7 +170,7 @@ def _plain(value: Any) -> Any:
         return [_plain(row) for row in value.to_dict("records")]
     if isinstance(value, pd.Series):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Report) or dataclasses.is_dataclass(value):
+    if isinstance(value, SuiteReport) or dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value) if field.name != "charts"]
         return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):

@@ -12,12 +12,12 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from amlb_ext.report.model import Chart, Role
+from amlb_ext.report.model import Chart, ColourRole
 
 #: Longest name in a legend or on an axis of categories.
 LONGEST = 32
-_ROLES = (*get_args(Role), "grid")
-#: What to draw a role, or ``grid``, with; :func:`inline` puts in the page's colour.
+_ROLES = (*get_args(ColourRole), "grid")
+#: What to draw a role, or ``grid``, with; :func:`inline_svg` puts in the page's colour.
 COLOUR = {role: f"#fe0d{i:02x}" for i, role in enumerate(_ROLES)}
 _STAND_IN = re.compile(r"#fe0d([0-9a-f]{2})")
 _URL = re.compile(r"url\(#(.*?)\)")
@@ -28,33 +28,33 @@ _UNFIT = re.compile(
 )
 
 
-def plain(text: object, longest: int = LONGEST) -> str:
+def one_line(text: object, longest: int = LONGEST) -> str:
     """Return text on one line, without control characters, cut with an ellipsis.
 
     Not escaped: that is for whoever puts it into a language.
 
     Examples
     --------
-    >>> plain("a name\\n that is rather long", 12)
+    >>> one_line("a name\\n that is rather long", 12)
     'a name that…'
     """
     line = _UNFIT.sub("", " ".join(str(text).split()))
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
-def numbers(values: object) -> np.ndarray:
+def axis_numbers(values: object) -> np.ndarray:
     """Return a flat array of floats, NaN for what is too large for an axis.
 
     Examples
     --------
-    >>> numbers([1, np.inf, -1e308])
+    >>> axis_numbers([1, np.inf, -1e308])
     array([ 1., nan, nan])
     """
     flat = np.asarray(values, dtype=float).ravel()
     return np.where(np.abs(flat) < 1e300, flat, np.nan)
 
 
-def legend(chart: Chart) -> list[str]:
+def legend_names(chart: Chart) -> list[str]:
     """Return the names that a legend tells apart; none when the axis names the series.
 
     Examples
@@ -62,16 +62,16 @@ def legend(chart: Chart) -> list[str]:
     >>> from amlb_ext.report.model import Series
     >>> spot = np.zeros(1)
     >>> a, b = (Series(name, "intervals", spot, spot) for name in "ab")
-    >>> legend(Chart("k", "t", "", "x", "", (a, b)))
+    >>> legend_names(Chart("k", "t", "", "x", "", (a, b)))
     ['a', 'b']
-    >>> legend(Chart("k", "t", "", "x", "", (a, b), y_categories=("b", "a")))
+    >>> legend_names(Chart("k", "t", "", "x", "", (a, b), y_categories=("b", "a")))
     []
     """
     names = [s.name for s in chart.series if s.name and s.name not in chart.y_categories]
     return names if len(names) > 1 else []
 
 
-def inline(drawn: str, key: str, title: str, about: str) -> str:
+def inline_svg(drawn: str, key: str, title: str, about: str) -> str:
     """Return what matplotlib drew as an ``<svg>`` element for a page.
 
     Colours of :data:`COLOUR` become ``var(--c-ROLE)``; ids begin with a digest of ``key``; the
@@ -93,7 +93,7 @@ def inline(drawn: str, key: str, title: str, about: str) -> str:
     Examples
     --------
     >>> drawn = '<svg viewBox="0 0 9 9"><path d="M 0 1.234567" style="fill: #fe0d00"/></svg>'
-    >>> text = inline(drawn, "key", "Title", "A < B")
+    >>> text = inline_svg(drawn, "key", "Title", "A < B")
     >>> text[text.index("<title") :]  # doctest: +NORMALIZE_WHITESPACE
     '<title id="s2c70e1-t">Title</title><desc id="s2c70e1-d">A &lt; B</desc><path
      d="M0 1.23" style="fill:var(--c-ink)" /></svg>'
@@ -130,7 +130,7 @@ def inline(drawn: str, key: str, title: str, about: str) -> str:
     }  # fmt: skip
     for place, (tag, text) in enumerate((("title", title), ("desc", about))):
         node = ET.Element(tag, {"id": f"{prefix}-{tag[0]}"})
-        node.text = plain(text, 2000)
+        node.text = one_line(text, 2000)
         tree.insert(place, node)
     return ET.tostring(tree, encoding="unicode")
 

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.report.inline import LONGEST, legend, numbers, plain
-from amlb_ext.report.model import Chart, Series
+from amlb_ext.report.inline import LONGEST, axis_numbers, legend_names, one_line
+from amlb_ext.report.model import Chart, ChartSeries
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
 _DASHES = ("solid", "dash", "dot", "dashdot", "10px,3px,2px,3px,2px,3px", "longdash")
 _PATTERNS = ("", "/", "-", "\\", "|", "x")
 
 
-def figure(chart: Chart) -> dict[str, Any]:
+def plotly_figure(chart: Chart) -> dict[str, Any]:
     """Return a chart as what ``Plotly.newPlot`` takes: ``data`` and ``layout``.
 
     Parameters
@@ -37,14 +37,15 @@ def figure(chart: Chart) -> dict[str, Any]:
 
     Examples
     --------
-    >>> line = Series("<loss>", "line", np.arange(3.0), np.array([1, np.nan, 1 / 3]), role="c0")
-    >>> found = figure(Chart("k", "Loss", "Falls.", "x", "loss", (line,)))
+    >>> loss = np.array([1, np.nan, 1 / 3])
+    >>> line = ChartSeries("<loss>", "line", np.arange(3.0), loss, role="c0")
+    >>> found = plotly_figure(Chart("k", "Loss", "Falls.", "x", "loss", (line,)))
     >>> trace = found["data"][0]
     >>> trace["name"], trace["meta"], trace["y"]
     ('&lt;loss&gt;', {'role': 'c0'}, [1.0, None, 0.3333])
     """
     order = {"points": 0, "line": 0, "bars": 0, "intervals": 0}
-    names = legend(chart)
+    names = legend_names(chart)
     data = []
     for series in chart.series:
         trace = {
@@ -58,7 +59,7 @@ def figure(chart: Chart) -> dict[str, Any]:
     return {"data": data, "layout": _layout(chart, bool(names))}
 
 
-def library() -> str:
+def plotly_library() -> str:
     """Return plotly's script, fit to stand inside a ``<script>`` element.
 
     Returns
@@ -68,7 +69,7 @@ def library() -> str:
 
     Examples
     --------
-    >>> "</script" in library().lower()
+    >>> "</script" in plotly_library().lower()
     False
     """
     from plotly.offline import get_plotlyjs
@@ -81,9 +82,9 @@ def _embeddable(script: str) -> str:
     return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
 
 
-def _marks(series: Series, order: int, grouped: bool) -> dict[str, Any]:
+def _marks(series: ChartSeries, order: int, grouped: bool) -> dict[str, Any]:
     """Return what is particular to a kind of marks."""
-    x, y = (numbers(values) for values in (series.x, series.y))
+    x, y = (axis_numbers(values) for values in (series.x, series.y))
     shown = [_hover(line) for line in series.text]
     symbol = _SYMBOLS[series.symbol % len(_SYMBOLS)]
     if series.kind == "bars" and not grouped:
@@ -108,7 +109,7 @@ def _marks(series: Series, order: int, grouped: bool) -> dict[str, Any]:
             "textposition": "none",
             "marker": {"pattern": shape, "line": {"width": 0}},
         }
-    low, high = (np.full(len(x), np.nan) if side is None else numbers(side)
+    low, high = (np.full(len(x), np.nan) if side is None else axis_numbers(side)
                  for side in (series.low, series.high))  # fmt: skip
     known = np.isfinite(low) & np.isfinite(high)
     symbols = [symbol if bar else f"{symbol}-open" for bar in known]
@@ -195,7 +196,7 @@ def _axis(label: str, categories: tuple[str, ...], bare: bool) -> dict[str, Any]
 
 def _ends(chart: Chart) -> list[float]:
     """Return the ends of a diagonal: what both axes show, and a little more."""
-    values = [numbers(part) for s in chart.series for part in (s.x, s.y)]
+    values = [axis_numbers(part) for s in chart.series for part in (s.x, s.y)]
     values = [part[np.isfinite(part)] for part in values]
     found = np.concatenate([*values, np.zeros(0)])
     low, high = (float(found.min()), float(found.max())) if len(found) else (0.0, 1.0)
@@ -204,7 +205,7 @@ def _ends(chart: Chart) -> list[float]:
 
 
 def _any(values: np.ndarray) -> bool:
-    return bool(np.isfinite(numbers(values)).any())
+    return bool(np.isfinite(axis_numbers(values)).any())
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:
@@ -212,11 +213,11 @@ def _numbers(values: np.ndarray) -> list[float | None]:
 
 
 def _hover(text: str) -> str:
-    lines = textwrap.wrap(plain(text, 300), 60) or [""]
+    lines = textwrap.wrap(one_line(text, 300), 60) or [""]
     return "<br>".join(_escaped(line, 60) for line in lines)
 
 
 def _escaped(text: str, longest: int) -> str:
     """Return text that plotly shows as it is: no tags, no entities, no template, no formula."""
-    shown = html.escape(plain(text, longest))
+    shown = html.escape(one_line(text, longest))
     return shown.replace("$", "&#36;").replace("%{", "&#37;{")

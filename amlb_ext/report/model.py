@@ -16,16 +16,16 @@ import pandas as pd
 from amlb_ext.validity import Certificate
 
 #: Named colours; the page maps each to a light and a dark one. ``c0`` ... ``c7`` are frameworks.
-Role = Literal[
+ColourRole = Literal[
     "ink", "good", "bad", "ga", "synthetic", "f", "null",
     "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7",
 ]  # fmt: skip
 #: Lines that help to read a chart: ``zero`` is vertical at x = 0.
-Guide = Literal["zero", "diagonal"]
+ChartGuide = Literal["zero", "diagonal"]
 
 
 @dataclass(frozen=True)
-class Series:
+class ChartSeries:
     """One set of marks.
 
     Attributes
@@ -50,7 +50,7 @@ class Series:
     kind: Literal["points", "line", "bars", "intervals"]
     x: np.ndarray
     y: np.ndarray
-    role: Role = "ink"
+    role: ColourRole = "ink"
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     text: Sequence[str] = ()
@@ -88,17 +88,17 @@ class Chart:
     about: str
     x_label: str
     y_label: str
-    series: tuple[Series, ...]
+    series: tuple[ChartSeries, ...]
     x_categories: tuple[str, ...] = ()
     y_categories: tuple[str, ...] = ()
-    guides: tuple[Guide, ...] = ()
+    guides: tuple[ChartGuide, ...] = ()
     square: bool = False
     bare: bool = False
     drawn: str = ""
 
 
 @dataclass(frozen=True)
-class Ranks:
+class FrameworkRanks:
     """Frameworks ranked over tasks; rank 1 is the smallest loss in the failure region.
 
     Attributes
@@ -219,7 +219,7 @@ class TaskReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class SuiteReport:
     """The answer to: which framework really improves where F fails?
 
     Attributes
@@ -260,7 +260,7 @@ class Report:
     warnings: tuple[str, ...]
     tasks: tuple[TaskReport, ...]
     overall: pd.DataFrame
-    ranks: Ranks
+    ranks: FrameworkRanks
     frameworks: pd.DataFrame
     jobs: pd.DataFrame
     commands: tuple[str, ...] = ()

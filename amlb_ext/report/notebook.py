@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from amlb_ext import suite as suites
-from amlb_ext.report.build import Built, build_report
-from amlb_ext.report.files import tables
+from amlb_ext.report.build import BuiltReport, build_report
+from amlb_ext.report.files import report_tables
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.validity import Certificate, read_certificates
 
@@ -19,7 +19,7 @@ Results = str | Path | Sequence[str | Path]
 
 
 @dataclass(frozen=True)
-class Suite:
+class SuiteTables:
     """A finished suite and what became of it; open one with :meth:`load`.
 
     Attributes
@@ -38,7 +38,7 @@ class Suite:
     suite: suites.Suite
 
     @classmethod
-    def load(cls, directory: str | Path) -> Suite:
+    def load(cls, directory: str | Path) -> SuiteTables:
         """Open the suite in ``directory``.
 
         Raises
@@ -146,11 +146,11 @@ class Suite:
         """
         paths = (results,) if isinstance(results, (str, Path)) else tuple(results)
         found = [self.directory.resolve(), *(Path(path).resolve() for path in paths)]
-        return tables(_built(*found, stamp=_stamp(found)).report)[name].copy()
+        return report_tables(_built(*found, stamp=_stamp(found)).report)[name].copy()
 
 
 @lru_cache(maxsize=4)
-def _built(directory: Path, *results: Path, stamp: int) -> Built:
+def _built(directory: Path, *results: Path, stamp: int) -> BuiltReport:
     """Build a report once for as long as its files (``stamp``) stay as they are."""
     return build_report(directory, results, charts=False)
 

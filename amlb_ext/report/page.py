@@ -28,10 +28,10 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
-from amlb_ext.report.interactive import figure, library
-from amlb_ext.report.model import Chart, Report
-from amlb_ext.report.still import rank_diagram, svg
-from amlb_ext.report.tables import PARTS, best, job_groups, pivots, records
+from amlb_ext.report.interactive import plotly_figure, plotly_library
+from amlb_ext.report.model import Chart, SuiteReport
+from amlb_ext.report.still import draw_chart, draw_rank_diagram
+from amlb_ext.report.tables import PARTS, best_contrast, job_groups, score_pivots, table_records
 
 #: More tasks than this are folded, with a box to filter them.
 MANY_TASKS = 8
@@ -45,7 +45,7 @@ TONES = {
 }  # fmt: skip
 
 
-def page(report: Report, links: Mapping[str, str], interactive: bool = True) -> str:
+def render_page(report: SuiteReport, links: Mapping[str, str], interactive: bool = True) -> str:
     """Return the report as one self-contained HTML document.
 
     Parameters
@@ -62,10 +62,10 @@ def page(report: Report, links: Mapping[str, str], interactive: bool = True) -> 
     return template.render(
         report=report,
         links={label: quote(href, safe="/%#?=&") for label, href in links.items()},
-        anchors=anchors([task.name for task in report.tasks]),
+        anchors=task_anchors([task.name for task in report.tasks]),
         many=len(report.tasks) > MANY_TASKS,
         interactive=drawn,
-        library=Markup(library()) if drawn else "",
+        library=Markup(plotly_library()) if drawn else "",
         style=Markup((folder / "report.css").read_text("utf-8")),
         script=Markup((folder / "report.js").read_text("utf-8")),
     )
@@ -81,7 +81,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        records=records,
+        records=table_records,
         number=format_number,
         percent=format_percent,
         p_value=format_p_value,
@@ -93,22 +93,22 @@ def _environment() -> Environment:
     environment.globals.update(
         PARTS=PARTS,
         MANY_JOBS=MANY_JOBS,
-        still=lambda chart: Markup(chart.drawn or svg(chart)),
-        diagram=lambda ranks: Markup(rank_diagram(ranks, "ranks")),
-        data=lambda chart: Markup(embedded(chart)),
-        best=best,
-        pivots=pivots,
+        still=lambda chart: Markup(chart.drawn or draw_chart(chart)),
+        diagram=lambda ranks: Markup(draw_rank_diagram(ranks, "ranks")),
+        data=lambda chart: Markup(embedded_figure(chart)),
+        best=best_contrast,
+        pivots=score_pivots,
         job_groups=job_groups,
     )
     return environment
 
 
-def anchors(names: list[str]) -> list[str]:
+def task_anchors(names: list[str]) -> list[str]:
     """Return one identifier per name, safe in an address and unlike all others.
 
     Examples
     --------
-    >>> anchors(["Bank, 2011", "???", "bank-2011"])
+    >>> task_anchors(["Bank, 2011", "???", "bank-2011"])
     ['task-bank-2011', 'task', 'task-bank-2011-2']
     """
     made: list[str] = []
@@ -123,9 +123,9 @@ def anchors(names: list[str]) -> list[str]:
     return made
 
 
-def embedded(chart: Chart) -> str:
+def embedded_figure(chart: Chart) -> str:
     """Return a chart's figure as JSON that cannot end the script element that holds it."""
-    return json.dumps(_plain(figure(chart)), separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(_plain(plotly_figure(chart)), separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _plain(value: Any) -> Any:

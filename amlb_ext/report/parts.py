@@ -16,7 +16,7 @@ import pandas as pd
 
 from amlb_ext.core.row_losses import brier_loss
 from amlb_ext.report.metrics import DIRECTION, score_rows
-from amlb_ext.report.predictions import Predicted
+from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 #: What F is called among frameworks.
@@ -29,10 +29,12 @@ COLUMNS = (
 #: AMLB does not report these by default, and they are slow.
 _NOT_PER_FOLD = ("auc_ovo", "auc_ovr", "rmsle")
 
-_View = tuple[Predicted, np.ndarray, np.ndarray | None]
+_View = tuple[TaskPredictions, np.ndarray, np.ndarray | None]
 
 
-def part_views(views: Mapping[str, Predicted], groups: np.ndarray | None) -> dict[str, _View]:
+def report_parts(
+    views: Mapping[str, TaskPredictions], groups: np.ndarray | None
+) -> dict[str, _View]:
     """Return each part as an AMLB task, its rows (bool) and their weights.
 
     Parameters
@@ -101,7 +103,7 @@ def score_parts(task: str, parts: Mapping[str, _View], level: float = 0.95) -> p
 
 
 def _intervals(
-    view: Predicted,
+    view: TaskPredictions,
     name: str,
     f: np.ndarray,
     keep: np.ndarray,
@@ -142,7 +144,7 @@ def fold_scores(
     ----------
     task : str
     parts : mapping
-        See :func:`part_views`.
+        See :func:`report_parts`.
     jobs : mapping of str to (str, str)
         AMLB's name and constraint of each framework.
     """
@@ -170,14 +172,14 @@ def fold_scores(
                     }
 
 
-def _entrants(view: Predicted, part: str) -> dict[str, np.ndarray]:
+def _entrants(view: TaskPredictions, part: str) -> dict[str, np.ndarray]:
     own = view.own()
     # on the rows of `hard` the provenance holds F trained on other rows: no fair neighbour
     return ({} if own is None or part == "hard" else {F: own}) | dict(sorted(view.f.items()))
 
 
 def _scores(
-    view: Predicted,
+    view: TaskPredictions,
     name: str,
     f: np.ndarray,
     keep: np.ndarray,

@@ -32,7 +32,7 @@ from amlb_ext.suite.coding import Coding
 
 
 @dataclass(frozen=True)
-class Predicted:
+class TaskPredictions:
     """One AMLB task.
 
     Attributes
@@ -100,7 +100,9 @@ class Predicted:
         return find_disagreements(self.name, compared.take(rows))
 
 
-def read_predicted(suite: Suite, name: str, jobs: pd.DataFrame) -> tuple[Predicted, dict[int, str]]:
+def read_task_predictions(
+    suite: Suite, name: str, jobs: pd.DataFrame
+) -> tuple[TaskPredictions, dict[int, str]]:
     """Read the rows of an AMLB task and join each framework's predictions to them.
 
     Parameters
@@ -140,7 +142,7 @@ def read_predicted(suite: Suite, name: str, jobs: pd.DataFrame) -> tuple[Predict
         lows.append(np.full(len(y), low))
         spans.append(np.full(len(y), span))
     ends = np.cumsum([0, *map(len, targets)])
-    out = Predicted(
+    out = TaskPredictions(
         name,
         task.suffix,
         task.type,

@@ -18,14 +18,14 @@ import pandas as pd
 import scikit_posthocs
 from scipy.stats import friedmanchisquare, wilcoxon
 
-from amlb_ext.report.model import Ranks
+from amlb_ext.report.model import FrameworkRanks
 from amlb_ext.stats.contrasts import choose_weighting
 
 #: Fewer tasks than this tell next to nothing.
 FEWEST_TASKS = 3
 
 
-def rank_tasks(table: pd.DataFrame, left_out: Mapping[str, str] | None = None) -> Ranks:
+def rank_tasks(table: pd.DataFrame, left_out: Mapping[str, str] | None = None) -> FrameworkRanks:
     """Rank entrants over tasks by mean loss.
 
     Parameters
@@ -60,11 +60,13 @@ def rank_tasks(table: pd.DataFrame, left_out: Mapping[str, str] | None = None) -
             "There is nothing to rank: fewer than two entrants share a task on which claims "
             "may be made."
         )
-        return Ranks(pd.Series(dtype=float), (), without, float("nan"), pd.DataFrame(), about)
+        return FrameworkRanks(
+            pd.Series(dtype=float), (), without, float("nan"), pd.DataFrame(), about
+        )
     mean = whole.rank(axis=1).mean().sort_values(kind="stable")
     tasks = tuple(map(str, whole.index))
     p_all, p, about = _tests(whole)
-    return Ranks(mean, tasks, without, p_all, p, about)
+    return FrameworkRanks(mean, tasks, without, p_all, p, about)
 
 
 def _tests(whole: pd.DataFrame) -> tuple[float, pd.DataFrame, str]:

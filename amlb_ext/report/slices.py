@@ -298,24 +298,24 @@ MOST_CATEGORIES = 12
 WIDTH, LISTED = 60, 5
 
 
-def shorten(text: str, width: int = WIDTH) -> str:
+def shorten_text(text: str, width: int = WIDTH) -> str:
     """Return text of the user's data on one line, with an ellipsis where it is longer.
 
     Examples
     --------
-    >>> shorten("a long\\nname", 8)
+    >>> shorten_text("a long\\nname", 8)
     'a long …'
     """
     line = " ".join("".join(ch if ch.isprintable() else " " for ch in text).split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def say_number(value: float) -> str:
+def plain_number(value: float) -> str:
     """Return a number without exponent where it can be read so.
 
     Examples
     --------
-    >>> say_number(45.0), say_number(0.35), say_number(1.5e20)
+    >>> say_number(45.0), say_number(0.35), plain_number(1.5e20)
     ('45', '0.35', '1.5e+20')
     """
     if value == 0 or 1e-5 <= abs(value) < 1e15:
@@ -340,7 +340,7 @@ class Condition:
 
 
 @dataclass
-class Coded:
+class CodedColumn:
     """A column as the trees see it; what is learned comes from the finding half alone.
 
     ``x`` is numeric with NaN for missing. A categorical has ranks by its share of bad rows:
@@ -397,12 +397,12 @@ class Coded:
     def _say_range(self, c: Condition) -> str:
         inside = self.x[(self.x > c.low) & (self.x <= c.high)]
         if self.whole and inside.min() == inside.max():
-            return f"{self.name} = {say_number(inside[0])}"
+            return f"{self.name} = {plain_number(inside[0])}"
         if np.isfinite(c.low) and np.isfinite(c.high):
-            return f"{say_number(c.low)} < {self.name} <= {say_number(c.high)}"
+            return f"{plain_number(c.low)} < {self.name} <= {plain_number(c.high)}"
         if np.isfinite(c.low):
-            return f"{self.name} > {say_number(c.low)}"
-        return f"{self.name} <= {say_number(c.high)}"
+            return f"{self.name} > {plain_number(c.low)}"
+        return f"{self.name} <= {plain_number(c.high)}"
 
     def _say_categories(self, c: Condition) -> str:
         ranks = [r for r in range(len(self.named)) if c.low < r <= c.high]
@@ -416,7 +416,7 @@ class Coded:
 
 
 def _listed(names: list[str], one: str, several: str) -> str:
-    quoted = [quote(name) for name in names]
+    quoted = [quote_category(name) for name in names]
     if len(quoted) == 1:
         return one + quoted[0]
     if len(quoted) > LISTED:
@@ -424,24 +424,24 @@ def _listed(names: list[str], one: str, several: str) -> str:
     return f"{several}(" + ", ".join(quoted) + ")"
 
 
-def quote(text: str) -> str:
+def quote_category(text: str) -> str:
     """Return a category, in quotation marks where it could be taken for something else.
 
     Examples
     --------
-    >>> quote("blue-collar"), quote("a, b"), quote("")
+    >>> quote("blue-collar"), quote("a, b"), quote_category("")
     ('blue-collar', '“a, b”', '“”')
     """
-    short = shorten(text)
+    short = shorten_text(text)
     plain = short and not set(short) & set(",()“”") and short == short.strip()
     return short if plain and (short == text or short.endswith("…")) else f"“{short}”"
 
 
 def code_column(
     values: pd.Series, column: Column, bad: np.ndarray, found: np.ndarray
-) -> Coded | None:
+) -> CodedColumn | None:
     """Return a column as the trees see it; None when it is constant where slices are found."""
-    name = shorten(column.name) or "“”"
+    name = shorten_text(column.name) or "“”"
     if column.is_numeric:
         x = values.to_numpy(dtype=float, na_value=np.nan)
         seen = x[found]
@@ -449,7 +449,7 @@ def code_column(
         whole = (
             bool(np.all(x[~np.isnan(x)] % 1 == 0)) and float(np.abs(distinct).max(initial=0)) < 1e15
         )
-        coded = Coded(name, x, distinct, whole)
+        coded = CodedColumn(name, x, distinct, whole)
     else:
         as_category = values.astype("category")
         codes = as_category.cat.codes.to_numpy()
@@ -472,6 +472,6 @@ def code_column(
         named = [None if i == len(often) else texts[often[i]] for i in order]
         others = bool(np.any((codes >= 0) & ~np.isin(codes, often)))
         distinct = np.unique(x[found][~np.isnan(x[found])])
-        coded = Coded(name, x, distinct, named=named, others=others)
+        coded = CodedColumn(name, x, distinct, named=named, others=others)
     coded.gaps = int(np.isnan(coded.x[found]).sum())
     return coded if len(distinct) + (coded.gaps > 0) > 1 else None

@@ -24,8 +24,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from amlb_ext.report.inline import COLOUR, inline, legend, numbers, plain
-from amlb_ext.report.model import Chart, Ranks, Series
+from amlb_ext.report.inline import COLOUR, axis_numbers, inline_svg, legend_names, one_line
+from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
 
 _INK, _GRID = COLOUR["ink"], COLOUR["grid"]
 _MARKS = ("o", "s", "D", "^", "X", "v")
@@ -45,7 +45,7 @@ _SETTINGS: Any = {
 }  # fmt: skip
 
 
-def svg(chart: Chart, width: float = 6.4, height: float | None = None) -> str:
+def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) -> str:
     """Return a chart as an ``<svg>`` element to be put into a page.
 
     The title is for those who cannot see the picture and is not drawn. The same chart gives the
@@ -70,8 +70,8 @@ def svg(chart: Chart, width: float = 6.4, height: float | None = None) -> str:
 
     Examples
     --------
-    >>> line = Series("loss", "line", np.arange(3.0), np.ones(3), role="c0")
-    >>> text = svg(Chart("k", "Loss", "Stays at 1.", "x", "loss", (line,)))
+    >>> line = ChartSeries("loss", "line", np.arange(3.0), np.ones(3), role="c0")
+    >>> text = draw_chart(Chart("k", "Loss", "Stays at 1.", "x", "loss", (line,)))
     >>> text.startswith("<svg"), "var(--c-c0)" in text
     (True, True)
     """
@@ -90,11 +90,11 @@ def svg(chart: Chart, width: float = 6.4, height: float | None = None) -> str:
             )  # fmt: skip
             # Set afterwards: a leading "_" would hide the entry.
             for shown, (_, name) in zip(box.get_texts(), handles, strict=True):
-                shown.set_text(plain(name))
+                shown.set_text(one_line(name))
         return _written(figure, chart.key, chart.title, chart.about)
 
 
-def rank_diagram(ranks: Ranks, key: str, alpha: float = 0.05) -> str:
+def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> str:
     """Return the critical difference diagram of mean ranks; empty when there is none.
 
     Bars join entrants that cannot be told apart (Demšar 2006).
@@ -114,8 +114,9 @@ def rank_diagram(ranks: Ranks, key: str, alpha: float = 0.05) -> str:
     Examples
     --------
     >>> import pandas as pd
-    >>> nothing = Ranks(pd.Series(dtype=float), (), {}, np.nan, pd.DataFrame(), "no task")
-    >>> rank_diagram(nothing, "ranks")
+    >>> no_ranks = pd.Series(dtype=float)
+    >>> nothing = FrameworkRanks(no_ranks, (), {}, np.nan, pd.DataFrame(), "no task")
+    >>> draw_rank_diagram(nothing, "ranks")
     ''
     """
     mean = ranks.mean.dropna()
@@ -126,7 +127,7 @@ def rank_diagram(ranks: Ranks, key: str, alpha: float = 0.05) -> str:
     # Numbered, not named: sets of names have another order in each process.
     p = ranks.p.reindex(index=mean.index, columns=mean.index).fillna(1.0)
     p = p.set_axis(range(len(mean)), axis=0).set_axis(range(len(mean)), axis=1)
-    names = [plain(name, 24) for name in mean.index]
+    names = [one_line(name, 24) for name in mean.index]
     numbered = mean.set_axis(range(len(mean)))
     width = float(np.clip(3.6 + 0.15 * (max(map(len, names)) + 7), 6.4, 9.0))
     unit = 0.015 * (len(mean) - 1)  # of ranks
@@ -177,7 +178,7 @@ def _height(chart: Chart, width: float) -> float:
 
 def _legend_shape(chart: Chart, width: float) -> tuple[int, int]:
     """Return columns and lines: one line where it fits, else columns as wide as the longest."""
-    wide = [len(plain(name)) * 5.6 + 50 for name in legend(chart)]
+    wide = [len(one_line(name)) * 5.6 + 50 for name in legend_names(chart)]
     if not wide:
         return 1, 0
     most = len(wide) if sum(wide) <= width * 72 else max(1, int(width * 72 // max(wide)))
@@ -187,13 +188,13 @@ def _legend_shape(chart: Chart, width: float) -> tuple[int, int]:
 
 def _frame(axes: Axes, chart: Chart, width: float) -> None:
     """Draw what stands around the marks."""
-    axes.set_xlabel(plain(chart.x_label, 70))
-    axes.set_ylabel(plain(chart.y_label, 44))
+    axes.set_xlabel(one_line(chart.x_label, 70))
+    axes.set_ylabel(one_line(chart.y_label, 44))
     if chart.bare:
         axes.tick_params(length=0, labelbottom=False, labelleft=False)
         axes.spines[:].set(visible=True, color=_GRID)
     if chart.x_categories:
-        names = [plain(name, 22) for name in chart.x_categories]
+        names = [one_line(name, 22) for name in chart.x_categories]
         every = -(-len(names) // 25)
         wide = max(map(len, names)) * 5.8 + 8 > (width * 72 - 60) / len(names) * every
         turned: Any = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"} if wide else {}
@@ -201,7 +202,7 @@ def _frame(axes: Axes, chart: Chart, width: float) -> None:
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.tick_params("x", length=0, pad=5)
     if chart.y_categories:
-        axes.set_yticks(range(len(chart.y_categories)), map(plain, chart.y_categories))
+        axes.set_yticks(range(len(chart.y_categories)), map(one_line, chart.y_categories))
         axes.set_ylim(len(chart.y_categories) - 0.4, -0.6)
         axes.tick_params("y", length=0, pad=7)
     if not chart.bare:
@@ -215,10 +216,10 @@ def _frame(axes: Axes, chart: Chart, width: float) -> None:
 def _draw(axes: Axes, chart: Chart) -> list[tuple[Artist, str]]:
     """Draw all series; return what stands in the legend, if there is one."""
     handles: list[tuple[Artist, str]] = []
-    drawn, names = {"line": 0, "bars": 0}, legend(chart)
+    drawn, names = {"line": 0, "bars": 0}, legend_names(chart)
     grouped = sum(series.kind == "bars" for series in chart.series) if chart.x_categories else 0
     for series in chart.series:
-        x, y = (numbers(values) for values in (series.x, series.y))
+        x, y = (axis_numbers(values) for values in (series.x, series.y))
         edges = series.kind == "bars" and not grouped
         if len(x) != len(y) + edges and len(x) + len(y):
             raise ValueError(
@@ -240,7 +241,7 @@ def _draw(axes: Axes, chart: Chart) -> list[tuple[Artist, str]]:
 
 
 def _marks(
-    axes: Axes, series: Series, x: np.ndarray, y: np.ndarray, order: int, grouped: int
+    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, order: int, grouped: int
 ) -> Artist:
     colour = COLOUR[series.role]
     mark = _MARKS[series.symbol % len(_MARKS)]
@@ -271,7 +272,7 @@ def _marks(
         look = {"linewidth": 1.3, "linestyle": _DASHES[order % len(_DASHES)], "edgecolor": colour}
         axes.stairs(y, x, fill=True, facecolor=(colour, 0.28), **look)
         return Patch(facecolor=(colour, 0.28), **look)
-    low, high = (np.full(len(x), np.nan) if side is None else numbers(side)
+    low, high = (np.full(len(x), np.nan) if side is None else axis_numbers(side)
                  for side in (series.low, series.high))  # fmt: skip
     known = np.isfinite(low) & np.isfinite(high) & np.isfinite(y)
     axes.hlines(y[known], low[known], high[known], color=colour, linewidth=1.8)
@@ -297,4 +298,4 @@ def _written(figure: Figure, key: str, title: str, about: str) -> str:
     ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06).execute(figure)
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
-    return inline(drawn.getvalue(), key, title, about)
+    return inline_svg(drawn.getvalue(), key, title, about)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_percent
-from amlb_ext.report.compare import is_control
-from amlb_ext.report.model import Ranks, TaskReport
+from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.model import FrameworkRanks, TaskReport
 from amlb_ext.stats.weighted_mean import holm_adjusted, weighted_mean_interval
 
 COLUMNS = (
@@ -19,7 +19,9 @@ COLUMNS = (
 _WITHHELD = ("incomplete", "no claim")
 
 
-def overall(tasks: Sequence[TaskReport], ranks: Ranks, level: float = 0.95) -> pd.DataFrame:
+def overall_table(
+    tasks: Sequence[TaskReport], ranks: FrameworkRanks, level: float = 0.95
+) -> pd.DataFrame:
     """Return one row per framework, the largest saving first; see ``Report.overall``.
 
     The mean of the relative contrasts and its t interval take tasks as the sample, each counting
@@ -51,7 +53,10 @@ def overall(tasks: Sequence[TaskReport], ranks: Ranks, level: float = 0.95) -> p
             }
         )
     out = pd.DataFrame(rows, columns=list(COLUMNS))
-    order = out["framework"].map(is_control).to_numpy(), out["relative"].to_numpy(dtype=float)
+    order = (
+        out["framework"].map(is_control_framework).to_numpy(),
+        out["relative"].to_numpy(dtype=float),
+    )
     return out.iloc[np.lexsort((order[1], order[0]))].reset_index(drop=True)
 
 
@@ -61,14 +66,14 @@ def _family(table: pd.DataFrame, alpha: float) -> np.ndarray:
     Both claims behind ``better`` (unlike F, unlike its re-fits) must hold, so the larger of the
     two p-values is adjusted (intersection-union).
     """
-    counts = ~table["framework"].map(is_control) & ~table["verdict"].isin(_WITHHELD)
+    counts = ~table["framework"].map(is_control_framework) & ~table["verdict"].isin(_WITHHELD)
     p = table[["p", "p_null"]].max(axis=1).to_numpy(dtype=float)
     p = np.where(counts.to_numpy(), p, np.nan)
     adjusted = holm_adjusted(p)
     return (table["verdict"] == "better").to_numpy() & (adjusted < alpha)
 
 
-def alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
+def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
     """Return the sentence that comes before any verdict: the F that was run is another one."""
     odd = [task.title or task.name for task in tasks if task.alarm]
     if not odd:
@@ -80,14 +85,16 @@ def alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
     )
 
 
-def verdict(tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: Ranks) -> tuple[str, ...]:
+def verdict_sentences(
+    tasks: Sequence[TaskReport], table: pd.DataFrame, ranks: FrameworkRanks
+) -> tuple[str, ...]:
     """Return the answer in sentences, the most important first."""
     if not len(table):
         return (
             "No framework has been compared with F: there are no predictions for the untouched "
             "test folds of any task.",
         )
-    candidates = table[~table["framework"].map(is_control)]
+    candidates = table[~table["framework"].map(is_control_framework)]
     if not len(candidates):
         return ("Only F itself has been run, no candidate.",)
     where = {
@@ -127,7 +134,7 @@ def _counts_alike(task: TaskReport) -> list[str]:
     if not len(table):
         return []
     alike = (table["where"] == "region") & (table["rows"] > 0) & ~table["weighted"].astype(bool)
-    return [name for name in table.loc[alike, "framework"] if not is_control(name)]
+    return [name for name in table.loc[alike, "framework"] if not is_control_framework(name)]
 
 
 def _winners(candidates: pd.DataFrame, total: int, where: Mapping[str, Sequence[str]]) -> list[str]:
@@ -195,7 +202,7 @@ def _losers(candidates: pd.DataFrame) -> list[str]:
     return [f"Significantly worse than F there: {told}."]
 
 
-def _ranking(ranks: Ranks) -> str:
+def _ranking(ranks: FrameworkRanks) -> str:
     if not len(ranks.mean):
         return ""
     first = ranks.mean.index[0]
@@ -212,7 +219,7 @@ def _ranking(ranks: Ranks) -> str:
 
 def _control(table: pd.DataFrame) -> list[str]:
     out = []
-    for row in table[table["framework"].map(is_control)].to_dict("records"):
+    for row in table[table["framework"].map(is_control_framework)].to_dict("records"):
         judged = row["better"] + row["worse"] + row["undecided"]
         if row["better"]:
             out.append(

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.display import format_cell, is_known
-from amlb_ext.report.compare import is_control
+from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.metrics import MAIN
 from amlb_ext.report.model import TaskReport
 from amlb_ext.report.parts import UNSELECTED
@@ -25,7 +25,7 @@ PARTS = {
 }
 
 
-def records(frame: pd.DataFrame, **where: Any) -> list[dict[str, Any]]:
+def table_records(frame: pd.DataFrame, **where: Any) -> list[dict[str, Any]]:
     """Return the rows of a table, or those whose columns have the values given."""
     if frame.empty:
         return []
@@ -33,16 +33,16 @@ def records(frame: pd.DataFrame, **where: Any) -> list[dict[str, Any]]:
     return [row for row in rows if all(row[key] == value for key, value in where.items())]
 
 
-def best(task: TaskReport) -> dict[str, Any] | None:
+def best_contrast(task: TaskReport) -> dict[str, Any] | None:
     """Return the contrast in the region with the smallest difference; F itself does not count."""
     if task.no_claim:
         return None
     rows = [
         row
-        for row in records(task.contrasts, where="region")
+        for row in table_records(task.contrasts, where="region")
         if row["verdict"] in ("better", "worse", "undecided")
         and is_known(row["difference"])
-        and not is_control(row["framework"])
+        and not is_control_framework(row["framework"])
     ]
     return min(rows, key=lambda row: row["difference"], default=None)
 
@@ -50,7 +50,7 @@ def best(task: TaskReport) -> dict[str, Any] | None:
 def job_groups(jobs: pd.DataFrame) -> list[dict[str, Any]]:
     """Return jobs without a score, those alike in framework, status and reason together."""
     groups: dict[tuple[Any, ...], list[str]] = {}
-    for row in records(jobs):
+    for row in table_records(jobs):
         key = (row["framework"], row["status"], row["reason"])
         groups.setdefault(key, []).append(f"{row['amlb_task']} (fold {format_cell(row['fold'])})")
     return [
@@ -59,14 +59,14 @@ def job_groups(jobs: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
+def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
     """Yield a table per metric, the main one first: frameworks by parts, the best marked.
 
     Each table has ``metric``, ``lower``, ``parts`` and ``rows``: pairs of a framework and its
     cells by part, each with ``value``, ``low``, ``high``, ``best`` and ``folds`` (0 when all
     folds are there).
     """
-    rows = records(task.scores)
+    rows = table_records(task.scores)
     metrics = dict.fromkeys(row["metric"] for row in rows)
     for metric in sorted(metrics, key=lambda name: name != MAIN.get(task.kind)):
         mine = [row for row in rows if row["metric"] == metric]
@@ -93,4 +93,4 @@ def pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
 
 def _rival(row: Mapping[str, Any], folds: int) -> bool:
     """Whether a score may be the best one: a candidate's or F's, on all folds."""
-    return row["folds"] == folds and not is_control(row["framework"])
+    return row["folds"] == folds and not is_control_framework(row["framework"])

@@ -11,12 +11,17 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.report import charts
-from amlb_ext.report.compare import Compared, compare, is_baseline, is_control
-from amlb_ext.report.failures import Failures, find_failures
-from amlb_ext.report.model import Chart, Role, TaskReport
-from amlb_ext.report.parts import fold_scores, part_views, score_parts
-from amlb_ext.report.predictions import Predicted, read_predicted
-from amlb_ext.report.still import svg
+from amlb_ext.report.compare import (
+    TaskComparison,
+    compare_frameworks,
+    is_baseline_framework,
+    is_control_framework,
+)
+from amlb_ext.report.failures import FailureDescription, find_failures
+from amlb_ext.report.model import Chart, ColourRole, TaskReport
+from amlb_ext.report.parts import fold_scores, report_parts, score_parts
+from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
+from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.suite import Suite, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
@@ -38,7 +43,7 @@ SHOWN = ("full", "", "ga")
 
 
 @dataclass(frozen=True)
-class TaskDone:
+class TaskEvaluation:
     """A task's part of the report, and what goes into the whole.
 
     Attributes
@@ -65,15 +70,15 @@ class TaskDone:
     weights: np.ndarray | None
 
 
-def report_task(
+def evaluate_task(
     directory: str,
     task: str,
     jobs: pd.DataFrame,
     certificate: Certificate | None,
-    colours: Mapping[str, Role],
+    colours: Mapping[str, ColourRole],
     level: float,
     points: int,
-) -> TaskDone:
+) -> TaskEvaluation:
     """Report on one task.
 
     Parameters
@@ -92,27 +97,27 @@ def report_task(
     suite = Suite.load(directory)
     entry = suite.tasks[task]
     summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
-    views: dict[str, Predicted] = {}
+    views: dict[str, TaskPredictions] = {}
     refused: dict[int, str] = {}
     for suffix in READ:
         name = amlb_name(task, suffix)
         if name in suite.amlb_tasks and (suffix in SHOWN or (jobs["amlb_task"] == name).any()):
-            views[suffix], problems = read_predicted(suite, name, jobs)
+            views[suffix], problems = read_task_predictions(suite, name, jobs)
             refused |= problems
     full = views["full"]
     folds = len(suite.amlb_task(amlb_name(task, "full")).folds)
     incomplete = _incomplete(jobs[jobs["amlb_task"] == full.name], refused)
     null = read_null(suite, task)
     alarm = _alarm(views)
-    found = compare(
+    found = compare_frameworks(
         task, full, certificate, null, incomplete, folds, level, NO_CLAIM if alarm else ""
     )
     failures = find_failures(suite, task, full, points)
-    parts = part_views(views, failures.groups)
+    parts = report_parts(views, failures.groups)
     order = _order(found.contrasts)
     names = {str(j["framework"]): (str(j["name"]), str(j["constraint"]))
              for j in jobs.to_dict("records")}  # fmt: skip
-    candidates = [name for name in full.f if not is_control(name)]
+    candidates = [name for name in full.f if not is_control_framework(name)]
     losses = pd.DataFrame({name: full.loss(name) for name in candidates}, index=full.rows.index)
     report = TaskReport(
         name=task,
@@ -139,7 +144,7 @@ def report_task(
         left_out=sum(sum(s.get("left_out", {}).values()) for s in summaries),
         replaced=dict(sum((Counter(s.get("replaced", {})) for s in summaries), Counter())),
     )
-    return TaskDone(
+    return TaskEvaluation(
         report,
         refused,
         list(fold_scores(task, parts, names)),
@@ -159,13 +164,15 @@ def _notes_of_folds(manifest: Manifest, task: str) -> list[str]:
     ]
 
 
-def _alarm(views: Mapping[str, Predicted]) -> str:
+def _alarm(views: Mapping[str, TaskPredictions]) -> str:
     """Return where the F that AMLB ran is not the F of the suite; empty where it is."""
     told = []
     for suffix in ("full", ""):
         view = views.get(suffix)
         for name in sorted(view.f) if view is not None else ():
-            found = view.disagreements(name) if view is not None and is_baseline(name) else []
+            found = (
+                view.disagreements(name) if view is not None and is_baseline_framework(name) else []
+            )
             if found:
                 told.append(alarm_text(f"{name}, as it was run,", found))
         if told:
@@ -196,7 +203,7 @@ def _order(contrasts: pd.DataFrame) -> list[str]:
     table = contrasts[contrasts["where"] == "region"] if len(contrasts) else contrasts
     if len(table):
         table = table.dropna(subset=["difference"]).sort_values("difference", kind="stable")
-    return [str(name) for name in table.get("framework", ()) if not is_control(str(name))]
+    return [str(name) for name in table.get("framework", ()) if not is_control_framework(str(name))]
 
 
 def _rows(suite: Suite, task: str) -> dict[str, int]:
@@ -209,11 +216,11 @@ def _rows(suite: Suite, task: str) -> dict[str, int]:
 
 def _charts(
     task: str,
-    views: Mapping[str, Predicted],
-    failures: Failures,
-    found: Compared,
+    views: Mapping[str, TaskPredictions],
+    failures: FailureDescription,
+    found: TaskComparison,
     order: Sequence[str],
-    colours: Mapping[str, Role],
+    colours: Mapping[str, ColourRole],
     points: int,
 ) -> tuple[Chart, ...]:
     if points <= 0:
@@ -252,4 +259,4 @@ def _charts(
                                         f"Prediction against truth, {title}", main, made, order,
                                         colours, each))  # fmt: skip
     # drawn here, in a process of the task's own
-    return tuple(replace(chart, drawn=svg(chart)) for chart in out if chart is not None)
+    return tuple(replace(chart, drawn=draw_chart(chart)) for chart in out if chart is not None)

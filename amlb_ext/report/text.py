@@ -15,28 +15,28 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
-from amlb_ext.report.inline import plain
-from amlb_ext.report.model import Report, TaskReport
+from amlb_ext.report.inline import one_line
+from amlb_ext.report.model import SuiteReport, TaskReport
 from amlb_ext.report.parts import UNSELECTED
-from amlb_ext.report.tables import PARTS, job_groups, pivots
+from amlb_ext.report.tables import PARTS, job_groups, score_pivots
 
 WIDTH = 100
 #: Reasons for jobs without a score that are listed, and jobs of each.
 _MOST_GROUPS, _MOST_JOBS = 20, 4
 
 
-def report_text(report: Report) -> str:
+def report_text(report: SuiteReport) -> str:
     """Return the whole report, about one screen and one screen per task.
 
     Names come from the user's data: control characters are taken out, so that none can move a
     terminal's cursor.
     """
-    lines = [f"{plain(report.name)}: which framework really improves where F fails?", ""]
+    lines = [f"{one_line(report.name)}: which framework really improves where F fails?", ""]
     for sentence in report.verdict:
         lines += _wrap(sentence)
     for warning in report.warnings:
         lines += _wrap(f"WARNING: {warning}")
-    lines += [""] + [f"{label:<14}{plain(value, 200)}" for label, value in report.about.items()]
+    lines += [""] + [f"{label:<14}{one_line(value, 200)}" for label, value in report.about.items()]
     if len(report.overall):
         lines += [
             "",
@@ -56,14 +56,14 @@ def _overall(table: pd.DataFrame) -> list[list[str]]:
     for row in table.to_dict("records"):
         counts = [str(row[name]) for name in counted]
         rows.append(
-            [plain(row["framework"]), *counts, format_percent(row["relative"]), _between(row),
+            [one_line(row["framework"]), *counts, format_percent(row["relative"]), _between(row),
              format_number(row["mean_rank"])]
         )  # fmt: skip
     return rows
 
 
 def _task(task: TaskReport, level: float) -> Iterator[str]:
-    title = plain(task.title, 70)
+    title = one_line(task.title, 70)
     yield f"{title}{'' if task.title == task.name else f' ({task.name})'}, {task.kind}"
     if task.certificate is not None:
         yield from _wrap(f"{task.certificate.verdict}: {task.certificate.reason}", 2)
@@ -80,27 +80,28 @@ def _task(task: TaskReport, level: float) -> Iterator[str]:
         2,
     )
     if task.changes:
-        yield from _wrap(plain(task.changes, 400), 2)
+        yield from _wrap(one_line(task.changes, 400), 2)
     if len(task.contrasts):
         yield f"  {task.loss} minus F's ({level:.0%} interval), p by Holm; null: F fitted again"
         rows = [["framework", "folds", "rows count", "minus F", "p", "null ± s.e.", "verdict"]]
         for row in task.contrasts[task.contrasts["where"] == "region"].to_dict("records"):
             null = f"{format_number(row['null_difference'])} ± {format_number(row['null_se'])}"
             rows.append(
-                [plain(row["framework"]), row["folds"], _counting(row), format_interval(row),
+                [one_line(row["framework"]), row["folds"], _counting(row), format_interval(row),
                  format_p_value(row["p_holm"]), null, row["verdict"]]
             )  # fmt: skip
         yield from _table(rows, 2)
     for row in task.pairs.to_dict("records"):
         if row["verdict"] in ("better", "worse"):
             yield from _wrap(
-                f"{plain(row['framework'])} is {row['verdict']} than {plain(row['other'])} "
+                f"{one_line(row['framework'])} is {row['verdict']} than {one_line(row['other'])} "
                 f"({format_interval(row)}{'' if row['weighted'] else ', all rows alike'})",
                 2,
             )
     for row in task.slices.to_dict("records"):
         yield from _wrap(
-            f"F fails where {plain(row['slice'], 300)}: {row['share']:.0%} of {row['rows']} rows "
+            f"F fails where {one_line(row['slice'], 300)}: "
+            f"{row['share']:.0%} of {row['rows']} rows "
             f"({_between(row)}), {row['base']:.0%} of all rows",
             2,
         )
@@ -111,7 +112,7 @@ def _task(task: TaskReport, level: float) -> Iterator[str]:
 
 def _scores(task: TaskReport) -> Iterator[str]:
     """Yield the main metric, frameworks by parts."""
-    pivot = next(pivots(task), None)
+    pivot = next(score_pivots(task), None)
     if pivot is None:
         return
     shown = [part for part in pivot["parts"] if part in PARTS]
@@ -120,13 +121,13 @@ def _scores(task: TaskReport) -> Iterator[str]:
     rows = [["framework", *shown]]
     for name, cells in pivot["rows"]:
         values = [format_number(cells[part]["value"]) if part in cells else "" for part in shown]
-        rows.append([plain(name), *values])
+        rows.append([one_line(name), *values])
     yield from _table(rows, 2)
     if made:
         yield f"  chosen by F's errors, so do not rank on them: {', '.join(made)}"
 
 
-def _jobs(report: Report) -> Iterator[str]:
+def _jobs(report: SuiteReport) -> Iterator[str]:
     if len(report.jobs):
         yield ""
         yield f"Jobs without a score: {len(report.jobs)}"
@@ -135,7 +136,8 @@ def _jobs(report: Report) -> Iterator[str]:
             jobs = group["jobs"]
             more = f" and {len(jobs) - _MOST_JOBS} more" if len(jobs) > _MOST_JOBS else ""
             yield from _wrap(
-                f"{plain(group['framework'])}, {group['status']}: {plain(group['reason'], 300)}: "
+                f"{one_line(group['framework'])}, {group['status']}: "
+                f"{one_line(group['reason'], 300)}: "
                 f"{', '.join(jobs[:_MOST_JOBS])}{more}",
                 2,
             )
@@ -151,7 +153,7 @@ def _jobs(report: Report) -> Iterator[str]:
 def _wrap(text: str, indent: int = 0) -> list[str]:
     space = " " * indent
     return textwrap.wrap(
-        plain(text, 2000), WIDTH, initial_indent=space, subsequent_indent=space + "  "
+        one_line(text, 2000), WIDTH, initial_indent=space, subsequent_indent=space + "  "
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from amlb_ext.report.model import Chart, Ranks, Report, Series, TaskReport
+from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks, SuiteReport, TaskReport
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.measures import make_measure, missing_measure
 
@@ -46,13 +46,15 @@ def sample_report(
         "Tasks": f"{n_tasks}",
     }
     if not results:
-        return Report(
+        return SuiteReport(
             suite, about, (), ("No job has run yet.",), tasks, pd.DataFrame(),
-            Ranks(pd.Series(dtype=float), (), {}, np.nan, pd.DataFrame(), "No task has results."),
+            FrameworkRanks(
+                pd.Series(dtype=float), (), {}, np.nan, pd.DataFrame(), "No task has results."
+            ),
             pd.DataFrame(), pd.DataFrame(), (f"hardsynth run {suite}",),
         )  # fmt: skip
     best = frameworks[0]
-    return Report(
+    return SuiteReport(
         name=suite,
         about=about,
         verdict=(
@@ -213,7 +215,7 @@ def _forest(key, title, rng, frameworks):
     d, half = rng.normal(-0.1, 0.1, len(frameworks)), rng.uniform(0.02, 0.1, len(frameworks))
     half[2:3] = np.nan
     rows = tuple(
-        Series(framework, "intervals", d[k : k + 1], np.array([float(k)]), f"c{k % 8}",
+        ChartSeries(framework, "intervals", d[k : k + 1], np.array([float(k)]), f"c{k % 8}",
                (d - half)[k : k + 1], (d + half)[k : k + 1], (f"{framework}: {d[k]:.3f}",))
         for k, framework in enumerate(frameworks)
     )  # fmt: skip
@@ -226,20 +228,28 @@ def _forest(key, title, rng, frameworks):
 def _charts(rng, key, n, frameworks):
     roles = ("good", "bad", "ga", "synthetic")
     cloud = tuple(
-        Series(role, "points", rng.normal(k, 1, max(n // 4, 1)), rng.normal(0, 1, max(n // 4, 1)),
-               role, text=[f"row {i}, loss {i / 997:.3f}" for i in range(max(n // 4, 1))], symbol=k)
+        ChartSeries(
+            role,
+            "points",
+            rng.normal(k, 1, max(n // 4, 1)),
+            rng.normal(0, 1, max(n // 4, 1)),
+            role,
+            text=[f"row {i}, loss {i / 997:.3f}" for i in range(max(n // 4, 1))],
+            symbol=k,
+        )
         for k, role in enumerate(roles)
-    )  # fmt: skip
+    )
     edges = np.linspace(0, 1, 21)
     bars = tuple(
-        Series(role, "bars", edges, rng.dirichlet(np.ones(20)), role) for role in ("good", "bad")
+        ChartSeries(role, "bars", edges, rng.dirichlet(np.ones(20)), role)
+        for role in ("good", "bad")
     )
     grid = np.linspace(0, 1, 50)
     lines = tuple(
-        Series(framework, "line", grid, np.sort(rng.uniform(size=50)), f"c{k % 8}")
+        ChartSeries(framework, "line", grid, np.sort(rng.uniform(size=50)), f"c{k % 8}")
         for k, framework in enumerate(frameworks)
     )
-    scatter = Series("rows", "points", rng.uniform(size=n), rng.uniform(size=n), "f")
+    scatter = ChartSeries("rows", "points", rng.uniform(size=n), rng.uniform(size=n), "f")
     return (
         Chart(f"{key}-map", "Map of the rows", "Bad rows lie to the right.", "", "", cloud,
               bare=True, square=True),
@@ -250,7 +260,7 @@ def _charts(rng, key, n, frameworks):
         Chart(f"{key}-rows", "Loss of F and of the best framework", "Below the line F loses more.",
               "loss of F", "loss of the best", (scatter,), guides=("diagonal",), square=True),
         Chart(f"{key}-parts", "Score by part", "All fall on bad rows.", "part", "auc",
-              tuple(Series(f, "bars", np.arange(4.0), rng.uniform(0.5, 1, 4), f"c{k % 8}")
+              tuple(ChartSeries(f, "bars", np.arange(4.0), rng.uniform(0.5, 1, 4), f"c{k % 8}")
                     for k, f in enumerate(frameworks)),
               x_categories=("full", "bad", "ga", "synthetic")),
     )  # fmt: skip
@@ -272,7 +282,7 @@ def _overall(rng, n_tasks, frameworks):
 def _ranks(rng, tasks, frameworks):
     names = [*frameworks, "F"]
     if len(tasks) < 3:
-        return Ranks(
+        return FrameworkRanks(
             pd.Series(1.0 + np.arange(len(names)), index=names), tuple(tasks), {}, np.nan,
             pd.DataFrame(), "Fewer than 3 tasks are shared, so ranks were not tested.",
         )  # fmt: skip
@@ -280,7 +290,9 @@ def _ranks(rng, tasks, frameworks):
     p.loc[names[0], names[-1]] = p.loc[names[-1], names[0]] = 0.004
     mean = pd.Series(1.3 + 0.8 * np.arange(len(names)), index=names)
     left_out = {tasks[-1]: "H2OAutoML has no score on it."}
-    return Ranks(mean, tuple(tasks[:-1]), left_out, 0.012, p, "Friedman's test, then Nemenyi's.")
+    return FrameworkRanks(
+        mean, tuple(tasks[:-1]), left_out, 0.012, p, "Friedman's test, then Nemenyi's."
+    )
 
 
 def _frameworks(rng, frameworks, runs):

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from sklearn import metrics as sk
 
-from amlb_ext import Suite
+from amlb_ext import SuiteTables
 from amlb_ext.amlb.definition import Job
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, RunError
-from amlb_ext.report import build_report, report_text, tables, write_report
+from amlb_ext.report import build_report, report_tables, report_text, write_report
 from amlb_ext.report.files import TABLES
 from amlb_ext.runner import read_predictions
 from amlb_ext.runner.run_folder import write_asked
@@ -47,7 +47,7 @@ def built(scored):
 
 @pytest.fixture(scope="module")
 def found(built):
-    return tables(built.report)
+    return report_tables(built.report)
 
 
 def files(root):
@@ -203,7 +203,7 @@ def test_the_score_of_f_is_the_baselines(found):
 
 def test_workers_change_nothing(scored, built, found):
     again = build_report(scored.suite, [scored.results], workers=2)
-    for name, table in tables(again.report).items():
+    for name, table in report_tables(again.report).items():
         pd.testing.assert_frame_equal(table, found[name])
     assert again.report.verdict == built.report.verdict
     pd.testing.assert_frame_equal(again.added, built.added)
@@ -217,7 +217,7 @@ def test_without_results_the_suite_is_told(small):
     assert toy.certificate is not None
     assert set(toy.scores["framework"]) == {"F"}
     assert len(toy.slices)
-    made = tables(report)
+    made = report_tables(report)
     assert len(made["contrasts"]) == len(made["jobs"]) == len(made["overall"]) == 0
     for name, columns in COLUMNS.items():
         assert set(columns.split()) <= set(made[name].columns), name
@@ -233,7 +233,7 @@ def test_results_of_other_tasks_alone(small):
     report = build_report(small.suite, [small.results], charts=False).report
     assert report.verdict[0].startswith("No framework has been compared with F")
     assert set(report.tasks[0].scores["framework"]) == {"F", BASELINE, NULL, CANDIDATE}
-    made = tables(report)
+    made = report_tables(report)
     assert set(COLUMNS["contrasts"].split()) <= set(made["contrasts"].columns)
     assert report_text(report)
 
@@ -384,7 +384,7 @@ def some(copied):
 
 def test_a_framework_may_be_run_on_some_tasks_only(some):
     report = build_report(some.suite, [some.results], charts=False).report
-    contrasts = tables(report)["contrasts"]
+    contrasts = report_tables(report)["contrasts"]
     assert set(contrasts["task"]) == {"toy"}
     assert set(contrasts["verdict"]) == {"better"}
     assert set(report.jobs["status"]) == {"not run"}
@@ -392,7 +392,7 @@ def test_a_framework_may_be_run_on_some_tasks_only(some):
 
 
 def test_the_notebook(small):
-    suite = Suite.load(small.suite)
+    suite = SuiteTables.load(small.suite)
     tasks = suite.tasks.set_index("task")
     assert tasks.index.tolist() == ["toy"]
     assert tasks.loc["toy", ["kind", "classes", "folds", "full"]].tolist() == [
@@ -424,7 +424,7 @@ def test_the_notebook(small):
 
 def test_the_notebook_sees_results_that_change(small):
     """A result that is no longer there, and a run that is copied in with its old time."""
-    suite = Suite.load(small.suite)
+    suite = SuiteTables.load(small.suite)
     path = small.run_dir(CANDIDATE) / "scores" / "results.csv"
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     assert len(suite.jobs(small.results)) == 0
@@ -437,7 +437,7 @@ def test_the_notebook_sees_results_that_change(small):
 
 def test_the_notebook_sees_runs_that_come_and_go(small, tmp_path):
     """Runs copied with their times (cp -p, rsync) are older than those that stand there."""
-    suite = Suite.load(small.suite)
+    suite = SuiteTables.load(small.suite)
     old = small.run_dir(NULL)
     times = (1e9, 1e9)
     os.utime(old / "scores" / "results.csv", times)

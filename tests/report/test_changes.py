@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sample_reports import sample_report
 
-from amlb_ext.report.page import page
+from amlb_ext.report.page import render_page
 from amlb_ext.report.text import report_text
 
 
@@ -19,7 +19,7 @@ def report():
 def test_counts_are_said_where_rows_are_counted(report):
     first, *others = report.tasks
     changed = replace(first, left_out=3, replaced={"town<i>": 12, "size": 1})
-    both = [" ".join(page(replace(report, tasks=(changed, *others)), {}).split())]
+    both = [" ".join(render_page(replace(report, tasks=(changed, *others)), {}).split())]
     both.append(" ".join(report_text(replace(report, tasks=(changed, *others))).split()))
     for text in both:
         assert "3 test rows whose class no training row has are left out." in text

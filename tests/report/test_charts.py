@@ -16,10 +16,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from amlb_ext.report.inline import COLOUR, plain
-from amlb_ext.report.interactive import _embeddable, figure, library
-from amlb_ext.report.model import Chart, Ranks, Series
-from amlb_ext.report.still import rank_diagram, svg
+from amlb_ext.report.inline import COLOUR, one_line
+from amlb_ext.report.interactive import _embeddable, plotly_figure, plotly_library
+from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
+from amlb_ext.report.still import draw_chart, draw_rank_diagram
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
@@ -43,7 +43,7 @@ HOSTILE = [
 
 def points(n=50, name="p", **more):
     rng = np.random.default_rng(n)
-    return Series(name, "points", rng.normal(size=n), rng.normal(size=n), **more)
+    return ChartSeries(name, "points", rng.normal(size=n), rng.normal(size=n), **more)
 
 
 def all_kinds(text="name", key="k"):
@@ -51,7 +51,7 @@ def all_kinds(text="name", key="k"):
     edges = np.linspace(0, 1, 6)
     spots = np.arange(3.0)
     gap = np.array([0.1, np.nan, 0.3])
-    intervals = Series(text, "intervals", gap, spots, "good", low=gap - 1, high=gap + 1)
+    intervals = ChartSeries(text, "intervals", gap, spots, "good", low=gap - 1, high=gap + 1)
     hollow = replace(intervals, x=spots, low=np.full(3, np.nan), name=text + "2", role="bad")
     given = {"title": text, "about": text, "x_label": text, "y_label": text}
     names = (text + " a", text + " b", "c")
@@ -59,11 +59,11 @@ def all_kinds(text="name", key="k"):
         "map": Chart(f"{key}-map", **given, bare=True, square=True, series=tuple(
             points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20) for i in range(6))),
         "line": Chart(f"{key}-line", **given, guides=("diagonal",), square=True, series=tuple(
-            Series(f"{text}{i}", "line", spots, spots**i, role=f"c{i}") for i in range(3))),
+            ChartSeries(f"{text}{i}", "line", spots, spots**i, role=f"c{i}") for i in range(3))),
         "bins": Chart(f"{key}-bins", **given, series=tuple(
-            Series(f"{text}{i}", "bars", edges, edges[1:] + i, role="f") for i in range(2))),
+            ChartSeries(f"{text}{i}", "bars", edges, edges[1:] + i, role="f") for i in range(2))),
         "shares": Chart(f"{key}-shares", **given, x_categories=names, series=tuple(
-            Series(f"{text}{i}", "bars", spots, gap, role="ga") for i in range(3))),
+            ChartSeries(f"{text}{i}", "bars", spots, gap, role="ga") for i in range(3))),
         "forest": Chart(f"{key}-forest", **given, y_categories=names, guides=("zero",),
                         series=(intervals, hollow)),
     }  # fmt: skip
@@ -76,7 +76,9 @@ def ranks(names, mean=(1.2, 1.9, 2.8, 4.1, 4.6)):
     p = pd.DataFrame(1.0, names, names)
     for a, b in [(0, 2), (0, 3), (0, 4), (1, 4), (1, 3), (2, 4)]:
         p.iloc[a, b] = p.iloc[b, a] = 0.01
-    return Ranks(pd.Series(mean, names), ("t",), {}, 0.001, p, "Nemenyi's test, 5 entrants.")
+    return FrameworkRanks(
+        pd.Series(mean, names), ("t",), {}, 0.001, p, "Nemenyi's test, 5 entrants."
+    )
 
 
 def words(text):
@@ -98,7 +100,7 @@ def references(text):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_still_is_an_element_for_a_page(kind):
-    text = svg(all_kinds()[kind])
+    text = draw_chart(all_kinds()[kind])
     root = ET.fromstring(text)
     assert text.startswith("<svg ")
     assert root.get("role") == "img"
@@ -114,7 +116,7 @@ def test_still_is_an_element_for_a_page(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_still_has_the_colours_of_the_page(kind):
     chart = all_kinds()[kind]
-    text = svg(chart)
+    text = draw_chart(chart)
     for series in chart.series:
         assert f"var(--c-{series.role})" in text
     assert "var(--c-ink)" in text
@@ -131,23 +133,23 @@ def test_roles_have_different_colours():
 @pytest.mark.parametrize("text", HOSTILE)
 def test_still_shows_any_text_as_it_is(text):
     for chart in all_kinds(text).values():
-        drawn = svg(chart)
+        drawn = draw_chart(chart)
         assert not {"script", "b"} & tags(drawn)
-        assert plain(text, 2000) in ["", *words(drawn)]  # the title
+        assert one_line(text, 2000) in ["", *words(drawn)]  # the title
         if text:
-            assert plain(chart.series[-1].name) in words(drawn)
+            assert one_line(chart.series[-1].name) in words(drawn)
         assert max(map(len, words(drawn))) <= 200
 
 
 def test_plain_text():
-    assert plain("a\n\tb\x00\x1b\u202ec\ud800") == "a bc"
-    assert plain("x" * 32) == "x" * 32
-    assert plain("x" * 33) == "x" * 31 + "…"
+    assert one_line("a\n\tb\x00\x1b\u202ec\ud800") == "a bc"
+    assert one_line("x" * 32) == "x" * 32
+    assert one_line("x" * 33) == "x" * 31 + "…"
 
 
 def test_ids_are_unique_in_a_page():
-    drawn = [svg(chart) for key in "ab" for chart in all_kinds(key=key).values()]
-    drawn.append(rank_diagram(ranks(list("abcde")), "ranks"))
+    drawn = [draw_chart(chart) for key in "ab" for chart in all_kinds(key=key).values()]
+    drawn.append(draw_rank_diagram(ranks(list("abcde")), "ranks"))
     found = [name for text in drawn for name in ids(text)]
     assert len(found) == len(set(found))
     for text in drawn:
@@ -156,26 +158,26 @@ def test_ids_are_unique_in_a_page():
 
 def test_same_chart_same_bytes_whatever_the_users_settings():
     chart = all_kinds("日本 $x$")["map"]
-    before = svg(chart)
+    before = draw_chart(chart)
     with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.grid": True}):
-        assert svg(chart) == before
+        assert draw_chart(chart) == before
         assert matplotlib.rcParams["font.size"] == 30
-    assert svg(chart) == before
+    assert draw_chart(chart) == before
 
 
 def test_still_is_small():
     many = Chart("a-key-as-long-as-keys-of-charts-may-be-map", "t", "a", "x", "y", tuple(
         points(200, f"n{i}", role=f"c{i}", symbol=i) for i in range(4)))  # fmt: skip
-    text = svg(many)
+    text = draw_chart(many)
     assert len(text.encode()) < 60_000
     assert text.count("<use") >= 800
     for chart in all_kinds().values():
-        assert len(svg(chart).encode()) < 20_000
+        assert len(draw_chart(chart).encode()) < 20_000
 
 
 def test_long_names_do_not_blow_up_the_picture():
     short, long = (all_kinds(text)["forest"] for text in ("short", "long " * 40))
-    sizes = [ET.fromstring(svg(chart)).get("viewBox").split()[2:] for chart in (short, long)]
+    sizes = [ET.fromstring(draw_chart(chart)).get("viewBox").split()[2:] for chart in (short, long)]
     assert sizes[0][0] == sizes[1][0]
     assert float(sizes[1][1]) < float(sizes[0][1]) + 50  # a legend of more lines
 
@@ -183,38 +185,38 @@ def test_long_names_do_not_blow_up_the_picture():
 def test_legend_only_when_there_is_something_to_tell_apart():
     one, two = points(5, "first"), points(6, "second")
     chart = Chart("k", "t", "a", "x", "y", (one,))
-    assert "first" not in words(svg(chart))
-    assert {"first", "second"} <= set(words(svg(replace(chart, series=(one, two)))))
-    assert [trace["showlegend"] for trace in figure(chart)["data"]] == [False]
+    assert "first" not in words(draw_chart(chart))
+    assert {"first", "second"} <= set(words(draw_chart(replace(chart, series=(one, two)))))
+    assert [trace["showlegend"] for trace in plotly_figure(chart)["data"]] == [False]
 
 
 def test_no_legend_for_what_the_axis_names():
     spot = np.zeros(1)
-    rows = tuple(Series(name, "intervals", spot, spot + i) for i, name in enumerate("ab"))
+    rows = tuple(ChartSeries(name, "intervals", spot, spot + i) for i, name in enumerate("ab"))
     chart = Chart("k", "t", "about", "x", "", rows, y_categories=("a", "b"))
-    assert sorted(words(svg(chart))).count("a") == 1
-    assert not figure(chart)["layout"]["showlegend"]
-    assert words(svg(replace(chart, y_categories=("c", "d")))).count("a") == 1
+    assert sorted(words(draw_chart(chart))).count("a") == 1
+    assert not plotly_figure(chart)["layout"]["showlegend"]
+    assert words(draw_chart(replace(chart, y_categories=("c", "d")))).count("a") == 1
 
 
 @pytest.mark.parametrize("kind", ["points", "line", "bars", "intervals"])
 @pytest.mark.parametrize("categories", [(), ("a", "b", "c")])
 def test_nothing_to_show(kind, categories):
     edge = kind == "bars" and not categories
-    none = Series("none", kind, np.zeros(0), np.zeros(0))
-    unknown = Series("unknown", kind, np.full(3 + edge, np.nan), np.full(3, np.nan))
+    none = ChartSeries("none", kind, np.zeros(0), np.zeros(0))
+    unknown = ChartSeries("unknown", kind, np.full(3 + edge, np.nan), np.full(3, np.nan))
     chart = Chart("k", "t", "a", "x", "y", (none, unknown), x_categories=categories)
-    assert "nothing to show" in words(svg(chart))
-    json.dumps(figure(chart), allow_nan=False)
-    assert figure(chart)["layout"]["annotations"]
-    svg(replace(chart, series=(), square=True, guides=("zero", "diagonal")))
-    svg(replace(chart, series=(none,), x_categories=(), y_categories=("a",), bare=True))
+    assert "nothing to show" in words(draw_chart(chart))
+    json.dumps(plotly_figure(chart), allow_nan=False)
+    assert plotly_figure(chart)["layout"]["annotations"]
+    draw_chart(replace(chart, series=(), square=True, guides=("zero", "diagonal")))
+    draw_chart(replace(chart, series=(none,), x_categories=(), y_categories=("a",), bare=True))
 
 
 def test_gaps_and_infinities_are_not_drawn():
     x = np.array([0.0, 1, np.nan, 3, np.inf, -1e308, 1e308])
-    dots = Series("", "points", x, np.array([0, np.nan, 1, 1, 1, 1, 1]))
-    text = svg(Chart("k", "t", "a", "x", "y", (dots,), bare=True))
+    dots = ChartSeries("", "points", x, np.array([0, np.nan, 1, 1, 1, 1, 1]))
+    text = draw_chart(Chart("k", "t", "a", "x", "y", (dots,), bare=True))
     assert text.count("<use") == 2  # (0, 0) and (3, 1); a bare chart has no ticks
     assert "nan" not in text
 
@@ -222,29 +224,31 @@ def test_gaps_and_infinities_are_not_drawn():
 def test_intervals_without_ends_are_hollow():
     y = np.arange(2.0)
     chart = Chart("k", "t", "a", "x", "", (
-        Series("s", "intervals", y, y, "good", low=y - [1, np.nan], high=y + 1),
+        ChartSeries("s", "intervals", y, y, "good", low=y - [1, np.nan], high=y + 1),
     ), y_categories=("a", "b"), bare=True)  # fmt: skip
-    assert "fill:none;stroke:var(--c-good)" in svg(chart)
-    trace = figure(chart)["data"][0]
+    assert "fill:none;stroke:var(--c-good)" in draw_chart(chart)
+    trace = plotly_figure(chart)["data"][0]
     assert trace["marker"]["symbol"] == ["circle", "circle-open"]
     assert trace["error_x"]["array"] == [1.0, None]
 
 
 def test_first_category_is_at_the_top():
     y = np.arange(3.0)
-    chart = Chart("k", "t", "a", "x", "", (Series("", "points", y, y),), y_categories=tuple("abc"))
-    found = {n.text: float(n.get("y")) for n in ET.fromstring(svg(chart)).iter(f"{SVG}text")}
+    chart = Chart(
+        "k", "t", "a", "x", "", (ChartSeries("", "points", y, y),), y_categories=tuple("abc")
+    )
+    found = {n.text: float(n.get("y")) for n in ET.fromstring(draw_chart(chart)).iter(f"{SVG}text")}
     assert found["a"] < found["b"] < found["c"]
-    assert figure(chart)["layout"]["yaxis"]["range"] == [2.6, -0.6]
+    assert plotly_figure(chart)["layout"]["yaxis"]["range"] == [2.6, -0.6]
 
 
 def test_arrays_that_do_not_fit_are_refused():
-    bars = Series("s", "bars", np.arange(3.0), np.arange(3.0))
+    bars = ChartSeries("s", "bars", np.arange(3.0), np.arange(3.0))
     with pytest.raises(ValueError, match="one x more than y"):
-        svg(Chart("k", "t", "a", "x", "y", (bars,)))
-    line = Series("s", "line", np.arange(3.0), np.arange(4.0))
+        draw_chart(Chart("k", "t", "a", "x", "y", (bars,)))
+    line = ChartSeries("s", "line", np.arange(3.0), np.arange(4.0))
     with pytest.raises(ValueError, match="as many of each"):
-        svg(Chart("k", "t", "a", "x", "y", (line,)))
+        draw_chart(Chart("k", "t", "a", "x", "y", (line,)))
 
 
 # ---- ranks
@@ -252,10 +256,10 @@ def test_arrays_that_do_not_fit_are_refused():
 
 def test_rank_diagram():
     names = ["autogluon", "<script>x</script>", "$x^2$", "日本語 😀", "y" * 200]
-    text = rank_diagram(ranks(names), "ranks")
+    text = draw_rank_diagram(ranks(names), "ranks")
     found = words(text)
     for name, mean in zip(names, (1.2, 1.9, 2.8, 4.1, 4.6), strict=True):
-        assert f"{plain(name, 24)} ({mean:.2f})" in found
+        assert f"{one_line(name, 24)} ({mean:.2f})" in found
     assert any(word.startswith("autogluon has the best mean rank, 1.20.") for word in found)
     # Pairs with p = 1: 01, 12, 23, 34; no three are all alike, so four bars.
     assert text.count("stroke:var(--c-c0)") == 4
@@ -266,15 +270,15 @@ def test_rank_diagram():
 
 def test_rank_diagram_without_ranks():
     five = ranks(list("abcde"))
-    assert rank_diagram(replace(five, p=pd.DataFrame()), "r") == ""
-    assert rank_diagram(replace(five, mean=five.mean[:1]), "r") == ""
-    assert rank_diagram(replace(five, mean=pd.Series(dtype=float)), "r") == ""
+    assert draw_rank_diagram(replace(five, p=pd.DataFrame()), "r") == ""
+    assert draw_rank_diagram(replace(five, mean=five.mean[:1]), "r") == ""
+    assert draw_rank_diagram(replace(five, mean=pd.Series(dtype=float)), "r") == ""
 
 
 def test_rank_diagram_with_equal_ranks():
-    assert rank_diagram(ranks(list("abcde"), (3.0,) * 5), "r").startswith("<svg")
+    assert draw_rank_diagram(ranks(list("abcde"), (3.0,) * 5), "r").startswith("<svg")
     two = replace(ranks(list("abcde")), mean=pd.Series({"a": 1.5, "b": 1.5}))
-    assert "a (1.50)" in words(rank_diagram(two, "r"))
+    assert "a (1.50)" in words(draw_rank_diagram(two, "r"))
 
 
 def test_rank_diagram_is_the_same_in_another_process():
@@ -290,8 +294,10 @@ def test_rank_diagram_is_the_same_in_another_process():
         [sys.executable, "-c", code], capture_output=True, check=True, env=environment
     )
     n = list("abcde")
-    here = Ranks(pd.Series([1.0, 2, 3, 4, 5], n), (), {}, 0.1, pd.DataFrame(1.0, n, n), "x")
-    assert made.stdout.decode() == rank_diagram(here, "r")
+    here = FrameworkRanks(
+        pd.Series([1.0, 2, 3, 4, 5], n), (), {}, 0.1, pd.DataFrame(1.0, n, n), "x"
+    )
+    assert made.stdout.decode() == draw_rank_diagram(here, "r")
 
 
 # ---- interactive
@@ -310,7 +316,7 @@ def strings(value):
 @pytest.mark.parametrize("kind", KINDS)
 def test_plotly_knows_the_figure(kind):
     chart = all_kinds()[kind]
-    found = figure(chart)
+    found = plotly_figure(chart)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     go.Figure(found)  # refuses what plotly does not know
     assert [trace["meta"]["role"] for trace in found["data"]] == [s.role for s in chart.series]
@@ -320,7 +326,7 @@ def test_plotly_knows_the_figure(kind):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_plotly_shows_any_text_as_it_is(text):
     for chart in all_kinds(text).values():
-        found = figure(chart)
+        found = plotly_figure(chart)
         for shown in strings(found):
             bare = shown.replace("<br>", "")
             assert "<" not in bare
@@ -328,20 +334,22 @@ def test_plotly_shows_any_text_as_it_is(text):
             assert "%{" not in shown
             assert "$" not in shown
             assert len(unescape(shown)) <= 310
-        assert unescape(found["data"][0]["name"]) == plain(chart.series[0].name)
+        assert unescape(found["data"][0]["name"]) == one_line(chart.series[0].name)
         assert "hovertemplate" not in found["data"][0]
 
 
 def test_plotly_numbers_have_four_digits():
-    line = Series("s", "line", np.array([1 / 3, np.nan, np.inf]), np.array([123456.0, 0, 1e-9]))
-    trace = figure(Chart("k", "t", "a", "x", "y", (line,)))["data"][0]
+    line = ChartSeries(
+        "s", "line", np.array([1 / 3, np.nan, np.inf]), np.array([123456.0, 0, 1e-9])
+    )
+    trace = plotly_figure(Chart("k", "t", "a", "x", "y", (line,)))["data"][0]
     assert trace["x"] == [0.3333, None, None]
     assert trace["y"] == [123500.0, 0.0, 1e-9]
 
 
 def test_plotly_bins_are_steps():
-    bins = Series("s", "bars", np.array([0.0, 1, 3]), np.array([2.0, 5]))
-    trace = figure(Chart("k", "t", "a", "x", "y", (bins,)))["data"][0]
+    bins = ChartSeries("s", "bars", np.array([0.0, 1, 3]), np.array([2.0, 5]))
+    trace = plotly_figure(Chart("k", "t", "a", "x", "y", (bins,)))["data"][0]
     assert trace["x"] == [0, 0, 1, 1, 3, 3]
     assert trace["y"] == [0, 2, 2, 5, 5, 0]
     assert trace["text"] == ["", *["0 to 1: 2"] * 2, *["1 to 3: 5"] * 2, ""]
@@ -349,12 +357,12 @@ def test_plotly_bins_are_steps():
 
 def test_series_differ_in_more_than_colour():
     for kind, of in (("map", "marker"), ("line", "line"), ("bins", "line"), ("shares", "marker")):
-        looks = [str(trace[of]) for trace in figure(all_kinds()[kind])["data"]]
+        looks = [str(trace[of]) for trace in plotly_figure(all_kinds()[kind])["data"]]
         assert len(set(looks)) == len(looks)
 
 
 def test_library_can_stand_in_a_page():
-    text = library()
+    text = plotly_library()
     assert "Plotly" in text
     assert "</script" not in text.lower()
     assert "<!--" not in text

@@ -8,7 +8,7 @@ import pytest
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.task import Column
-from amlb_ext.report.clusters import Space, assign, describe_clusters, find_clusters, project
+from amlb_ext.report.clusters import Space, assign_groups, describe_clusters, find_clusters, project
 
 SCHEMA = (
     Column("age", "numeric", (), True),
@@ -162,9 +162,9 @@ def test_text_of_the_user_is_tamed():
 
 
 def test_made_rows_belong_to_the_group_of_their_parent():
-    groups = assign(np.array([4, 9, 4, 1]), np.array([9, 4]), np.array([0, 1]))
+    groups = assign_groups(np.array([4, 9, 4, 1]), np.array([9, 4]), np.array([0, 1]))
     assert groups.tolist() == [1, 0, 1, -1]
-    assert assign(np.zeros(0, int), np.zeros(0, int), np.zeros(0, int)).shape == (0,)
+    assert assign_groups(np.zeros(0, int), np.zeros(0, int), np.zeros(0, int)).shape == (0,)
 
 
 def test_the_map_keeps_failures_and_thins_the_rest_evenly():

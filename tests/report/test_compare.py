@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.task import Kind
-from amlb_ext.report.compare import compare
-from amlb_ext.report.predictions import Predicted, read_predicted
+from amlb_ext.report.compare import compare_frameworks
+from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.report.ranks import mean_losses
 from amlb_ext.runner import read_jobs
 from amlb_ext.stats.pairwise import compare_pairs
@@ -44,7 +44,9 @@ class Planted:
             }
         )
         zero = np.zeros(n)
-        self.full = Predicted("t_full", "full", Kind.REGRESSION, (), rows, zero, zero, zero + 1)
+        self.full = TaskPredictions(
+            "t_full", "full", Kind.REGRESSION, (), rows, zero, zero, zero + 1
+        )
         self.null = rows[["fold", "row", "loss"]].copy()
         for number in range(5):
             self.null[f"refit_{number}"] = self.like_f() ** 2
@@ -63,7 +65,7 @@ class Planted:
         if isinstance(certificate, str):
             certificate = certified(certificate)
         null = self.null if null is True else null
-        return compare("t", self.full, certificate, null, incomplete or {}, 2, **more)
+        return compare_frameworks("t", self.full, certificate, null, incomplete or {}, 2, **more)
 
 
 def certified(verdict="rank", *measures):
@@ -122,11 +124,11 @@ def test_f_itself_as_a_candidate(scored):
     suite = Suite.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
     for task in ("toy", "titanic", "wine"):
-        full, _ = read_predicted(suite, f"{task}_full", jobs)
+        full, _ = read_task_predictions(suite, f"{task}_full", jobs)
         full.f.clear()
         full.f["twin"] = full.own()
         full.rows["loss"] = full.loss("twin")
-        found = compare(task, full, certified(), None, {}, 2)
+        found = compare_frameworks(task, full, certified(), None, {}, 2)
         for where in ("region", "all rows"):
             told = row(found, "twin", where)
             assert [told[name] for name in ("difference", "low", "high", "p_holm")] == [0, 0, 0, 1]
@@ -357,8 +359,11 @@ def test_the_suites_own_refits_belong_to_its_rows(scored):
     suite = Suite.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
     for task in ("toy", "titanic", "wine"):
-        full, _ = read_predicted(suite, f"{task}_full", jobs)
-        assert compare(task, full, certified(), read_null(suite, task), {}, 2).warnings == ()
+        full, _ = read_task_predictions(suite, f"{task}_full", jobs)
+        assert (
+            compare_frameworks(task, full, certified(), read_null(suite, task), {}, 2).warnings
+            == ()
+        )
 
 
 def three(n=200, seed=0):

@@ -9,9 +9,9 @@ import pytest
 from sample_reports import sample_report
 
 from amlb_ext.core.display import format_cell, format_interval
-from amlb_ext.report.interactive import figure
-from amlb_ext.report.page import anchors, embedded, page
-from amlb_ext.report.tables import pivots
+from amlb_ext.report.interactive import plotly_figure
+from amlb_ext.report.page import embedded_figure, render_page, task_anchors
+from amlb_ext.report.tables import score_pivots
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -71,7 +71,7 @@ def reports():
 
 @pytest.fixture(scope="module")
 def texts(reports):
-    return {name: page(report, LINKS) for name, report in reports.items()}
+    return {name: render_page(report, LINKS) for name, report in reports.items()}
 
 
 CASES = ("one", "hostile", "many", "without results", "empty")
@@ -157,7 +157,7 @@ def test_hostile_downloads_are_escaped(texts):
     links = [a["href"] for a in Page(texts["one"]).all("a") if not a["href"].startswith("#")]
     assert links == ["contrasts.csv", "a%20folder/scores.csv"]
     assert "&lt;b&gt;All" in texts["one"]
-    script = page(sample_report(0, results=False), {"x": "javascript:alert(1)"})
+    script = render_page(sample_report(0, results=False), {"x": "javascript:alert(1)"})
     assert 'href="javascript%3Aalert%281%29"' in script
 
 
@@ -168,20 +168,20 @@ def test_figures_are_data_that_cannot_end_their_element(reports, texts):
     assert len(figures) == len(charts)
     assert not any("<" in text for text in figures)
     first = json.loads(figures[0])
-    expected = figure(charts[0])
+    expected = plotly_figure(charts[0])
     assert [trace["meta"] for trace in first["data"]] == [t["meta"] for t in expected["data"]]
-    assert json.loads(embedded(charts[0])) == first
+    assert json.loads(embedded_figure(charts[0])) == first
 
 
 def test_figures_without_numbers_are_still_json():
     charts = sample_report(1, points=8).tasks[0].charts
     hollow = charts[4].series[0]
     hollow.x[:] = np.nan
-    json.loads(embedded(charts[4]), parse_constant=pytest.fail)
+    json.loads(embedded_figure(charts[4]), parse_constant=pytest.fail)
 
 
 def test_a_page_that_stands_still_is_small(reports):
-    still = page(reports["one"], {}, interactive=False)
+    still = render_page(reports["one"], {}, interactive=False)
     assert len(still) < 1e6
     assert "plotly" not in "".join(a.get("id", "") for a in Page(still).all("script"))
     assert len(Page(still).all("svg")) == 7  # one of all tasks, six of this; ranks were not tested
@@ -215,7 +215,7 @@ def test_what_must_be_said_is_said(texts):
 
 def test_only_real_rows_have_a_best_framework():
     task = sample_report(1, points=8).tasks[0]
-    tables = list(pivots(task))
+    tables = list(score_pivots(task))
     assert [table["metric"] for table in tables] == ["auc", "logloss", "balacc"]
     assert list(tables[0]["parts"])[:3] == ["full", "region", "bad"]
     for table in tables:
@@ -241,7 +241,7 @@ def test_controls_and_frameworks_without_all_folds_are_never_the_best():
         scores.loc[at, "value"] = scores.loc[at, "direction"].map(perfect)
         scores.loc[at, "folds"] = folds
     scores["framework"] = scores["framework"].replace("H2OAutoML", "HardsynthNull")
-    for table in pivots(replace(task, scores=scores)):
+    for table in score_pivots(replace(task, scores=scores)):
         rows = dict(table["rows"])
         for name in ("FLAML", "HardsynthNull"):
             assert not any(entry["best"] for entry in rows[name].values())
@@ -250,12 +250,12 @@ def test_controls_and_frameworks_without_all_folds_are_never_the_best():
 
 
 def test_the_same_report_gives_the_same_page(reports, texts):
-    assert page(reports["one"], LINKS) == texts["one"]
+    assert render_page(reports["one"], LINKS) == texts["one"]
 
 
 def test_anchors_never_collide():
     names = ["x", "x-2", "x", "X", "", "é", "x 2"]
-    assert len(set(anchors(names))) == len(names)
+    assert len(set(task_anchors(names))) == len(names)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.task import Kind
-from amlb_ext.report.predictions import Predicted, read_predicted
+from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
 from amlb_ext.suite import Suite
 
@@ -17,7 +17,7 @@ CANDIDATE = "HardsynthCandidate"
 def read(scored, name):
     suite = Suite.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
-    predicted, refused = read_predicted(suite, name, jobs)
+    predicted, refused = read_task_predictions(suite, name, jobs)
     return predicted, {
         (jobs.loc[index, "framework"], int(jobs.loc[index, "fold"])): reason
         for index, reason in refused.items()
@@ -29,7 +29,7 @@ def hand_made(labels, y, f, low=0.0, span=1.0):
     kind = Kind.BINARY if labels else Kind.REGRESSION
     rows = pd.DataFrame({"fold": 0, "amlb_fold": 0, "row": np.arange(n)})
     y = np.array(y)
-    return Predicted(
+    return TaskPredictions(
         "t", "full", kind, labels, rows, y, np.full(n, low), np.full(n, span), {"G": np.array(f)}
     )
 
@@ -160,7 +160,7 @@ def test_a_fold_that_the_suite_lacks_is_refused(scored):
     jobs = read_jobs(suite, scored.results).table
     jobs = jobs[(jobs["amlb_task"] == "toy_full") & (jobs["framework"] == CANDIDATE)].copy()
     jobs["fold"] += 1  # 1 and 2
-    _, refused = read_predicted(suite, "toy_full", jobs)
+    _, refused = read_task_predictions(suite, "toy_full", jobs)
     assert "the suite has 2 folds of toy_full, this is fold 2" in refused.values()
 
 
@@ -169,7 +169,7 @@ def test_predictions_that_vanish_are_refused(copied):
     suite = Suite.load(copied.suite)
     jobs = read_jobs(suite, copied.results).table
     copied.predictions(CANDIDATE, "toy_full", 0).unlink()
-    _, refused = read_predicted(suite, "toy_full", jobs)
+    _, refused = read_task_predictions(suite, "toy_full", jobs)
     (reason,) = refused.values()
     assert "holds no predictions of fold 0 of toy_full" in reason
 

@@ -11,13 +11,13 @@ from amlb_ext.core.task import Column
 from amlb_ext.report.slices import (
     COLUMNS,
     WIDTH,
-    Coded,
+    CodedColumn,
     Condition,
     _p_value,
     find_slices,
-    quote,
-    say_number,
-    shorten,
+    plain_number,
+    quote_category,
+    shorten_text,
     wilson,
 )
 
@@ -196,25 +196,25 @@ def test_many_categories_are_shortened():
 )  # fmt: skip
 def test_ranges_of_whole_numbers(low, high, text):
     x = np.arange(6.0)
-    assert Coded("n", x, x, whole=True).say(Condition(low, high), True) == text
+    assert CodedColumn("n", x, x, whole=True).say(Condition(low, high), True) == text
 
 
 def test_rounding_moves_no_row_of_the_finding_half():
     rng = np.random.default_rng(0)
     x = np.sort(rng.normal(size=500) * 1000 + 123456)
-    coded = Coded("n", x, x)
+    coded = CodedColumn("n", x, x)
     for i in range(1, 499):
         t = float((x[i] + x[i + 1]) / 2)
         raw, settled = Condition(high=t), coded.settle(Condition(high=t))
         np.testing.assert_array_equal(coded.matches(raw), coded.matches(settled))
-        assert len(say_number(settled.high)) <= len(say_number(t))
+        assert len(plain_number(settled.high)) <= len(plain_number(t))
 
 
 def test_words():
-    assert shorten("x" * 61) == "x" * 59 + "…"
-    assert quote("it's") == "it's"
-    assert quote(" a") == "“a”"
-    assert say_number(1234567.0) == "1234567"
+    assert shorten_text("x" * 61) == "x" * 59 + "…"
+    assert quote_category("it's") == "it's"
+    assert quote_category(" a") == "“a”"
+    assert plain_number(1234567.0) == "1234567"
 
 
 def test_wide_tables_are_quick():

@@ -19,7 +19,7 @@ from amlb_ext.amlb.configuration import configured_folds, find_definition, read_
 from amlb_ext.amlb.definition import list_jobs
 from amlb_ext.cli import main
 from amlb_ext.core.errors import RunError, SuiteError
-from amlb_ext.report.compare import is_control
+from amlb_ext.report.compare import is_control_framework
 from amlb_ext.runner.install import change, install, uninstall
 from amlb_ext.runner.install.config_edit import LISTS, MARK, entries_of, insert, read_config, strip
 from amlb_ext.runner.jobs import read_jobs
@@ -330,7 +330,7 @@ def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
     install(other, user, name="hardsynth_2")
     text = (user / "hardsynth_suites/hardsynth_2/frameworks.yaml").read_text()
     assert "HardsynthNull_2:" in text
-    assert is_control("HardsynthNull_2")
+    assert is_control_framework("HardsynthNull_2")
 
 
 def test_a_constraint_of_the_users_stays(suite, user) -> None:
