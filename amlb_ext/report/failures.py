@@ -14,7 +14,7 @@ from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Column
 from amlb_ext.report.charts import ORIGINS, WORDS
 from amlb_ext.report.clusters import assign_groups, describe_clusters, find_clusters
-from amlb_ext.report.feature_space import FeatureSpace
+from amlb_ext.report.feature_space import FeatureSpace, project_rows
 from amlb_ext.report.model import Chart, ChartSeries
 from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.report.slices import find_slices

@@ -283,10 +283,11 @@ def test_rank_diagram_with_equal_ranks():
 
 def test_rank_diagram_is_the_same_in_another_process():
     code = (
-        "import sys, pandas as pd; from amlb_ext.report.model import Ranks;"
-        "from amlb_ext.report.still import rank_diagram; n = list('abcde');"
-        "r = Ranks(pd.Series([1., 2, 3, 4, 5], n), (), {}, .1, pd.DataFrame(1., n, n), 'x');"
-        "sys.stdout.buffer.write(rank_diagram(r, 'r').encode())"
+        "import sys, pandas as pd; from amlb_ext.report.model import FrameworkRanks;"
+        "from amlb_ext.report.still import draw_rank_diagram; "
+        "n = list('abcde'); mean = pd.Series([1., 2, 3, 4, 5], n);"
+        "r = FrameworkRanks(mean, (), {}, .1, pd.DataFrame(1., n, n), 'x');"
+        "sys.stdout.buffer.write(draw_rank_diagram(r, 'r').encode())"
     )
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": seed}

@@ -8,7 +8,8 @@ import pytest
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.task import Column
-from amlb_ext.report.clusters import Space, assign_groups, describe_clusters, find_clusters, project
+from amlb_ext.report.clusters import assign_groups, describe_clusters, find_clusters
+from amlb_ext.report.feature_space import FeatureSpace, project_rows
 
 SCHEMA = (
     Column("age", "numeric", (), True),
@@ -37,11 +38,11 @@ def blobs(sizes, dims, rng):
 
 def test_space_is_finite_and_orders_nothing_by_scale():
     x = table(300, np.random.default_rng(0))
-    z = Space().fit(x, SCHEMA).transform(x)
+    z = FeatureSpace().fit(x, SCHEMA).transform(x)
     assert np.isfinite(z).all()
     assert len(z) == 300
     rescaled = x.assign(age=x["age"] * 1e6, size=x["size"] * 1e-6)
-    again = Space().fit(rescaled, SCHEMA).transform(rescaled)
+    again = FeatureSpace().fit(rescaled, SCHEMA).transform(rescaled)
     np.testing.assert_allclose(np.abs(z), np.abs(again), atol=1e-6)
 
 
@@ -53,13 +54,13 @@ def test_a_categorical_counts_about_as_much_as_a_number():
     })  # fmt: skip
     for names in (["n"], ["c"]):
         schema = [Column(n, "numeric" if n == "n" else "categorical") for n in names]
-        total = Space().fit(x, schema).transform(x).var(axis=0).sum()
+        total = FeatureSpace().fit(x, schema).transform(x).var(axis=0).sum()
         assert total == pytest.approx(1, abs=0.01)
 
 
 def test_space_takes_unseen_and_missing_values():
     rng = np.random.default_rng(0)
-    space = Space().fit(table(200, rng), SCHEMA)
+    space = FeatureSpace().fit(table(200, rng), SCHEMA)
     odd = pd.DataFrame({
         "age": [np.nan, 1e300, -1e300], "size": [np.nan] * 3,
         "job": pd.Categorical(["never seen", None, "blue"]),
@@ -86,12 +87,12 @@ def test_space_takes_unseen_and_missing_values():
 def test_degenerate_frames_make_a_space_and_a_map(x):
     numeric = pd.api.types.is_float_dtype(x.dtypes.iloc[0])
     schema = [Column(c, "numeric" if numeric else "categorical") for c in x]
-    z = Space().fit(x, schema).transform(x)
+    z = FeatureSpace().fit(x, schema).transform(x)
     assert len(z) == len(x)
     assert np.isfinite(z).all()
     labels = find_clusters(z, 0)
     assert len(labels) == len(x)
-    xy, _, method = project(z, np.random.default_rng(0), most=60)
+    xy, _, method = project_rows(z, np.random.default_rng(0), most=60)
     assert xy.shape == (min(len(x), 60), 2)
     assert np.isfinite(xy).all()
     assert method in ("PCA", "t-SNE")
@@ -100,9 +101,9 @@ def test_degenerate_frames_make_a_space_and_a_map(x):
 
 def test_no_rows_or_columns_are_refused():
     with pytest.raises(DataError):
-        Space().fit(pd.DataFrame({"a": [1.0]}), [])
+        FeatureSpace().fit(pd.DataFrame({"a": [1.0]}), [])
     with pytest.raises(DataError):
-        Space().fit(pd.DataFrame({"a": []}), [Column("a", "numeric")])
+        FeatureSpace().fit(pd.DataFrame({"a": []}), [Column("a", "numeric")])
 
 
 def test_planted_groups_come_back_by_size():
@@ -172,22 +173,22 @@ def test_the_map_keeps_failures_and_thins_the_rest_evenly():
     z = rng.normal(size=(1500, 4))
     keep = np.arange(1500) < 100
     group = np.repeat(["good", "good", "ga", "synthetic"], [100, 1000, 50, 350])
-    _, chosen, _ = project(z, rng, keep=keep, group=group, method="PCA", most=400)
+    _, chosen, _ = project_rows(z, rng, keep=keep, group=group, method="PCA", most=400)
     assert len(chosen) == 400
     assert keep[chosen].sum() == 100
     # 300 places: ga has 50 rows, the others 125 each
     others = chosen[~keep[chosen]]
     counts = dict(zip(*np.unique(group[others], return_counts=True), strict=True))
     assert counts == {"ga": 50, "good": 125, "synthetic": 125}
-    _, chosen, _ = project(z, rng, keep=np.arange(1500) < 1400, method="PCA", most=300)
+    _, chosen, _ = project_rows(z, rng, keep=np.arange(1500) < 1400, method="PCA", most=300)
     assert len(chosen) == 300
     assert (chosen >= 1400).sum() == 100
 
 
 def test_the_map_shows_planted_groups_and_repeats_itself():
     z = blobs([60, 60, 60], 6, np.random.default_rng(0))
-    xy, chosen, method = project(z, np.random.default_rng(1))
-    again, _, _ = project(z, np.random.default_rng(1))
+    xy, chosen, method = project_rows(z, np.random.default_rng(1))
+    again, _, _ = project_rows(z, np.random.default_rng(1))
     assert method == "t-SNE"
     assert chosen.tolist() == list(range(180))
     np.testing.assert_array_equal(xy, again)
@@ -199,6 +200,6 @@ def test_the_map_shows_planted_groups_and_repeats_itself():
 def test_the_map_is_quick():
     z = np.random.default_rng(0).normal(size=(3000, 20))
     start = time.process_time()
-    xy, _, _ = project(z, np.random.default_rng(0))
+    xy, _, _ = project_rows(z, np.random.default_rng(0))
     assert xy.shape == (800, 2)
     assert time.process_time() - start < 8
