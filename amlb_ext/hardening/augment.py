@@ -14,7 +14,7 @@ from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.judged_rows import Failures, FoldModels, MadeRows, Side, judge, screen
 from amlb_ext.hardening.population_teacher import Teacher, expected_failures
-from amlb_ext.hardening.search.search import Domain, genetic_search, learn_domain
+from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
 from amlb_ext.hardening.taken_rows import TakenRows
 from amlb_ext.suite.fold_notes import REASONS
 from amlb_ext.synthesizers import make_synthesizer

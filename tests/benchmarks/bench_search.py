@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from problems import MODELS, Search, search_problem
 
+from amlb_ext.hardening.search import genetic_search
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
-from amlb_ext.hardening.search.search import genetic_search
 
 POINTS = 200
 #: Bad points that DEAP is given; its cost is linear in them, so the rest is arithmetic.
@@ -99,7 +99,7 @@ def test_memory_of_50_000_points(name):
     code = (
         "import resource\n"
         "from problems import search_problem\n"
-        "from amlb_ext.hardening.search.search import genetic_search\n"
+        "from amlb_ext.hardening.search import genetic_search\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
         f"a = search_problem({name!r}, 50_000, generations=1)\n"
         "before = peak()\n"

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import random_stream
 from amlb_ext.hardening.baseline import forests
-from amlb_ext.hardening.search.search import Domain, genetic_search, learn_domain
+from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
 
 #: The paper's forest and boosting (Table 2), and what else a user would deploy.
 MODELS: dict[str, Any] = {

@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.config import SearchConfig
+from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
+from amlb_ext.hardening.search.fitness import distance_term, fitness
 from amlb_ext.hardening.search.operators import (
     Genes,
     cross_over,
-    distance_term,
     mutate_categories,
     mutate_numbers,
     tournament,
 )
-from amlb_ext.hardening.search.random_words import Draws, mutation_steps, points_in_block
-from amlb_ext.hardening.search.search import fitness, genetic_search, learn_domain
+from amlb_ext.hardening.search.random_words import RandomWords, mutation_steps, points_in_block
 
 D, M = 8, 2
 
@@ -41,8 +41,17 @@ def bits(kind, *shape):
     return np.random.default_rng(0).integers(0, 2**kind, shape, dtype=f"uint{kind}")
 
 
-def genes_of(domain, n):
-    return Genes.of(domain.low, domain.high, domain.pools, M, n)
+def unit_genes(pools, n_categorical, n):
+    """Columns between 0 and 1, prepared for n points."""
+    d = len(pools)
+    domain = Domain(
+        pools=pools,
+        low=np.zeros(d),
+        high=np.ones(d),
+        omega=np.zeros((1, d)),
+        n_categorical=n_categorical,
+    )
+    return Genes.of(domain, n)
 
 
 def test_distance_counts_categories_and_missing_once():
@@ -74,10 +83,17 @@ def test_zero_rates_return_the_parents(world):
     Z, _, _, domain = world
     P = Z[:10].reshape(5, 2, D)
     same = P.copy()
-    cross_over(same, bits(16, 2, 2), bits(16, 2, 2, D), 0.0, genes_of(domain, 2), True)
+    cross_over(
+        same,
+        bits(16, 2, 2),
+        bits(16, 2, 2, D),
+        rate=0.0,
+        genes=Genes.of(domain, 2),
+        mixes_missing=True,
+    )
     np.testing.assert_array_equal(same, P)
-    mutate_numbers(same, bits(16, 5, 2, D), mutation_steps(0.0), np.ones((2, D)))
-    mutate_categories(same, bits(32, 5, 2, M), 0.0, genes_of(domain, 2))
+    mutate_numbers(same, bits(16, 5, 2, D), steps=mutation_steps(0.0), direction=np.ones((2, D)))
+    mutate_categories(same, bits(32, 5, 2, M), rate=0.0, genes=Genes.of(domain, 2))
     np.testing.assert_array_equal(same, P)
 
 
@@ -88,8 +104,10 @@ def test_crossing_keeps_sums_and_never_invents_missing(world, rows):
     pairs, missing = len(P) // 2, bool(np.isnan(P).any())
     assert missing == (rows.start == 0)
     C = P.copy()
-    genes = genes_of(domain, 2)
-    cross_over(C, bits(16, pairs, 2), bits(16, pairs, 2, D), 1.0, genes, missing)
+    genes = Genes.of(domain, 2)
+    cross_over(
+        C, bits(16, pairs, 2), bits(16, pairs, 2, D), rate=1.0, genes=genes, mixes_missing=missing
+    )
     # blend: w a + (1 - w) b and its mirror add up to a + b; a swap does too
     np.testing.assert_allclose(
         np.nansum([C[:pairs], C[pairs:]], axis=0), np.nansum([P[:pairs], P[pairs:]], axis=0)
@@ -104,9 +122,9 @@ def test_crossing_keeps_sums_and_never_invents_missing(world, rows):
 def test_a_missing_number_is_swapped_for_the_others_value():
     P = np.array([[[np.nan, 0.2]], [[0.7, np.nan]]])
     pools = [np.array([0.0, 1.0])] * 2
-    genes = Genes.of(np.zeros(2), np.ones(2), pools, 0, 1)
+    genes = unit_genes(pools, 0, 1)
     u = np.array([[[2**16 - 1, 0]]], dtype=np.uint16)  # weight 1.5: swap; -.5: stay
-    cross_over(P, np.zeros((1, 1), np.uint16), u, 1.0, genes, True)
+    cross_over(P, np.zeros((1, 1), np.uint16), u, rate=1.0, genes=genes, mixes_missing=True)
     np.testing.assert_array_equal(P, [[[0.7, 0.2]], [[np.nan, np.nan]]])
 
 
@@ -114,8 +132,8 @@ def test_blend_weights_are_uniform_in_their_range():
     """Parents 0 and 1: the first child is the weight itself, U(-.5, 1.5), with a mean of .5."""
     n = 20_000
     P = np.stack([np.zeros((n, 1)), np.ones((n, 1))])
-    genes = Genes.of(np.zeros(1), np.ones(1), [np.zeros(1)], 0, n)
-    cross_over(P, bits(16, 1, n), bits(16, 1, n, 1), 1.0, genes, False)
+    genes = unit_genes([np.zeros(1)], 0, n)
+    cross_over(P, bits(16, 1, n), bits(16, 1, n, 1), rate=1.0, genes=genes, mixes_missing=False)
     weight = P[0, :, 0]
     assert -0.5 < weight.min() < -0.499
     assert 1.499 < weight.max() < 1.5
@@ -131,7 +149,7 @@ def test_mutation_moves_numbers_only_in_their_direction(world):
     direction = np.where(rng.random((4, D)) < 0.5, 1.0, -1.0)
     direction[:, :M] = 0.0
     C = P.copy()
-    mutate_numbers(C, bits(16, 10, 4, D), mutation_steps(0.5), 0.1 * direction)
+    mutate_numbers(C, bits(16, 10, 4, D), steps=mutation_steps(0.5), direction=0.1 * direction)
     moved = (C - P)[..., M:] * direction[:, M:]
     assert np.nanmin(moved) >= 0
     np.testing.assert_array_equal(C[..., :M], P[..., :M])
@@ -151,9 +169,9 @@ def test_mutation_steps_are_half_normal_at_their_rate(rate):
 def test_category_mutation_draws_evenly_from_the_whole_pool():
     """More values than 16 bits tell apart: every tenth of the pool gets a tenth of the draws."""
     pool = np.arange(200_000.0)
-    genes = Genes.of(np.zeros(1), np.ones(1), [pool], 1, 50)
+    genes = unit_genes([pool], 1, 50)
     P = np.full((400, 50, 1), -1.0)
-    mutate_categories(P, bits(32, 400, 50, 1), 0.5, genes)
+    mutate_categories(P, bits(32, 400, 50, 1), rate=0.5, genes=genes)
     drawn = P[P >= 0]
     # 20,000 draws at 1/2: standard error 71
     assert abs(len(drawn) - 10_000) < 300
@@ -164,16 +182,21 @@ def test_category_mutation_draws_evenly_from_the_whole_pool():
 
 def test_draws_are_pinned():
     """The stream is part of a result: numpy 2.4.6, SFC64(derive_seed(1, "block", 0))."""
-    assert Draws(1, 0).bits16(4).tolist() == [51703, 65060, 29815, 53421]
-    assert Draws(1, 0).bits32(2).tolist() == [4263823863, 3501028471]
+    assert RandomWords(1, 0).bits16(4).tolist() == [51703, 65060, 29815, 53421]
+    assert RandomWords(1, 0).bits32(2).tolist() == [4263823863, 3501028471]
 
 
 def test_classification_fitness_pushes_every_class():
     # the row's own class loses probability from top to bottom: fitness must rise, for both
     f = np.array([[[0.9, 0.1]], [[0.5, 0.5]], [[0.1, 0.9]]])
     P, bad = np.zeros((3, 1, 1)), np.zeros((1, 1))
-    assert np.all(np.diff(fitness(f, np.array([0]), P, bad, 1.0, 0)[:, 0]) > 0)
-    assert np.all(np.diff(fitness(f[..., ::-1], np.array([1]), P, bad, 1.0, 0)[:, 0]) > 0)
+    assert np.all(
+        np.diff(fitness(f, np.array([0]), P, bad=bad, kappa=1.0, n_categorical=0)[:, 0]) > 0
+    )
+    assert np.all(
+        np.diff(fitness(f[..., ::-1], np.array([1]), P, bad=bad, kappa=1.0, n_categorical=0)[:, 0])
+        > 0
+    )
 
 
 def test_no_steps_near_a_point_returns_something_as_fit(world):
@@ -256,7 +279,7 @@ def test_search_stays_in_the_domain_and_improves(world):
     bad = Z[:30]
     best, value = genetic_search(predict, bad, y[:30], domain=domain, config=settings(), seed=2)
     f = predict(bad)[None]
-    start = fitness(f, y[:30], bad[None], bad, 0.5, M)[0]
+    start = fitness(f, y[:30], bad[None], bad=bad, kappa=0.5, n_categorical=M)[0]
     assert np.all(value >= start)
     assert value.mean() > start.mean() + 0.01
     assert np.nanmin(best[:, M:] - domain.low[M:]) >= 0
@@ -285,7 +308,7 @@ def test_both_engines_search_equally_well(world):
     config = settings(population=20, generations=15)
     _, batched = genetic_search(predict, bad, target, domain=domain, config=config, seed=7)
     _, reference = genetic_search_deap(predict, bad, target, domain=domain, config=config, seed=7)
-    start = fitness(predict(bad)[None], target, bad[None], bad, 0.5, M)[0]
+    start = fitness(predict(bad)[None], target, bad[None], bad=bad, kappa=0.5, n_categorical=M)[0]
     gain = (reference - start).mean()
     assert gain > 0.02
     assert abs((batched - reference).mean()) < 0.1 * gain

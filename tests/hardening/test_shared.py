@@ -14,7 +14,9 @@ from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.judged_rows import Failures, judge, label_passes
 from amlb_ext.hardening.prepare import fit_models
-from amlb_ext.hardening.search.search import fitness, genetic_search, learn_domain, target_direction
+from amlb_ext.hardening.search import genetic_search, learn_domain
+from amlb_ext.hardening.search.domain import target_slopes
+from amlb_ext.hardening.search.fitness import fitness
 from amlb_ext.hardening.several import CombinedRule, settle_several
 from amlb_ext.hardening.shared import harden_shared, share
 from amlb_ext.hardening.split import split_task
@@ -177,11 +179,11 @@ def test_one_rule_combined_is_that_rule():
 def test_the_fitness_averages_over_targets():
     # f = (1, 3), y = (0, 1): squared errors 1 and 4, their mean 2.5; no distance
     P, bad = np.zeros((1, 1, 2)), np.zeros((1, 2))
-    L = fitness(np.array([[[1.0, 3.0]]]), np.array([[0.0, 1.0]]), P, bad, 0.5, 0)
-    assert L.tolist() == [[1.25]]
+    f, y = np.array([[[1.0, 3.0]]]), np.array([[0.0, 1.0]])
+    assert fitness(f, y, P, bad=bad, kappa=0.5, n_categorical=0).tolist() == [[1.25]]
     # with an oracle t = (1, 1): (0 + 4) / 2 = 2
     t = np.array([[[1.0, 1.0]]])
-    assert fitness(np.array([[[1.0, 3.0]]]), np.zeros((1, 2)), P, bad, 1.0, 0, t).tolist() == [[2]]
+    assert fitness(f, y, P, bad=bad, kappa=1.0, n_categorical=0, t=t).tolist() == [[2]]
 
 
 def test_genes_follow_the_targets_that_are_most_wrong():
@@ -192,10 +194,8 @@ def test_genes_follow_the_targets_that_are_most_wrong():
     )  # omega = (1, 0), (0, -1)
     np.testing.assert_allclose(domain.omega, [[1, 0], [0, -1]], atol=1e-9)
     # y - f = (.3, .5): omega_1 .3 + omega_2 .5 = (.3, -.5)
-    zeta, omega = target_direction(
-        lambda X: np.zeros((len(X), 2)), Z[:1], np.array([[0.3, 0.5]]), domain
-    )
-    np.testing.assert_allclose(zeta[:, None] * omega, [[0.3, -0.5]], atol=1e-9)
+    slopes = target_slopes(lambda X: np.zeros((len(X), 2)), Z[:1], np.array([[0.3, 0.5]]), domain)
+    np.testing.assert_allclose(slopes, [[0.3, -0.5]], atol=1e-9)
 
 
 @pytest.mark.parametrize("engine", ["batched", "deap"])

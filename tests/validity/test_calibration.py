@@ -11,8 +11,8 @@ from amlb_ext.core.config import SearchConfig, build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.prepare import cross_fit
+from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
-from amlb_ext.hardening.search.search import genetic_search, learn_domain
 from amlb_ext.hardening.split import split_task
 from amlb_ext.validity import calibration as module
 from amlb_ext.validity import calibration_step

@@ -8,7 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 from amlb_ext.core.config import SearchConfig, SynthesizerConfig
 from amlb_ext.experiments.fidelity.sample import Sample
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.hardening.search.search import genetic_search, learn_domain
+from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.synthesizers import make_synthesizer
 
 #: Rows proposed.

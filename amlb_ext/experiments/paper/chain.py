@@ -26,7 +26,7 @@ from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.from_file import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, settle_rule
-from amlb_ext.hardening.search.search import genetic_search, learn_domain
+from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.synthesizers import make_synthesizer
 
 #: Fewer augmented rows than this teach a synthesizer nothing.

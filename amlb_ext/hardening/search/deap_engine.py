@@ -11,14 +11,16 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from deap import algorithms, base, tools
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import derive_seed
+from amlb_ext.hardening.search.domain import Domain, Predict, target_slopes
+from amlb_ext.hardening.search.fitness import fitness
 from amlb_ext.hardening.search.operators import BLEND, gene_directions
-from amlb_ext.hardening.search.search import Domain, Predict, fitness, target_direction
 
 
 class _Fitness(base.Fitness):
@@ -36,7 +38,7 @@ class _Individual(list):
 
 
 @contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def _seeded_global_random(seed: int) -> Iterator[None]:
     """Lend DEAP the global ``random``, which it insists on, and give it back as it was."""
     state = random.getstate()
     random.seed(seed)
@@ -57,81 +59,111 @@ def genetic_search_deap(
     oracle: Predict | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search with DEAP; same parameters and result as :func:`.search.genetic_search`."""
-    zeta, omega = target_direction(predict, bad, y, domain)
-    direction = gene_directions(omega, zeta)
+    directions = gene_directions(target_slopes(predict, bad, y, domain))
     best, value = np.empty_like(bad), np.empty(len(bad))
     for i in range(len(bad)):
-        with _seeded(derive_seed(seed, "deap", i)):
-            row = _search_one(predict, bad[i], y[i : i + 1], direction[i], domain, config, oracle)
-        best[i], value[i] = row, row.fitness.values[0]
+        point = _PointSearch(
+            bad=bad[i],
+            y=y[i : i + 1],
+            direction=directions[i],
+            predict=predict,
+            oracle=oracle,
+            domain=domain,
+            config=config,
+        )
+        with _seeded_global_random(derive_seed(seed, "deap", i)):
+            fittest = point.run()
+        best[i], value[i] = fittest, fittest.fitness.values[0]
     return best, value
 
 
-def _search_one(
-    predict: Predict,
-    bad: np.ndarray,
-    y: np.ndarray,
-    direction: np.ndarray,
-    domain: Domain,
-    config: SearchConfig,
-    oracle: Predict | None,
-) -> _Individual:
-    m, d = domain.n_categorical, len(bad)
-    frozen = config.categoricals == "frozen"
+@dataclass(frozen=True, kw_only=True)
+class _PointSearch:
+    """The search of one point, and the operators that DEAP's toolbox asks for."""
 
-    def evaluate(row: _Individual) -> tuple[float]:
-        Z = np.asarray(row, dtype=float)[None, :]
-        f = predict(Z)[None, ...]
-        t = None if oracle is None else oracle(Z)[None, ...]
-        return (float(fitness(f, y, Z[None, ...], bad[None, :], config.pressure, m, t)[0, 0]),)
+    bad: np.ndarray
+    y: np.ndarray
+    direction: np.ndarray
+    predict: Predict
+    oracle: Predict | None
+    domain: Domain
+    config: SearchConfig
 
-    def mutation(row: _Individual) -> tuple[_Individual]:
-        for j in range(d):
-            if random.random() >= config.mutation:
-                continue
-            if j < m:
-                if not frozen:
-                    row[j] = float(random.choice(domain.pools[j]))
-            else:
-                moved = row[j] + direction[j] * abs(random.gauss(0, config.strength))
-                row[j] = float(np.clip(moved, domain.low[j], domain.high[j]))
-        return (row,)
+    def run(self) -> _Individual:
+        """Return the fittest individual of all generations."""
+        toolbox = base.Toolbox()
+        toolbox.register("evaluate", self.evaluate)
+        toolbox.register("mate", self.mate)
+        toolbox.register("mutate", self.mutate)
+        toolbox.register("select", tools.selTournament, tournsize=3)
+        population = [_Individual(self.bad.tolist())]
+        population += [self.make_individual() for _ in range(self.config.population - 1)]
+        hall_of_fame = tools.HallOfFame(1)
+        algorithms.eaSimple(
+            population,
+            toolbox,
+            cxpb=self.config.crossover,
+            mutpb=1.0,  # ``mutate`` itself leaves most genes as they are
+            ngen=self.config.generations,
+            halloffame=hall_of_fame,
+            verbose=False,
+        )
+        return hall_of_fame[0]
 
-    def mate(one: _Individual, two: _Individual) -> tuple[_Individual, _Individual]:
-        for j in range(d):
-            a, b = one[j], two[j]
-            if j < m or np.isnan(a) or np.isnan(b):
-                if random.random() < 0.5:
-                    one[j], two[j] = b, a
-                continue
-            w = random.random() * (1 + 2 * BLEND) - BLEND
-            one[j] = float(np.clip(w * a + (1 - w) * b, domain.low[j], domain.high[j]))
-            two[j] = float(np.clip((1 - w) * a + w * b, domain.low[j], domain.high[j]))
-        return one, two
+    @property
+    def freezes_categories(self) -> bool:
+        """Whether categories keep the bad point's value."""
+        return self.config.categoricals == "frozen"
 
-    def individual() -> _Individual:
-        if config.start == "near":
-            return mutation(_Individual(bad.tolist()))[0]
-        genes = [float(random.choice(pool)) for pool in domain.pools]
-        if frozen:
-            genes[:m] = bad[:m].tolist()
+    def make_individual(self) -> _Individual:
+        """Return an individual of the initial population."""
+        if self.config.start == "near":
+            return self.mutate(_Individual(self.bad.tolist()))[0]
+        genes = [float(random.choice(pool)) for pool in self.domain.pools]
+        if self.freezes_categories:
+            n_categorical = self.domain.n_categorical
+            genes[:n_categorical] = self.bad[:n_categorical].tolist()
         return _Individual(genes)
 
-    toolbox = base.Toolbox()
-    toolbox.register("evaluate", evaluate)
-    toolbox.register("mate", mate)
-    toolbox.register("mutate", mutation)
-    toolbox.register("select", tools.selTournament, tournsize=3)
-    population = [_Individual(bad.tolist())]
-    population += [individual() for _ in range(config.population - 1)]
-    hall = tools.HallOfFame(1)
-    algorithms.eaSimple(
-        population,
-        toolbox,
-        cxpb=config.crossover,
-        mutpb=1.0,
-        ngen=config.generations,
-        halloffame=hall,
-        verbose=False,
-    )
-    return hall[0]
+    def evaluate(self, row: _Individual) -> tuple[float]:
+        """Return the fitness of one individual; DEAP wants a tuple, one value per objective."""
+        Z = np.asarray(row, dtype=float)[None, :]
+        L = fitness(
+            self.predict(Z)[None, ...],
+            self.y,
+            Z[None, ...],
+            bad=self.bad[None, :],
+            kappa=self.config.pressure,
+            n_categorical=self.domain.n_categorical,
+            t=None if self.oracle is None else self.oracle(Z)[None, ...],
+        )
+        return (float(L[0, 0]),)
+
+    def mutate(self, row: _Individual) -> tuple[_Individual]:
+        """Mutate single genes in place (Algorithm 1, lines 5 to 14)."""
+        for j in range(len(row)):
+            if random.random() >= self.config.mutation:
+                continue
+            if j >= self.domain.n_categorical:
+                step = self.direction[j] * abs(random.gauss(0, self.config.strength))
+                row[j] = self.clip(row[j] + step, j)
+            elif not self.freezes_categories:
+                row[j] = float(random.choice(self.domain.pools[j]))
+        return (row,)
+
+    def mate(self, one: _Individual, other: _Individual) -> tuple[_Individual, _Individual]:
+        """Cross two individuals in place: blend numbers, swap categories and missing numbers."""
+        for j in range(len(one)):
+            a, b = one[j], other[j]
+            if j < self.domain.n_categorical or np.isnan(a) or np.isnan(b):
+                if random.random() < 0.5:
+                    one[j], other[j] = b, a
+                continue
+            w = random.random() * (1 + 2 * BLEND) - BLEND
+            one[j] = self.clip(w * a + (1 - w) * b, j)
+            other[j] = self.clip((1 - w) * a + w * b, j)
+        return one, other
+
+    def clip(self, number: float, j: int) -> float:
+        """Return a number within the bounds of gene ``j``."""
+        return float(np.clip(number, self.domain.low[j], self.domain.high[j]))

@@ -1,7 +1,7 @@
 """Random words for the search: whole blocks of points at a time, in 16 and 32 bits.
 
 Drawing was the largest part of a generation. Sixteen bits, a quarter of what a float takes, decide
-a probability to 1/65,536 (``NOTE[DIFF]``: ``p_m`` and the rate of crossing are so rounded); where
+a probability to 1/65,536 (``NOTE[DIFF]``: ``p_m`` and the rate of crossover are so rounded); where
 one of many values is chosen, 32 are drawn.
 """
 
@@ -17,8 +17,8 @@ from amlb_ext.core.rng import derive_seed
 
 #: Genes of a block: many enough that a call of numpy costs little, few enough for the cache.
 BLOCK_GENES = 40_960
-#: Different values of a draw of 16 and of 32 bits.
-LEVELS, LEVELS_32 = 1 << 16, 1 << 32
+#: Different values of a word of 16 and of 32 bits.
+LEVELS_16, LEVELS_32 = 1 << 16, 1 << 32
 
 
 def points_in_block(population: int, columns: int) -> int:
@@ -29,13 +29,14 @@ def points_in_block(population: int, columns: int) -> int:
     >>> points_in_block(50, 16), points_in_block(10_000, 16)
     (51, 1)
     """
-    return max(1, BLOCK_GENES // (population * max(1, columns)))
+    genes_of_a_point = population * max(1, columns)
+    return max(1, BLOCK_GENES // genes_of_a_point)
 
 
-class Draws:
+class RandomWords:
     """The stream of one block of points.
 
-    Numbers are always drawn for a full block, also where the points run out, so that those of a
+    Words are always drawn for a full block, also where the points run out, so that those of a
     point depend on its index alone.
 
     Parameters
@@ -47,7 +48,7 @@ class Draws:
 
     Examples
     --------
-    >>> Draws(1, 0).bits16(2, 3).shape, Draws(1, 0).bits32(5).dtype
+    >>> RandomWords(1, 0).bits16(2, 3).shape, RandomWords(1, 0).bits32(5).dtype
     ((2, 3), dtype('uint32'))
     """
 
@@ -57,25 +58,27 @@ class Draws:
 
     def bits16(self, *shape: int) -> np.ndarray:
         """Return uniform integers below 65,536."""
-        return self._words(np.dtype(np.uint16), shape)
+        return self._draw(np.dtype(np.uint16), shape)
 
     def bits32(self, *shape: int) -> np.ndarray:
         """Return uniform integers below 2**32."""
-        return self._words(np.dtype(np.uint32), shape)
+        return self._draw(np.dtype(np.uint32), shape)
 
-    def _words(self, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    def _draw(self, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
         size = math.prod(shape)
-        words = self._generator.random_raw(-(-size * kind.itemsize // 8))
-        return words.view(kind)[:size].reshape(shape)
+        # raw words have eight bytes; round their number up, and drop what is left of the last
+        n_raw = -(-size * dtype.itemsize // 8)
+        words = self._generator.random_raw(n_raw)
+        return words.view(dtype)[:size].reshape(shape)
 
 
 @lru_cache(maxsize=8)
 def mutation_steps(rate: float) -> np.ndarray:
-    """Return what a 16-bit draw mutates a number by: ``|N(0, 1)|`` with probability ``rate``, or 0.
+    """Return the step of each 16-bit word: ``|N(0, 1)|`` with probability ``rate``, else 0.
 
-    One draw says both whether and how far: the first ``rate`` x 65,536 entries are the quantiles
-    of ``|N(0, 1)|`` in the middle of equal shares, the others are 0. With a rate of .2 there are
-    13,107 different steps up to 4.1, with one of .001 but 66 up to 2.7.
+    One word says both whether and how far a number mutates: the first ``rate`` x 65,536 entries
+    are the quantiles of ``|N(0, 1)|`` in the middle of equal shares, the others are 0. With a
+    rate of .2 there are 13,107 different steps up to 4.1, with one of .001 but 66 up to 2.7.
 
     Examples
     --------
@@ -83,8 +86,9 @@ def mutation_steps(rate: float) -> np.ndarray:
     >>> round(float(np.mean(steps > 0)), 4), round(float(np.mean(steps[steps > 0] ** 2)), 3)
     (0.2, 1.0)
     """
-    steps = np.zeros(LEVELS)
-    mutated = round(rate * LEVELS)
+    steps = np.zeros(LEVELS_16)
+    mutated = round(rate * LEVELS_16)
+    # the quantile q of |N(0, 1)| is the quantile (1 + q) / 2 of N(0, 1)
     steps[:mutated] = ndtri(0.5 + 0.5 * (np.arange(mutated) + 0.5) / max(1, mutated))
-    steps.flags.writeable = False
+    steps.flags.writeable = False  # cached: all searches of a process share it
     return steps

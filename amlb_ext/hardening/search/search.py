@@ -1,8 +1,19 @@
-"""The genetic augmentation as one array computation (paper, section 4.3).
+"""The genetic search for a harder neighbour of each bad point (paper, section 4.3, Algorithm 1).
 
-All populations of all bad points are one array, and each generation is one call of F's
-``predict``: that call is the floor of the cost. What happens between two calls is done block by
-block, in the processor's cache.
+Each point has a population of its own::
+
+    initial population:  draws from the columns' values, or mutated copies of the point
+    in each generation:  selection   three drawn individuals, the fittest becomes a parent
+                         crossover   pairs of parents
+                         mutation    of single genes
+                         repair      back into the domain
+                         elitism     the fittest so far takes the first place
+                         evaluation  one call of F's ``predict``
+    result:              the fittest individual of all generations
+
+All populations of all points are one array, and each generation is one call of ``predict``: that
+call is the floor of the cost. What happens between two calls is done block by block, in the
+processor's cache; the points of a block share a stream of random words.
 
 Notation
 --------
@@ -13,107 +24,31 @@ P : (p, n, d) populations;  L : (p, n) fitness, to be maximised
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from amlb_ext.core.config import SearchConfig
+from amlb_ext.hardening.search.domain import Domain, Predict, target_slopes
+from amlb_ext.hardening.search.fitness import distance_term, error_term
 from amlb_ext.hardening.search.operators import (
     Genes,
-    clip,
     cross_over,
-    distance_term,
-    error_term,
     gene_directions,
     mutate_categories,
     mutate_numbers,
+    repair,
     tournament,
 )
-from amlb_ext.hardening.search.random_words import LEVELS_32, Draws, mutation_steps, points_in_block
+from amlb_ext.hardening.search.random_words import (
+    LEVELS_32,
+    RandomWords,
+    mutation_steps,
+    points_in_block,
+)
 
-Predict = Callable[[np.ndarray], np.ndarray]
 #: Most genes of a chunk, however wide its rows: 128 MB, twice.
 CHUNK_GENES = 1 << 24
-
-
-@dataclass(frozen=True)
-class Domain:
-    """Where the search may go.
-
-    Attributes
-    ----------
-    pools : list of ndarray
-        Unique values of each encoded column (missing numbers included, as in the table).
-    low, high : ndarray of shape (d,)
-        Bounds of each column.
-    omega : ndarray of shape (C, k or 1, d)
-        Linear-regression coefficients of the target (one row per class, or per target) on the
-        features.
-    n_categorical : int
-        M_c.
-    """
-
-    pools: list[np.ndarray]
-    low: np.ndarray
-    high: np.ndarray
-    omega: np.ndarray
-    n_categorical: int
-
-
-def learn_domain(
-    pool: np.ndarray, Z: np.ndarray, y: np.ndarray, *, n_classes: int, n_categorical: int
-) -> Domain:
-    """Learn the domain: values from ``pool`` (the rows searched among), omega from training rows.
-
-    Parameters
-    ----------
-    pool : ndarray of shape (m, d)
-    Z, y : ndarray of shape (n, d), (n,) or (n, k)
-        Encoded training rows and targets.
-    n_classes, n_categorical : int
-    """
-    filled = np.where(np.isnan(Z), 0.0, Z)
-    centred = filled - filled.mean(axis=0)
-    targets = np.eye(n_classes)[y.astype(int)] if n_classes else y.reshape(len(y), -1)
-    omega = np.linalg.lstsq(centred, targets - targets.mean(axis=0), rcond=None)[0].T
-    known = (
-        np.where(np.isnan(pool), np.inf, pool).min(axis=0),
-        np.where(np.isnan(pool), -np.inf, pool).max(axis=0),
-    )
-    low = np.where(np.isfinite(known[0]), known[0], 0.0)
-    high = np.where(np.isfinite(known[1]), known[1], 0.0)
-    pools = [np.unique(pool[:, j]) for j in range(pool.shape[1])]
-    return Domain(pools, low, high, omega, n_categorical)
-
-
-def fitness(
-    f: np.ndarray,
-    y: np.ndarray,
-    P: np.ndarray,
-    bad: np.ndarray,
-    kappa: float,
-    n_categorical: int,
-    t: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return L, ``(p, n)`` (paper, sections 4.3.1 and 4.3.2).
-
-    Regression: ``kappa (y_ga - F(X_ga))^2 - distance``. Classification:
-    ``-kappa p_{y_ga}(X_ga) - distance``. Given an oracle's predictions t, both:
-    ``kappa sum_c (t - f)^2 - distance``, the reducible hardness, which ignores the label.
-
-    NOTE[DIFF]: the printed formula for classes, ``kappa F(X_ga)``, pushes rows of one class
-    only towards error; with the probability of the row's own label every class becomes harder.
-
-    Parameters
-    ----------
-    f : ndarray of shape (p, n) or (p, n, C)
-    y : ndarray of shape (n,)
-    P : ndarray of shape (p, n, d)
-    bad : ndarray of shape (n, d)
-    t : ndarray of the shape of f, optional
-    """
-    return kappa * error_term(f, y, t) - distance_term(P, bad, n_categorical)
 
 
 def genetic_search(
@@ -134,7 +69,7 @@ def genetic_search(
     Parameters
     ----------
     predict : callable
-        Encoded rows ``(m, d)`` to ``(m,)`` or ``(m, C)``.
+        Encoded rows ``(m, d)`` to ``(m,)``, ``(m, C)`` or ``(m, k)``.
     bad : ndarray of shape (n, d)
     y : ndarray of shape (n,) or (n, k)
         Perturbed targets y_ga.
@@ -152,93 +87,68 @@ def genetic_search(
         Their fitness.
     """
     bad = np.asarray(bad, dtype=float)
-    size = points_in_block(config.population, bad.shape[1])
-    plan = _plan(bad, domain, config, size)
-    rows = min(config.chunk_rows, CHUNK_GENES // max(1, bad.shape[1]))
-    step = size * max(1, rows // (size * config.population))
+    plan = _plan_search(bad, domain, config)
+    points = _points_in_chunk(plan, columns=bad.shape[1])
     best, value = np.empty_like(bad), np.empty(len(bad))
-    for start in range(0, len(bad), step):
-        chunk = slice(start, start + step)
-        zeta, omega = target_direction(predict, bad[chunk], y[chunk], domain)
-        direction = gene_directions(omega, zeta)
-        blocks = [
-            Block(
-                bad[chunk][i : i + size],
-                y[chunk][i : i + size],
-                direction[i : i + size],
-                plan,
-                Draws(seed, (start + i) // size),
+    for start in range(0, len(bad), points):
+        chunk = slice(start, start + points)
+        slopes = target_slopes(predict, bad[chunk], y[chunk], domain)
+        directions = gene_directions(slopes)
+        blocks = []
+        for first in range(0, len(directions), plan.block_points):
+            members = slice(first, first + plan.block_points)
+            # numbered through the whole search, not the chunk: chunks must not change a draw
+            words = RandomWords(seed, (start + first) // plan.block_points)
+            block = Block(
+                bad[chunk][members],
+                y[chunk][members],
+                directions[members],
+                plan=plan,
+                words=words,
             )
-            for i in range(0, len(direction), size)
-        ]
-        _search_chunk(predict, blocks, config, oracle)
+            blocks.append(block)
+        _evolve(predict, blocks, config, oracle)
         best[chunk] = np.concatenate([block.best for block in blocks])
         value[chunk] = np.concatenate([block.value for block in blocks])
     return best, value
 
 
-def _search_chunk(
+def _points_in_chunk(plan: SearchPlan, columns: int) -> int:
+    """Return how many points evolve together: whole blocks, one at least."""
+    rows = min(plan.config.chunk_rows, CHUNK_GENES // max(1, columns))
+    rows_of_a_block = plan.block_points * plan.config.population
+    return plan.block_points * max(1, rows // rows_of_a_block)
+
+
+def _evolve(
     predict: Predict, blocks: list[Block], config: SearchConfig, oracle: Predict | None
 ) -> None:
-    """Let all blocks evolve together, with one ``predict`` a generation."""
+    """Let the populations of all blocks evolve together, with one ``predict`` a generation."""
     p, d = config.population, blocks[0].bad.shape[1]
     ends = np.cumsum([p * len(block.bad) for block in blocks])
     rows = [slice(end - p * len(block.bad), end) for end, block in zip(ends, blocks, strict=True)]
-    parents, children = np.empty((2, ends[-1], d))
+    # two generations that change places, and room for one block to work in: nothing else of their
+    # size is allocated. The first block is the largest.
+    parents, offspring = np.empty((2, ends[-1], d))
     scratch = np.empty((ends[0], d))
     for generation in range(config.generations + 1):
         for block, part in zip(blocks, rows, strict=True):
-            P = children[part].reshape(p, -1, d)
+            P = offspring[part].reshape(p, -1, d)
             work = scratch[: part.stop - part.start].reshape(P.shape)
-            if generation:
-                block.breed(parents[part], P, work)
+            if generation == 0:
+                block.initialise(P, work)
             else:
-                block.start(P, work)
-        f = predict(children)
-        t = None if oracle is None else oracle(children)
+                block.breed(parents[part], P, work)
+        f = predict(offspring)
+        t = None if oracle is None else oracle(offspring)
         for block, part in zip(blocks, rows, strict=True):
-            P = children[part].reshape(p, -1, d)
-            block.judge(P, f[part], None if t is None else t[part])
-        parents, children = children, parents
+            P = offspring[part].reshape(p, -1, d)
+            block.evaluate(P, f[part], None if t is None else t[part])
+        parents, offspring = offspring, parents
 
 
-def _plan(bad: np.ndarray, domain: Domain, config: SearchConfig, points: int) -> Plan:
-    m = domain.n_categorical
-    genes = Genes.of(domain.low, domain.high, domain.pools, m, points)
-    # mutated copies of a bad point miss what it misses
-    mixed = config.start == "unique"
-    missing = mixed and bool(np.isnan(bad).any() or np.isnan(genes.values).any())
-    return Plan(config, genes, points, m, missing)
-
-
-def target_direction(
-    predict: Predict, bad: np.ndarray, y: np.ndarray, domain: Domain
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return zeta and omega per point: +1 where y_ga >= F(X_b), else -1 (section 4.3.1).
-
-    NOTE[DIFF]: the paper names no direction for several targets. Here a gene follows the sum of
-    ``omega_j (y_j - F_j(X_b))`` over the targets j, so that the target on which F is most wrong
-    says most; of a single target the sign of that sum is the paper's.
-    """
-    f = predict(bad)
-    if y.ndim == 2:
-        return np.ones(len(bad)), (y - f) @ domain.omega
-    if f.ndim == 2:
-        # y_ga as probability 1 of its class is never below p
-        return np.ones(len(bad)), domain.omega[y.astype(int)]
-    return np.where(y >= f, 1.0, -1.0), np.repeat(domain.omega, len(bad), axis=0)
-
-
-# The points that share a stream, and how their populations go from generation to generation.
-#
-# Notation
-# --------
-# bad : (n, d) bad points, encoded
-# P : (p, n, d) populations;  L : (p, n) fitness, to be maximised
-
-
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan:
     """What all blocks of a search share.
 
     Attributes
@@ -246,121 +156,150 @@ class Plan:
     config : SearchConfig
     genes : Genes
         Prepared for a full block.
-    points : int
+    block_points : int
         Points of a full block.
     n_categorical : int
         M_c.
-    missing : bool
+    mixes_missing : bool
         Whether a number may be missing in some individuals of a point and known in others.
     """
 
     config: SearchConfig
     genes: Genes
-    points: int
+    block_points: int
     n_categorical: int
-    missing: bool
+    mixes_missing: bool
 
     @property
-    def frozen(self) -> bool:
-        """Whether categories stay as they are."""
+    def freezes_categories(self) -> bool:
+        """Whether categories keep the bad point's value, if there are any."""
         return self.config.categoricals == "frozen" or not self.n_categorical
 
-    def part(self, n: int) -> Plan:
-        """Return the plan of a block of ``n`` points."""
-        if n == self.points:
-            return self
-        g = self.genes
-        low, high, bits, least = g.low[:n], g.high[:n], g.bits[:n], g.least[:n]
-        return replace(self, genes=replace(g, low=low, high=high, bits=bits, least=least))
+
+def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> SearchPlan:
+    block_points = points_in_block(config.population, bad.shape[1])
+    genes = Genes.of(domain, block_points)
+    # mutated copies of a bad point miss what it misses; only draws from the columns can mix
+    has_missing = bool(np.isnan(bad).any() or np.isnan(genes.pool_values).any())
+    return SearchPlan(
+        config=config,
+        genes=genes,
+        block_points=block_points,
+        n_categorical=domain.n_categorical,
+        mixes_missing=config.start == "unique" and has_missing,
+    )
 
 
 class Block:
-    """The search of the points of one stream.
+    """The populations of the points that share a stream.
+
+    The arrays P that the methods are given hold the block's share of a generation; they are
+    filled and changed in place. ``scratch`` is memory of P's shape to work in.
 
     Parameters
     ----------
     bad : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,) or (n, k)
     direction : ndarray of shape (n, d)
         ``zeta_hat`` per gene, +1 or -1.
-    plan : Plan
-    draws : Draws
+    plan : SearchPlan
+    words : RandomWords
 
     Attributes
     ----------
     best : ndarray of shape (n, d)
-        The fittest individual so far of each point.
+        The elite: the fittest individual so far of each point.
     value : ndarray of shape (n,)
         Their fitness.
     """
 
     def __init__(
-        self, bad: np.ndarray, y: np.ndarray, direction: np.ndarray, plan: Plan, draws: Draws
+        self,
+        bad: np.ndarray,
+        y: np.ndarray,
+        direction: np.ndarray,
+        *,
+        plan: SearchPlan,
+        words: RandomWords,
     ) -> None:
-        self.bad, self.y, self.plan, self.draws = bad, y, plan.part(len(bad)), draws
+        self.bad, self.y = bad, y
+        self.plan, self.words = plan, words
+        self.genes = plan.genes.first_points(len(bad))
         self.best, self.value = bad.copy(), np.full(len(bad), -np.inf)
-        self._step = plan.config.strength * direction
-        self._step[:, : plan.n_categorical] = 0.0
+        self._step_lengths = plan.config.strength * direction
+        self._step_lengths[:, : plan.n_categorical] = 0.0
         self._steps = mutation_steps(plan.config.mutation)
 
-    def start(self, P: np.ndarray, scratch: np.ndarray) -> None:
-        """Fill P with the first populations.
+    def initialise(self, P: np.ndarray, scratch: np.ndarray) -> None:
+        """Fill P with the initial populations.
 
         ``unique`` draws each gene from the column's unique values (paper, section 4.3.1);
         ``near`` mutates copies of the bad point. The bad point itself is always the first.
         """
-        (p, n, d), m = P.shape, self.plan.n_categorical
+        p, n, d = P.shape
         P[...] = self.bad
         if self.plan.config.start == "unique":
-            since = m if self.plan.frozen else 0
-            u = self.draws.bits32(p, self.plan.points, d)[:, :n, since:]
-            P[..., since:] = self.plan.genes.pick(u, np.arange(since, d), LEVELS_32)
+            first_gene = self.plan.n_categorical if self.plan.freezes_categories else 0
+            u = self.words.bits32(p, self.plan.block_points, d)[:, :n, first_gene:]
+            columns = np.arange(first_gene, d)
+            P[..., first_gene:] = self.genes.draw_values(u, columns, LEVELS_32)
         else:
             self._mutate(P, scratch)
-        self._finish(P, scratch)
+        self._complete(P, scratch)
 
     def breed(self, parents: np.ndarray, P: np.ndarray, scratch: np.ndarray) -> None:
-        """Fill P with the next generation: tournament, crossing, mutation, the best so far."""
-        config, genes, full = self.plan.config, self.plan.genes, self.plan.points
+        """Fill P with the offspring of ``parents``: selection, crossover, mutation, repair."""
         p, n, d = P.shape
-        winners = tournament(self.L, self.draws.bits32(3, p, full)[..., :n])
+        # words are drawn for a full block; points beyond the block's own n leave theirs unused
+        full = self.plan.block_points
+        winners = tournament(self._L, self.words.bits32(3, p, full)[..., :n])
         rows = parents.reshape(-1, d)
         np.take(rows, winners.reshape(-1), axis=0, out=P.reshape(-1, d), mode="wrap")
-        u_pair = self.draws.bits16(p // 2, full)[:, :n]
-        u_gene = self.draws.bits16(p // 2, full, d)[:, :n]
-        cross_over(P, u_pair, u_gene, config.crossover, genes, self.plan.missing, scratch)
+        u_pair = self.words.bits16(p // 2, full)[:, :n]
+        u_gene = self.words.bits16(p // 2, full, d)[:, :n]
+        cross_over(
+            P,
+            u_pair,
+            u_gene,
+            rate=self.plan.config.crossover,
+            genes=self.genes,
+            mixes_missing=self.plan.mixes_missing,
+            scratch=scratch,
+        )
         self._mutate(P, scratch)
-        self._finish(P, scratch)
+        self._complete(P, scratch)
 
-    def judge(self, P: np.ndarray, f: np.ndarray, t: np.ndarray | None) -> None:
-        """Learn the fitness of P from F's predictions, and an oracle's, and keep the best.
+    def evaluate(self, P: np.ndarray, f: np.ndarray, t: np.ndarray | None) -> None:
+        """Learn the fitness of P from F's predictions, and an oracle's, and keep the elite.
 
         Parameters
         ----------
         P : ndarray of shape (p, n, d)
-        f : ndarray of shape (p n,) or (p n, C)
+        f : ndarray of shape (p n,), (p n, C) or (p n, k)
         t : ndarray of the shape of f, optional
         """
         shape = (*P.shape[:2], *f.shape[1:])
+        f = f.reshape(shape)
         t = None if t is None else t.reshape(shape)
-        self.L = self.plan.config.pressure * error_term(f.reshape(shape), self.y, t) - self._away
-        top, points = self.L.argmax(axis=0), np.arange(len(self.bad))
-        fittest = self.L[top, points]
-        better = np.flatnonzero(fittest > self.value)
-        self.best[better] = P[top[better], better]
-        self.value[better] = fittest[better]
+        self._L = self.plan.config.pressure * error_term(f, self.y, t) - self._distance
+        fittest, points = self._L.argmax(axis=0), np.arange(len(self.bad))
+        value = self._L[fittest, points]
+        improved = np.flatnonzero(value > self.value)
+        self.best[improved] = P[fittest[improved], improved]
+        self.value[improved] = value[improved]
 
     def _mutate(self, P: np.ndarray, scratch: np.ndarray) -> None:
-        (p, n, d), full, m = P.shape, self.plan.points, self.plan.n_categorical
-        u = self.draws.bits16(p, full, d)[:, :n]
-        mutate_numbers(P, u, self._steps, self._step, scratch)
-        if not self.plan.frozen:
-            u = self.draws.bits32(p, full, m)[:, :n]
-            mutate_categories(P, u, self.plan.config.mutation, self.plan.genes)
+        (p, n, d), full = P.shape, self.plan.block_points
+        u = self.words.bits16(p, full, d)[:, :n]
+        mutate_numbers(P, u, steps=self._steps, direction=self._step_lengths, scratch=scratch)
+        if not self.plan.freezes_categories:
+            u = self.words.bits32(p, full, self.plan.n_categorical)[:, :n]
+            mutate_categories(P, u, rate=self.plan.config.mutation, genes=self.genes)
 
-    def _finish(self, P: np.ndarray, scratch: np.ndarray) -> None:
-        clip(P, self.plan.genes)
-        P[0] = self.best  # the best so far always survives, at first the bad point
-        # frozen categories differ nowhere
-        m = 0 if self.plan.frozen else self.plan.n_categorical
-        self._away = distance_term(P, self.bad, m, scratch)
+    def _complete(self, P: np.ndarray, scratch: np.ndarray) -> None:
+        """Make P ready for F: repair it, let the elite survive, and measure the distances."""
+        repair(P, self.genes)
+        P[0] = self.best  # in the initial population the bad point
+        # frozen categories differ nowhere, so none need be looked at
+        n_categorical = 0 if self.plan.freezes_categories else self.plan.n_categorical
+        self._distance = distance_term(P, self.bad, n_categorical, scratch)

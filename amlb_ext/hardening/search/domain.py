@@ -1,0 +1,96 @@
+"""Where the search may go: values, bounds and slopes of each gene, learnt from a fold's rows.
+
+Notation
+--------
+d, M_c : genes of a row, one per encoded column; the first M_c are category codes
+omega : linear-regression coefficients of the target on the features (paper, section 4.3.1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+#: F, or the oracle T: encoded rows ``(m, d)`` to ``(m,)``, ``(m, k)`` or ``(m, C)``.
+Predict = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """What the search knows of the genes, whichever points it is given.
+
+    Attributes
+    ----------
+    pools : list of ndarray
+        Unique values of each encoded column (missing numbers included, as in the table).
+    low, high : ndarray of shape (d,)
+        Bounds of each column.
+    omega : ndarray of shape (1, d), (k, d) or (C, d)
+        Slopes of the target: one row, or one per target or per class.
+    n_categorical : int
+        M_c.
+    """
+
+    pools: list[np.ndarray]
+    low: np.ndarray
+    high: np.ndarray
+    omega: np.ndarray
+    n_categorical: int
+
+
+def learn_domain(
+    pool: np.ndarray, Z: np.ndarray, y: np.ndarray, *, n_classes: int, n_categorical: int
+) -> Domain:
+    """Learn values and bounds from the rows searched among, omega from the training rows.
+
+    Parameters
+    ----------
+    pool : ndarray of shape (m, d)
+        Encoded rows whose values the search may use.
+    Z, y : ndarray of shape (n, d), (n,) or (n, k)
+        Encoded training rows and targets.
+    n_classes, n_categorical : int
+        C (0 for regression) and M_c.
+    """
+    # A column without any value has infinite bounds here; its genes are missing, so that any
+    # finite bound serves.
+    least = np.where(np.isnan(pool), np.inf, pool).min(axis=0)
+    most = np.where(np.isnan(pool), -np.inf, pool).max(axis=0)
+    return Domain(
+        pools=[np.unique(pool[:, j]) for j in range(pool.shape[1])],
+        low=np.where(np.isfinite(least), least, 0.0),
+        high=np.where(np.isfinite(most), most, 0.0),
+        omega=_linear_coefficients(Z, y, n_classes),
+        n_categorical=n_categorical,
+    )
+
+
+def _linear_coefficients(Z: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return omega by least squares on centred rows; classes are 0/1 targets."""
+    filled = np.where(np.isnan(Z), 0.0, Z)
+    centred = filled - filled.mean(axis=0)
+    targets = np.eye(n_classes)[y.astype(int)] if n_classes else y.reshape(len(y), -1)
+    coefficients = np.linalg.lstsq(centred, targets - targets.mean(axis=0), rcond=None)[0]
+    return np.asarray(coefficients.T)
+
+
+def target_slopes(predict: Predict, bad: np.ndarray, y: np.ndarray, domain: Domain) -> np.ndarray:
+    """Return ``omega_i zeta`` for each gene of each point, ``(n, d)`` (section 4.3.1).
+
+    zeta is +1 where y_ga >= F(X_b), else -1: the sign of the slope says which way a gene must
+    move for the true target to leave F's prediction further behind.
+
+    NOTE[DIFF]: the paper names no direction for several targets. Here a gene follows the sum of
+    ``omega_j (y_j - F_j(X_b))`` over the targets j, so that the target on which F is most wrong
+    says most; of a single target the sign of that sum is the paper's.
+    """
+    f = predict(bad)
+    if y.ndim == 2:
+        return np.asarray((y - f) @ domain.omega)
+    if f.ndim == 2:
+        # of its own class a row has the probability 1, never below F's: zeta is +1
+        return np.asarray(domain.omega[y.astype(int)])
+    zeta = np.where(y >= f, 1.0, -1.0)
+    return np.asarray(domain.omega * zeta[:, None])
