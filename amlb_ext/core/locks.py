@@ -1,7 +1,10 @@
-"""One writer at a time: a lock that the system takes back when its holder dies.
+"""One process at a time: locks that the operating system takes back when their holder dies.
 
-``hardsynth/.lock`` stands while a process writes the suite and says which. What holds is the
-system's lock on that file, not the file, so a killed process leaves nothing that blocks the next.
+:func:`lock_folder` keeps two processes from writing one suite. ``hardsynth/.lock`` stands while a
+process writes and names it. What holds is the system's lock on that file, not the file, so a killed
+process leaves nothing behind that blocks the next.
+
+:func:`lock_open_file` locks a file that stays open, so that a child process can inherit the lock.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -78,6 +82,61 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
         for new_folder in made:
             with contextlib.suppress(OSError):
                 new_folder.rmdir()
+
+
+#: Seconds between two attempts to lock a file that another process holds.
+POLL_SECONDS = 0.2
+
+
+@contextlib.contextmanager
+def lock_open_file(path: Path, when_held: Callable[[], None]) -> Iterator[int]:
+    """Lock a file that stays open, for this process and the children that inherit it.
+
+    Where the system or the file system has no such locks, the block runs without one.
+
+    NOTE[OWN] ``filelock`` gives no access to the open file, and when it lets a lock go it does so
+    for the children too. Here the lock lasts until the last process that has the file open ends.
+
+    Parameters
+    ----------
+    path : Path
+        Created, with its folder, when missing; never removed and never emptied.
+    when_held : callable
+        Called once if another process holds the lock: raise there to give up, return to wait.
+
+    Yields
+    ------
+    int
+        The file descriptor, for ``pass_fds`` of :class:`subprocess.Popen`.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        has_waited = False
+        while not _try_to_lock(file.fileno()):
+            if not has_waited:
+                when_held()
+                has_waited = True
+            time.sleep(POLL_SECONDS)
+        yield file.fileno()
+
+
+def _try_to_lock(descriptor: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks, as some network drives are
+        return True
+    return True
 
 
 def _holder() -> dict[str, str | int]:

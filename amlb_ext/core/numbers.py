@@ -134,8 +134,11 @@ def parse_number(text: str) -> float | int | Decimal:
 
     Examples
     --------
-    >>> parse_number("0.5"), parse_number("9007199254740993"), parse_number("0.100000000000000000001")
-    (0.5, 9007199254740993, Decimal('0.100000000000000000001'))
+    >>> for text in ("0.5", "9007199254740993", "0.100000000000000000001"):
+    ...     parse_number(text)
+    0.5
+    9007199254740993
+    Decimal('0.100000000000000000001')
     """
     value = float(text)
     if len(text) < 16 or not LONG_NUMBER.search(text) or not np.isfinite(value):

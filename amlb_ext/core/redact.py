@@ -7,7 +7,7 @@ import re
 #: Stands where a secret was.
 MASK = "***"
 
-#: ``api_key=...`` of a query, ``api_key%3D...`` of a query inside a query, ``"apikey": ...`` of JSON.
+#: ``api_key=...`` in a query, ``api_key%3D...`` in an escaped query, ``"apikey": ...`` in JSON.
 _API_KEY = re.compile(
     r"""(api_?key(?:=|%3d|['"]?\s*:\s*['"]?))[^&\s'")]+""",
     re.IGNORECASE,

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from amlb_ext.core.errors import PublishError
+from amlb_ext.core.redact import redact_url
 from amlb_ext.publish.objects import openml_client
 
 SERVERS = {
@@ -46,10 +47,10 @@ def server_url(server: str) -> str:
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https"):
-        raise PublishError(f"--server {_without_password(server)!r} is no server", remedy)
+        raise PublishError(f"--server {redact_url(server)!r} is no server", remedy)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise PublishError(
-            f"--server {_without_password(server)!r} holds more than an address",
+            f"--server {redact_url(server)!r} holds more than an address",
             "leave user, password and query out; the key comes from the environment",
         )
     if parts.scheme == "http" and host not in _HERE:
@@ -58,10 +59,6 @@ def server_url(server: str) -> str:
         )
     url = server.rstrip("/")
     return url if "/api/" in url else f"{url}/api/v1/xml"
-
-
-def _without_password(server: str) -> str:
-    return re.sub(r"//[^/@]*@", "//***@", server.split("?")[0])
 
 
 def host_name(url: str) -> str:
@@ -100,7 +97,7 @@ def api_key(url: str) -> str:
     if urlsplit(config.server).netloc.lower() != urlsplit(url).netloc.lower():
         raise PublishError(
             f"there is no API key for {url} (102), nothing was sent: the configured key is for "
-            f"{_without_password(config.server)}",
+            f"{redact_url(config.server)}",
             remedy,
         )
     return str(config.apikey).strip()

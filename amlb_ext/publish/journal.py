@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import PublishError
+from amlb_ext.core.locks import lock_open_file
 from amlb_ext.suite import Layout
 
 
@@ -108,32 +109,17 @@ class Journal:
         PublishError
             Another command holds it, or the folder cannot be written.
         """
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = self.path.open("ab")
-        except OSError as error:
-            raise PublishError(
-                f"cannot write {self.path}: {error.strerror or error}",
-                "make the suite's folder writable: without a journal a POST could be sent twice",
-            ) from None
-        with handle:
-            if not _lock(handle.fileno()):
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock_open_file(self.path, self._refuse_a_second_command))
+            except OSError as error:
                 raise PublishError(
-                    f"another hardsynth publish is at work on {self.path}", "wait until it ends"
-                )
+                    f"cannot write {self.path}: {error.strerror or error}",
+                    "make the suite's folder writable: without a journal a POST could be sent twice",
+                ) from None
             yield self
 
-
-def _lock(descriptor: int) -> bool:
-    """Lock a file until it is closed; where the system has no such locks, go on without."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
+    def _refuse_a_second_command(self) -> None:
+        raise PublishError(
+            f"another hardsynth publish is at work on {self.path}", "wait until it ends"
+        )

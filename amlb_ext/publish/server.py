@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from xml.etree import ElementTree
 
 from amlb_ext.core.errors import NetworkError, PublishError
+from amlb_ext.core.redact import redact_text
 from amlb_ext.core.version import __version__
 from amlb_ext.publish.limits import NAMESPACE
-from amlb_ext.sources.openml_client import CONNECT_TIMEOUT, redact
+from amlb_ext.sources.openml_client import CONNECT_TIMEOUT
 
 #: Seconds until an answer must begin; a large file takes its time.
 ANSWER_TIMEOUT = 300.0
@@ -120,7 +121,7 @@ class Server:
 
     def hide(self, text: object) -> str:
         """Return text without the key, in one line."""
-        return " ".join(redact(str(text), self._key).split())[:300]
+        return " ".join(redact_text(str(text), self._key).split())[:300]
 
     def _send(self, method: str, address: str, **content: object) -> str:
         import requests

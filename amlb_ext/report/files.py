@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.report.amlb_csv import amlb_rows, write_amlb_csv
 from amlb_ext.report.build import BuiltReport
 from amlb_ext.report.model import Chart, SuiteReport
@@ -93,7 +92,7 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
 
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
     """Return the report as plain mappings and lists, ``None`` for what is no number."""
-    out: dict[str, Any] = _plain(report)
+    out: dict[str, Any] = to_json_values(report, omit=("charts",))
     return out
 
 
@@ -163,22 +162,3 @@ def _no_formula(value: Any) -> Any:
     """Put an apostrophe before text that a spreadsheet would run as a formula."""
     risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{value}" if risky else value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, pd.DataFrame):
-        return [_plain(row) for row in value.to_dict("records")]
-    if isinstance(value, pd.Series):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, SuiteReport) or dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value) if field.name != "charts"]
-        return {name: _plain(getattr(value, name)) for name in names}
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -8,14 +8,11 @@ figures as JSON without ``<``.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 from urllib.parse import quote
 
-import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -28,6 +25,7 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.report.interactive import plotly_figure, plotly_library
 from amlb_ext.report.model import Chart, SuiteReport
 from amlb_ext.report.still import draw_chart, draw_rank_diagram
@@ -125,19 +123,5 @@ def task_anchors(names: list[str]) -> list[str]:
 
 def embedded_figure(chart: Chart) -> str:
     """Return a chart's figure as JSON that cannot end the script element that holds it."""
-    return json.dumps(_plain(plotly_figure(chart)), separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON knows; numbers with five digits that count, null for what is none."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(f"{value:.5g}") if math.isfinite(value) else None
-    return value
+    values = to_json_values(plotly_figure(chart), significant_digits=5)
+    return json.dumps(values, separators=(",", ":")).replace("<", "\\u003c")

@@ -6,11 +6,13 @@ import contextlib
 import os
 import re
 import subprocess
-import time
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from amlb_ext.core.errors import RunError
+from amlb_ext.core.locks import lock_open_file
+from amlb_ext.core.redact import redact_text
 
 #: Takes a progress message.
 Say = Callable[[str], None]
@@ -49,19 +51,8 @@ def command(arguments: Sequence[str], failing: str, remedy: str = "", timeout: f
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         told = [line for line in lines if line.lower().startswith(("error", "fatal"))]
         last = (told or lines or [f"exit status {done.returncode}"])[-1]
-        raise RunError(f"{failing}: {without_secrets(last)}", remedy)
+        raise RunError(f"{failing}: {redact_text(last)}", remedy)
     return done.stdout.strip()
-
-
-def without_secrets(text: str) -> str:
-    """Remove user names and passwords from the addresses in a text.
-
-    Examples
-    --------
-    >>> without_secrets("fatal: unable to access 'https://me:pass@host.org/x'")
-    "fatal: unable to access 'https://host.org/x'"
-    """
-    return re.sub(r"(://)[^/@\s]+@", r"\1", text)
 
 
 def shareable(text: str) -> str:
@@ -74,9 +65,7 @@ def shareable(text: str) -> str:
     >>> shareable("see https://host.org/a/b/c, or/and 1/2/3")
     'see https://host.org/a/b/c, or/and 1/2/3'
     """
-    return re.sub(
-        r"(?<![\w:/.])(?:/[^\s/'\",:;]+){2,}/(?=[^\s/'\",:;])", ".../", without_secrets(text)
-    )
+    return re.sub(r"(?<![\w:/.])(?:/[^\s/'\",:;]+){2,}/(?=[^\s/'\",:;])", ".../", redact_text(text))
 
 
 @contextlib.contextmanager
@@ -88,29 +77,20 @@ def locked(path: Path, say: Say) -> Iterator[int]:
     int
         The open file. A child that gets it holds the lock, too, until it ends.
     """
-    try:
-        import fcntl
-    except ImportError:
+    if sys.platform == "win32":
         raise RunError(
             "AMLB runs on Linux and macOS only", "on Windows use the Subsystem for Linux"
-        ) from None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("a", encoding="utf-8")
-    except OSError as error:
-        raise RunError(
-            f"{path.parent} cannot be written: {error.strerror}",
-            "set HARDSYNTH_CACHE to a folder of yours, or give a checkout of yours with --amlb",
-        ) from None
-    with handle:
-        told = False
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if not told:
-                    say(f"waiting for another process that sets up AMLB ({path})")
-                    told = True
-                time.sleep(0.2)
-        yield handle.fileno()
+        )
+    with contextlib.ExitStack() as stack:
+        try:
+            descriptor = stack.enter_context(
+                lock_open_file(
+                    path, lambda: say(f"waiting for another process that sets up AMLB ({path})")
+                )
+            )
+        except OSError as error:
+            raise RunError(
+                f"{path.parent} cannot be written: {error.strerror}",
+                "set HARDSYNTH_CACHE to a folder of yours, or give a checkout of yours with --amlb",
+            ) from None
+        yield descriptor

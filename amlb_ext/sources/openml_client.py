@@ -23,6 +23,7 @@ from types import ModuleType
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, NetworkError, SourceError
+from amlb_ext.core.redact import redact_text
 
 #: Seconds until a server that does not answer counts as unreachable.
 CONNECT_TIMEOUT = 10.0
@@ -97,13 +98,13 @@ def explained(openml: ModuleType, spec: str) -> Iterator[None]:
     except openml.exceptions.OpenMLNotAuthorizedError:
         raise SourceError(f"{spec}: the server wants an API key", _HINTS[102]) from None
     except openml.exceptions.OpenMLServerException as error:
-        said = redact(str(error.message), openml.config.apikey).removesuffix(" - None")
+        said = redact_text(str(error.message), openml.config.apikey).removesuffix(" - None")
         raise SourceError(
             f"{spec}: OpenML answers {said} (code {error.code})",
             _HINTS.get(error.code or 0, "check the number and the server"),
         ) from None
     except Exception as error:
-        said = " ".join(redact(str(error), openml.config.apikey).split())[:300]
+        said = " ".join(redact_text(str(error), openml.config.apikey).split())[:300]
         raise SourceError(
             f"{spec} cannot be read: {type(error).__name__}: {said}",
             f"if its files in {root} are damaged, delete them and try again",
@@ -115,8 +116,8 @@ def unreachable(openml: ModuleType, spec: str, error: Exception) -> NetworkError
     config = openml.config
     why = "it does not answer in time" if "imeout" in type(error).__name__ else "no connection"
     return NetworkError(
-        f"{spec} is not whole in the cache, and {redact(config.server, config.apikey)} cannot be "
-        f"reached: {why}",
+        f"{spec} is not completely in the cache, and the server "
+        f"{redact_text(config.server, config.apikey)} cannot be reached: {why}",
         "connect to the network, or use --openml-cache DIR with a cache that holds it",
     )
 
@@ -147,21 +148,6 @@ def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
                 f"{server!r} is no address of a server",
                 "give one like https://www.openml.org/api/v1/xml to --openml-server",
             ) from None
-
-
-def redact(text: str, *keys: str) -> str:
-    """Return ``text`` without API keys.
-
-    Examples
-    --------
-    >>> redact("GET /task/1?api_key=abc123&x=1 failed for secret", "secret")
-    'GET /task/1?api_key=***&x=1 failed for ***'
-    """
-    for key in keys:
-        if key:
-            text = text.replace(key, "***")
-    pattern = r"""(api_?key(?:=|%3d|['"]?\s*:\s*['"]?))[^&\s'")]+"""
-    return re.sub(pattern, r"\1***", text, flags=re.IGNORECASE)
 
 
 def link(kept: Path, work: Path) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+from amlb_ext.core.json_values import to_json_values
 
 #: Key of the checksum.
 SEAL = "sha256"
@@ -44,24 +43,8 @@ def json_text(entry: object) -> str:
      "b": null
     }
     """
-    plain = _plain(entry)
-    return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True) + "\n"
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    return str(value.value) if hasattr(value, "value") else str(value)
+    values = to_json_values(entry)
+    return json.dumps(values, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True) + "\n"
 
 
 def sealed_text(content: Mapping[str, Any]) -> str:

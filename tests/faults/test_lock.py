@@ -18,9 +18,9 @@ from amlb_ext.suite import Layout, verify_suite
 HOLD = """
 import sys, pathlib
 from amlb_ext.suite import Layout
-from amlb_ext.core.locks import locked
+from amlb_ext.core.locks import lock_folder
 layout = Layout(pathlib.Path(sys.argv[1]))
-with locked(layout.lock, layout.root):
+with lock_folder(layout.lock, layout.root):
     print("held", flush=True)
     sys.stdin.read()
 """

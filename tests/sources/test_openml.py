@@ -12,8 +12,8 @@ import pytest
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import NetworkError, SourceError
+from amlb_ext.core.redact import redact_text
 from amlb_ext.sources import open_specs
-from amlb_ext.sources.openml_client import redact
 
 
 def tree(folder):
@@ -200,7 +200,7 @@ def test_the_api_key_goes_nowhere_when_tasks_are_read(options, openml_server, mo
     assert not any("api_key" in request for request in openml_server.requests)
     assert secret not in str(caught.value)
     assert openml.config.apikey == secret
-    assert secret not in redact(f"GET /x?api_key={secret} and {secret}", secret)
+    assert secret not in redact_text(f"GET /x?api_key={secret} and {secret}", secret)
 
 
 def test_import_leaves_the_home_alone(openml_cache, tmp_path):

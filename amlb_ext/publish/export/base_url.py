@@ -11,6 +11,7 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from amlb_ext.core.errors import PublishError
+from amlb_ext.core.redact import redact_url
 
 SCHEMES = ("http", "https", "s3")
 _EXAMPLE = "--base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"
@@ -48,7 +49,7 @@ and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKE
     if not mark:
         _refuse(url, "an address with its scheme was wanted", f"type {_EXAMPLE}")
     if scheme in ("s3a", "s3n"):
-        _refuse(url, f"{scheme} is a name of s3", f"type --base-url {_shown(f's3://{rest}')}")
+        _refuse(url, f"{scheme} is a name of s3", f"type --base-url {redact_url(f's3://{rest}')}")
     if scheme not in SCHEMES:
         kind = scheme if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "that"
         _refuse(url, f"AMLB fetches by http, https and s3, not by {kind}", f"type {_EXAMPLE}")
@@ -113,10 +114,4 @@ def _port(place: str) -> bool:
 
 
 def _refuse(url: str, why: str, remedy: str) -> NoReturn:
-    raise PublishError(f"--base-url {_shown(url)!r}: {why}", remedy)
-
-
-def _shown(url: str) -> str:
-    """An address without what may be secret in it."""
-    plain = re.sub(r"//.*@", "//***@", url, flags=re.DOTALL)
-    return re.sub(r"[?#].*", "?***", plain, flags=re.DOTALL)
+    raise PublishError(f"--base-url {redact_url(url)!r}: {why}", remedy)
