@@ -115,7 +115,8 @@ class Journal:
             except OSError as error:
                 raise PublishError(
                     f"cannot write {self.path}: {error.strerror or error}",
-                    "make the suite's folder writable: without a journal a POST could be sent twice",
+                    "make the suite's folder writable: without a journal a POST could be sent "
+                    "twice",
                 ) from None
             yield self
 

@@ -25,10 +25,11 @@ from typing import Any
 from amlb_ext.amlb.configuration import expand_path, substitute_directories
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.sources import archive, download
-from amlb_ext.sources.archive import Limits
+from amlb_ext.sources.archive import Limits, is_archive, unpack
 from amlb_ext.sources.base import cache_folder
+from amlb_ext.sources.download import download
 from amlb_ext.sources.read_table import READERS
+from amlb_ext.sources.urls import is_url
 
 #: Most files below a folder that is searched for tables.
 MAX_FILES = 20_000
@@ -64,8 +65,8 @@ class Place:
                 f"{self.task}: {reprlib.repr(text)} is no path", "write the path of a file"
             )
         full = substitute_directories(text, self.known)
-        if download.is_url(full):
-            path = download.download(
+        if is_url(full):
+            path = download(
                 full,
                 cache_folder(self.options, "downloads"),
                 tries=self.options.retries,
@@ -74,9 +75,9 @@ class Place:
             )
         else:
             path = self._local(full)
-        if path.is_file() and archive.is_archive(path.name):
+        if path.is_file() and is_archive(path.name):
             limits = Limits(total=int(self.options.max_unpacked * 2**30))
-            return archive.unpack(path, cache_folder(self.options, "archives"), limits)
+            return unpack(path, cache_folder(self.options, "archives"), limits)
         return path
 
     def _local(self, text: str) -> Path:

@@ -1,10 +1,9 @@
 """Files behind ``http``, ``https`` and ``s3``: downloaded once, checked at every use.
 
 An address may end in ``#sha256=DIGEST``; a file with another checksum is refused and not kept.
-``s3://BUCKET/KEY`` is asked for over https from Amazon's public address of the bucket, or below
-``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL`` where that is set; no credentials are sent, so a
-private bucket refuses. Redirects lead to ``http`` and ``https`` only. Size and time of a whole
-download are limited.
+``s3://BUCKET/KEY`` is asked for over https (:func:`amlb_ext.sources.urls.to_https`). No credentials
+are sent, so a private bucket refuses. Redirects lead to ``http`` and ``https`` only. The size of a
+file and the time for it are limited.
 """
 
 from __future__ import annotations
@@ -15,33 +14,29 @@ import re
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
-from contextlib import suppress
-from email.message import Message
-from http.client import HTTPException
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import IO, Any
-from urllib.parse import quote, unquote, urlsplit
+from typing import IO
+from urllib.parse import unquote, urlsplit
+
+import requests
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from amlb_ext.core.errors import NetworkError, SourceError
 from amlb_ext.core.files import sha256_file
+from amlb_ext.sources.urls import check_url, shorten_url, to_https
 
 #: Seconds without an answer after which a try is given up.
 TIMEOUT = 30.0
-#: Most bytes of a file, and most seconds for it.
-MAX_BYTES, MAX_SECONDS = 20 << 30, 3600.0
+#: Most bytes of a file.
+MAX_BYTES = 20 << 30
+#: Most seconds for a file.
+MAX_SECONDS = 3600.0
+#: Most redirects of one address; browsers follow some 20.
+MAX_REDIRECTS = 10
 
-
-def is_url(text: str) -> bool:
-    """Whether ``text`` has a URL scheme.
-
-    Examples
-    --------
-    >>> is_url("https://example.org/a.csv"), is_url("data/a.csv")
-    (True, False)
-    """
-    return "://" in text
+_BLOCK_BYTES = 1 << 18
+_BY_HAND = "connect to the network, or download the file and give its path"
 
 
 def download(
@@ -55,8 +50,8 @@ def download(
 ) -> Path:
     """Return the local copy of ``url``, fetched when it is absent or damaged.
 
-    Beside the copy stands ``<name>.sha256``; a copy that no longer matches it, or not the
-    checksum in the address, is fetched again.
+    Beside the copy stands ``<name>.sha256``. A copy that no longer matches it, or not the checksum
+    in the address, is fetched again.
 
     Parameters
     ----------
@@ -85,19 +80,25 @@ def download(
         Another scheme, no such file on the server, one that is too large or has another
         checksum, or a cache that cannot be written.
     """
-    plain, wanted = _checksum(url)
-    address = by_https(checked(plain))
-    name = re.sub(r"[^\w. ()+@-]", "_", Path(unquote(urlsplit(plain).path)).name)[-100:]
-    name = name if name.strip(".") else "download"
-    path = folder / hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:16] / name
-    mark = path.with_name(path.name + ".sha256")
-    with suppress(OSError):
-        found = sha256_file(path) if path.is_file() else ""
-        if found and found == (wanted or mark.read_text(encoding="ascii").strip()):
-            return path
+    address, checksum = _split_checksum(url)
+    https_address = to_https(check_url(address))
+    path = _cached_path(address, folder)
+    checksum_path = path.with_name(path.name + ".sha256")
+    if _is_intact(path, checksum or None, checksum_path):
+        return path
+    # NOTE[OWN] urllib3.Retry repeats a request; here the body may break off or be slow as well, and
+    # one count of tries holds for all of it.
     for attempt in range(1, tries + 1):
         try:
-            _fetch(address, path, mark, wanted, timeout, max_bytes, max_seconds)
+            _fetch(
+                https_address,
+                path,
+                checksum_path,
+                checksum=checksum,
+                timeout=timeout,
+                max_bytes=max_bytes,
+                deadline=time.monotonic() + max_seconds,
+            )
             return path
         except NetworkError:
             if attempt == tries:
@@ -106,31 +107,51 @@ def download(
     raise AssertionError("tries is at least 1")
 
 
-def _checksum(url: str) -> tuple[str, str]:
-    """The address, and the sha256 behind its ``#``."""
-    plain, _, fragment = url.partition("#")
+def _split_checksum(url: str) -> tuple[str, str]:
+    """Return the address without its fragment, and the sha256 that the fragment gives."""
+    address, _, fragment = url.partition("#")
     if not fragment.lower().startswith("sha256="):
-        return plain, ""
-    digest = fragment[7:].lower()
+        return address, ""
+    digest = fragment[len("sha256=") :].lower()
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise SourceError(
-            f"{shown(plain)} has the checksum {digest[:80]!r}",
+            f"the address {shorten_url(address)} has the checksum {digest[:80]!r}",
             "write #sha256= and 64 hexadecimal digits, as sha256sum prints them",
         )
-    return plain, digest
+    return address, digest
+
+
+def _cached_path(address: str, folder: Path) -> Path:
+    """Return where the copy of an address stands: its name is plain on every file system."""
+    name = Path(unquote(urlsplit(address).path)).name
+    name = re.sub(r"[^\w. ()+@-]", "_", name)[-100:]  # the end, which holds the suffix
+    if not name.strip("."):
+        name = "download"
+    address_hash = hashlib.sha256(address.encode("utf-8", "replace")).hexdigest()
+    return folder / address_hash[:16] / name
+
+
+def _is_intact(path: Path, checksum: str | None, checksum_path: Path) -> bool:
+    """Whether the cached file has the checksum asked for, or else the one it was kept with."""
+    with suppress(OSError):
+        if path.is_file():
+            wanted = checksum or checksum_path.read_text(encoding="ascii").strip()
+            return sha256_file(path) == wanted
+    return False
 
 
 def _fetch(
     url: str,
     path: Path,
-    mark: Path,
-    wanted: str,
+    checksum_path: Path,
+    *,
+    checksum: str,
     timeout: float,
     max_bytes: int,
-    max_seconds: float,
+    deadline: float,
 ) -> None:
-    end = time.monotonic() + max_seconds
-    with ask(url, timeout, end) as answer:
+    """Fetch a file and put it in its place once it is complete and has the right checksum."""
+    with closing(get_response(url, timeout, deadline)) as response:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, part = tempfile.mkstemp(prefix=".part-", dir=path.parent)
@@ -139,114 +160,75 @@ def _fetch(
                 f"cannot write to {path.parent}: {error.strerror}", "use --cache-dir DIR"
             ) from None
         try:
-            with os.fdopen(handle, "wb") as out:
-                _copy(answer, out, shown(url), max_bytes, end)
+            with os.fdopen(handle, "wb") as file:
+                _copy_body(response, file, max_bytes=max_bytes, deadline=deadline)
             digest = sha256_file(Path(part))
-            if wanted and digest != wanted:
+            if checksum and digest != checksum:
                 raise SourceError(
-                    f"{shown(url)} has the sha256 {digest}, {wanted} was wanted",
-                    "the file was changed, or the address is wrong; if the new one is right, "
-                    "write its sha256 behind #",
+                    f"{shorten_url(url)} has the sha256 {digest}, but {checksum} was wanted",
+                    "the file has changed, or the address is wrong; if the new file is right, "
+                    "write its sha256 behind #sha256=",
                 )
-            mark.write_text(digest + "\n", encoding="ascii")
+            checksum_path.write_text(digest + "\n", encoding="ascii")
             os.replace(part, path)
-        except (OSError, HTTPException) as error:
-            raise NetworkError(f"{shown(url)} was not received whole: {error}", AGAIN) from None
+        except ReadTimeoutError:
+            raise NetworkError(
+                f"{shorten_url(url)}: the server sent nothing for {timeout:g} seconds",
+                "try again later",
+            ) from None
+        except HTTPError:
+            raise NetworkError(
+                f"{shorten_url(url)}: the server closed the connection before the whole file "
+                "arrived",
+                "try again, or download the file and give its path",
+            ) from None
+        except OSError as error:
+            raise SourceError(
+                f"cannot write {path}: {error.strerror or error}",
+                "free some space, or use --cache-dir DIR",
+            ) from None
         finally:
             Path(part).unlink(missing_ok=True)
 
 
-def _copy(answer: Any, out: Any, name: str, max_bytes: int, end: float) -> None:
-    """Copy what the server sends, as it comes, so that one that drips is noticed too."""
-    expected = answer.length
-    _check_size(name, expected or 0, max_bytes)
+def _copy_body(
+    response: requests.Response, file: IO[bytes], *, max_bytes: int, deadline: float
+) -> None:
+    """Copy what the server sends.
+
+    ``read1`` returns what has arrived. ``Response.iter_content`` would wait for a full block, and
+    a server that sends a byte a second would never meet the deadline.
+    """
+    url = response.url
+    length = response.headers.get("Content-Length", "")
+    if length.isdecimal():
+        _check_size(url, int(length), max_bytes)
     received = 0
-    while block := answer.read1(1 << 18):
+    while block := response.raw.read1(_BLOCK_BYTES):
         received += len(block)
-        _check_size(name, received, max_bytes)
-        if time.monotonic() > end:
+        _check_size(url, received, max_bytes)
+        if time.monotonic() > deadline:
             raise NetworkError(
-                f"{name} took longer than --download-time allows", "raise it, or try again later"
+                f"downloading {shorten_url(url)} took longer than --download-time allows",
+                "raise --download-time, or try again later",
             )
-        out.write(block)
-    if expected is not None and received != expected:
-        raise NetworkError(f"{name}: the connection broke off", "try again")
+        file.write(block)
 
 
-def _check_size(name: str, size: int, max_bytes: int) -> None:
+def _check_size(url: str, size: int, max_bytes: int) -> None:
     if size > max_bytes:
         raise SourceError(
-            f"{name} is larger than {max_bytes / 2**30:.3g} GiB",
+            f"{shorten_url(url)} is larger than {max_bytes / 2**30:.3g} GiB",
             "raise --max-download if you trust it, or download the file and give its path",
         )
 
 
-# One GET: which addresses may be asked, where a redirect may lead, how long an answer may take.
+def get_response(url: str, timeout: float, deadline: float) -> requests.Response:
+    """Return the server's answer to a GET, its headers read and its body not.
 
-SCHEMES = ("http", "https", "s3")
-AGAIN = "connect to the network, or download the file and give its path"
-
-
-def checked(url: str) -> str:
-    """Return an address of :data:`SCHEMES` with a host and without a password.
-
-    Raises
-    ------
-    SourceError
-
-    Examples
-    --------
-    >>> checked("ftp://example.org/a.csv")
-    Traceback (most recent call last):
-    ...
-    amlb_ext.core.errors.SourceError: ftp://example.org/a.csv has the scheme 'ftp' (use http, \
-https or s3, or download the file and give its path)
-    """
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-        (host or "").encode("idna")
-    except ValueError:  # UnicodeError is one
-        raise SourceError("an address cannot be read", "check its host and port") from None
-    if parts.scheme not in SCHEMES:
-        raise SourceError(
-            f"{shown(url)} has the scheme {parts.scheme!r}",
-            "use http, https or s3, or download the file and give its path",
-        )
-    if not host or "@" in parts.netloc or re.search(r"[\x00-\x20\x7f]", url):
-        raise SourceError(
-            f"{shown(url)} has no host, or a password, or a space",
-            "write spaces as %20; for a file behind a password, download it and give its path",
-        )
-    return url
-
-
-def by_https(url: str) -> str:
-    """Return where ``s3://BUCKET/KEY`` is found; other addresses as they are.
-
-    A bucket with a dot in its name has no certificate of its own, and is asked for by path.
-
-    Examples
-    --------
-    >>> by_https("s3://automl-benchmark/data/a.csv")
-    'https://automl-benchmark.s3.amazonaws.com/data/a.csv'
-    >>> by_https("s3://my.bucket/a.csv")
-    'https://s3.amazonaws.com/my.bucket/a.csv'
-    """
-    parts = urlsplit(url)
-    if parts.scheme != "s3":
-        return url
-    bucket, key = parts.netloc, quote(parts.path, safe="/%")
-    own = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    if own:
-        return checked(f"{own.rstrip('/')}/{bucket}{key}")
-    if "." in bucket:
-        return f"https://s3.amazonaws.com/{bucket}{key}"
-    return f"https://{bucket}.s3.amazonaws.com{key}"
-
-
-def ask(url: str, timeout: float, end: float) -> Any:
-    """Return the server's answer, its headers read.
+    NOTE[OWN] the timeout of ``requests`` holds for each read of a socket, so a server that sends a
+    header byte by byte never meets it. A thread waits for the headers, and is left behind when the
+    deadline passes.
 
     Parameters
     ----------
@@ -254,105 +236,95 @@ def ask(url: str, timeout: float, end: float) -> Any:
         ``http`` or ``https``.
     timeout : float
         Seconds without a byte.
-    end : float
-        When the answer must have begun, by :func:`time.monotonic`.
+    deadline : float
+        When the headers must have arrived, by :func:`time.monotonic`.
 
     Raises
     ------
     NetworkError, SourceError
-        As :func:`amlb_ext.sources.download.download`.
+        As :func:`download`.
     """
-    found: list[Any] = []
-    late = threading.Event()
+    outcomes: list[requests.Response | Exception] = []
+    is_too_late = threading.Event()
 
-    def run() -> None:
-        # A server that sends a header byte by byte never runs into the socket's own timeout.
+    def wait_for_headers() -> None:
         try:
-            answer = _open(url, timeout)
+            response = _get(url, timeout)
         except Exception as error:
-            found.append(error)
+            outcomes.append(error)
             return
-        found.append(answer)
-        if late.is_set():
-            answer.close()
+        outcomes.append(response)
+        if is_too_late.is_set():
+            response.close()
 
-    worker = threading.Thread(target=run, daemon=True)
-    worker.start()
-    worker.join(max(end - time.monotonic(), 0.0))
-    if not found:
-        late.set()
-        raise NetworkError(f"{shown(url)} gives no answer in time", "try again later")
-    if isinstance(found[0], Exception):
-        raise found[0]
-    return found[0]
+    thread = threading.Thread(target=wait_for_headers, daemon=True)
+    thread.start()
+    thread.join(max(deadline - time.monotonic(), 0.0))
+    if not outcomes:
+        is_too_late.set()
+        raise NetworkError(f"{shorten_url(url)} gave no answer in time", "try again later")
+    (outcome,) = outcomes
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
-def shown(url: str) -> str:
-    """Return an address without user, password, query and fragment, which may hold secrets.
+class _SessionWithoutCredentials(requests.Session):
+    """A session that sends no user name and no password.
 
-    Examples
-    --------
-    >>> shown("https://me:secret@example.org:8443/a.csv?token=secret")
-    'https://example.org:8443/a.csv'
+    ``requests`` takes them from ``~/.netrc``, for the first address and for each redirect.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.auth = lambda request: request
+        self.max_redirects = MAX_REDIRECTS
+        # identity: a file is kept, and its sha256 taken, as it stands on the server.
+        self.headers.update({"User-Agent": "hardsynth", "Accept-Encoding": "identity"})
+
+    def rebuild_auth(
+        self, prepared_request: requests.PreparedRequest, response: requests.Response
+    ) -> None:
+        """Leave a redirected request as it is."""
+
+
+def _get(url: str, timeout: float) -> requests.Response:
+    name = shorten_url(url)
     try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-        return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"[:300]
-    except ValueError:
-        return "an address"
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows to http and https only."""
-
-    def http_error_302(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message
-    ) -> Any:
-        place = headers.get("location") or headers.get("uri") or ""
-        scheme = place.partition("://")[0].lower() if "://" in place else ""
-        if scheme not in ("", "http", "https") or re.match(r"(?!https?:)[\w+.-]+:", place, re.I):
-            with fp:
-                raise SourceError(
-                    f"{shown(req.full_url)} leads to an address that is no http or https",
-                    "download the file and give its path",
-                )
-        return super().http_error_302(req, fp, code, msg, headers)  # type: ignore[arg-type]
-
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
-
-
-def _open(url: str, timeout: float) -> Any:
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        *(urllib.request.ProxyHandler(), urllib.request.HTTPHandler()),
-        *(urllib.request.HTTPSHandler(), urllib.request.HTTPDefaultErrorHandler()),
-        *(_Redirects(), urllib.request.HTTPErrorProcessor(), urllib.request.UnknownHandler()),
-    ):
-        opener.add_handler(handler)
-    request = urllib.request.Request(url, headers={"User-Agent": "hardsynth"})
-    try:
-        return opener.open(request, timeout=timeout)
-    except urllib.error.HTTPError as error:
-        with error:
-            region = error.headers.get("x-amz-bucket-region", "")
-            said = f"{shown(url)}: the server answers {error.code} {error.reason}"
-        elsewhere = error.code in (301, 307) and re.fullmatch("[a-z0-9-]+", region)
-        if elsewhere and (urlsplit(url).hostname or "").endswith("s3.amazonaws.com"):
-            there = url.replace("s3.amazonaws.com", f"s3.{region}.amazonaws.com", 1)
-            return _open(there, timeout)
-        if error.code < 500 and error.code != 429:
-            raise SourceError(said, _remedy(error.code)) from None
-        raise NetworkError(said, "try again later") from None
-    except (OSError, HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise NetworkError(f"{shown(url)} cannot be reached: {reason}", AGAIN) from None
-
-
-def _remedy(code: int) -> str:
-    if code in (401, 403):
-        return (
-            "it is private or absent: make it public, write an https address that is signed for "
-            "it, or download it (aws s3 cp) and give its path"
+        response = _SessionWithoutCredentials().get(url, timeout=timeout, stream=True)
+    except (requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL):
+        raise SourceError(
+            f"{name} leads to an address that is neither http nor https",
+            "download the file and give its path",
+        ) from None
+    except requests.TooManyRedirects:
+        raise SourceError(
+            f"{name} redirects more than {MAX_REDIRECTS} times", "check the address"
+        ) from None
+    except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+        reason = "it did not answer" if isinstance(error, requests.Timeout) else "no connection"
+        raise NetworkError(f"{name} cannot be reached: {reason}", _BY_HAND) from None
+    if 200 <= response.status_code < 300:
+        return response
+    response.close()
+    region = response.headers.get("x-amz-bucket-region", "")
+    if _is_in_another_region(url, response.status_code, region):
+        there = url.replace("s3.amazonaws.com", f"s3.{region}.amazonaws.com", 1)
+        return _get(there, timeout)
+    problem = f"{name}: the server answered {response.status_code} {response.reason or ''}".strip()
+    if response.status_code >= 500 or response.status_code == 429:
+        raise NetworkError(problem, "try again later")
+    if response.status_code in (401, 403):
+        raise SourceError(
+            problem,
+            "the file is private or absent: make it public, write an https address that is signed "
+            "for it, or download it (aws s3 cp) and give its path",
         )
-    return "check the address"
+    raise SourceError(problem, "check the address")
+
+
+def _is_in_another_region(url: str, status: int, region: str) -> bool:
+    """Whether Amazon's global address answered that the bucket is somewhere else."""
+    host = urlsplit(url).hostname or ""
+    is_region = re.fullmatch(r"[a-z0-9-]+", region) is not None
+    return status in (301, 307) and is_region and host.endswith("s3.amazonaws.com")
