@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.checkout import Checkout, ensure
+from amlb_ext.runner.checkout import Checkout, ensure_checkout
 
 #: Files that take longest. They go first, so that short ones fill the gaps at the end; and the
 #: first makes the suite that the report's other tests would stand and wait for.
@@ -61,6 +61,6 @@ def openml_cache(tmp_path):
 def amlb() -> Checkout:
     """The real AMLB, cloned and installed into the cache; skips where it cannot be had."""
     try:
-        return ensure(quiet=True)
+        return ensure_checkout(quiet=True)
     except RunError as error:
         pytest.skip(f"AMLB cannot be had: {error}")

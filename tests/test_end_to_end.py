@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.runner import find_predictions, join, read_predictions, run_benchmark
+from amlb_ext.runner import find_predictions, join_predictions, read_predictions, run_benchmark
 from amlb_ext.suite import Suite, verify_suite
 
 pytestmark = pytest.mark.amlb
@@ -37,7 +37,7 @@ def run_and_join(root, outdir, framework, amlb, definition):
         coding = suite.coding(found.task)
         rows = coding.read_csv(suite.pair(found.task, found.fold)[1])
         provenance = suite.provenance(found.task, found.fold)
-        table = join(
+        table = join_predictions(
             read_predictions(outcome.run_dir, found.task, found.fold),
             provenance,
             rows[coding.written_target],

@@ -93,7 +93,7 @@ def certify(arguments: argparse.Namespace) -> int:
 def score(arguments: argparse.Namespace) -> int:
     """Score a suite's own integrations; see :func:`amlb_ext.runner.score_suite`."""
     from amlb_ext.core.files import write_file
-    from amlb_ext.runner import compare_scores, summarise
+    from amlb_ext.runner import compare_scores, summarise_scores
     from amlb_ext.runner.agreement import alarm_text
 
     quiet = arguments.quiet or arguments.json
@@ -113,7 +113,7 @@ def score(arguments: argparse.Namespace) -> int:
         print(f"ALARM: {alarm}; {remedy}.", file=sys.stderr)
     if arguments.out:
         write_file(Path(arguments.out), lambda part: scores.to_csv(part, index=False))
-    table = summarise(scores)
+    table = summarise_scores(scores)
     if arguments.json:
         _print_json(table.to_dict(orient="records"))
     elif not arguments.quiet:

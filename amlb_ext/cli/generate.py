@@ -130,7 +130,7 @@ def add_harden(commands: Any, jobs: Add, output: Add) -> None:
 
 def harden(arguments: argparse.Namespace) -> int:
     """Write a suite with the hard twin of a benchmark; see :mod:`amlb_ext.pipeline.twin`."""
-    from amlb_ext.pipeline.twin import default_name
+    from amlb_ext.pipeline.twin import default_twin_name
 
-    defaults = {"name": default_name(arguments.benchmark)}
+    defaults = {"name": default_twin_name(arguments.benchmark)}
     return make(arguments, (arguments.benchmark,), twin=True, defaults=defaults)

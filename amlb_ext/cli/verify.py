@@ -62,11 +62,11 @@ def verify(arguments: argparse.Namespace) -> int:
     mended: tuple[str, ...] = ()
     if arguments.repair:
         from amlb_ext.core.parallel import Execution
-        from amlb_ext.pipeline import Asked, repair_suite
+        from amlb_ext.pipeline import RepairOptions, repair_suite
 
         options = build_config({}, layer).source
         execution = Execution(workers=arguments.jobs)
-        asked = Asked(
+        asked = RepairOptions(
             tuple(arguments.source),
             options,
             execution,

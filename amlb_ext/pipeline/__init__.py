@@ -11,8 +11,15 @@ under the same key is not computed again, so a killed run continues.
 """
 
 from amlb_ext.pipeline.generate import generate_suite
-from amlb_ext.pipeline.origins import Asked
-from amlb_ext.pipeline.repair import Repair, repair_suite
+from amlb_ext.pipeline.origins import RepairOptions
+from amlb_ext.pipeline.repair import RepairReport, repair_suite
 from amlb_ext.pipeline.request import GenerationReport, Request
 
-__all__ = ["Asked", "GenerationReport", "Repair", "Request", "generate_suite", "repair_suite"]
+__all__ = [
+    "GenerationReport",
+    "RepairOptions",
+    "RepairReport",
+    "Request",
+    "generate_suite",
+    "repair_suite",
+]

@@ -97,7 +97,7 @@ def _run(
     sends = bool(request.execution.cluster) and not request.execution.shared
 
     def units() -> Iterator[Unit]:
-        for group in grouped(tasks):
+        for group in group_tasks(tasks):
             for fold in range(len(group[0].folds)):
                 keys = fold_keys(group, fold, settings)
                 done = [
@@ -150,7 +150,7 @@ def _checked(layout: Layout, request: Request, outcome: UnitOutcome) -> Sequence
     return records
 
 
-def grouped(tasks: Sequence[Task]) -> list[Tasks]:
+def group_tasks(tasks: Sequence[Task]) -> list[Tasks]:
     """Return the tasks of each group together, the others alone, in order.
 
     Examples
@@ -158,7 +158,7 @@ def grouped(tasks: Sequence[Task]) -> list[Tasks]:
     >>> from types import SimpleNamespace as T
     >>> tasks = [T(name="a"), T(name="t_x", group="t"), T(name="t_y", group="t")]
     >>> tasks[0].group = ""
-    >>> [[task.name for task in group] for group in grouped(tasks)]
+    >>> [[task.name for task in group] for group in group_tasks(tasks)]
     [['a'], ['t_x', 't_y']]
     """
     groups: dict[tuple[str, str], list[Task]] = {}

@@ -22,8 +22,8 @@ from amlb_ext.hardening.identifiers import (
     select_columns,
 )
 from amlb_ext.hardening.split import split_task
-from amlb_ext.pipeline.folds import grouped, harden_all, withdraw
-from amlb_ext.pipeline.integrations import integrations
+from amlb_ext.pipeline.folds import group_tasks, harden_all, withdraw
+from amlb_ext.pipeline.integrations import framework_definitions
 from amlb_ext.pipeline.request import (
     GenerationReport,
     Request,
@@ -33,7 +33,7 @@ from amlb_ext.pipeline.request import (
     portable_spec,
     result_settings,
 )
-from amlb_ext.pipeline.twin import original_of, twin_notes
+from amlb_ext.pipeline.twin import find_original, twin_notes
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import (
     MAIN_SUFFIXES,
@@ -63,7 +63,7 @@ def generate_suite(request: Request) -> GenerationReport:
     check_output(layout, settings, request.force)
     check_settings(request.config)
     if request.twin:
-        original_of(request, {})  # raises what is wrong with it before any work
+        find_original(request, {})  # raises what is wrong with it before any work
     report = GenerationReport(out=str(request.out))
     tasks, source_names = load_tasks(request, report)
     if request.dry_run:
@@ -131,7 +131,7 @@ def load_tasks(request: Request, report: GenerationReport) -> tuple[list[Task], 
     config = request.config
     check_column_options(tasks, config.source, all_read=not report.failures)
     names = safe_names([task.name for task in tasks])
-    tasks = own_groups(tasks)
+    tasks = rename_repeated_groups(tasks)
     renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]
     source_names = {name: task.name for task, name in zip(tasks, names, strict=True)}
     split = [split_task(task, config.split, config.seed) for task in renamed]
@@ -166,7 +166,7 @@ def _choose(tasks: list[Task], config: GenerateConfig, report: GenerationReport)
     return out
 
 
-def own_groups(tasks: list[Task]) -> list[Task]:
+def rename_repeated_groups(tasks: list[Task]) -> list[Task]:
     """Return the tasks with other names for groups of the same name, e.g. a/cars and b/cars.
 
     A group has a target once, so what has it a second time is the second group.
@@ -196,7 +196,7 @@ def _finish(
             kind=task.kind,
             target=task.target_name,
             coding=Coding.of(task),
-            origin=portable(task.origin),
+            origin=portable_origin(task.origin),
             content_hash=task.content_hash,
             notes=task.notes,
             folds=tuple(records[task.name][k] for k in sorted(records[task.name])),
@@ -210,7 +210,7 @@ def _finish(
         )
     for task in made:
         report.notes += [f"{task.name}: {note}" for note in task.notes]
-    original = original_of(request, source_names) if request.twin else None
+    original = find_original(request, source_names) if request.twin else None
     manifest = finish_suite(
         layout,
         name=request.config.name,
@@ -219,7 +219,7 @@ def _finish(
         tasks=suite_tasks,
         failures=report.failures,
         version=__version__,
-        integrations=integrations(request.config),
+        integrations=framework_definitions(request.config),
         command=command_text(
             request.sources,
             "harden" if request.twin else "generate",
@@ -241,12 +241,12 @@ def _finish(
     return manifest
 
 
-def portable(origin: Origin) -> Origin:
+def portable_origin(origin: Origin) -> Origin:
     """Return the origin without local folders: an absolute path is cut to its last part.
 
     Examples
     --------
-    >>> portable(Origin("/home/me/data.csv")).spec, portable(Origin("openml/t/31")).spec
+    >>> portable(Origin("/home/me/data.csv")).spec, portable_origin(Origin("openml/t/31")).spec
     ('data.csv', 'openml/t/31')
     """
     return dataclasses.replace(origin, spec=portable_spec(origin.spec))
@@ -297,7 +297,7 @@ def shared_notes(tasks: list[Task], config: GenerateConfig) -> list[str]:
         "intersection": "every target's residual",
         "union": "any target's residual",
     }
-    groups = [group for group in grouped(tasks) if group[0].group]
+    groups = [group for group in group_tasks(tasks) if group[0].group]
     return [
         f"{', '.join(task.name for task in group)}: the same rows in every part, bad by "
         f"{words[config.hardness.over]}; F is fitted for each target"

@@ -17,7 +17,7 @@ NULL_OFFSET = 1000
 NULL_SHARE = 0.8
 
 
-def integrations(config: GenerateConfig) -> dict[str, Any]:
+def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
     """Return ``frameworks.yaml``: F itself, its re-seeded null, and a candidate to begin with."""
     entry = {"module": INTEGRATION, "version": "stable"}
     candidate = {
@@ -27,7 +27,7 @@ def integrations(config: GenerateConfig) -> dict[str, Any]:
     }
     frameworks: dict[str, Any] = {}
     if not is_baseline_file(config.baseline):
-        params = refitted_as(config)
+        params = integration_params(config)
         null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
         frameworks["HardsynthBaseline"] = entry | {
             "description": "the baseline F of this suite",
@@ -44,7 +44,7 @@ def integrations(config: GenerateConfig) -> dict[str, Any]:
     return frameworks
 
 
-def refitted_as(config: GenerateConfig) -> dict[str, Any]:
+def integration_params(config: GenerateConfig) -> dict[str, Any]:
     """Return AMLB parameters of F for each family of tasks that it serves."""
     params: dict[str, Any] = {}
     for kind, name in ((Kind.BINARY, "classifier"), (Kind.REGRESSION, "regressor")):

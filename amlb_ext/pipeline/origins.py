@@ -21,7 +21,7 @@ from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import check_model_listed
-from amlb_ext.pipeline.folds import fold_keys, grouped
+from amlb_ext.pipeline.folds import fold_keys, group_tasks
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.pipeline.request import (
     Command,
@@ -34,7 +34,7 @@ from amlb_ext.suite import Manifest
 
 
 @dataclass(frozen=True)
-class Asked:
+class RepairOptions:
     """How a repair was asked for.
 
     Attributes
@@ -60,7 +60,10 @@ class Asked:
 
 
 def config_of(
-    settings: Mapping[str, Any], options: SourceConfig, asked: Asked, near: Sequence[str] = ()
+    settings: Mapping[str, Any],
+    options: SourceConfig,
+    asked: RepairOptions,
+    near: Sequence[str] = (),
 ) -> GenerateConfig:
     """Return the configuration of a suite's settings.
 
@@ -122,7 +125,7 @@ def check_baseline(settings: Mapping[str, Any], config: GenerateConfig) -> None:
         )
 
 
-def find_groups(manifest: Manifest, needed: Collection[str], asked: Asked) -> list[Group]:
+def find_groups(manifest: Manifest, needed: Collection[str], asked: RepairOptions) -> list[Group]:
     """Return the tasks whose folds must be made again, beside those they share rows with.
 
     Parameters
@@ -163,7 +166,7 @@ def find_groups(manifest: Manifest, needed: Collection[str], asked: Asked) -> li
             except (SourceError, DataError) as error:
                 why = why or str(error)
                 continue
-            groups = [Group(group, config) for group in grouped(tasks)]
+            groups = [Group(group, config) for group in group_tasks(tasks)]
             odd = _odd(manifest, needed, groups, report)
             if not odd:
                 return [group for group in groups if group.names & set(needed)]
@@ -197,7 +200,7 @@ class Group:
 
 
 def ways(
-    asked: Asked, command: Command, targets: Sequence[str], kinds: Sequence[Any]
+    asked: RepairOptions, command: Command, targets: Sequence[str], kinds: Sequence[Any]
 ) -> Iterator[SourceConfig]:
     """Yield how sources may have been read: as asked, else with the suite's target and kind."""
     options = asked.options

@@ -17,12 +17,12 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import HardsynthError, SourceError, SuiteError
 from amlb_ext.core.files import explain_disk_errors
 from amlb_ext.core.version import __version__
-from amlb_ext.pipeline.folds import grouped
+from amlb_ext.pipeline.folds import group_tasks
 from amlb_ext.pipeline.generate import generate_suite, load_tasks
-from amlb_ext.pipeline.integrations import integrations
+from amlb_ext.pipeline.integrations import framework_definitions
 from amlb_ext.pipeline.origins import (
-    Asked,
     Group,
+    RepairOptions,
     check_baseline,
     config_of,
     unknown_sources,
@@ -44,7 +44,7 @@ from amlb_ext.suite.manifest import write_manifest
 from amlb_ext.suite.twin import twin_name
 
 
-def rebuild(layout: Layout, staging: Layout, asked: Asked) -> Manifest:
+def rebuild(layout: Layout, staging: Layout, asked: RepairOptions) -> Manifest:
     """Generate a suite again beside a suite whose manifest is lost, with the folds that stand.
 
     Parameters
@@ -95,7 +95,7 @@ def rebuild(layout: Layout, staging: Layout, asked: Asked) -> Manifest:
         except HardsynthError as error:
             why = why or str(error)
             continue
-        groups = [Group(group, config) for group in grouped(tasks)]
+        groups = [Group(group, config) for group in group_tasks(tasks)]
         records, why = _records(layout, groups, settings)
         if not why:
             break
@@ -144,7 +144,7 @@ def write_derived(layout: Layout, manifest: Manifest, config: GenerateConfig) ->
         seed=manifest.seed,
         amlb_tasks=manifest.listed,
         pair=manifest.pair,
-        integrations=integrations(config),
+        integrations=framework_definitions(config),
     )
 
 

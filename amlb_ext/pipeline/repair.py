@@ -29,7 +29,7 @@ from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.pipeline.job import write_job
-from amlb_ext.pipeline.origins import Asked, Group, config_of, find_groups
+from amlb_ext.pipeline.origins import Group, RepairOptions, config_of, find_groups
 from amlb_ext.pipeline.rebuild import check_version, rebuild, write_derived
 from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
 from amlb_ext.suite.layout import is_fold_file
@@ -42,7 +42,7 @@ _PLACE = re.compile(r"(?:data/[^/]+/([^/]+)_(?:train|test)_|hardsynth/([^/]+)/fo
 
 
 @dataclass(frozen=True)
-class Repair:
+class RepairReport:
     """What a repair did.
 
     Attributes
@@ -57,7 +57,7 @@ class Repair:
     findings: tuple[str, ...]
 
 
-def repair_suite(directory: str | Path, asked: Asked | None = None) -> Repair:
+def repair_suite(directory: str | Path, asked: RepairOptions | None = None) -> RepairReport:
     """Make again what is missing or changed in a finished suite.
 
     Parameters
@@ -76,7 +76,7 @@ def repair_suite(directory: str | Path, asked: Asked | None = None) -> Repair:
         A source that is not found or has other content, a suite of another version, or one that
         is damaged beyond repair; nothing was changed.
     """
-    layout, asked = Layout(Path(directory).absolute()), asked or Asked()
+    layout, asked = Layout(Path(directory).absolute()), asked or RepairOptions()
     problem = unfinished_error(layout)
     if problem is not None and not (layout.request.is_file() and asked.sources):
         raise problem
@@ -88,10 +88,10 @@ def repair_suite(directory: str | Path, asked: Asked | None = None) -> Repair:
         finally:
             with contextlib.suppress(OSError):
                 shutil.rmtree(staging.root)
-    return Repair(tuple(mended), tuple(verify_suite(directory)))
+    return RepairReport(tuple(mended), tuple(verify_suite(directory)))
 
 
-def _mend(layout: Layout, staging: Layout, asked: Asked) -> list[str]:
+def _mend(layout: Layout, staging: Layout, asked: RepairOptions) -> list[str]:
     whole = open_manifest(layout.manifest).content is not None
     manifest = read_manifest(layout.manifest) if whole else rebuild(layout, staging, asked)
     check_version(manifest.version)
@@ -130,7 +130,9 @@ def _mend(layout: Layout, staging: Layout, asked: Asked) -> list[str]:
     return damaged + beside
 
 
-def _make(staging: Layout, manifest: Manifest, damaged: Collection[str], asked: Asked) -> None:
+def _make(
+    staging: Layout, manifest: Manifest, damaged: Collection[str], asked: RepairOptions
+) -> None:
     """Make what is damaged and does not stand in the staging folder yet."""
     wanted = [path for path in damaged if not _holds(staging, manifest, path)]
     if wanted and not staging.root.exists():
@@ -155,7 +157,9 @@ def _jobs(
             yield group.tasks, fold, group.config, keys, str(staging.root)
 
 
-def _how(layout: Layout, manifest: Manifest, task: str, asked: Asked) -> dict[str, Any] | None:
+def _how(
+    layout: Layout, manifest: Manifest, task: str, asked: RepairOptions
+) -> dict[str, Any] | None:
     """Return how a damaged certificate is made again, else None."""
     if not damaged_certificate(layout, task):
         return None

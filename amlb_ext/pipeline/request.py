@@ -18,7 +18,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.shared import check_shared
-from amlb_ext.pipeline.integrations import refitted_as
+from amlb_ext.pipeline.integrations import integration_params
 from amlb_ext.suite import Layout, Manifest, safe_names
 from amlb_ext.suite.layout import is_fresh
 from amlb_ext.synthesizers import make_synthesizer
@@ -135,7 +135,7 @@ def check_settings(config: GenerateConfig) -> None:
         if not Path(config.baseline.model).is_file():
             raise ModelError(f"no file {config.baseline.model}", "check the path of --baseline")
         return
-    if not refitted_as(config):
+    if not integration_params(config):
         resolve_model(config.baseline, Kind.REGRESSION)  # raises what is wrong with it
 
 

@@ -35,20 +35,20 @@ def benchmark_name(spec: str) -> str:
     return base
 
 
-def default_name(spec: str) -> str:
+def default_twin_name(spec: str) -> str:
     """Return what a twin's suite is called where the user names none.
 
     Suites of several benchmarks can so be installed side by side.
 
     Examples
     --------
-    >>> default_name("validation")
+    >>> default_twin_name("validation")
     'hardsynth_validation'
     """
     return safe_names([f"hardsynth_{benchmark_name(spec)}"])[0]
 
 
-def original_of(request: Request, source_names: Mapping[str, str]) -> Original:
+def find_original(request: Request, source_names: Mapping[str, str]) -> Original:
     """Return the benchmark that the request names.
 
     Parameters

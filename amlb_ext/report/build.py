@@ -18,7 +18,7 @@ from amlb_ext.report.model import FrameworkRanks, SuiteReport, TaskReport
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import baseline_alarm, overall_table, verdict_sentences
 from amlb_ext.report.task import TaskEvaluation, evaluate_task
-from amlb_ext.runner.jobs import COLUMNS, Jobs, read_jobs, rerun
+from amlb_ext.runner.jobs import JOB_COLUMNS, JobTable, read_jobs, rerun_commands
 from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
@@ -89,7 +89,7 @@ def build_report(
     if not 0 < level < 1:
         raise ConfigError(f"an interval of level {level:g}", "give a level between 0 and 1, as .95")
     suite = Suite.load(directory)
-    nothing = Jobs(pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame())
+    nothing = JobTable(pd.DataFrame(columns=list(JOB_COLUMNS)), pd.DataFrame())
     found = read_jobs(suite, *results) if results else nothing
     jobs = found.table
     certificates = read_certificates(suite)
@@ -115,7 +115,7 @@ def build_report(
     if results:
         first = Path(results[0])
         broken = jobs[jobs["status"].isin(_BROKEN)]
-        report = replace(report, commands=tuple(rerun(broken, suite, first)))
+        report = replace(report, commands=tuple(rerun_commands(broken, suite, first)))
     if charts:
         chart = overall_chart(report.overall, framework_colours(names))
         report = replace(report, charts=(chart,) if chart is not None else ())

@@ -19,9 +19,9 @@ from amlb_ext.amlb.safe_text import normalize_text
 from amlb_ext.core import row_losses
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
-from amlb_ext.runner import join, read_predictions
+from amlb_ext.runner import join_predictions, read_predictions
 from amlb_ext.runner.agreement import (
-    Compared,
+    ComparedRows,
     Disagreement,
     find_disagreements,
     stored_predictions,
@@ -88,7 +88,7 @@ class TaskPredictions:
         own, rows = self.own(), self.scored(framework)
         if own is None or not rows.any():
             return []
-        compared = Compared(
+        compared = ComparedRows(
             fold=self.rows["amlb_fold"].to_numpy(),
             f=self.f[framework],
             own=own,
@@ -162,7 +162,9 @@ def read_task_predictions(
             continue
         try:
             # no column of the provenance, for a class may have the name of one
-            table = join(read_predictions(str(job["run"]), name, k), tables[k][[]], raw[k])
+            table = join_predictions(
+                read_predictions(str(job["run"]), name, k), tables[k][[]], raw[k]
+            )
             f, chosen = _predictions(table, coding)
         except RunError as error:
             refused[index] = str(error)

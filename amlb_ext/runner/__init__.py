@@ -14,26 +14,31 @@ was run is the F of the suite · ``written`` results of ours in
 AMLB's form.
 """
 
-from amlb_ext.runner.checkout import Checkout, ensure
-from amlb_ext.runner.jobs import read_jobs, rerun
-from amlb_ext.runner.results import find_predictions, join, read_predictions, read_results
+from amlb_ext.runner.checkout import Checkout, ensure_checkout
+from amlb_ext.runner.jobs import read_jobs, rerun_commands
+from amlb_ext.runner.results import (
+    find_predictions,
+    join_predictions,
+    read_predictions,
+    read_results,
+)
 from amlb_ext.runner.run import run_benchmark
-from amlb_ext.runner.run_folder import Problem, RunOutcome
-from amlb_ext.runner.score import compare_scores, score_suite, summarise
+from amlb_ext.runner.run_folder import RunOutcome, UnscoredJob
+from amlb_ext.runner.score import compare_scores, score_suite, summarise_scores
 
 __all__ = [
     "Checkout",
-    "Problem",
     "RunOutcome",
+    "UnscoredJob",
     "compare_scores",
-    "ensure",
+    "ensure_checkout",
     "find_predictions",
-    "join",
+    "join_predictions",
     "read_jobs",
     "read_predictions",
     "read_results",
-    "rerun",
+    "rerun_commands",
     "run_benchmark",
     "score_suite",
-    "summarise",
+    "summarise_scores",
 ]

@@ -72,7 +72,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRows:
     """Rows on which two fits of F are compared.
 
     Attributes
@@ -98,7 +98,7 @@ class Compared:
     span: np.ndarray
 
     @classmethod
-    def join(cls, parts: Sequence[Compared]) -> Compared:
+    def join(cls, parts: Sequence[ComparedRows]) -> ComparedRows:
         """Return the rows of all parts, in order."""
         return cls(
             **{
@@ -107,9 +107,9 @@ class Compared:
             }
         )
 
-    def take(self, rows: np.ndarray) -> Compared:
+    def take(self, rows: np.ndarray) -> ComparedRows:
         """Return the rows where a mask of shape (n,) holds."""
-        return Compared(**{name: values[rows] for name, values in vars(self).items()})
+        return ComparedRows(**{name: values[rows] for name, values in vars(self).items()})
 
     @property
     def distance(self) -> np.ndarray:
@@ -139,7 +139,7 @@ class Compared:
         return scatter > max(MOST_SCATTER * float(refits.max()), ROUNDING)
 
 
-def find_disagreements(task: str, rows: Compared) -> list[Disagreement]:
+def find_disagreements(task: str, rows: ComparedRows) -> list[Disagreement]:
     """Return the folds in which the F that was run is not the stored one.
 
     Folds are judged one by one, and all together where each alone has too few rows.

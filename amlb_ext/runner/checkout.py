@@ -18,8 +18,8 @@ from pathlib import Path
 
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.environment import ensure_python
-from amlb_ext.runner.subprocesses import Say, command, locked
+from amlb_ext.runner.environment import ensure_interpreter
+from amlb_ext.runner.subprocesses import Say, locked, run_command
 
 URL = "https://github.com/openml/automlbenchmark"
 TAG = "v2.1.7"
@@ -45,7 +45,7 @@ class Checkout:
     version: str
 
 
-def ensure(
+def ensure_checkout(
     amlb: str | Path | None = None,
     python: str | Path | None = None,
     *,
@@ -79,7 +79,7 @@ def ensure(
     say = _silent if quiet else _to_stderr
     given = amlb or os.environ.get("AMLB_HOME")
     root = _check(Path(given).expanduser().absolute()) if given else clone(cache, say=say)
-    return Checkout(root, ensure_python(root, cache, python, say), amlb_version(root))
+    return Checkout(root, ensure_interpreter(root, cache, python, say), amlb_version(root))
 
 
 def cache_dir() -> Path:
@@ -108,7 +108,7 @@ def amlb_version(root: Path) -> str:
     if found:
         return found.group(1)
     try:
-        commit = command(["git", "-C", str(root), "rev-parse", "--short", "HEAD"], "git")
+        commit = run_command(["git", "-C", str(root), "rev-parse", "--short", "HEAD"], "git")
     except RunError:
         commit = ""
     return f"dev {commit}".strip()
@@ -147,7 +147,7 @@ def clone(cache: Path, url: str = URL, tag: str = TAG, say: Say | None = None) -
         try:
             detach = ["-c", "advice.detachedHead=false"]
             depth = ["--quiet", "--depth", "1", "--branch", tag]
-            command(
+            run_command(
                 ["git", *detach, "clone", *depth, url, str(part / "amlb")],
                 f"AMLB {tag} could not be cloned",
                 f"check the network, or {_REMEDY}",

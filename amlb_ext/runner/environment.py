@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.subprocesses import Say, command, locked
+from amlb_ext.runner.subprocesses import Say, locked, run_command
 
 VERSIONS = ((3, 9), (3, 10), (3, 11))
 #: Written last; without it an environment is half made and is made again.
@@ -30,7 +30,7 @@ _REMEDY = (
 )
 
 
-def ensure_python(
+def ensure_interpreter(
     root: Path,
     cache: Path,
     python: str | Path | None = None,
@@ -97,7 +97,7 @@ def find_python() -> tuple[str, str]:
         if not name:
             continue
         try:
-            version = command([name, "-c", _PROBE], name, timeout=60)
+            version = run_command([name, "-c", _PROBE], name, timeout=60)
         except RunError as error:
             found = error.message
             continue
@@ -113,7 +113,7 @@ def _complete(folder: Path) -> bool:
 
 def _works(python: Path) -> bool:
     try:
-        version = command([str(python), "-c", _SMOKE], str(python), timeout=120)
+        version = run_command([str(python), "-c", _SMOKE], str(python), timeout=120)
     except RunError:
         return False
     return tuple(int(part) for part in version.split(".")) in VERSIONS
@@ -125,14 +125,16 @@ def _make(folder: Path, base: str, requirements: Path, say: Say) -> None:
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        command([base, "-m", "venv", str(folder)], "AMLB's environment could not be made", _REMEDY)
+        run_command(
+            [base, "-m", "venv", str(folder)], "AMLB's environment could not be made", _REMEDY
+        )
         python = str(folder / "bin" / "python")
-        command(
+        run_command(
             [python, "-m", "pip", "install", "--quiet", "-r", str(requirements)],
             "AMLB's requirements could not be installed",
             "check the network, or give an environment that has them as --python",
         )
-        command([python, "-c", _SMOKE], "AMLB's environment does not work", "run it again")
+        run_command([python, "-c", _SMOKE], "AMLB's environment does not work", "run it again")
         (folder / _COMPLETE).touch()
     except OSError as error:
         raise RunError(

@@ -20,13 +20,13 @@ from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.results import CONSTRAINT, TEXT, read_results
 from amlb_ext.runner.run_folder import (
-    Run,
+    RunFolder,
     crash_errors,
+    failure_reasons,
     last_error,
-    read_run,
-    started,
-    told,
-    with_cause,
+    prepend_cause,
+    read_run_folder,
+    started_jobs,
 )
 from amlb_ext.runner.subprocesses import shareable
 from amlb_ext.suite import Suite
@@ -37,7 +37,7 @@ STATUS = ("scored", "failed", "missing", "not run")
 
 
 @dataclass(frozen=True)
-class Jobs:
+class JobTable:
     """What is known of all jobs.
 
     Attributes
@@ -60,13 +60,13 @@ class Jobs:
 
 
 #: Columns of ``Jobs.table``.
-COLUMNS = (
+JOB_COLUMNS = (
     *("framework", "name", "constraint", "version", "benchmark", "amlb_task", "fold", "status"),
     *("reason", "result", "metric", "duration", "run"),
 )
 
 
-def read_jobs(suite: Suite, *outdirs: Path | str) -> Jobs:
+def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
     """Return every job that the given results, or the definitions they ran, speak of.
 
     Parameters
@@ -117,15 +117,15 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> Jobs:
     table["order"] = table["status"].map(STATUS.index)
     key = ["framework", "amlb_task", "fold"]
     table = table.sort_values(["order", "stamp"], ascending=[True, False], kind="stable")
-    table = table.drop_duplicates(key)[list(COLUMNS)]
+    table = table.drop_duplicates(key)[list(JOB_COLUMNS)]
     position = {name: index for index, name in enumerate(suite.amlb_tasks)}
     table = table.sort_values(
         key, key=lambda column: column.map(position) if column.name == "amlb_task" else column
     )
-    return Jobs(table.reset_index(drop=True), rows[known].reset_index(drop=True), tuple(notes))
+    return JobTable(table.reset_index(drop=True), rows[known].reset_index(drop=True), tuple(notes))
 
 
-def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[Run]]:
+def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[RunFolder]]:
     """Return the rows of all folders, with their run, and all runs, with or without rows."""
     frames, runs, errors = [], {}, []
     for outdir in map(Path, outdirs):
@@ -137,7 +137,7 @@ def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[Run]]:
         else:
             found = True
         for path in [outdir, *sorted(p for p in outdir.glob("*") if p.is_dir())]:
-            run = read_run(path)
+            run = read_run_folder(path)
             if run is not None:
                 runs[str(path)] = run
                 found = True
@@ -149,21 +149,21 @@ def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[Run]]:
         rows[name] = rows[name].fillna("")
     for path in rows["run"].unique():
         if path not in runs:
-            runs[path] = Run(Path(path), "", "", "", "", (), "")
+            runs[path] = RunFolder(Path(path), "", "", "", "", (), "")
     return rows.drop_duplicates(), list(runs.values())
 
 
-def _is_ours(suite: Suite, run: Run, rows: pd.DataFrame) -> bool:
+def _is_ours(suite: Suite, run: RunFolder, rows: pd.DataFrame) -> bool:
     """Whether a run was of this suite: other suites have definitions of the same name."""
     tasks = set(rows.loc[rows["run"] == str(run.path), "task"])
-    tasks |= {job.task for job in (*run.asked, *started(run.log), *told(run.log))}
+    tasks |= {job.task for job in (*run.asked, *started_jobs(run.log), *failure_reasons(run.log))}
     return not tasks or not tasks.isdisjoint(suite.amlb_tasks)
 
 
-def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict[str, Any]]:
+def _records(suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]) -> Iterator[dict[str, Any]]:
     for run in runs:
         own = rows[rows["run"] == str(run.path)]
-        reasons, begun, last = told(run.log), started(run.log), last_error(run.log)
+        reasons, begun, last = failure_reasons(run.log), started_jobs(run.log), last_error(run.log)
         crashes = crash_errors(run.log)
         known = {*run.asked, *begun, *reasons}
         seen: set[tuple[str, str, Job]] = set()
@@ -178,7 +178,7 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
             seen.add((name, constraint, job))
             versions[name, constraint] = str(row.get("version") or "")
             status, reason = _status(run, row, job, reasons)
-            reason = with_cause(reason, crashes.get(job, ""))
+            reason = prepend_cause(reason, crashes.get(job, ""))
             yield {
                 "name": name,
                 "constraint": constraint,
@@ -220,7 +220,7 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[Run]) -> Iterator[dict
 
 
 def _status(
-    run: Run, row: Mapping[str, Any], job: Job, reasons: Mapping[Job, str]
+    run: RunFolder, row: Mapping[str, Any], job: Job, reasons: Mapping[Job, str]
 ) -> tuple[str, str]:
     """Return what became of a job that has a row, and why."""
     if pd.isna(row["result"]):
@@ -232,7 +232,7 @@ def _status(
     return "scored", ""
 
 
-def _why(run: Run, asked: bool, begun: bool, last: str) -> str:
+def _why(run: RunFolder, asked: bool, begun: bool, last: str) -> str:
     if not asked:
         return "not asked for" if run.asked else "neither a result nor a sign that it was begun"
     if begun:
@@ -276,7 +276,7 @@ def _labels(table: pd.DataFrame) -> pd.Series:
 # Commands that run some jobs again, and no others.
 
 
-def rerun(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:
+def rerun_commands(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:
     """Return the commands that run again the jobs in ``jobs``, and no others.
 
     AMLB runs every chosen fold of every chosen task, so tasks that lack the same folds share a

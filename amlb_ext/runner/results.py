@@ -6,8 +6,8 @@ Layout, from ``amlb/results.py`` and ``amlb/resources.py`` of AMLB v2.1.7::
     OUT/<run>/scores/results.csv               one run
     OUT/<run>/predictions/<task>/<fold>/predictions.csv, metadata.json
 
-``predictions.csv`` has no row id: row i is row i of the test file. :func:`join` therefore goes
-by position and demands that ``truth`` agrees.
+``predictions.csv`` has no row id: row i is row i of the test file. :func:`join_predictions`
+therefore goes by position and demands that ``truth`` agrees.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _read_text(path: Path) -> pd.DataFrame:
         raise RunError(f"cannot read {path}: {error}", "run that fold again") from None
 
 
-def join(
+def join_predictions(
     predictions: pd.DataFrame, provenance: pd.DataFrame, truth: Sequence[object] | pd.Series
 ) -> pd.DataFrame:
     """Put predictions beside the provenance of their rows.
@@ -199,9 +199,9 @@ def join(
     --------
     >>> predictions = pd.DataFrame({"predictions": [1.0, 2.5], "truth": [1.0, 2.0]})
     >>> provenance = pd.DataFrame({"origin": ["bad", "synthetic"]})
-    >>> join(predictions, provenance, [1.0, 2.0])["origin"].tolist()
+    >>> join_predictions(predictions, provenance, [1.0, 2.0])["origin"].tolist()
     ['bad', 'synthetic']
-    >>> join(predictions, provenance, [1.0, 3.0])
+    >>> join_predictions(predictions, provenance, [1.0, 3.0])
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.RunError: row 1 of the predictions is not row 1 of the test file: its \
@@ -248,7 +248,7 @@ def _differs(came: pd.Series, wanted: pd.Series) -> np.ndarray:
 CONSTRAINT = "score"
 
 
-class Written:
+class RunWriter:
     """Runs being written, one for each framework.
 
     Parameters

@@ -19,10 +19,10 @@ from amlb_ext.amlb.definition import Job, list_jobs, sanitize_name
 from amlb_ext.amlb.frameworks import find_framework
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.amlb_process import run_amlb
-from amlb_ext.runner.checkout import Checkout, ensure
+from amlb_ext.runner.checkout import Checkout, ensure_checkout
 from amlb_ext.runner.results import read_results
-from amlb_ext.runner.run_folder import RunOutcome, check, write_asked
-from amlb_ext.runner.setup import CONTAINERS, option, set_up
+from amlb_ext.runner.run_folder import RunOutcome, find_unscored_jobs, write_asked
+from amlb_ext.runner.setup import CONTAINERS, option_value, set_up_framework
 from amlb_ext.suite.layout import Layout
 
 #: AMLB's own default, two folds of ten minutes on four cores.
@@ -60,7 +60,7 @@ def run_benchmark(
     tasks, folds : sequence
         The choice of jobs; all when empty.
     amlb, python : path, optional
-        See :func:`amlb_ext.runner.checkout.ensure`; ``amlb`` may be its result.
+        See :func:`amlb_ext.runner.checkout.ensure_checkout`; ``amlb`` may be its result.
     extra : sequence of str
         More arguments of ``runbenchmark.py``, passed as they are.
     quiet : bool
@@ -78,11 +78,11 @@ def run_benchmark(
     """
     user, out = Path(userdir).expanduser().absolute(), Path(outdir).expanduser().absolute()
     config = read_user_config(user)
-    found = amlb if isinstance(amlb, Checkout) else ensure(amlb, python, quiet=quiet)
+    found = amlb if isinstance(amlb, Checkout) else ensure_checkout(amlb, python, quiet=quiet)
     constraint = constraint or DEFAULT_CONSTRAINT
     limits = read_constraint(constraint, user, found.root, config)
     expected: tuple[Job, ...] = ()
-    mode = option(extra, "-m", "--mode") or "local"
+    mode = option_value(extra, "-m", "--mode") or "local"
     if is_openml_benchmark(benchmark):
         word, name = benchmark, sanitize_name(benchmark)
     else:
@@ -105,7 +105,7 @@ def run_benchmark(
     asked = [framework, word, constraint, "-u", str(user)]
     log = run_dir / "run.log"
     start = time.monotonic()
-    readiness = set_up(
+    readiness = set_up_framework(
         find_framework(framework, user, found.root, config),
         asked,
         checkout=found,
@@ -124,7 +124,7 @@ def run_benchmark(
     seconds = time.monotonic() - start
     rows = _rows(run_dir)
     text = log.read_text("utf-8", "replace")
-    missing, failed = check(rows, expected, text, amlb_exit, readiness.failure)
+    missing, failed = find_unscored_jobs(rows, expected, text, amlb_exit, readiness.failure)
     return RunOutcome(
         run_dir=run_dir,
         log=log,

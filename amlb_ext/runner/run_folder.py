@@ -22,7 +22,7 @@ from amlb_ext.amlb.definition import Job
 
 
 @dataclass(frozen=True)
-class Problem:
+class UnscoredJob:
     """A job without a score, and AMLB's reason."""
 
     task: str
@@ -66,8 +66,8 @@ class RunOutcome:
     seconds: float
     expected: tuple[Job, ...]
     rows: pd.DataFrame
-    missing: tuple[Problem, ...]
-    failed: tuple[Problem, ...]
+    missing: tuple[UnscoredJob, ...]
+    failed: tuple[UnscoredJob, ...]
     setup_failure: str = ""
 
     @property
@@ -85,7 +85,7 @@ class RunOutcome:
         scored = int(self.rows["result"].notna().sum()) if len(self.rows) else 0
         total = len(self.expected) or len(self.rows) + len(self.missing)
         lines = [f"{scored} of {total} jobs scored in {self.seconds:.0f} s: {self.run_dir}"]
-        grouped: dict[str, list[Problem]] = {}
+        grouped: dict[str, list[UnscoredJob]] = {}
         for problem in (*self.missing, *self.failed):
             grouped.setdefault(problem.reason, []).append(problem)
         for reason, problems in grouped.items():
@@ -101,13 +101,13 @@ class RunOutcome:
         return "\n".join(lines)
 
 
-def check(
+def find_unscored_jobs(
     rows: pd.DataFrame,
     expected: Sequence[Job],
     log: str,
     amlb_exit: int = 0,
     setup_failure: str = "",
-) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+) -> tuple[tuple[UnscoredJob, ...], tuple[UnscoredJob, ...]]:
     """Return the jobs without a row and the jobs without a result, each with its reason.
 
     Parameters
@@ -127,7 +127,7 @@ def check(
     --------
     >>> rows = pd.DataFrame({"task": ["a"], "fold": [0], "result": [None], "info": ["too slow"]})
     >>> log = "Job `local.b.c.a.1.F` failed with error: no such file"
-    >>> missing, failed = check(rows, [Job("a", 0), Job("a", 1)], log)
+    >>> missing, failed = find_unscored_jobs(rows, [Job("a", 0), Job("a", 1)], log)
     >>> str(missing[0]), str(failed[0])
     ('a, fold 1: no such file', 'a, fold 0: too slow')
     """
@@ -141,14 +141,14 @@ def check(
         elif job not in scored:
             info = str(row.get("info") or "")
             why = info or reasons.get(job) or "AMLB gives no reason"
-            scored[job] = with_cause(why, crashes.get(job, ""))
+            scored[job] = prepend_cause(why, crashes.get(job, ""))
     wanted = list(expected) or [*scored, *(job for job in reasons if job not in scored)]
     missing = [
-        Problem(job.task, job.fold, reasons.get(job) or general or "AMLB gives no reason")
+        UnscoredJob(job.task, job.fold, reasons.get(job) or general or "AMLB gives no reason")
         for job in wanted
         if job not in scored
     ]
-    failed = [Problem(j.task, j.fold, why) for j, why in scored.items() if why is not None]
+    failed = [UnscoredJob(j.task, j.fold, why) for j, why in scored.items() if why is not None]
     return tuple(missing), tuple(failed)
 
 
@@ -157,12 +157,12 @@ _FAILED = re.compile(r"Job `[^`]*\.([\w-]+)\.(\d+)\.[^.`]+` failed with error: ?
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def started(log: str) -> set[Job]:
+def started_jobs(log: str) -> set[Job]:
     """Return the jobs that AMLB's log says were begun.
 
     Examples
     --------
-    >>> started("Starting job local.hardsynth.quick.iris_full.1.flaml.")
+    >>> started_jobs("Starting job local.hardsynth.quick.iris_full.1.flaml.")
     {Job(task='iris_full', fold=1)}
     """
     return {Job(task, int(fold)) for task, fold in _STARTED.findall(_COLOUR.sub("", log))}
@@ -181,7 +181,7 @@ def last_error(log: str) -> str:
     return lines[-1][:300] if named else ""
 
 
-def told(log: str) -> dict[Job, str]:
+def failure_reasons(log: str) -> dict[Job, str]:
     """Return AMLB's reason per failed job, as its log has it."""
     log = _COLOUR.sub("", log)
     return {Job(task, int(fold)): why.strip() for task, fold, why in _FAILED.findall(log)}
@@ -213,14 +213,14 @@ def crash_errors(log: str) -> dict[Job, str]:
     return errors
 
 
-def with_cause(reason: str, cause: str) -> str:
+def prepend_cause(reason: str, cause: str) -> str:
     """Put the framework's own error before AMLB's words that its process failed.
 
     Examples
     --------
-    >>> with_cause("CalledProcessError: Command 'x' returned 1.", "ValueError: no rows")
+    >>> prepend_cause("CalledProcessError: Command 'x' returned 1.", "ValueError: no rows")
     "ValueError: no rows (CalledProcessError: Command 'x' returned 1.)"
-    >>> with_cause("TimeoutError: too slow", "ValueError: no rows")
+    >>> prepend_cause("TimeoutError: too slow", "ValueError: no rows")
     'TimeoutError: too slow'
     """
     return f"{cause} ({reason})" if cause and _CRASHED.match(reason) else reason
@@ -251,7 +251,7 @@ def framework_error(log: str) -> str:
 
 def _reasons(log: str, amlb_exit: int) -> tuple[dict[Job, str], str]:
     """Return AMLB's reason per job, and the one that ended the whole run."""
-    reasons = told(log)
+    reasons = failure_reasons(log)
     log = _COLOUR.sub("", log)
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     after = [b for a, b in itertools.pairwise(lines) if a == "ERROR:"]
@@ -270,7 +270,7 @@ _LARGEST_LOG = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFolder:
     """One run of AMLB.
 
     Attributes
@@ -306,7 +306,7 @@ def write_asked(
     (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
 
 
-def read_run(path: Path) -> Run | None:
+def read_run_folder(path: Path) -> RunFolder | None:
     """Return what a folder's name and files tell of a run; None when it is none."""
     words = path.name.split(".")
     asked = _read_asked(path / ASKED)
@@ -314,7 +314,7 @@ def read_run(path: Path) -> Run | None:
     if not named and not asked and not (path / "scores").is_dir():
         return None
     name, benchmark, constraint = words[:3] if named else ("", "", "")
-    return Run(
+    return RunFolder(
         path,
         str(asked.get("framework", name)),
         str(asked.get("benchmark", benchmark)),

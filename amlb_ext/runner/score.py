@@ -28,13 +28,13 @@ from amlb_ext.core.row_losses import brier_loss, squared_error
 from amlb_ext.core.task import Kind
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.runner.agreement import (
-    Compared,
+    ComparedRows,
     Disagreement,
     find_disagreements,
     stored_predictions,
     stored_refits,
 )
-from amlb_ext.runner.results import Written
+from amlb_ext.runner.results import RunWriter
 from amlb_ext.suite import AmlbTask, Suite
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import INTEGRATION, is_plain_name
@@ -122,8 +122,8 @@ def compare_scores(
     tasks = list(suite.tasks)
     jobs = [(str(directory), task, with_hard, results is not None) for task in tasks]
     done: dict[int, list[dict[str, Any]]] = {}
-    compared: dict[str, list[Compared]] = {}
-    run = None if results is None else Written(Path(results), Suite.load(directory).manifest.name)
+    compared: dict[str, list[ComparedRows]] = {}
+    run = None if results is None else RunWriter(Path(results), Suite.load(directory).manifest.name)
     workers = min(workers or available_cores(), len(jobs))
     with tqdm(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
         for index, rows in run_jobs(_score_task, jobs, workers):
@@ -142,7 +142,7 @@ def compare_scores(
     found = [
         one
         for task in sorted(compared)
-        for one in find_disagreements(task, Compared.join(compared[task]))
+        for one in find_disagreements(task, ComparedRows.join(compared[task]))
     ]
     return Scores(table, tuple(found))
 
@@ -268,7 +268,7 @@ def _table(coding: Coding, model: Any, predicted: Any, target: pd.Series) -> pd.
 
 def _compared(
     suite: Suite, task: AmlbTask, index: int, model: Any, predicted: Any, target: pd.Series
-) -> Compared | None:
+) -> ComparedRows | None:
     """Return what F predicts here beside what the suite keeps of its own F; None where nothing."""
     coding = suite.coding(task.name)
     about = suite.provenance(task.name, index)
@@ -289,7 +289,7 @@ def _compared(
         span = float(known.max() - known.min()) or 1.0
         f = np.asarray(predicted[0], dtype=float)
         losses = squared_error(target.to_numpy(dtype=float), f) / span**2
-    return Compared(
+    return ComparedRows(
         fold=np.full(len(about), index),
         f=f,
         own=own,
@@ -310,14 +310,14 @@ def _loss(model: Any, predicted: Any, target: pd.Series) -> tuple[str, float]:
     return "logloss", float(log_loss(target.astype(str), clipped, labels=model.labels_))
 
 
-def summarise(scores: pd.DataFrame) -> pd.DataFrame:
+def summarise_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Return mean losses over folds: one row per task and part, one column per framework.
 
     Examples
     --------
     >>> rows = [("t", "full", k, "F", "rmse", float(k), 5) for k in (1, 3)]
     >>> names = ["task", "part", "fold", "framework", "metric", "loss", "rows"]
-    >>> summarise(pd.DataFrame(rows, columns=names))
+    >>> summarise_scores(pd.DataFrame(rows, columns=names))
       task  part metric  rows    F
     0    t  full   rmse    10  2.0
     """

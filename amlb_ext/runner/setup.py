@@ -30,7 +30,7 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.run_folder import framework_error
-from amlb_ext.runner.subprocesses import Say, command, locked
+from amlb_ext.runner.subprocesses import Say, locked, run_command
 
 #: Modes of AMLB that run in a container, and set up there.
 CONTAINERS = ("docker", "singularity")
@@ -56,7 +56,7 @@ class Readiness:
     failure: str = ""
 
 
-def set_up(
+def set_up_framework(
     framework: Framework | None,
     asked: Sequence[str],
     *,
@@ -90,8 +90,8 @@ def set_up(
     RunError
         The checkout cannot be written.
     """
-    wish = option(extra, "-s", "--setup") or "auto"
-    mode = option(extra, "-m", "--mode") or "local"
+    wish = option_value(extra, "-s", "--setup") or "auto"
+    mode = option_value(extra, "-m", "--mode") or "local"
     if framework is None or not framework.has_setup or mode != "local" or wish in ("skip", "only"):
         return Readiness()
     say: Say = _silent if quiet else _to_stderr
@@ -204,7 +204,7 @@ def _install(
 ) -> str:
     """Let AMLB set a framework up; return why that failed, or nothing."""
     checkout = place.checkout
-    lines = constraints(place.framework, checkout.version)
+    lines = pip_constraints(place.framework, checkout.version)
     before = log.stat().st_size if log.exists() else 0
     with tempfile.TemporaryDirectory(prefix="hardsynth-setup-") as folder:
         order = [str(checkout.python), str(checkout.root / "runbenchmark.py"), *asked]
@@ -235,7 +235,7 @@ def _install(
     )
 
 
-def constraints(framework: Framework, version: str) -> tuple[str, ...]:
+def pip_constraints(framework: Framework, version: str) -> tuple[str, ...]:
     """Return what pip is held to in a framework's set-up, a line each.
 
     Parameters
@@ -252,7 +252,7 @@ def constraints(framework: Framework, version: str) -> tuple[str, ...]:
     Examples
     --------
     >>> own = Framework(name="x", version="1", module="extensions.x", folder=Path(), has_setup=True)
-    >>> constraints(own, "2.1.7")
+    >>> pip_constraints(own, "2.1.7")
     ()
     """
     package, _, name = framework.module.partition(".")
@@ -283,19 +283,19 @@ def _own_constraints(python: Path) -> list[str]:
     if given is not None:
         return given.split()
     try:
-        known = command([str(python), "-m", "pip", "config", "list"], "pip", timeout=60)
+        known = run_command([str(python), "-m", "pip", "config", "list"], "pip", timeout=60)
     except RunError:
         return []
     found = re.findall(r"^(?:global|install)\.constraint=(.*)$", known, re.M)
     return [word for quoted in found for text in shlex.split(quoted) for word in text.split()]
 
 
-def option(arguments: Sequence[str], short: str, long: str) -> str:
+def option_value(arguments: Sequence[str], short: str, long: str) -> str:
     """Return an option's last value among arguments of ``runbenchmark.py``, or nothing.
 
     Examples
     --------
-    >>> option(["-k", "-m", "docker"], "-m", "--mode"), option(["--mode=aws"], "-m", "--mode")
+    >>> option(["-k", "-m", "docker"], "-m", "--mode"), option_value(["--mode=aws"], "-m", "--mode")
     ('docker', 'aws')
     """
     value = ""

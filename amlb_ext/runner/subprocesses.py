@@ -18,7 +18,9 @@ from amlb_ext.core.redact import redact_text
 Say = Callable[[str], None]
 
 
-def command(arguments: Sequence[str], failing: str, remedy: str = "", timeout: float = 1800) -> str:
+def run_command(
+    arguments: Sequence[str], failing: str, remedy: str = "", timeout: float = 1800
+) -> str:
     """Run a command; return its output, stripped.
 
     Raises

@@ -35,7 +35,7 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.split import split_task
 from amlb_ext.report import build_report, write_report
-from amlb_ext.runner.results import Written
+from amlb_ext.runner.results import RunWriter
 from amlb_ext.suite import (
     Coding,
     Layout,
@@ -188,7 +188,7 @@ def write_suite(root, tasks, folds, rows, workers):
 def write_results(root, outdir, frameworks):
     """Write what each framework predicted of every test file of the main definition."""
     suite = Suite.load(root)
-    run = Written(outdir, suite.manifest.name)
+    run = RunWriter(outdir, suite.manifest.name)
     rng = random_stream(0, "results")
     for name, task in tqdm(suite.amlb_tasks.items(), "results", leave=False):
         if task.suffix not in ("", "full"):

@@ -18,7 +18,7 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import find_unlisted
 from amlb_ext.core.files import sha256_file
-from amlb_ext.pipeline import Asked, GenerationReport, Request, repair_suite
+from amlb_ext.pipeline import GenerationReport, RepairOptions, Request, repair_suite
 from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.suite import Layout, Suite, verify_suite
@@ -205,7 +205,7 @@ def test_repair_builds_no_class_that_is_not_listed(suite, evil):
         path.unlink()
         before = path.exists()
         with pytest.raises(SuiteError, match="not on the list"):
-            repair_suite(suite, Asked((str(suite.parent / "t.csv"),), quiet=True))
+            repair_suite(suite, RepairOptions((str(suite.parent / "t.csv"),), quiet=True))
         assert not before
 
 
@@ -216,7 +216,7 @@ def test_repair_certifies_with_no_candidate_that_is_not_listed(suite, evil):
     content = {"key": "k", "how": how, "null": "0", "certificate": {}}
     layout.task_certificate(task).write_text(sealed_text(content))
     with pytest.raises(SuiteError, match="not on the list"):
-        repair_suite(suite, Asked((str(suite.parent / "t.csv"),), quiet=True))
+        repair_suite(suite, RepairOptions((str(suite.parent / "t.csv"),), quiet=True))
 
 
 LISTED = [
@@ -369,7 +369,7 @@ def test_a_model_file_without_its_checksum_is_not_read(suite, mark, model):
     path = model.format(here=suite.parent)
     reseal(suite, lambda entry: entry["config"]["baseline"].update(model=path))
     next(suite.glob("data/*/*_test_*.csv")).unlink()
-    asked = Asked((str(suite.parent / "t.csv"),), quiet=True, trust_pickle=True)
+    asked = RepairOptions((str(suite.parent / "t.csv"),), quiet=True, trust_pickle=True)
     with pytest.raises(SuiteError, match="without its sha256"):
         repair_suite(suite, asked)
 

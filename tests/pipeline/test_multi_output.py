@@ -10,7 +10,7 @@ import pytest
 from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.pipeline.generate import own_groups
+from amlb_ext.pipeline.generate import rename_repeated_groups
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import Suite, verify_suite
 from amlb_ext.validity.task_rows import read_task
@@ -162,7 +162,12 @@ def test_tables_of_the_same_name_stay_apart(table, tmp_path):
     options = SourceConfig(targets=("price", "rent"))
     specs = [table, flats(tmp_path / "other")]
     tasks = [ref.load() for ref in open_specs(specs, options)]
-    assert [task.group for task in own_groups(tasks)] == ["flats", "flats", "flats_2", "flats_2"]
+    assert [task.group for task in rename_repeated_groups(tasks)] == [
+        "flats",
+        "flats",
+        "flats_2",
+        "flats_2",
+    ]
 
 
 @pytest.mark.parametrize(

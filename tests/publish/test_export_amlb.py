@@ -16,7 +16,7 @@ from small_suites import write_suite
 from amlb_ext.publish.export.export import export_suite
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.jobs import read_jobs
-from amlb_ext.runner.results import join, read_predictions
+from amlb_ext.runner.results import join_predictions, read_predictions
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import Suite
 from amlb_ext.suite.layout import files_below
@@ -56,7 +56,7 @@ def joined(suite: Path, results: Path, task: str, fold: int = 0) -> int:
     _, test = opened.pair(task, fold)
     frame = opened.coding(task).read_csv(test)
     truth = frame[opened.amlb_task(task).target]
-    return len(join(predictions, opened.provenance(task, fold), truth))
+    return len(join_predictions(predictions, opened.provenance(task, fold), truth))
 
 
 def test_amlb_fetches_and_runs_an_export_and_the_suite_joins_its_results(

@@ -7,7 +7,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 from amlb_ext.core.row_losses import brier_loss, squared_error
-from amlb_ext.runner.agreement import Compared, alarm_text, find_disagreements
+from amlb_ext.runner.agreement import ComparedRows, alarm_text, find_disagreements
 
 
 def fitted(model, X, y, rows):
@@ -32,7 +32,7 @@ def compared(make, other=None, seed=0, test=60, regression=False):
         losses = [loss(y[held], f) for f in (run, *fits)]
         span = np.full(test, float(np.ptp(y)) if regression else 1.0)
         parts.append(
-            Compared(
+            ComparedRows(
                 fold=np.full(test, number),
                 f=run,
                 own=fits[0],
@@ -42,7 +42,7 @@ def compared(make, other=None, seed=0, test=60, regression=False):
                 span=span,
             )
         )
-    return Compared.join(parts)
+    return ComparedRows.join(parts)
 
 
 def forest(seed):
@@ -62,7 +62,7 @@ def test_another_seed_of_a_regression_is_still_f():
 def test_the_same_model_with_noise_of_versions_is_f():
     rows = compared(lambda _: LogisticRegression())
     assert not find_disagreements("t_full", rows)
-    noisy = Compared(**{**vars(rows), "f": rows.f + 1e-9, "loss": rows.loss + 1e-9})
+    noisy = ComparedRows(**{**vars(rows), "f": rows.f + 1e-9, "loss": rows.loss + 1e-9})
     assert not find_disagreements("t_full", noisy)
 
 
@@ -80,7 +80,7 @@ def test_a_model_that_saw_its_columns_in_another_order_is_not(make):
 def test_three_rows_of_a_fold_are_judged_with_the_other_folds():
     rows = compared(forest, other=lambda X: X[:, ::-1])
     few = rows.take(np.arange(len(rows.fold)) % 30 == 0)
-    one_by_one = Compared(**{**vars(few), "fold": np.arange(len(few.fold))})
+    one_by_one = ComparedRows(**{**vars(few), "fold": np.arange(len(few.fold))})
     assert not any(
         find_disagreements("t", one_by_one.take(one_by_one.fold == k)) for k in one_by_one.fold
     )
@@ -89,7 +89,9 @@ def test_three_rows_of_a_fold_are_judged_with_the_other_folds():
 
 def test_a_suite_without_refits_is_held_to_a_plain_limit():
     rows = compared(forest, other=lambda X: X[:, ::-1])
-    bare = Compared(**{**vars(rows), "null": rows.null[:, :0]})
+    bare = ComparedRows(**{**vars(rows), "null": rows.null[:, :0]})
     assert find_disagreements("t_full", bare)
     rows = compared(forest)
-    assert not find_disagreements("t_full", Compared(**{**vars(rows), "null": rows.null[:, :0]}))
+    assert not find_disagreements(
+        "t_full", ComparedRows(**{**vars(rows), "null": rows.null[:, :0]})
+    )

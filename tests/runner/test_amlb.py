@@ -12,7 +12,7 @@ import yaml
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.results import find_predictions, join, read_predictions
+from amlb_ext.runner.results import find_predictions, join_predictions, read_predictions
 from amlb_ext.runner.run import run_benchmark
 
 pytestmark = pytest.mark.amlb
@@ -131,7 +131,7 @@ def test_every_fold_is_scored_and_joins(
         test = pd.read_csv(suite / "data" / found.task / f"{found.task}_test_{found.fold}.csv")
         predictions = read_predictions(found.run_dir, found.task, found.fold)
         provenance = pd.DataFrame({"row": range(len(test))})
-        assert len(join(predictions, provenance, test["y"])) == 60
+        assert len(join_predictions(predictions, provenance, test["y"])) == 60
     assert len(list(find_predictions(tmp_path))) == 3 * FOLDS
     scores = outcome.rows.groupby("task")["result"].min()
     if framework == "constantpredictor":

@@ -11,8 +11,8 @@ import pytest
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner import checkout, environment
-from amlb_ext.runner.checkout import Checkout, amlb_version, cache_dir, clone, ensure
-from amlb_ext.runner.subprocesses import command, locked
+from amlb_ext.runner.checkout import Checkout, amlb_version, cache_dir, clone, ensure_checkout
+from amlb_ext.runner.subprocesses import locked, run_command
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_secrets_in_errors() -> None:
     with pytest.raises(RunError) as caught:
-        command(
+        run_command(
             [sys.executable, "-c", "import sys; sys.exit('ERROR: https://u:pw@host/x is gone')"],
             "pip failed",
         )
@@ -109,11 +109,11 @@ def test_given_checkout(fake: Checkout, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
     monkeypatch.setattr(environment, "VERSIONS", (sys.version_info[:2],))
     monkeypatch.setenv("AMLB_HOME", str(fake.root))
-    assert ensure(python=sys.executable, cache=tmp_path) == Checkout(
+    assert ensure_checkout(python=sys.executable, cache=tmp_path) == Checkout(
         fake.root, Path(sys.executable).absolute(), "2.1.7"
     )
     with pytest.raises(RunError, match=r"no AMLB checkout, it has no runbenchmark.py"):
-        ensure(tmp_path)
+        ensure_checkout(tmp_path)
 
 
 def test_cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,12 +145,12 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("bare")
 def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> None:
     said: list[str] = []
-    python = environment.ensure_python(fake.root, tmp_path, say=said.append)
+    python = environment.ensure_interpreter(fake.root, tmp_path, say=said.append)
     assert python.is_file()
-    assert environment.ensure_python(fake.root, tmp_path, say=said.append) == python
+    assert environment.ensure_interpreter(fake.root, tmp_path, say=said.append) == python
     assert len(said) == 1
     (python.parents[1] / "hardsynth-complete").unlink()  # as after a kill
-    environment.ensure_python(fake.root, tmp_path, say=said.append)
+    environment.ensure_interpreter(fake.root, tmp_path, say=said.append)
     assert len(said) == 2
     python.unlink()  # as after the base interpreter was removed
     assert not environment._complete(python.parents[1])
@@ -163,7 +163,7 @@ def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> 
 def test_failing_installation_leaves_nothing(fake: Checkout, tmp_path: Path) -> None:
     (fake.root / "requirements.txt").write_text("/nowhere/at/all.whl\n")
     with pytest.raises(RunError, match="could not be installed: ERROR"):
-        environment.ensure_python(fake.root, tmp_path)
+        environment.ensure_interpreter(fake.root, tmp_path)
     assert not [p for p in (tmp_path / "environments").iterdir() if p.is_dir()]
 
 
@@ -172,7 +172,7 @@ def test_own_venv_of_the_checkout_is_used(fake: Checkout, tmp_path: Path) -> Non
     own = fake.root / "venv" / "bin" / "python"
     own.parent.mkdir(parents=True)
     own.symlink_to(sys.executable)
-    assert environment.ensure_python(fake.root, tmp_path) == own
+    assert environment.ensure_interpreter(fake.root, tmp_path) == own
 
 
 def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +183,7 @@ def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_given_python_without_requirements(fake: Checkout, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"has not all that AMLB needs .*pip install -r"):
-        environment.ensure_python(fake.root, tmp_path, tmp_path / "python")
+        environment.ensure_interpreter(fake.root, tmp_path, tmp_path / "python")
 
 
 def test_pinned_tag() -> None:

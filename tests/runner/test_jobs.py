@@ -14,7 +14,7 @@ from amlb_ext.amlb.definition import Job, list_jobs
 from amlb_ext.cli.main import parser
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
-from amlb_ext.runner.jobs import COLUMNS, read_jobs, rerun
+from amlb_ext.runner.jobs import JOB_COLUMNS, read_jobs, rerun_commands
 from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.suite import Suite
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
@@ -104,7 +104,7 @@ def test_the_latest_scored_run_counts(suite, out):
     middle = write_run(out, [row("iris_full", 0, 0.7)], stamp="20250302T100000")
     write_run(out, [row("iris_full", 0, None, info="too slow")], stamp="20250303T100000")
     found = read_jobs(suite, out)
-    assert list(found.table.columns) == list(COLUMNS)
+    assert list(found.table.columns) == list(JOB_COLUMNS)
     (job,) = found.table[found.table["status"] == "scored"].to_dict("records")
     assert (job["result"], job["run"], job["reason"]) == (0.7, str(middle), "")
     assert len(found.rows) == 3
@@ -368,7 +368,7 @@ def test_commands_run_just_the_broken_jobs(suite, seed):
     alike = [job for job in MAIN if job.task.startswith("car")]
     broken = [alike[i] for i in rng.permutation(len(alike))[: rng.integers(1, len(alike) + 1)]]
     found = []
-    for command in rerun(table_of(broken), suite, "out"):
+    for command in rerun_commands(table_of(broken), suite, "out"):
         arguments, jobs = asked_by(command, suite)
         assert (arguments.framework, arguments.constraint, arguments.results) == (
             "flaml",
@@ -382,15 +382,17 @@ def test_commands_run_just_the_broken_jobs(suite, seed):
 def test_commands_run_no_fold_of_a_larger_task_that_is_whole(suite):
     """Folds 0 and 1 are all of iris, and not all of car."""
     broken = [Job(task, k) for task in ("iris", "car") for k in (0, 1)]
-    found = [j for c in rerun(table_of(broken), suite, "out") for j in asked_by(c, suite)[1]]
+    found = [
+        j for c in rerun_commands(table_of(broken), suite, "out") for j in asked_by(c, suite)[1]
+    ]
     assert sorted(found) == sorted(broken)
 
 
 def test_tasks_that_lack_the_same_folds_share_a_command(suite):
     broken = [Job("car", 1), Job("car_full", 1), Job("iris", 0)]
-    commands = rerun(table_of(broken), suite, "out")
+    commands = rerun_commands(table_of(broken), suite, "out")
     assert [sorted(asked_by(c, suite)[1]) for c in commands] == [broken[:2], broken[2:]]
-    assert rerun(table_of(broken)[:0], suite, "out") == []
+    assert rerun_commands(table_of(broken)[:0], suite, "out") == []
 
 
 def test_frameworks_constraints_and_definitions_have_their_own_commands(suite):
@@ -398,7 +400,7 @@ def test_frameworks_constraints_and_definitions_have_their_own_commands(suite):
     parts = [table_of(job), table_of(job, constraint="4h"), table_of(job, name="tpot"),
              table_of([Job("iris_bad", 0)], benchmark="hard_all"),
              table_of([Job("car", 0)], constraint="", benchmark="")]  # fmt: skip
-    commands = rerun(pd.concat(parts, ignore_index=True), suite, "out")
+    commands = rerun_commands(pd.concat(parts, ignore_index=True), suite, "out")
     read = [asked_by(command, suite)[0] for command in commands]
     assert [(a.framework, a.constraint, a.benchmark) for a in read] == [
         ("flaml", "1h", "hard"),
@@ -411,7 +413,7 @@ def test_frameworks_constraints_and_definitions_have_their_own_commands(suite):
 
 def test_names_with_spaces_are_quoted(tmp_path):
     suite = make_suite(tmp_path / "my suite's", "hard")
-    (command,) = rerun(table_of([Job("car", 2)]), suite, "the results; rm -r x")
+    (command,) = rerun_commands(table_of([Job("car", 2)]), suite, "the results; rm -r x")
     arguments, jobs = asked_by(command, suite)
     assert arguments.results == "the results; rm -r x"
     assert jobs == (Job("car", 2),)
@@ -422,14 +424,14 @@ def test_commands_spell_the_definition_as_its_file(tmp_path, out):
     suite = make_suite(tmp_path / "suite", "Hard")
     write_run(out, [row("iris", 0, None, info="no")], definition="Hard")
     table = read_jobs(suite, out).table
-    (command,) = rerun(table[table["status"] == "failed"], suite, out)
+    (command,) = rerun_commands(table[table["status"] == "failed"], suite, out)
     assert asked_by(command, suite)[1] == (Job("iris", 0),)
 
 
 def test_results_of_the_score_command_are_run_again_by_it(suite):
     """No constraint of that name exists, so ``hardsynth run`` could not."""
     jobs = table_of([Job("iris", 0)], name="HardsynthNull", constraint="score")
-    (command,) = rerun(jobs, suite, "out")
+    (command,) = rerun_commands(jobs, suite, "out")
     arguments = parser().parse_args(shlex.split(command)[1:])
     assert arguments.command == "score"
     assert (arguments.suite, arguments.results) == (str(suite.layout.root), "out")

@@ -8,7 +8,12 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.results import find_predictions, join, read_predictions, read_results
+from amlb_ext.runner.results import (
+    find_predictions,
+    join_predictions,
+    read_predictions,
+    read_results,
+)
 
 
 @pytest.fixture
@@ -79,23 +84,23 @@ def classes(*truth: str) -> pd.DataFrame:
 
 def test_join_of_classes() -> None:
     provenance = pd.DataFrame({"origin": ["bad", "ga"]}, index=[7, 9])
-    joined = join(classes("a", "b"), provenance, pd.Series([" A", "b"], index=[3, 4]))
+    joined = join_predictions(classes("a", "b"), provenance, pd.Series([" A", "b"], index=[3, 4]))
     assert joined.columns.tolist() == ["origin", "a", "b", "predictions", "truth"]
     assert joined["origin"].tolist() == ["bad", "ga"]
     with pytest.raises(RunError, match=r"row 1 .* its truth is b, the test file has a"):
-        join(classes("a", "b"), provenance, ["a", "a"])
+        join_predictions(classes("a", "b"), provenance, ["a", "a"])
     with pytest.raises(RunError, match="2 predictions, 3 rows in the test file"):
-        join(classes("a", "b"), provenance, ["a", "b", "a"])
+        join_predictions(classes("a", "b"), provenance, ["a", "b", "a"])
     with pytest.raises(RunError, match="both tables have a column 'truth'"):
-        join(classes("a"), pd.DataFrame({"truth": ["a"]}), ["a"])
+        join_predictions(classes("a"), pd.DataFrame({"truth": ["a"]}), ["a"])
 
 
 def test_join_of_numbers() -> None:
     table = pd.DataFrame({"predictions": [0.0, 0.0, 0.0], "truth": [1e6, 0.0, -2.0]})
     origin = pd.DataFrame({"origin": ["bad"] * 3})
     # 1e6 (1 + 5e-7) is within a relative 1e-6; 5e-4 is within 1e-9 of the largest, 1e6
-    assert len(join(table, origin, ["1000000.5", 5e-4, -2])) == 3
+    assert len(join_predictions(table, origin, ["1000000.5", 5e-4, -2])) == 3
     with pytest.raises(RunError, match=r"row 2 .* truth is -2.0, the test file has -2.1"):
-        join(table, origin, [1e6, 0, -2.1])
+        join_predictions(table, origin, [1e6, 0, -2.1])
     with pytest.raises(RunError, match="row 1"):
-        join(table, origin, [1e6, "c00_no", -2])
+        join_predictions(table, origin, [1e6, "c00_no", -2])

@@ -16,7 +16,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.run import remove_stale, run_benchmark
-from amlb_ext.runner.run_folder import check
+from amlb_ext.runner.run_folder import find_unscored_jobs
 
 
 def test_missing_and_failed_jobs(
@@ -85,10 +85,10 @@ def test_outdir_that_cannot_be_made(fake: Checkout, userdir: Path, tmp_path: Pat
 def test_openml_jobs_are_known_from_the_log_alone() -> None:
     rows = pd.DataFrame({"task": ["a"], "fold": [0], "result": [0.5], "info": [""]})
     log = "[ERROR] Job `local.openml_s_1.test.b-c_d.12.TPOT` failed with error: HTTP 500\nTrace"
-    missing, failed = check(rows, [], log)
+    missing, failed = find_unscored_jobs(rows, [], log)
     assert [str(problem) for problem in missing] == ["b-c_d, fold 12: HTTP 500"]
     assert failed == ()
-    missing, _ = check(rows, [Job("z", 0)], "Traceback\nOSError: full\n", amlb_exit=2)
+    missing, _ = find_unscored_jobs(rows, [Job("z", 0)], "Traceback\nOSError: full\n", amlb_exit=2)
     assert missing[0].reason == "AMLB ended with status 2: OSError: full"
 
 

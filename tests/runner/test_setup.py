@@ -22,7 +22,7 @@ from amlb_ext.amlb.frameworks import find_framework
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.runner.run_folder import RunOutcome
-from amlb_ext.runner.setup import constraints
+from amlb_ext.runner.setup import pip_constraints
 
 STAND_IN = """
 import argparse, os, subprocess, sys, time
@@ -271,6 +271,6 @@ def test_definitions_are_read_as_amlb_reads_them(stand_in: Checkout, userdir: Pa
     assert best.folder == root / "frameworks" / "Fw"
     assert best.has_setup
     assert not mine.has_setup
-    assert constraints(best, "2.1.7") == ("numpy<2",)
-    assert constraints(best, "dev dfe8d21") == ("numpy<2",)
-    assert constraints(mine, "2.1.7") == ()
+    assert pip_constraints(best, "2.1.7") == ("numpy<2",)
+    assert pip_constraints(best, "dev dfe8d21") == ("numpy<2",)
+    assert pip_constraints(mine, "2.1.7") == ()
