@@ -155,8 +155,8 @@ def list_names(arguments: argparse.Namespace) -> int:
     """Print what can be named on the command line."""
     from amlb_ext.hardening.baseline.registry import BASELINES, is_installed
     from amlb_ext.hardening.hardness import RULES
-    from amlb_ext.sources import describe_sources as describe_sources
-    from amlb_ext.synthesizers import describe as describe_synthesizers
+    from amlb_ext.sources import describe_sources
+    from amlb_ext.synthesizers import describe_synthesizers
 
     groups: dict[str, dict[str, str]] = {
         "sources": describe_sources(),

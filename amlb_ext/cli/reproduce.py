@@ -94,13 +94,13 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 def _text(results: list[Result]) -> str:
     """Return every table cell by cell, then one line per name."""
-    from amlb_ext.experiments.paper.cells import verdict
+    from amlb_ext.experiments.paper.cells import count_verdicts
 
     shown = [r.markdown for r in results if r.markdown]
     headers = ["what", "splits", "G", "within", "outside", "processor s", "left out"]
     rows = []
     for result in results:
-        found = verdict(result.cells)
+        found = count_verdicts(result.cells)
         told = (found["within"], found["outside"]) if len(result.cells) else ("", "")
         left = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
         seconds = round(result.seconds, 1)

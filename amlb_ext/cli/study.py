@@ -136,23 +136,23 @@ def methods(arguments: argparse.Namespace) -> int:
 
 
 def coverage(arguments: argparse.Namespace) -> int:
-    """Run the study of coverage; see :mod:`amlb_ext.experiments.coverage.coverage`."""
-    from amlb_ext.experiments.coverage.coverage import coverage_study, markdown
+    """Run the study of coverage; see :mod:`amlb_ext.experiments.coverage.study`."""
+    from amlb_ext.experiments.coverage.study import coverage_markdown, coverage_study
 
     out = _study_folder(arguments.out)
     quiet = arguments.quiet or arguments.json
     table = coverage_study(arguments.draws, seed=arguments.seed, quiet=quiet)
-    return _write_study(arguments, out, "coverage", table, markdown(table))
+    return _write_study(arguments, out, "coverage", table, coverage_markdown(table))
 
 
 def sampling(arguments: argparse.Namespace) -> int:
-    """Run the study of samples not drawn at random; see :mod:`amlb_ext.estimate.sampling`."""
-    from amlb_ext.estimate.sampling import sampling_study, study_markdown
+    """Run the study of samples that were not drawn at random."""
+    from amlb_ext.experiments.coverage.sampling import sampling_markdown, sampling_study
 
     out = _study_folder(arguments.out)
     quiet = arguments.quiet or arguments.json
     table = sampling_study(arguments.draws, n=arguments.rows, seed=arguments.seed, quiet=quiet)
-    return _write_study(arguments, out, "sampling", table, study_markdown(table))
+    return _write_study(arguments, out, "sampling", table, sampling_markdown(table))
 
 
 def _study_folder(path: str) -> Path:
@@ -182,10 +182,14 @@ def _write_study(
 
 def fidelity(arguments: argparse.Namespace) -> int:
     """Run or continue a phase of the study of ranking fidelity and write its summary."""
-    from amlb_ext.experiments.fidelity.page_text import progress
+    from amlb_ext.experiments.fidelity.page_text import describe_progress
     from amlb_ext.experiments.fidelity.protocol import read_protocol
-    from amlb_ext.experiments.fidelity.run import run_study, seeds_of
-    from amlb_ext.experiments.fidelity.summary import levels, paired, write
+    from amlb_ext.experiments.fidelity.run import phase_seeds, run_study
+    from amlb_ext.experiments.fidelity.summary import (
+        paired_contrasts,
+        summarize_levels,
+        write_phase,
+    )
     from amlb_ext.suite.sealed_json import json_text
 
     declared = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
@@ -206,22 +210,25 @@ def fidelity(arguments: argparse.Namespace) -> int:
         workers=arguments.jobs,
         quiet=arguments.quiet or arguments.json,
     )
-    files = write(out, phase, records, declared)
-    found, level = paired(records, declared.contrasts), levels(records, "realised")
+    files = write_phase(out, phase, records, declared)
+    found, level = (
+        paired_contrasts(records, declared.contrasts),
+        summarize_levels(records, "realised"),
+    )
     if arguments.json:
         entry = {
             "study": declared.name,
             "phase": phase,
             "protocol": declared.sha256,
-            "draws": len(seeds_of(declared, phase, arguments.draws)),
-            "declared": len(seeds_of(declared, phase)),
+            "draws": len(phase_seeds(declared, phase, arguments.draws)),
+            "declared": len(phase_seeds(declared, phase)),
             "contrasts": found.to_dict(orient="records"),
             "levels": level.to_dict(orient="records"),
             "files": [str(path) for path in files],
         }
         print(json_text(entry), end="")
     elif not arguments.quiet:
-        print(f"{declared.name}, {phase} phase: {progress(records, declared, phase)}\n")
+        print(f"{declared.name}, {phase} phase: {describe_progress(records, declared, phase)}\n")
         print(_contrasts(found) if len(found) else _levels(level))
         print("\nwritten: " + ", ".join(map(str, files)))
     return 0
@@ -256,19 +263,19 @@ def _table_name(word: str) -> str:
 
 
 def _contrasts(found: pd.DataFrame) -> str:
-    from amlb_ext.experiments.fidelity.judge import ALL
+    from amlb_ext.experiments.fidelity.judge import ALL_TABLES
     from amlb_ext.experiments.fidelity.page_text import contrast_rows
 
-    headers, rows = contrast_rows(found[found["table"] == ALL])
+    headers, rows = contrast_rows(found[found["table"] == ALL_TABLES])
     return text_table(headers, rows)
 
 
 def _levels(level: pd.DataFrame) -> str:
     """Return each method's agreement where no contrast is declared."""
-    from amlb_ext.experiments.fidelity.judge import ALL
-    from amlb_ext.experiments.fidelity.page_text import plus_minus
+    from amlb_ext.experiments.fidelity.judge import ALL_TABLES
+    from amlb_ext.experiments.fidelity.page_text import format_mean
 
-    part = level[(level["table"] == ALL) & (level["figure"] == "tau")]
-    rows = [[r.n, r.method, plus_minus(r.mean, r.se), r.draws] for r in part.itertuples()]
+    part = level[(level["table"] == ALL_TABLES) & (level["figure"] == "tau")]
+    rows = [[r.n, r.method, format_mean(r.mean, r.se), r.draws] for r in part.itertuples()]
     headers = ["n", "method", "tau, realised", "draws"]
     return text_table(headers, rows) + "\n\nno contrast is declared in the protocol"

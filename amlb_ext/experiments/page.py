@@ -21,7 +21,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.files import write_text
 from amlb_ext.core.version import __version__
 from amlb_ext.experiments.osyn import TABLES, page_blocks
-from amlb_ext.experiments.paper.cells import MEASURES, PARTS, mark, number
+from amlb_ext.experiments.paper.cells import MEASURES, PARTS, agreement_word, format_number
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.settings import EXPERIMENTS
 
@@ -80,8 +80,12 @@ def _seed_entry(folder: Path) -> dict[str, Any]:
     """Return what the template needs of one table of the seed paper."""
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     table = TABLES[result["name"]]
-    blocks = page_blocks.blocks(table, pd.DataFrame(result["cells"]))
-    return result | {"title": table.title, "blocks": blocks, "notes": page_blocks.notes(table)}
+    blocks = page_blocks.table_blocks(table, pd.DataFrame(result["cells"]))
+    return result | {
+        "title": table.title,
+        "blocks": blocks,
+        "notes": page_blocks.table_notes(table),
+    }
 
 
 def _rows(part: pd.DataFrame) -> list[dict[str, Any]]:
@@ -97,9 +101,9 @@ def _rows(part: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _shown(cell: Any) -> dict[str, str]:
     return {
-        "paper": number(_float(cell.paper), _float(cell.paper_std)),
-        "ours": number(_float(cell.ours), _float(cell.ours_std)),
-        "mark": mark(cell.within),
+        "paper": format_number(_float(cell.paper), _float(cell.paper_std)),
+        "ours": format_number(_float(cell.ours), _float(cell.ours_std)),
+        "mark": agreement_word(cell.within),
     }
 
 
@@ -120,7 +124,7 @@ def _image(path: Path) -> str:
 def _disagreements(result: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the hypotheses of each data set with cells outside, with how many there are."""
     found = []
-    known = hypotheses().get(result["name"], {})
+    known = tested_hypotheses().get(result["name"], {})
     cells = pd.DataFrame(result["cells"])
     for data in EXPERIMENTS[result["name"]].rows if len(cells) else ():
         part = cells[(cells["data"] == data) & cells["within"].isin([False])]
@@ -134,7 +138,7 @@ def _disagreements(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def hypotheses() -> dict[str, Any]:
+def tested_hypotheses() -> dict[str, Any]:
     """Return what was tested where cells disagree: experiment → data set → list of texts."""
     path = asset_path("resources", "reproduce", "hypotheses.yaml")
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))

@@ -18,10 +18,15 @@ from amlb_ext.experiments.osyn import cells as osyn_cells
 from amlb_ext.experiments.osyn import page_blocks
 from amlb_ext.experiments.osyn import run as osyn_run
 from amlb_ext.experiments.paper import certificates, figures
-from amlb_ext.experiments.paper.cells import cells, markdown, shares, verdict
+from amlb_ext.experiments.paper.cells import (
+    cells_markdown,
+    compare_cells,
+    compare_shares,
+    count_verdicts,
+)
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.readings import Readings
-from amlb_ext.experiments.paper.run import Done, run_experiment
+from amlb_ext.experiments.paper.run import SplitResult, run_experiment
 from amlb_ext.experiments.paper.settings import (
     EXPERIMENTS,
     Experiment,
@@ -72,7 +77,7 @@ class Result:
             "name": self.name,
             "cells": self.cells.to_dict(orient="records"),
             "shares": self.shares.to_dict(orient="records"),
-            "verdict": verdict(self.cells),
+            "verdict": count_verdicts(self.cells),
             "figures": [path.name for path in self.figures],
             "certificates": self.certificates,
             "left_out": self.left_out,
@@ -129,7 +134,7 @@ def reproduce(
     for experiment in chosen:
         for name in experiment.rows:
             settings_of(experiment, name, changes)  # raises before any work
-    choice = osyn_run.checked([table.name for table in seeds], changes) if seeds else None
+    choice = osyn_run.check_choice([table.name for table in seeds], changes) if seeds else None
     if out.exists() and not out.is_dir():
         raise SuiteError(f"{out} is a file", "choose a folder with -o")
     results = []
@@ -188,7 +193,7 @@ def _seed_table(
         workers=workers,
         quiet=quiet,
     )
-    found = osyn_cells.cells(table, done, choice.size)
+    found = osyn_cells.compare_cells(table, done, choice.size)
     result = Result(
         table.name,
         found,
@@ -197,7 +202,7 @@ def _seed_table(
         splits=repetitions or table.repetitions,
         seconds=sum(one.seconds for one in done),
         wall=time.monotonic() - began,
-        markdown=page_blocks.markdown(table, found),
+        markdown=page_blocks.table_markdown(table, found),
     )
     if not done:
         return result
@@ -251,19 +256,21 @@ def _one(
     done = run_experiment(experiment, tasks, count, folder, workers, quiet)
     result = _summary(experiment, done, count)
     if experiment.figure:
-        result.figures = figures.draw(experiment, done, folder)
+        result.figures = figures.draw_figures(experiment, done, folder)
     else:
         for name, table in (("cells", result.cells), ("shares", result.shares)):
             write_file(folder / f"{name}.csv", lambda part, t=table: t.to_csv(part, index=False))  # type: ignore[misc]
-        result.markdown = markdown(experiment, result.cells)
+        result.markdown = cells_markdown(experiment, result.cells)
         write_text(folder / "cells.md", result.markdown)
         if certify:
-            result.certificates = certificates.certified(experiment, tasks, folder, workers, quiet)
+            result.certificates = certificates.certify_rows(
+                experiment, tasks, folder, workers, quiet
+            )
     result.wall = time.monotonic() - began
     return result
 
 
-def _summary(experiment: Experiment, done: list[Done], count: int) -> Result:
+def _summary(experiment: Experiment, done: list[SplitResult], count: int) -> Result:
     found = {d.data for d in done}
     kept = Experiment(
         experiment.name,
@@ -274,8 +281,8 @@ def _summary(experiment: Experiment, done: list[Done], count: int) -> Result:
     empty = pd.DataFrame()
     return Result(
         experiment.name,
-        empty if experiment.figure else cells(kept, done),
-        empty if experiment.figure else shares(kept, done),
+        empty if experiment.figure else compare_cells(kept, done),
+        empty if experiment.figure else compare_shares(kept, done),
         splits=count,
         candidate=done[0].candidate,
         seconds=sum(d.seconds for d in done),

@@ -7,7 +7,8 @@ on ``network``), ``vae_posterior`` (the same, sampled around learnt rows), ``cop
 correlations), ``local`` (for a handful of rows), ``sdv`` (CTGAN, TVAE, CopulaGAN and the Gaussian
 copula of SDV, an optional package under a licence of its own).
 
-Public names: :data:`SYNTHESIZERS`, :func:`make_synthesizer`, :func:`describe`, :func:`require`,
+Public names: :data:`SYNTHESIZERS`, :func:`make_synthesizer`, :func:`describe_synthesizers`,
+:func:`require_package`,
 :class:`~amlb_ext.synthesizers.base.Synthesizer`. A new synthesizer is one file and one line in
 the registry; modules are imported when a model is made, so this index does without torch.
 """
@@ -23,7 +24,14 @@ from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.synthesizers.base import Synthesizer
 
-__all__ = ["SYNTHESIZERS", "Entry", "Synthesizer", "describe", "make_synthesizer", "require"]
+__all__ = [
+    "SYNTHESIZERS",
+    "Entry",
+    "Synthesizer",
+    "describe_synthesizers",
+    "make_synthesizer",
+    "require_package",
+]
 
 #: Optional package → how to install it, and its licence.
 OPTIONAL = {"sdv": "pip install 'hardsynth[sdv]'; SDV is under the Business Source License 1.1"}
@@ -49,7 +57,7 @@ class Entry:
     def __call__(self, config: SynthesizerConfig) -> Synthesizer:
         """Make the synthesizer."""
         if self.package:
-            require(self.package)
+            require_package(self.package)
         kind = self.load()
         known = inspect.signature(kind).parameters
         return kind(**{k: v for k, v in config.model_dump().items() if k in known})
@@ -77,7 +85,7 @@ SYNTHESIZERS: dict[str, Entry] = {
 }
 
 
-def require(package: str) -> None:
+def require_package(package: str) -> None:
     """Check that an optional package is installed.
 
     Raises
@@ -89,12 +97,12 @@ def require(package: str) -> None:
         raise ConfigError(f"the package {package} is not installed", OPTIONAL[package])
 
 
-def describe() -> dict[str, str]:
+def describe_synthesizers() -> dict[str, str]:
     """Return one sentence per registered synthesizer.
 
     Examples
     --------
-    >>> sorted(describe())  # doctest: +NORMALIZE_WHITESPACE
+    >>> sorted(describe_synthesizers())  # doctest: +NORMALIZE_WHITESPACE
     ['copula', 'copulagan', 'ctgan', 'local', 'sdv_copula', 'tvae', 'vae', 'vae_paper',
     'vae_posterior']
     """

@@ -14,7 +14,7 @@ from sklearn.covariance import ledoit_wolf
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.synthesizers.base import Synthesizer
-from amlb_ext.synthesizers.prep import NormalScores, Prepared, TablePrep, TargetScores
+from amlb_ext.synthesizers.prep import NormalScores, PreparedTable, TablePrep, TargetScores
 
 #: Most bytes of the correlation matrices. A limit of this machine's memory would let the same
 #: request give other rows elsewhere.
@@ -125,7 +125,9 @@ class GaussianCopula(Synthesizer):
         return self.prep_.inverse(codes, V[:, m:], rng)
 
 
-def order_codes(table: Prepared, cards: tuple[int, ...], start: np.ndarray) -> list[np.ndarray]:
+def order_codes(
+    table: PreparedTable, cards: tuple[int, ...], start: np.ndarray
+) -> list[np.ndarray]:
     """Order the codes of each category along the first axis of the mixed table.
 
     Reciprocal averaging (Hill 1973, J. Ecology 61): rows get the sum of their columns' scores;
@@ -147,7 +149,7 @@ def order_codes(table: Prepared, cards: tuple[int, ...], start: np.ndarray) -> l
     --------
     >>> import numpy as np
     >>> v = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> table = Prepared(np.array([[2], [0], [1], [1]]), v - v.mean(), np.ones(v.shape, bool))
+    >>> table = PreparedTable(np.array([[2], [0], [1], [1]]), v - v.mean(), np.ones(v.shape, bool))
     >>> [rank.tolist() for rank in order_codes(table, (3,), v[:, 0])]
     [[1, 2, 0]]
     """

@@ -41,7 +41,7 @@ class Residual(nn.Module):
         return F.silu(h + self.second(F.silu(self.first(h))))
 
 
-def convolutions(entering: int, channels: int) -> nn.Sequential:
+def convolution_block(entering: int, channels: int) -> nn.Sequential:
     """Return the convolution block (Figure 2, red box).
 
     One-dimensional convolutions are written as 1 × 3 ones: with the channels last they run in
@@ -139,14 +139,14 @@ class Network(RowNetwork):
         self.channels = max(1, min(hidden, MAX_SIGNAL // self.length))
         width = self.channels * self.length
         self.embed = nn.Embedding(max(1, total), embedding)
-        self.down = convolutions(1, self.channels)
+        self.down = convolution_block(1, self.channels)
         self.film_in = FiLM(n_classes, width, n_targets)
         self.mu = nn.Linear(width, latent)
         self.log_s2 = nn.Linear(width, latent)
         self.project = nn.Sequential(
             nn.Linear(latent, decoder), nn.SiLU(), nn.Linear(decoder, width)
         )
-        self.up = convolutions(self.channels, self.channels)
+        self.up = convolution_block(self.channels, self.channels)
         self.film_out = FiLM(n_classes, width, n_targets)
         out = n_numbers + total
         self.narrow: nn.Module = nn.Identity()

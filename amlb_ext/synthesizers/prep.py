@@ -92,7 +92,7 @@ class TargetScores:
         return np.column_stack(scores).reshape(y.shape)
 
 
-class Prepared(NamedTuple):
+class PreparedTable(NamedTuple):
     """The modelled part of a table: K, V and seen; a missing V holds 0 (or the column mean)."""
 
     codes: np.ndarray
@@ -183,7 +183,7 @@ class TablePrep(BaseEstimator):
                 self.neighbours_ = nearest.fit(self._space(codes, numbers))
         return self
 
-    def transform(self, X: np.ndarray) -> Prepared:
+    def transform(self, X: np.ndarray) -> PreparedTable:
         """Return K, V and seen for rows whose codes were all fitted."""
         codes = [np.searchsorted(present, X[:, j]) for j, present in self.codes_.items()]
         codes += [np.isnan(X[:, j]).astype(int) for j in self.missing_]
@@ -197,7 +197,7 @@ class TablePrep(BaseEstimator):
             else:
                 numbers[there, k] = raw[there, k]
                 numbers[~there, k] = raw[there, k].mean() if there.any() else 0.0
-        return Prepared(_columns(codes, len(X), np.int64), numbers, seen)
+        return PreparedTable(_columns(codes, len(X), np.int64), numbers, seen)
 
     def inverse(
         self, codes: np.ndarray, numbers: np.ndarray, rng: np.random.Generator

@@ -29,7 +29,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import draw_int_seed
-from amlb_ext.synthesizers import require
+from amlb_ext.synthesizers import require_package
 from amlb_ext.synthesizers.base import Synthesizer
 from amlb_ext.synthesizers.network import private_torch
 from amlb_ext.synthesizers.prep import TablePrep
@@ -99,7 +99,7 @@ class SDVSynthesizer(Synthesizer, ABC):
 
     def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
         self._check_parameters()
-        require("sdv")
+        require_package("sdv")
         self.prep_ = TablePrep(self.max_categories, normalise=False)
         codes, numbers, _ = self.prep_.fit(X, len(self.cards_), rng).transform(X)
         t = y.reshape(len(y), -1).astype(float)

@@ -62,7 +62,7 @@ class FlatAdamW:
         self._adamw.zero_grad(set_to_none=False)
 
 
-def train(
+def train_network(
     network: nn.Module, loss: Loss, learn: Tensor, held: Tensor, batch: int, steps: int
 ) -> int:
     """Take gradient steps; return how many until the weights that are kept.

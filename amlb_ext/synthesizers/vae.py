@@ -26,8 +26,8 @@ from amlb_ext.synthesizers.dense import DenseNetwork
 from amlb_ext.synthesizers.latent import LatentMixture
 from amlb_ext.synthesizers.margins import Margins
 from amlb_ext.synthesizers.network import RowNetwork, private_torch
-from amlb_ext.synthesizers.prep import Prepared, TablePrep, TargetScores
-from amlb_ext.synthesizers.training import train
+from amlb_ext.synthesizers.prep import PreparedTable, TablePrep, TargetScores
+from amlb_ext.synthesizers.training import train_network
 
 BETAS = (5e-4, 1e-2)  # section 5.6
 #: Up to this many rows the last beta grows, in inverse proportion and at most tenfold.
@@ -181,10 +181,10 @@ class VAE(Synthesizer):
 
         def loss(rows: Tensor, done: float) -> Tensor:
             k, v, seen, y = (part[rows] for part in data)
-            return self._loss(k, v, seen, y, beta(done, last))
+            return self._loss(k, v, seen, y, kl_weight(done, last))
 
         at, held_at = (torch.tensor(part, device=data[-1].device) for part in (learn, held))
-        self.n_steps_ = train(network, loss, at, held_at, batch, steps)
+        self.n_steps_ = train_network(network, loss, at, held_at, batch, steps)
         return held
 
     def _held_out(self, n: int) -> int:
@@ -224,7 +224,7 @@ class VAE(Synthesizer):
     def _learn_sampling(
         self,
         data: tuple[Tensor, ...],
-        table: Prepared,
+        table: PreparedTable,
         y: np.ndarray,
         held: np.ndarray,
         rng: np.random.Generator,
@@ -292,7 +292,7 @@ class VAE(Synthesizer):
         return torch.tensor(self._score(y), dtype=dtype)
 
 
-def beta(done: float, last: float = BETAS[1]) -> float:
+def kl_weight(done: float, last: float = BETAS[1]) -> float:
     """Weight of the KL term after a share ``done`` of the training (section 5.6)."""
     if done < 0.5:
         return BETAS[0] * 2 * done

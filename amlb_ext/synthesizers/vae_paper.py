@@ -8,7 +8,7 @@ from torch import Tensor
 
 from amlb_ext.synthesizers.margins import split_columns
 from amlb_ext.synthesizers.network import Network, RowNetwork
-from amlb_ext.synthesizers.prep import Prepared
+from amlb_ext.synthesizers.prep import PreparedTable
 from amlb_ext.synthesizers.vae import BETAS, VAE
 
 
@@ -69,7 +69,7 @@ class PaperVAE(VAE):
     def _learn_sampling(
         self,
         data: tuple[Tensor, ...],
-        table: Prepared,
+        table: PreparedTable,
         y: np.ndarray,
         held: np.ndarray,
         rng: np.random.Generator,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial import KDTree
 from torch import Tensor
 
-from amlb_ext.synthesizers.prep import Prepared
+from amlb_ext.synthesizers.prep import PreparedTable
 from amlb_ext.synthesizers.vae_paper import PaperVAE
 
 
@@ -35,7 +35,7 @@ class PosteriorVAE(PaperVAE):
     def _learn_sampling(
         self,
         data: tuple[Tensor, ...],
-        table: Prepared,
+        table: PreparedTable,
         y: np.ndarray,
         held: np.ndarray,
         rng: np.random.Generator,

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.experiments.osyn.case import MINORITY, Case
 from amlb_ext.experiments.osyn.choices import CLASSIFIERS, REGRESSORS, Choice
-from amlb_ext.experiments.osyn.tabular import TEXT, load
+from amlb_ext.experiments.osyn.tabular import TEXT, load_table
 from amlb_ext.stats.stratified_mean import stratified_interval
 
 CASES = (("bank", False), ("adult", False), ("adult", True))
@@ -36,7 +36,7 @@ def labelled(classes, size, rng):
 
 
 def study(data, regression, folder, draws, models):
-    case = Case(load(data, folder), Choice(), 0, regression)
+    case = Case(load_table(data, folder), Choice(), 0, regression)
     of = case.y[case.oracle]
     X = case.seen(case.Z[case.oracle])
     names = [m for m in (REGRESSORS if regression else CLASSIFIERS) if m in models]

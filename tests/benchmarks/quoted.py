@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.experiments.osyn.case import Case
 from amlb_ext.experiments.osyn.choices import Choice
-from amlb_ext.experiments.osyn.tabular import load
+from amlb_ext.experiments.osyn.tabular import load_table
 from amlb_ext.stats.bounded_loss import LOSSES, absolute_loss, squared_loss
 from amlb_ext.stats.bounded_mean import (
     betting_interval,
@@ -37,13 +37,13 @@ SIZES = (50, 100, 200, 500, 1000, 2000)
 def populations(folder):
     """Yield a name, a loss and the losses of all rows of a population."""
     for data in ("bank", "adult"):
-        case = Case(load(data, folder), Choice(), 0, False)
+        case = Case(load_table(data, folder), Choice(), 0, False)
         X, y = case.seen(case.Z[case.oracle]), case.y[case.oracle].astype(int)
         for model in ("LR", "RF", "GB"):
             f = case.model(model).predict_proba(X)
             for loss in (LOSSES["brier"], LOSSES["log"]):
                 yield f"{data} {model} {loss.name}", loss, loss(y, f)
-    case = Case(load("bike", folder), Choice(), 0, True)
+    case = Case(load_table("bike", folder), Choice(), 0, True)
     X, y = case.seen(case.Z[case.oracle]), case.y[case.oracle].astype(float)
     for model in ("Ridge", "RFR"):
         f = np.clip(case.model(model).predict(X), 0, 1)

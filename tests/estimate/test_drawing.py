@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.estimate import drawing, estimate
-from amlb_ext.estimate.sampling import COLUMNS, DESIGNS, sampling_study, study_markdown
 
 YES = 0.22
 
@@ -280,16 +279,3 @@ def test_how_often_sound_rows_are_told_no():
         found += drawing.compare_predictions(Z[:60], Z[60:])
         refuted += any(c.finding(drawing.level_of_each(found)).refuted for c in found)
     assert refuted <= 6
-
-
-def test_the_study_of_samples_tells_them_apart():
-    designs = ["random", "by_class", "by_class, priors", "by_score"]
-    table = sampling_study(2, kinds=["classes"], designs=designs, quiet=True)
-    assert list(table.columns) == COLUMNS
-    assert set(designs) < set(DESIGNS["classes"])
-    rate = table[table["loss"] == "zero_one"].set_index(["design", "given"])["refused"]
-    assert rate["by_class", "nothing"] == 0  # nothing can tell
-    assert rate["by_class", "train"] == 1
-    assert rate["by_score", "train"] == rate["by_score", "unlabelled"] == 1
-    assert rate["random", "train and unlabelled"] == 0
-    assert "| by_class, priors |  | " in study_markdown(table)

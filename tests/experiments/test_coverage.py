@@ -3,8 +3,9 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.experiments.coverage.coverage import COLUMNS, coverage_study, markdown
+from amlb_ext.experiments.coverage import sampling
 from amlb_ext.experiments.coverage.populations import MEANS, SHARES, mixture
+from amlb_ext.experiments.coverage.study import COLUMNS, coverage_markdown, coverage_study
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_the_mixture_is_that_of_the_paper():
 
 
 def test_markdown_marks_what_does_not_hold(table):
-    text = markdown(table)
+    text = coverage_markdown(table)
     assert text.count("## ") == 9  # three losses, three designs
     assert ("!" in text) == (not table["holds"].all())
     assert "| stratified | " in text
@@ -92,3 +93,16 @@ def test_wrong_settings_are_refused():
         coverage_study(populations=["logistics"])
     with pytest.raises(ConfigError, match="at least 1"):
         coverage_study(draws=0)
+
+
+def test_the_study_of_samples_tells_them_apart():
+    designs = ["random", "by_class", "by_class, priors", "by_score"]
+    table = sampling.sampling_study(2, kinds=["classes"], designs=designs, quiet=True)
+    assert list(table.columns) == sampling.COLUMNS
+    assert set(designs) < set(sampling.DESIGNS["classes"])
+    rate = table[table["loss"] == "zero_one"].set_index(["design", "given"])["refused"]
+    assert rate["by_class", "nothing"] == 0  # nothing can tell
+    assert rate["by_class", "train"] == 1
+    assert rate["by_score", "train"] == rate["by_score", "unlabelled"] == 1
+    assert rate["random", "train and unlabelled"] == 0
+    assert "| by_class, priors |  | " in sampling.sampling_markdown(table)

@@ -8,9 +8,9 @@ import pytest
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from amlb_ext.experiments.fidelity.draw import make_draw
 from amlb_ext.experiments.fidelity.protocol import Protocol, Table, read_protocol
-from amlb_ext.experiments.fidelity.registry import find
-from amlb_ext.experiments.fidelity.run import samples, seeds_of
-from amlb_ext.experiments.fidelity.sample import Sample, expected
+from amlb_ext.experiments.fidelity.registry import find_method
+from amlb_ext.experiments.fidelity.run import phase_seeds, sample_positions
+from amlb_ext.experiments.fidelity.sample import Sample, expected_contrasts
 from amlb_ext.experiments.fidelity.tables import load_table
 
 SIZES = {"train": 150, "labelled": [40, 80], "unlabelled": 30, "pool": 120, "least_pool": 50}
@@ -48,7 +48,7 @@ def test_the_teacher_gives_a_distribution_for_every_row(draw):
 @pytest.mark.parametrize("failures", [True, False])
 def test_the_expected_contrast_is_the_sum_over_outcomes(draw, failures):
     points = draw.unlabelled.take(np.arange(12))
-    tau, beta = expected(draw, points, failures)
+    tau, beta = expected_contrasts(draw, points, failures)
     by_hand, mass = np.zeros_like(tau), np.zeros_like(beta)
     for y, chance in zip(points.outcomes.T, points.chance.T, strict=True):
         b = draw.bad(points, y) if failures else np.ones(len(points), dtype=bool)
@@ -72,7 +72,7 @@ def test_few_bad_is_the_mean_over_bad_rows(draw):
     s = Sample(draw, np.arange(40, 80))
     assert s.key == "n40_40"
     np.testing.assert_array_equal(s.y, draw.y[40:])
-    answer = find("few_bad").function(s)
+    answer = find_method("few_bad").function(s)
     assert answer.rows == len(s.bad) > 0
     np.testing.assert_allclose(answer.point, s.delta[s.bad].mean(axis=0))
 
@@ -106,10 +106,13 @@ def test_a_file_is_looked_for_in_the_folder(tmp_path):
 
 
 def test_small_samples_are_drawn_twice_where_they_fit():
-    found = [(len(rows), int(rows[0])) for rows in samples([1000, 200])]
+    found = [(len(rows), int(rows[0])) for rows in sample_positions([1000, 200])]
     assert found == [(200, 0), (200, 200), (1000, 0)]
-    assert [(len(rows), int(rows[0])) for rows in samples([60, 100])] == [(60, 0), (100, 0)]
-    assert [len(rows) for rows in samples([50])] == [50]
+    assert [(len(rows), int(rows[0])) for rows in sample_positions([60, 100])] == [
+        (60, 0),
+        (100, 0),
+    ]
+    assert [len(rows) for rows in sample_positions([50])] == [50]
 
 
 def test_overlapping_seeds_are_refused(tmp_path):
@@ -123,10 +126,10 @@ def test_overlapping_seeds_are_refused(tmp_path):
 
 
 def test_more_draws_than_allowed_are_refused():
-    assert seeds_of(Protocol(), "exploratory", 12) == tuple(range(12))
+    assert phase_seeds(Protocol(), "exploratory", 12) == tuple(range(12))
     with pytest.raises(ConfigError, match="protocol declares 20"):
-        seeds_of(Protocol(), "confirmatory", 21)
+        phase_seeds(Protocol(), "confirmatory", 21)
     with pytest.raises(ConfigError, match=r"seeds of the confirmatory phase .*fewer than 1001"):
-        seeds_of(Protocol(), "exploratory", 1001)
+        phase_seeds(Protocol(), "exploratory", 1001)
     with pytest.raises(ConfigError, match="give 1 or more"):
-        seeds_of(Protocol(), "exploratory", 0)
+        phase_seeds(Protocol(), "exploratory", 0)

@@ -148,6 +148,6 @@ def test_one_methods_failure_costs_no_other_its_answer(monkeypatch):
     monkeypatch.setitem(METHODS, "weighted", Method(nothing, ""))
     made = protocol(methods=["whole", "half", "weighted"], contrasts=[])
     task = run.load_table("diabetes", made.tables["diabetes"], Path())
-    for record in run.one_draw(task, "diabetes", 0, made):
+    for record in run.draw_records(task, "diabetes", 0, made):
         assert list(record["answers"]) == ["whole"]
         assert record["without"] == {"half": "too few rows", "weighted": "no rows"}

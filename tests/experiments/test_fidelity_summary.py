@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from amlb_ext.experiments.fidelity.draw import Answer
-from amlb_ext.experiments.fidelity.judge import ALL, FIGURES, judge
-from amlb_ext.experiments.fidelity.page_text import progress
-from amlb_ext.experiments.fidelity.plot import forest
+from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, judge_answer
+from amlb_ext.experiments.fidelity.page_text import describe_progress
+from amlb_ext.experiments.fidelity.plot import forest_plot
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Protocol
-from amlb_ext.experiments.fidelity.summary import levels, paired, write
+from amlb_ext.experiments.fidelity.summary import paired_contrasts, summarize_levels, write_phase
 
 R = np.array([-0.2, 0.1, 0.4, 0.0])  # three candidates and the twin
 SIZE = 0.7 / 3
@@ -25,7 +25,7 @@ def answer(point, half=None):
 
 
 def test_the_right_ranking_has_no_regret():
-    found = judge(answer(R, 0.1), R)
+    found = judge_answer(answer(R, 0.1), R)
     assert set(found) == set(FIGURES)
     assert (found["tau"], found["regret"], found["coverage"]) == (1.0, 0.0, 1.0)
     assert found["width"] == pytest.approx(0.2 / SIZE)
@@ -34,7 +34,7 @@ def test_the_right_ranking_has_no_regret():
 
 
 def test_a_wrong_ranking_picks_wrongly_and_claims_falsely():
-    found = judge(answer([0.4, 0.1, -0.2, -0.07], 0.1), R)
+    found = judge_answer(answer([0.4, 0.1, -0.2, -0.07], 0.1), R)
     assert found["tau"] == -1.0
     assert found["regret"] == pytest.approx(0.6 / 0.3)  # the worst, twice as bad as the average
     assert found["coverage"] == pytest.approx(1 / 3)
@@ -43,14 +43,14 @@ def test_a_wrong_ranking_picks_wrongly_and_claims_falsely():
 
 
 def test_without_intervals_there_is_nothing_to_cover():
-    found = judge(answer(R), R)
+    found = judge_answer(answer(R), R)
     for name in ("coverage", "width", "claims", "false_claims"):
         assert np.isnan(found[name])
     assert found["tau"] == 1.0
 
 
 def test_candidates_that_are_all_alike_have_no_regret_and_no_ranking():
-    found = judge(answer(R, 0.1), np.full(4, 0.3))
+    found = judge_answer(answer(R, 0.1), np.full(4, 0.3))
     assert found["tau"] == 0.0
     assert np.isnan(found["regret"])
 
@@ -83,9 +83,9 @@ def row(frame, table, **where):
 
 
 def test_paired_differences_are_those_computed_by_hand():
-    found = paired(RECORDS, [WHOLE])
-    assert found["table"].tolist() == [ALL, "a", "b"]
-    every = row(found, ALL)  # .2, .0, -.1
+    found = paired_contrasts(RECORDS, [WHOLE])
+    assert found["table"].tolist() == [ALL_TABLES, "a", "b"]
+    every = row(found, ALL_TABLES)  # .2, .0, -.1
     assert every["difference"] == pytest.approx(1 / 30)
     assert every["se"] == pytest.approx(np.sqrt(0.07 / 3 / 3))
     assert every["p"] == pytest.approx(1 - np.sqrt(1 / 15), abs=1e-9)  # t = 1 / sqrt 7, 2 df
@@ -107,8 +107,8 @@ def test_holm_counts_every_contrast_at_every_n():
         for s in range(5)
         for n in (200, 1000)
     ]
-    found = paired(rows, [WHOLE, HALF])
-    every = found[found["table"] == ALL]
+    found = paired_contrasts(rows, [WHOLE, HALF])
+    every = found[found["table"] == ALL_TABLES]
     assert len(every) == 4
     ordered = every.sort_values("p")
     steps = np.maximum.accumulate(ordered["p"].to_numpy() * [4, 3, 2, 1])
@@ -116,38 +116,40 @@ def test_holm_counts_every_contrast_at_every_n():
 
 
 def test_a_method_that_never_answers_is_left_out_and_counted():
-    found = paired(RECORDS, [HALF])
-    every = row(found, ALL)
+    found = paired_contrasts(RECORDS, [HALF])
+    every = row(found, ALL_TABLES)
     assert np.isnan(every["difference"])
     assert every[["draws", "left_out", "agree", "tables"]].tolist() == [0, 4, 0, 0]
 
 
 def test_levels_average_the_samples_of_a_draw_first():
-    found = levels(RECORDS, "realised")
-    every = row(found, ALL, method="few_bad", figure="tau")
+    found = summarize_levels(RECORDS, "realised")
+    every = row(found, ALL_TABLES, method="few_bad", figure="tau")
     values = np.array([0.35, 0.4, 0.7])
     assert every["mean"] == pytest.approx(values.mean())
     assert every["se"] == pytest.approx(values.std(ddof=1) / np.sqrt(3))
     assert every["draws"] == 3
     assert row(found, "b", method="few_bad", figure="tau")["draws"] == 1
-    assert row(found, ALL, method="whole", figure="rows")["mean"] == 200
+    assert row(found, ALL_TABLES, method="whole", figure="rows")["mean"] == 200
 
 
 def test_figures_that_are_no_number_do_not_count():
     rows = [record("a", s, 9, whole=tau) for s, tau in enumerate([0.1, 0.3])]
     rows[0]["answers"]["whole"]["all"]["coverage"] = None
-    one = row(levels(rows, "all"), "a", figure="coverage")
+    one = row(summarize_levels(rows, "all"), "a", figure="coverage")
     assert (one["mean"], one["draws"]) == (0.3, 1)
 
 
 def test_files_are_the_same_every_time(tmp_path):
     protocol = Protocol(contrasts=(WHOLE,))
-    paths = write(tmp_path, "exploratory", RECORDS, protocol)
+    paths = write_phase(tmp_path, "exploratory", RECORDS, protocol)
     assert sorted(p.name for p in paths) == [
         "exploratory.md", "exploratory.svg", "exploratory_contrasts.csv", "exploratory_levels.csv",
     ]  # fmt: skip
     before = [p.read_bytes() for p in paths]
-    assert [p.read_bytes() for p in write(tmp_path, "exploratory", RECORDS, protocol)] == before
+    assert [
+        p.read_bytes() for p in write_phase(tmp_path, "exploratory", RECORDS, protocol)
+    ] == before
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(p.name for p in paths)
     text = (tmp_path / "exploratory.md").read_text(encoding="utf-8")
     assert "2 tables, 2 of 10 declared draws" in text
@@ -158,19 +160,21 @@ def test_files_are_the_same_every_time(tmp_path):
 
 
 def test_without_contrasts_there_is_no_picture(tmp_path):
-    write(tmp_path, "exploratory", RECORDS, Protocol(contrasts=(WHOLE,)))
-    paths = write(tmp_path, "exploratory", RECORDS, Protocol())
+    write_phase(tmp_path, "exploratory", RECORDS, Protocol(contrasts=(WHOLE,)))
+    paths = write_phase(tmp_path, "exploratory", RECORDS, Protocol())
     assert not (tmp_path / "exploratory.svg").exists()
     assert len(paths) == 3
     assert "No contrast is declared." in paths[0].read_text(encoding="utf-8")
 
 
 def test_the_picture_has_text_as_text_and_no_date():
-    svg = forest(paired(RECORDS, [WHOLE]), "a study")
+    svg = forest_plot(paired_contrasts(RECORDS, [WHOLE]), "a study")
     for words in ("whole − few_bad", "on region", "n = 200", "all tables"):
         assert words in svg
     assert "dc:date" not in svg
 
 
 def test_progress_says_how_much_of_the_declared_is_done():
-    assert progress(RECORDS, Protocol(), "confirmatory") == "2 tables, 2 of 20 declared draws"
+    assert (
+        describe_progress(RECORDS, Protocol(), "confirmatory") == "2 tables, 2 of 20 declared draws"
+    )

@@ -15,10 +15,10 @@ from amlb_ext.estimate.osyn.tallies import RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynSettings
 from amlb_ext.experiments import reproduce
 from amlb_ext.experiments.osyn import cells, run, simulation, tabular
-from amlb_ext.experiments.osyn.arms import Evidence, algorithm_1, evaluate
+from amlb_ext.experiments.osyn.arms import Evidence, algorithm_1, evaluate_model
 from amlb_ext.experiments.osyn.case import Case
 from amlb_ext.experiments.osyn.choices import TABLES, Choice, make_choice, models_of
-from amlb_ext.experiments.osyn.models import KINDS, REGRESSOR_KINDS, fitted
+from amlb_ext.experiments.osyn.models import KINDS, REGRESSOR_KINDS, fit_model
 
 TINY = {
     "size": 40, "rows": 1500, "iterations": 2, "batch": 800, "g": 400, "bootstraps": 40,
@@ -60,7 +60,7 @@ def even(K: int, each: int = 50) -> RegionTally:
 class TestPrinted:
     @pytest.mark.parametrize("name", ["osyn-table-2", "osyn-table-3", "osyn-table-7"])
     def test_gap_is_oracle_minus_estimate_within_rounding(self, name):
-        told, odd = dict(cells.printed()[name]), []
+        told, odd = dict(cells.printed_numbers()[name]), []
         slips = told.pop("slips")
         for data, rows in told.items():
             for model, row in rows.items():
@@ -71,7 +71,7 @@ class TestPrinted:
         assert odd == slips
 
     def test_table_1_has_one_oracle_loss(self):
-        rows = cells.printed()["osyn-table-1"]["rows"]
+        rows = cells.printed_numbers()["osyn-table-1"]["rows"]
         sums = [row["osyn"][0] + row["gap"][0] for row in rows.values()]
         assert np.ptp(sums) <= 0.002 + 1e-9
         gaps = [row["gap"][0] for row in rows.values()]
@@ -79,13 +79,13 @@ class TestPrinted:
         assert np.corrcoef(kl, gaps)[0, 1] == pytest.approx(0.994, abs=0.002)
 
     def test_the_divergence_of_the_inputs_is_the_printed_one(self):
-        for shift, row in cells.printed()["osyn-table-1"]["rows"].items():
-            assert simulation.divergence(float(shift)) == pytest.approx(row["kl"], abs=0.0006)
+        for shift, row in cells.printed_numbers()["osyn-table-1"]["rows"].items():
+            assert simulation.kl_divergence(float(shift)) == pytest.approx(row["kl"], abs=0.0006)
 
     def test_every_model_of_a_table_is_printed(self):
         for name in ("osyn-table-2", "osyn-table-3", "osyn-table-7"):
             for data, models in TABLES[name].data.items():
-                assert set(cells.printed()[name][data]) == set(models)
+                assert set(cells.printed_numbers()[name][data]) == set(models)
 
 
 class TestSettings:
@@ -101,7 +101,7 @@ class TestSettings:
         with pytest.raises(ConfigError, match="give a number"):
             make_choice({"rows": "many"})
         with pytest.raises(ConfigError, match="none of the models"):
-            run.checked(["osyn-table-3"], {"models": "SVR"})
+            run.check_choice(["osyn-table-3"], {"models": "SVR"})
 
     def test_defaults_are_the_paper_s(self):
         of = Choice()
@@ -112,22 +112,22 @@ class TestSettings:
 
 class TestData:
     def test_adult_and_bike(self, tmp_path):
-        task = tabular.load("adult", people(tmp_path))
+        task = tabular.load_table("adult", people(tmp_path))
         assert task.features.shape == (400, 14)
         assert task.labels == ("<=50K", ">50K")
-        bike = tabular.load("bike", hours(tmp_path), rows=200)
+        bike = tabular.load_table("bike", hours(tmp_path), rows=200)
         assert bike.features.shape == (200, 9)
         assert sum(not column.is_numeric for column in bike.columns) == 8
 
     def test_what_lacks_is_named(self, tmp_path):
         with pytest.raises(SourceError, match=r"bank-full\.csv"):
-            tabular.load("bank", tmp_path)
+            tabular.load_table("bank", tmp_path)
         (tmp_path / "hour.csv").write_text("a,b\n1,2\n")
         with pytest.raises(DataError, match="no column 'cnt'"):
-            tabular.load("bike", tmp_path)
+            tabular.load_table("bike", tmp_path)
 
     def test_simulation_has_the_stated_shares_and_means(self):
-        X, y = simulation.draw(50_000, np.random.default_rng(0), a=-1.0)
+        X, y = simulation.draw_rows(50_000, np.random.default_rng(0), a=-1.0)
         assert np.bincount(y) / len(y) == pytest.approx(simulation.PI, abs=0.01)
         assert X[y == 2].mean(axis=0) == pytest.approx([14, 6], abs=0.1)
         assert np.cov(X[y == 3].T) == pytest.approx(simulation.SIGMA[3], abs=0.5)
@@ -135,7 +135,7 @@ class TestData:
 
 class TestCase:
     def test_split_and_labelled_rows(self, tmp_path):
-        task = tabular.load("adult", people(tmp_path))
+        task = tabular.load_table("adult", people(tmp_path))
         case = Case(task, make_choice(TINY), 0, False)
         assert len(case.train) == pytest.approx(120, abs=1)
         assert not set(case.train) & set(case.oracle)
@@ -148,7 +148,7 @@ class TestCase:
         assert not np.array_equal(case.train, other.train)
 
     def test_rows_of_large_loss_are_labelled_more_often(self, tmp_path):
-        task = tabular.load("bike", hours(tmp_path))
+        task = tabular.load_table("bike", hours(tmp_path))
         case = Case(task, make_choice({**TINY, "bias": 8.0}), 0, True)
         loss = np.linspace(0, 1, len(case.oracle))
         rows = np.searchsorted(case.oracle, case.labelled(loss))
@@ -158,7 +158,7 @@ class TestCase:
         assert case.y.max() == 1
 
     def test_too_few_rows(self, tmp_path):
-        task = tabular.load("adult", people(tmp_path))
+        task = tabular.load_table("adult", people(tmp_path))
         with pytest.raises(ConfigError, match="give a smaller size"):
             Case(task, make_choice({**TINY, "size": 300}), 0, False).labelled(np.empty(0))
 
@@ -168,7 +168,7 @@ class TestCase:
         X = rng.random((60, 2))
         y = X[:, 0] if regression else (X[:, 0] > 0.5).astype(int)
         for name in REGRESSOR_KINDS if regression else KINDS:
-            f = fitted(name, X, y, 0, regression).predict(X)
+            f = fit_model(name, X, y, 0, regression).predict(X)
             assert f.shape == (60,)
 
 
@@ -191,7 +191,7 @@ class TestArms:
         assert got.F_minus_eps <= closed.F_minus_eps + 1e-12
 
     def test_the_tuned_bound_is_nearest_from_below(self):
-        row, sweep = evaluate(self.found(), make_choice(TINY), 0)
+        row, sweep = evaluate_model(self.found(), make_choice(TINY), 0)
         assert len(sweep) == 71 * 199 - 199  # b = 0 has no whole count: 400 rows in 40 regions
         assert row["a_priori"] <= row["closed"]
         assert row["a_priori"] <= row["tuned"] <= 0.25
@@ -199,12 +199,12 @@ class TestArms:
     def test_a_smaller_largest_loss_gives_a_higher_bound(self):
         found = self.found(zero_one=False, K=400)
         half = replace(found, loss_s=found.loss_s / 2, loss_u=found.loss_u / 2)
-        plain, _ = evaluate(half, make_choice({**TINY, "g": 4000}), 0)
-        seen, _ = evaluate(half, make_choice({**TINY, "g": 4000, "c_h": 0}), 0)
+        plain, _ = evaluate_model(half, make_choice({**TINY, "g": 4000}), 0)
+        seen, _ = evaluate_model(half, make_choice({**TINY, "g": 4000, "c_h": 0}), 0)
         assert seen["closed"] > plain["closed"] > 0
 
     def test_labels_alone(self):
-        row, _ = evaluate(self.found(), make_choice(TINY), 0)
+        row, _ = evaluate_model(self.found(), make_choice(TINY), 0)
         assert row["limit"] < self.found().loss_s.mean()
         assert np.isnan(row["low"])
 

@@ -15,8 +15,15 @@ from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from amlb_ext.experiments import EXPERIMENTS, page, reproduce
 from amlb_ext.experiments.paper import cells, run
 from amlb_ext.experiments.paper.chain import Split, run_split
-from amlb_ext.experiments.paper.data import DATA, DIABETES, diabetes, housing, simulated, toy
-from amlb_ext.experiments.paper.measures import distances, scores, smape
+from amlb_ext.experiments.paper.data import (
+    DATA,
+    DIABETES,
+    load_diabetes,
+    load_housing,
+    make_simulated,
+    make_toy,
+)
+from amlb_ext.experiments.paper.measures import score_predictions, smape, wasserstein_distances
 from amlb_ext.experiments.paper.readings import Readings
 from amlb_ext.experiments.paper.settings import read_changes, settings_of
 from amlb_ext.hardening.split import split_task
@@ -51,7 +58,7 @@ def quick(data: str, table: str, **changes):
 
 class TestData:
     def test_the_toy_has_the_laws_and_the_shares_it_says(self):
-        task = toy("56")
+        task = make_toy("56")
         x, z = task.features["x1"], task.features["x2"]
         inner = ((x >= 0.1) & (x <= 0.3) & (z >= 0.5) & (z <= 0.8)) | (
             (x >= 0.5) & (x <= 0.8) & (z >= 0.3) & (z <= 0.5)
@@ -61,38 +68,38 @@ class TestData:
         assert np.std(task.target - law) == pytest.approx(0.1, rel=0.1)
 
     def test_by_area_chance_decides(self):
-        x = toy("56", by_area=True).features
-        assert not x.equals(toy("56").features)
+        x = make_toy("56", by_area=True).features
+        assert not x.equals(make_toy("56").features)
 
     def test_simulated_has_the_paper_s_form(self):
-        task = simulated(5000)
+        task = make_simulated(5000)
         assert task.features.shape == (5000, 16)
         assert [c.name for c in task.columns if not c.is_numeric] == ["building"]
 
     def test_no_column_that_gives_the_label_away(self, tmp_path):
-        task = diabetes(patients(tmp_path))
+        task = load_diabetes(patients(tmp_path))
         assert len(task.columns) == 12
         assert sum(not c.is_numeric for c in task.columns) == 4
         assert not {"hba1c", "diabetes_stage", "diabetes_risk_score"} & set(task.features)
 
     def test_as_many_with_diabetes_as_without(self, tmp_path):
-        counts = diabetes(patients(tmp_path)).target.value_counts()
+        counts = load_diabetes(patients(tmp_path)).target.value_counts()
         assert counts["yes"] == counts["no"]
-        assert len(diabetes(tmp_path, balanced=False)) == 400
+        assert len(load_diabetes(tmp_path, balanced=False)) == 400
 
     def test_a_file_is_found_in_the_folder_or_one_of_its_name(self, tmp_path):
         (tmp_path / "housing").mkdir()
         flats(tmp_path / "housing")
-        assert len(housing(tmp_path)) == 300
+        assert len(load_housing(tmp_path)) == 300
 
     def test_what_is_wrong_is_said(self, tmp_path):
         with pytest.raises(SourceError, match=r"give its folder as --data"):
-            housing(None)
+            load_housing(None)
         with pytest.raises(SourceError, match=r"holds no housing\.csv"):
-            housing(tmp_path)
+            load_housing(tmp_path)
         pd.DataFrame({"age": [1]}).to_csv(tmp_path / "diabetes_dataset.csv")
         with pytest.raises(DataError, match="no column 'gender'"):
-            diabetes(tmp_path)
+            load_diabetes(tmp_path)
 
 
 class TestSettings:
@@ -133,7 +140,7 @@ class TestSettings:
         from amlb_ext.experiments.paper import settings
 
         monkeypatch.setattr(settings, "find_spec", lambda name: None)
-        g = settings.candidate("toy", Readings())
+        g = settings.candidate_config("toy", Readings())
         assert (g.model, g.params["learning_rate"]) == ("gradient_boosting", 0.3)
 
     def test_keys_follow_what_decides_a_result(self):
@@ -152,24 +159,24 @@ class TestMeasures:
 
     def test_one_class_has_no_auc(self):
         p = np.array([[0.4, 0.6], [0.7, 0.3]])
-        found = scores(np.array([1, 1]), p)
+        found = score_predictions(np.array([1, 1]), p)
         assert np.isnan(found["auc"])
         assert found["f1"] == pytest.approx(2 / 3)
 
     def test_residual_variance_and_targets(self):
         y, f = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
-        found = scores(y, f)
+        found = score_predictions(y, f)
         assert (found["mse"], found["residual_variance"], found["w_target"]) == (1.0, 0.0, 1.0)
 
     def test_missing_numbers_are_left_out(self):
         A, B = np.array([[np.nan, 1.0], [0.5, 1.0]]), np.array([[0.0, 1.0]])
-        assert distances(A, B)["w_features"] == pytest.approx(0.25)
+        assert wasserstein_distances(A, B)["w_features"] == pytest.approx(0.25)
 
 
 @pytest.fixture(scope="module")
 def fitted():
     setting = quick("toy_75", "table-a1")[0]
-    return Split(split_task(toy("75"), SplitConfig(folds=2), 1), 0, setting), setting
+    return Split(split_task(make_toy("75"), SplitConfig(folds=2), 1), 0, setting), setting
 
 
 class TestSplit:
@@ -226,7 +233,7 @@ class TestSplit:
         assert not outcome.scores
 
     def test_classification_lowers_the_positive_class(self, tmp_path):
-        task = split_task(diabetes(patients(tmp_path)), SplitConfig(folds=1), 1)
+        task = split_task(load_diabetes(patients(tmp_path)), SplitConfig(folds=1), 1)
         changes = {"hardness.alpha": 0.7, "search.flip": 0.0, "search.reapply": False}
         setting = quick("diabetes", "table-a3", **changes, **{"search.generations": 5})[0]
         split = Split(task, 0, setting)
@@ -271,7 +278,7 @@ class TestRun:
         monkeypatch.setitem(
             DATA,
             "simulated",
-            dataclasses.replace(DATA["simulated"], load=lambda _, __: simulated(3000)),
+            dataclasses.replace(DATA["simulated"], load=lambda _, __: make_simulated(3000)),
         )
         result = reproduce(
             ["table-1"], tmp_path, splits=1, changes=QUICK, certify=False, workers=1
@@ -307,13 +314,13 @@ class TestCells:
         for k, value in enumerate(values):
             scored = json.loads(json.dumps(rows))
             scored["10"]["scores"]["bad"]["F"]["mse"] = value
-            out.append(run.Done("toy_10", k, scored, 1.0, "xgboost", Path()))
+            out.append(run.SplitResult("toy_10", k, scored, 1.0, "xgboost", Path()))
         return out
 
     def table(self, values):
         e = EXPERIMENTS["table-a1"]
         e = dataclasses.replace(e, rows={"toy_10": e.rows["toy_10"]})
-        found = cells.cells(e, self.done(values))
+        found = cells.compare_cells(e, self.done(values))
         return found[(found["model"] == "F") & (found["part"] == "bad")].set_index("measure")
 
     def test_two_printed_deviations(self):
@@ -326,12 +333,12 @@ class TestCells:
         assert self.table([None]).loc["mse", "within"] is None
 
     def test_every_printed_cell_has_a_row_of_an_experiment(self):
-        for name, table in cells.printed().items():
+        for name, table in cells.printed_numbers().items():
             rows = {row for rows in EXPERIMENTS[name].rows.values() for row in rows}
             assert set(table) - {"initial"} == rows
 
     def test_printed_means_are_as_in_the_paper(self):
-        told = cells.printed()
+        told = cells.printed_numbers()
         assert told["table-a1"]["75"]["G"]["synthetic"]["mse"] == [0.1552, 0.0178]
         assert told["table-a2"]["0.3"]["F"]["synthetic"]["wasserstein"] == [0.0882, 0.0550]
         assert told["table-a3"]["0.505"]["G"]["synthetic"]["f1"] == [0.1168, 0.0867]

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.synthesizers import SYNTHESIZERS, describe, make_synthesizer
+from amlb_ext.synthesizers import SYNTHESIZERS, describe_synthesizers, make_synthesizer
 
 SMALL = {"epochs": 3, "latent": 4, "hidden": 4, "decoder": 16}
 NAMES = sorted(SYNTHESIZERS)
@@ -269,7 +269,7 @@ def test_settings_reach_the_model(name):
     known = model.get_params()
     assert known.get("epochs", 7) == 7
     assert known.get("latent", 5) == 5
-    assert describe()[name]
+    assert describe_synthesizers()[name]
 
 
 def test_unknown_name_names_the_nearest():

@@ -9,8 +9,8 @@ from amlb_ext.synthesizers.copula import GaussianCopula, order_codes
 from amlb_ext.synthesizers.latent import LatentMixture
 from amlb_ext.synthesizers.local import LocalResampler
 from amlb_ext.synthesizers.network import MAX_HEADS, Network, log_softmax
-from amlb_ext.synthesizers.prep import Prepared
-from amlb_ext.synthesizers.vae import VAE, beta
+from amlb_ext.synthesizers.prep import PreparedTable
+from amlb_ext.synthesizers.vae import VAE, kl_weight
 from amlb_ext.synthesizers.vae_paper import PaperVAE
 
 TINY = {"latent": 4, "decoder": 16}
@@ -103,7 +103,7 @@ def test_order_codes_starts_anywhere():
     v = np.array([0.0, 1.0, -1.0])[code][:, None]
     seen = np.ones(v.shape, dtype=bool)
     for start in (np.zeros(60), rng().random(60)):
-        (rank,) = order_codes(Prepared(code[:, None], v, seen), (3,), start)
+        (rank,) = order_codes(PreparedTable(code[:, None], v, seen), (3,), start)
         assert rank.tolist() in ([1, 2, 0], [1, 0, 2])
 
 
@@ -172,11 +172,11 @@ def test_mixture_of_nothing():
 def test_kl_schedule():
     # section 5.6: 0 → 5e-4 over the first half, → 1e-2 over the rest; a quarter in: half of 5e-4,
     # three quarters in: half way from 5e-4 to 1e-2
-    assert beta(0) == 0
-    assert beta(0.25) == pytest.approx(2.5e-4)
-    assert beta(0.5) == pytest.approx(5e-4)
-    assert beta(0.75) == pytest.approx(5.25e-3)
-    assert beta(1) == pytest.approx(1e-2)
+    assert kl_weight(0) == 0
+    assert kl_weight(0.25) == pytest.approx(2.5e-4)
+    assert kl_weight(0.5) == pytest.approx(5e-4)
+    assert kl_weight(0.75) == pytest.approx(5.25e-3)
+    assert kl_weight(1) == pytest.approx(1e-2)
 
 
 def test_network_is_the_paper_s_at_table_2():

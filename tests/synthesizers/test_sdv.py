@@ -12,7 +12,7 @@ import pytest
 from amlb_ext import synthesizers
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.synthesizers import SYNTHESIZERS, describe, make_synthesizer
+from amlb_ext.synthesizers import SYNTHESIZERS, describe_synthesizers, make_synthesizer
 from amlb_ext.synthesizers.sdv import CLASS_DRAWS, CTGAN, TVAE, CopulaGAN, SDVCopula
 
 NAMES = [name for name, entry in SYNTHESIZERS.items() if entry.package == "sdv"]
@@ -40,8 +40,8 @@ def without_sdv(monkeypatch):
 def test_all_four_are_registered_and_name_their_licence():
     assert NAMES == ["ctgan", "tvae", "copulagan", "sdv_copula"]
     for name in NAMES:
-        assert describe()[name].startswith("SDV's ")
-        assert "Business Source License 1.1" in describe()[name]
+        assert describe_synthesizers()[name].startswith("SDV's ")
+        assert "Business Source License 1.1" in describe_synthesizers()[name]
 
 
 @pytest.mark.parametrize("name", NAMES)

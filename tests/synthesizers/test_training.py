@@ -11,7 +11,7 @@ from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.synthesizers import make_synthesizer
 from amlb_ext.synthesizers.dense import DenseNetwork
 from amlb_ext.synthesizers.network import Network
-from amlb_ext.synthesizers.training import CHECKS, CLIP, PATIENCE, FlatAdamW, train
+from amlb_ext.synthesizers.training import CHECKS, CLIP, PATIENCE, FlatAdamW, train_network
 from amlb_ext.synthesizers.vae import BETAS, VAE
 from amlb_ext.synthesizers.vae_paper import PaperVAE
 
@@ -76,12 +76,12 @@ def test_the_weights_of_the_best_look_are_kept():
 
     learn, held = torch.arange(90), torch.arange(90, 100)
     steps = 800  # 1e-3 a step: .3 after some 300, beyond it from half of the steps on
-    kept = train(network, loss, learn, held, batch=90, steps=steps)
+    kept = train_network(network, loss, learn, held, batch=90, steps=steps)
     assert kept == steps // 2  # the first look that counts is the best
     at_best = float(network.weight.detach())
     assert 0.3 < at_best < 0.5
     nn.init.zeros_(network.weight)
-    assert train(network, loss, learn, held[:0], batch=90, steps=steps) == steps
+    assert train_network(network, loss, learn, held[:0], batch=90, steps=steps) == steps
     assert float(network.weight.detach()) > at_best
 
 
@@ -92,7 +92,7 @@ def test_training_ends_after_looks_without_a_gain():
         calls.append(len(rows))
         return network.weight.square().sum() * 0 + (1.0 if len(rows) == 7 else 0.0)
 
-    train(network, loss, torch.arange(30), torch.arange(30, 37), batch=30, steps=400)
+    train_network(network, loss, torch.arange(30), torch.arange(30, 37), batch=30, steps=400)
     # looks at step 200 (the best: no other is less), then every 400 / CHECKS
     assert calls.count(30) == 200 + PATIENCE * (400 // CHECKS)
 

@@ -20,7 +20,7 @@ import numpy as np
 from amlb_ext.experiments.fidelity import proposals
 from amlb_ext.experiments.fidelity.corrected import Corrected
 from amlb_ext.experiments.fidelity.draw import Answer, Points, without_interval
-from amlb_ext.experiments.fidelity.sample import Function, Method, Sample, expected
+from amlb_ext.experiments.fidelity.sample import Function, Method, Sample, expected_contrasts
 from amlb_ext.hardening.population_teacher import draw_outcomes, failing_chance
 
 #: What made rows stand for: rows on which F fails, or any rows where failures are likely.
@@ -160,7 +160,7 @@ def _stacked(design: Design) -> Function:
         if made is None:
             return None
         point, size = made
-        tau, beta = expected(s.draw, s.points)
+        tau, beta = expected_contrasts(s.draw, s.points)
         flags = np.isin(np.arange(len(s.y)), s.bad)
         few = s.delta * flags[:, None]
         b, c = fitted_mixture(few, flags, tau, beta, point, s.rng(f"{design.name} mixture"))

@@ -246,7 +246,7 @@ def without_interval(point: np.ndarray, rows: int) -> Answer:
     return Answer(point, nothing, nothing, rows)
 
 
-def reducible(points: Points) -> np.ndarray:
+def reducible_gap(points: Points) -> np.ndarray:
     """Return v(x) = (T - F)^2."""
     no_label = np.zeros(len(points.f))
     return raw_hardness("reducible", no_label, points.f, points.t)

@@ -18,8 +18,8 @@ from amlb_ext.stats.ranking import kendall_tau
 #: One sample of a draw: where it is from, and the figures of each method on each reference.
 Record = Mapping[str, Any]
 #: What stands for every table together.
-ALL = "all tables"
-#: The figures of :func:`judge`, and what they mean.
+ALL_TABLES = "all tables"
+#: The figures of :func:`judge_answer`, and what they mean.
 FIGURES = {
     "tau": "agreement of rankings (Kendall's tau-b)",
     "regret": "loss of the model one would pick, 0 the best, 1 an average candidate",
@@ -31,13 +31,13 @@ FIGURES = {
 }
 
 
-def judge(answer: Answer, reference: np.ndarray) -> dict[str, float]:
+def judge_answer(answer: Answer, reference: np.ndarray) -> dict[str, float]:
     """Return :data:`FIGURES` of an answer; NaN where one has no meaning.
 
     Examples
     --------
     >>> r = np.array([-0.2, 0.1, 0.3, 0.0])
-    >>> found = judge(Answer(r, r - 0.1, r + 0.1, 50), r)
+    >>> found = judge_answer(Answer(r, r - 0.1, r + 0.1, 50), r)
     >>> found["tau"], found["regret"], found["coverage"], round(found["claims"], 3)
     (1.0, 0.0, 1.0, 0.333)
     """

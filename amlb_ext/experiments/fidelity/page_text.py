@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.experiments.fidelity.judge import ALL, FIGURES, Record
+from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, Record
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Phase, Protocol
 
 _READING = """A difference is the mean over draws of tau(method) - tau(against) within the same
@@ -21,12 +21,13 @@ which it has an answer; a figure's mean is over those in which the figure exists
 only against the reference a method aims at."""
 
 
-def progress(records: Sequence[Record], protocol: Protocol, phase: Phase) -> str:
+def describe_progress(records: Sequence[Record], protocol: Protocol, phase: Phase) -> str:
     """Return how much of what was declared has been drawn.
 
     Examples
     --------
-    >>> progress([{"table": "a", "seed": 4}, {"table": "a", "seed": 7}], Protocol(), "exploratory")
+    >>> records = [{"table": "a", "seed": 4}, {"table": "a", "seed": 7}]
+    >>> describe_progress(records, Protocol(), "exploratory")
     '1 table, 2 of 10 declared draws'
     """
     tables = sorted({str(r["table"]) for r in records})
@@ -47,9 +48,9 @@ def contrast_rows(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
                 "*" * r.primary + r.method,
                 r.against,
                 r.reference,
-                plus_minus(r.difference, r.se, "+"),
+                format_mean(r.difference, r.se, "+"),
             ),
-            *(chance(r.p), chance(r.p_holm), str(r.draws), str(r.left_out)),
+            *(format_p_value(r.p), format_p_value(r.p_holm), str(r.draws), str(r.left_out)),
             f"{r.agree}/{r.tables}",
         ]
         for r in found.itertuples()
@@ -73,12 +74,12 @@ def level_rows(
         line = [method, str(size.draws), f"{size.mean:.0f}" if size.draws else "-"]
         for reference, figure in shown:
             found = cells[method, reference, figure]
-            line.append(plus_minus(found.mean, found.se))
+            line.append(format_mean(found.mean, found.se))
         rows.append(line)
     return headers, rows
 
 
-def markdown(
+def phase_markdown(
     phase: Phase,
     records: Sequence[Record],
     protocol: Protocol,
@@ -93,16 +94,19 @@ def markdown(
     records : sequence of dict
     protocol : Protocol
     found : DataFrame
-        From :func:`~amlb_ext.experiments.fidelity.summary.paired`.
+        From :func:`~amlb_ext.experiments.fidelity.summary.paired_contrasts`.
     every : DataFrame
-        From :func:`~amlb_ext.experiments.fidelity.summary.levels`, every reference.
+        From :func:`~amlb_ext.experiments.fidelity.summary.summarize_levels`, every reference.
 
     Returns
     -------
     str
     """
     lines = [f"# {protocol.name}, {phase} phase", ""]
-    lines += [f"{progress(records, protocol, phase)}; protocol `{protocol.sha256[:12]}`.", ""]
+    lines += [
+        f"{describe_progress(records, protocol, phase)}; protocol `{protocol.sha256[:12]}`.",
+        "",
+    ]
     lines += ["## Declared contrasts", ""]
     if len(found):
         lines += [_READING, ""]
@@ -116,17 +120,17 @@ def markdown(
     for n in sorted(every["n"].unique()):
         lines += [f"### n = {n}", ""]
         for figure in ("tau", "coverage"):
-            lines += _pipes(*level_rows(every, ALL, n, [figure], REFERENCES))
-        lines += _pipes(*level_rows(every, ALL, n, others, REFERENCES[:1]))
+            lines += _pipes(*level_rows(every, ALL_TABLES, n, [figure], REFERENCES))
+        lines += _pipes(*level_rows(every, ALL_TABLES, n, others, REFERENCES[:1]))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def plus_minus(mean: float, se: float, sign: str = "") -> str:
+def format_mean(mean: float, se: float, sign: str = "") -> str:
     """Return a mean and its s.e.
 
     Examples
     --------
-    >>> plus_minus(0.1, 0.02, "+"), plus_minus(0.5, float("nan")), plus_minus(float("nan"), 0.0)
+    >>> plus_minus(0.1, 0.02, "+"), plus_minus(0.5, float("nan")), format_mean(float("nan"), 0.0)
     ('+0.100 ± 0.020', '0.500', '-')
     """
     if math.isnan(mean):
@@ -134,12 +138,12 @@ def plus_minus(mean: float, se: float, sign: str = "") -> str:
     return f"{mean:{sign}.3f}" + ("" if math.isnan(se) else f" ± {se:.3f}")
 
 
-def chance(p: float) -> str:
+def format_p_value(p: float) -> str:
     """Return a p-value in few digits.
 
     Examples
     --------
-    >>> chance(0.0421), chance(0.00004), chance(float("nan"))
+    >>> chance(0.0421), chance(0.00004), format_p_value(float("nan"))
     ('0.042', '<0.001', '-')
     """
     if math.isnan(p):

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from amlb_ext.experiments.fidelity.judge import ALL
+from amlb_ext.experiments.fidelity.judge import ALL_TABLES
 
 _STRONG = "#14365c"
 #: One mark and shade per table, light beside the mean over all.
@@ -19,7 +19,7 @@ _MARKS = "osD^vPX*"
 _LIGHT = ("#e08a3c", "#5fa88f", "#a98bc9", "#d56b83", "#8aa23c", "#6fa5d8", "#b08968", "#999999")
 
 
-def forest(found: pd.DataFrame, title: str) -> str:
+def forest_plot(found: pd.DataFrame, title: str) -> str:
     """Return a forest plot of paired differences ± 1.96 s.e. as SVG.
 
     One panel per n; the mean over all tables in strong, each table in light marks. The same
@@ -28,7 +28,7 @@ def forest(found: pd.DataFrame, title: str) -> str:
     Parameters
     ----------
     found : DataFrame
-        From :func:`~amlb_ext.experiments.fidelity.summary.paired`.
+        From :func:`~amlb_ext.experiments.fidelity.summary.paired_contrasts`.
     title : str
 
     Returns
@@ -39,12 +39,12 @@ def forest(found: pd.DataFrame, title: str) -> str:
     --------
     >>> row = {"table": ALL, "n": 200, "method": "half", "against": "few_bad",
     ...        "reference": "realised", "difference": 0.1, "se": 0.02}
-    >>> "half − few_bad" in forest(pd.DataFrame([row]), "study")
+    >>> "half − few_bad" in forest_plot(pd.DataFrame([row]), "study")
     True
     """
     sizes = sorted(found["n"].unique())
     keys = list(dict.fromkeys(_keys(found)))
-    tables = [table for table in dict.fromkeys(found["table"]) if table != ALL]
+    tables = [table for table in dict.fromkeys(found["table"]) if table != ALL_TABLES]
     if len(tables) == 1:
         tables = []  # it is the mean over all
     with matplotlib.rc_context(
@@ -63,7 +63,7 @@ def forest(found: pd.DataFrame, title: str) -> str:
         panels[0].set_ylim(len(keys) - 0.4, -0.6)
         figure.suptitle(title, fontsize=10)
         if tables:
-            shown = [_mark(ALL, "o", _STRONG, 6.0)]
+            shown = [_mark(ALL_TABLES, "o", _STRONG, 6.0)]
             shown += [_mark(t, *_style(i), 4.0) for i, t in enumerate(tables)]
             figure.legend(handles=shown, loc="outside lower center", ncols=min(4, len(shown)),
                           frameon=False)  # fmt: skip
@@ -84,7 +84,7 @@ def _panel(
     axes.axvline(0, color="#555555", linewidth=0.8)
     spread = np.linspace(0.14, 0.4, len(tables)) if len(tables) > 1 else np.array([0.25])
     for key, row in zip(_keys(part), part.itertuples(), strict=True):
-        if row.table == ALL:
+        if row.table == ALL_TABLES:
             mark, colour, size, y, order = "o", _STRONG, 6.0, float(place[key]), 3
             y -= 0.1 if tables else 0.0
         elif row.table in tables:
@@ -97,8 +97,8 @@ def _panel(
             continue
         wide = 1.96 * row.se if np.isfinite(row.se) else None
         axes.errorbar(row.difference, y, xerr=wide, fmt=mark, color=colour, markersize=size,
-                      linewidth=2.2 if row.table == ALL else 1.0, zorder=order,
-                      alpha=1.0 if row.table == ALL else 0.75)  # fmt: skip
+                      linewidth=2.2 if row.table == ALL_TABLES else 1.0, zorder=order,
+                      alpha=1.0 if row.table == ALL_TABLES else 0.75)  # fmt: skip
     axes.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):

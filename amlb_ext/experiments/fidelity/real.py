@@ -8,10 +8,10 @@ from amlb_ext.experiments.fidelity.draw import (
     Answer,
     Points,
     from_rows,
-    reducible,
+    reducible_gap,
     without_interval,
 )
-from amlb_ext.experiments.fidelity.sample import Method, Sample, expected
+from amlb_ext.experiments.fidelity.sample import Method, Sample, expected_contrasts
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.stats.ranking import half_and_half_score
 
@@ -33,14 +33,14 @@ def weighted(s: Sample) -> Answer | None:
 
 def weighted_reducible(s: Sample) -> Answer | None:
     """Mean over S weighted by v."""
-    v = reducible(s.points)
+    v = reducible_gap(s.points)
     return from_rows(s.delta, v) if v.sum() > 0 else None
 
 
 def _half(s: Sample, points: Points) -> Answer | None:
     if not len(s.bad) or not len(points):
         return None
-    tau, beta = expected(s.draw, points)
+    tau, beta = expected_contrasts(s.draw, points)
     if not beta.sum() > 0:
         return None
     columns = zip(s.delta[s.bad].T, tau.T, strict=True)
@@ -63,8 +63,8 @@ def ppi_weighted(s: Sample) -> Answer | None:
     far = s.draw.unlabelled
     if not len(far):
         return None
-    near_tau = expected(s.draw, s.points, failures=False)[0]
-    far_tau = expected(s.draw, far, failures=False)[0]
+    near_tau = expected_contrasts(s.draw, s.points, failures=False)[0]
+    far_tau = expected_contrasts(s.draw, far, failures=False)[0]
     found = []
     for values, near, unlabelled in zip(s.delta.T, near_tau.T, far_tau.T, strict=True):
         powered = prediction_powered_mean(

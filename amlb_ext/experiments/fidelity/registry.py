@@ -11,7 +11,7 @@ from amlb_ext.experiments.fidelity.sample import Method
 METHODS: dict[str, Method] = {**REAL, **MADE, **DESIGNS}
 
 
-def find(name: str) -> Method:
+def find_method(name: str) -> Method:
     """Return a method by name.
 
     Raises
@@ -21,7 +21,7 @@ def find(name: str) -> Method:
 
     Examples
     --------
-    >>> find("few_bad").text
+    >>> find_method("few_bad").text
     'the few real bad rows of S'
     """
     if name not in METHODS:

@@ -18,9 +18,9 @@ from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
 from amlb_ext.experiments.fidelity.draw import make_draw
-from amlb_ext.experiments.fidelity.judge import judge
+from amlb_ext.experiments.fidelity.judge import judge_answer
 from amlb_ext.experiments.fidelity.protocol import Phase, Protocol
-from amlb_ext.experiments.fidelity.registry import find
+from amlb_ext.experiments.fidelity.registry import find_method
 from amlb_ext.experiments.fidelity.sample import Sample
 from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.suite.sealed_json import json_text
@@ -50,7 +50,7 @@ def run_study(
     data : Path
         Folder of the tables' files.
     draws : int, optional
-        How many draws to make in place of the declared number; see :func:`seeds_of`.
+        How many draws to make in place of the declared number; see :func:`phase_seeds`.
     workers : int
         Processes; 0 for every core.
     quiet : bool
@@ -59,7 +59,8 @@ def run_study(
     -------
     list of dict
         ``table, seed, n, first, baseline, pool, bad_share, bad, answers, without``; answers map
-        method and reference to the figures of :func:`~amlb_ext.experiments.fidelity.judge.judge`,
+        method and reference to the figures of
+        :func:`~amlb_ext.experiments.fidelity.judge.judge_answer`,
         ``without`` maps a method that has no answer to the reason.
 
     Raises
@@ -71,13 +72,13 @@ def run_study(
         A table that is too small or cannot be read.
     """
     for name in protocol.used():
-        find(name)
+        find_method(name)
     if not protocol.used():
         raise ConfigError("the protocol names no method", "declare contrasts or methods")
     tables = protocol.tables_of(phase)
     if not tables:
         raise ConfigError(f"no table for the {phase} phase", "add one under 'tables'")
-    seeds = seeds_of(protocol, phase, draws)
+    seeds = phase_seeds(protocol, phase, draws)
     tasks = {name: load_table(name, table, data) for name, table in tables.items()}
     _claim(protocol, out)
     repetitions = []
@@ -92,7 +93,7 @@ def run_study(
     return [record for result in results for record in result["records"]]
 
 
-def seeds_of(protocol: Protocol, phase: Phase, draws: int | None = None) -> tuple[int, ...]:
+def phase_seeds(protocol: Protocol, phase: Phase, draws: int | None = None) -> tuple[int, ...]:
     """Return the seeds of a phase, or the first ``draws`` from its first seed on.
 
     The exploratory phase may take more than declared, as far as the confirmatory seeds; the
@@ -105,7 +106,7 @@ def seeds_of(protocol: Protocol, phase: Phase, draws: int | None = None) -> tupl
 
     Examples
     --------
-    >>> seeds_of(Protocol(), "confirmatory", 2)
+    >>> phase_seeds(Protocol(), "confirmatory", 2)
     (1000, 1001)
     """
     declared = getattr(protocol.seeds, phase)
@@ -160,21 +161,21 @@ def _read(path: Path) -> Any:
 
 
 def compute_draw(task: Task, table: str, seed: int, protocol: Protocol) -> dict[str, Any]:
-    """Return the records of one draw under ``records``; see :func:`one_draw`."""
-    return {"records": one_draw(task, table, seed, protocol)}
+    """Return the records of one draw under ``records``; see :func:`draw_records`."""
+    return {"records": draw_records(task, table, seed, protocol)}
 
 
-def one_draw(task: Task, table: str, seed: int, protocol: Protocol) -> list[dict[str, Any]]:
+def draw_records(task: Task, table: str, seed: int, protocol: Protocol) -> list[dict[str, Any]]:
     """Return the records of one draw, one for each sample of S."""
     draw = make_draw(task, table, seed, protocol)
     records = []
-    for rows in samples(protocol.sizes.labelled):
+    for rows in sample_positions(protocol.sizes.labelled):
         s = Sample(draw, rows)
         answers: dict[str, Any] = {}
         without: dict[str, str] = {}
         for name in protocol.used():
             try:
-                found = find(name).function(s)
+                found = find_method(name).function(s)
             except HardsynthError as error:  # one method's failure costs no other its answer
                 without[name] = error.message
                 continue
@@ -183,7 +184,7 @@ def one_draw(task: Task, table: str, seed: int, protocol: Protocol) -> list[dict
             elif not np.isfinite(found.point).all():
                 without[name] = "a score that is no number"
             else:
-                judged = {r: judge(found, delta) for r, delta in draw.references.items()}
+                judged = {r: judge_answer(found, delta) for r, delta in draw.references.items()}
                 answers[name] = {"rows": found.rows, **judged}
         records.append(
             {
@@ -202,12 +203,12 @@ def one_draw(task: Task, table: str, seed: int, protocol: Protocol) -> list[dict
     return records
 
 
-def samples(sizes: Sequence[int]) -> list[np.ndarray]:
+def sample_positions(sizes: Sequence[int]) -> list[np.ndarray]:
     """Return which labelled rows make each S: the small sizes twice, on rows of their own.
 
     Examples
     --------
-    >>> [(len(rows), int(rows[0])) for rows in samples([200, 1000])]
+    >>> [(len(rows), int(rows[0])) for rows in sample_positions([200, 1000])]
     [(200, 0), (200, 200), (1000, 0)]
     """
     most = max(sizes)

@@ -70,7 +70,9 @@ class Method:
     text: str
 
 
-def expected(draw: Draw, points: Points, failures: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def expected_contrasts(
+    draw: Draw, points: Points, failures: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the teacher's ``E[b delta | x]`` per model and ``E[b | x]``.
 
     Parameters

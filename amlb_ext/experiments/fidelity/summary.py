@@ -24,7 +24,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.files import write_text
-from amlb_ext.experiments.fidelity.judge import ALL, FIGURES, Record
+from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, Record
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Phase, Protocol
 from amlb_ext.stats.weighted_mean import holm_adjusted
 
@@ -36,7 +36,7 @@ _PAIRED = [
 ]
 
 
-def levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
+def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
     """Return each method's mean figures against one reference.
 
     Parameters
@@ -57,7 +57,7 @@ def levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
     --------
     >>> rows = [{"table": "a", "seed": s, "n": 9, "first": 0, "answers":
     ...          {"whole": {"rows": 9, "all": {"tau": v}}}} for s, v in enumerate([.25, .75])]
-    >>> print(levels(rows, "all").iloc[0][["table", "figure", "mean", "se"]].to_string())
+    >>> print(summarize_levels(rows, "all").iloc[0][["table", "figure", "mean", "se"]].to_string())
     table     all tables
     figure           tau
     mean             0.5
@@ -84,7 +84,7 @@ def levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
     return _sorted(pd.DataFrame(rows, columns=_LEVELS))
 
 
-def paired(records: Sequence[Record], contrasts: Iterable[Contrast]) -> pd.DataFrame:
+def paired_contrasts(records: Sequence[Record], contrasts: Iterable[Contrast]) -> pd.DataFrame:
     """Return the declared contrasts: by how much more one method agrees than another.
 
     Within each sample tau(method) - tau(against) on the contrast's reference, averaged over the
@@ -113,7 +113,8 @@ def paired(records: Sequence[Record], contrasts: Iterable[Contrast]) -> pd.DataF
     ...             {k: {"rows": 9, "all": {"tau": v}} for k, v in answers.items()}}
     >>> rows = [record(0, .5, .75), record(1, .25, 1.)]
     >>> c = Contrast(method="whole", against="few_bad", reference="all")
-    >>> print(paired(rows, [c]).iloc[0][["difference", "se", "draws", "agree"]].to_string())
+    >>> first = paired_contrasts(rows, [c]).iloc[0]
+    >>> print(first[["difference", "se", "draws", "agree"]].to_string())
     difference     0.5
     se            0.25
     draws            2
@@ -134,8 +135,8 @@ def paired(records: Sequence[Record], contrasts: Iterable[Contrast]) -> pd.DataF
             used = draws[np.isfinite(draws)]
             mean, se = mean_and_se(used)
             parts = [d for other, m, d in found if m == n and other == table]
-            if table == ALL:
-                parts = [d for other, m, d in found if m == n and other != ALL]
+            if table == ALL_TABLES:
+                parts = [d for other, m, d in found if m == n and other != ALL_TABLES]
             signs = [np.sign(np.mean(d[np.isfinite(d)])) for d in parts if np.isfinite(d).any()]
             agree = sum(bool(s == np.sign(mean)) for s in signs) if mean else 0
             rows.append(
@@ -178,7 +179,9 @@ def t_test(mean: float, se: float, draws: int) -> float:
     return float(2 * student.sf(abs(mean) / se, draws - 1))
 
 
-def write(out: Path, phase: Phase, records: Sequence[Record], protocol: Protocol) -> list[Path]:
+def write_phase(
+    out: Path, phase: Phase, records: Sequence[Record], protocol: Protocol
+) -> list[Path]:
     """Write a phase's tables and its figure; return their paths.
 
     Parameters
@@ -194,22 +197,22 @@ def write(out: Path, phase: Phase, records: Sequence[Record], protocol: Protocol
         ``<phase>.md``, ``<phase>_contrasts.csv``, ``<phase>_levels.csv``, and ``<phase>.svg``
         when a contrast is declared.
     """
-    from amlb_ext.experiments.fidelity.page_text import markdown
+    from amlb_ext.experiments.fidelity.page_text import phase_markdown
 
-    found = paired(records, protocol.contrasts)
-    every = pd.concat([levels(records, r) for r in REFERENCES], ignore_index=True)
+    found = paired_contrasts(records, protocol.contrasts)
+    every = pd.concat([summarize_levels(records, r) for r in REFERENCES], ignore_index=True)
     text, figure = out / f"{phase}.md", out / f"{phase}.svg"
     paths = [text]
-    write_text(text, markdown(phase, records, protocol, found, every))
+    write_text(text, phase_markdown(phase, records, protocol, found, every))
     for name, frame in (("contrasts", found), ("levels", every)):
         path = out / f"{phase}_{name}.csv"
         # rounded: the last bits of a sum differ between machines
         write_text(path, frame.round(6).to_csv(index=False, lineterminator="\n"))
         paths.append(path)
     if len(found):
-        from amlb_ext.experiments.fidelity.plot import forest
+        from amlb_ext.experiments.fidelity.plot import forest_plot
 
-        write_text(figure, forest(found, f"{protocol.name}, {phase}"))
+        write_text(figure, forest_plot(found, f"{protocol.name}, {phase}"))
         return [*paths, figure]
     figure.unlink(missing_ok=True)  # of an earlier run that had contrasts
     return paths
@@ -240,14 +243,14 @@ def _groups(
     """Yield table, n and one number per draw; all tables together first."""
     tables = list(dict.fromkeys(table for _, table, _ in per_draw))
     for n in sorted({n for n, _, _ in per_draw}):
-        for table in (ALL, *tables):
-            picked = [v for (m, t, _), v in per_draw.items() if m == n and table in (ALL, t)]
+        for table in (ALL_TABLES, *tables):
+            picked = [v for (m, t, _), v in per_draw.items() if m == n and table in (ALL_TABLES, t)]
             if picked:
                 yield table, n, np.array(picked)
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
     """Sort by table, all of them first, and n; keep the declared order of the rest."""
-    first = frame["table"].ne(ALL)
+    first = frame["table"].ne(ALL_TABLES)
     out = frame.assign(_first=first).sort_values(["_first", "table", "n"], kind="stable")
     return out.drop(columns="_first").reset_index(drop=True)

@@ -99,12 +99,12 @@ def nearest_below(sweep: pd.DataFrame, oracle: float) -> pd.Series:
     return sweep.loc[sweep["bound"].idxmin()]
 
 
-def widths(g: int, K: int) -> list[float]:
+def feasible_widths(g: int, K: int) -> list[float]:
     """Return the b of the grid for which whole counts exist."""
     return [b for b in B_GRID if b * g >= K]
 
 
-def together(sweeps: Sequence[pd.DataFrame], oracles: Sequence[float]) -> list[float]:
+def tune_together(sweeps: Sequence[pd.DataFrame], oracles: Sequence[float]) -> list[float]:
     """Return the bounds by the one setting that is nearest to all oracle losses from below.
 
     Where no setting is below all of them, that which exceeds one by the least.
@@ -118,7 +118,7 @@ def together(sweeps: Sequence[pd.DataFrame], oracles: Sequence[float]) -> list[f
     Examples
     --------
     >>> sweeps = [pd.DataFrame({"bound": x}) for x in ([0.1, 0.2, 0.3], [0.1, 0.3, 0.4])]
-    >>> together(sweeps, [0.25, 0.35]), together(sweeps, [0.05, 0.35])
+    >>> together(sweeps, [0.25, 0.35]), tune_together(sweeps, [0.05, 0.35])
     ([0.2, 0.3], [0.1, 0.1])
     """
     bounds = np.array([sweep["bound"] for sweep in sweeps])
@@ -129,7 +129,9 @@ def together(sweeps: Sequence[pd.DataFrame], oracles: Sequence[float]) -> list[f
     return [float(bound) for bound in bounds[:, best]]
 
 
-def evaluate(found: Evidence, choice: Choice, key: int) -> tuple[dict[str, float], pd.DataFrame]:
+def evaluate_model(
+    found: Evidence, choice: Choice, key: int
+) -> tuple[dict[str, float], pd.DataFrame]:
     """Return all estimates of one model.
 
     Parameters
@@ -152,7 +154,7 @@ def evaluate(found: Evidence, choice: Choice, key: int) -> tuple[dict[str, float
     >>> even = RegionTally(np.full(100, 9), None, 0, False)
     >>> region, loss = np.repeat(np.arange(100), 40), np.tile([0.0, 1.0], 2000)
     >>> of = Choice(g=1000, bootstraps=50)
-    >>> r, _ = evaluate(Evidence(wrong, even, region, loss, 0.25, True), of, 0)
+    >>> r, _ = evaluate_model(Evidence(wrong, even, region, loss, 0.25, True), of, 0)
     >>> r["a_priori"] < r["tuned"] <= 0.25, round(r["F_minus_eps"], 1)
     (True, 0.2)
     """
@@ -165,7 +167,7 @@ def evaluate(found: Evidence, choice: Choice, key: int) -> tuple[dict[str, float
         found.masses.masses,
         found.loss_s,
         np.random.default_rng(key),
-        widths(s.g, len(found.loss_s)),
+        feasible_widths(s.g, len(found.loss_s)),
         g=(s.g,),
         delta=delta,
         C_h=C_h,
@@ -180,7 +182,7 @@ def evaluate(found: Evidence, choice: Choice, key: int) -> tuple[dict[str, float
         "a_priori": plain.bound,
         "closed": closed.bound,
         "tuned": float(best["bound"]),
-        "bootstrap": bootstrap(found.loss_s, delta, s.bootstraps, rng),
+        "bootstrap": bootstrap_limit(found.loss_s, delta, s.bootstraps, rng),
         "synthetic": float(found.loss_u.mean()),
         "F_minus_eps": plain.F_minus_eps,
         "F_S": float(found.loss_s.mean()),
@@ -205,12 +207,12 @@ def from_labels(found: Evidence, delta: float) -> dict[str, float]:
     return out
 
 
-def bootstrap(loss_s: np.ndarray, delta: float, n: int, rng: np.random.Generator) -> float:
+def bootstrap_limit(loss_s: np.ndarray, delta: float, n: int, rng: np.random.Generator) -> float:
     """Return the delta percentile of the mean loss of n resamples (section 5.2.1).
 
     Examples
     --------
-    >>> bootstrap(np.ones(5), 0.2, 10, np.random.default_rng(0))
+    >>> bootstrap_limit(np.ones(5), 0.2, 10, np.random.default_rng(0))
     1.0
     """
     rows = rng.integers(0, len(loss_s), (n, len(loss_s)))

@@ -18,7 +18,7 @@ from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.osyn.choices import Choice
-from amlb_ext.experiments.osyn.models import fitted
+from amlb_ext.experiments.osyn.models import fit_model
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.stats.bounded_loss import LOSSES
@@ -94,7 +94,7 @@ class Case:
         """Return a model fitted on D_train."""
         seed = derive_seed(SEED, "osyn", *self.key, "fit", name) % 2**31
         X = self.seen(self.Z[self.train])
-        return fitted(name, X, self.y[self.train], seed, self.regression)
+        return fit_model(name, X, self.y[self.train], seed, self.regression)
 
     def losses(self, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the losses of rows."""

@@ -84,19 +84,19 @@ class Outcome:
 
 
 @lru_cache(maxsize=1)
-def printed() -> dict[str, Any]:
+def printed_numbers() -> dict[str, Any]:
     """Return the paper's numbers; see the head of the file.
 
     Examples
     --------
-    >>> printed()["osyn-table-3"]["adult"]["SVM"]["osyn"]  # mean, std, gap
+    >>> printed_numbers()["osyn-table-3"]["adult"]["SVM"]["osyn"]  # mean, std, gap
     [0.2, 0.001, 0.017]
     """
     path = asset_path("resources", "reproduce", "printed_osyn.yaml")
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-def cells(table: OsynTable, done: Sequence[Outcome], size: int = 500) -> pd.DataFrame:
+def compare_cells(table: OsynTable, done: Sequence[Outcome], size: int = 500) -> pd.DataFrame:
     """Return one row per cell.
 
     Returns
@@ -106,7 +106,7 @@ def cells(table: OsynTable, done: Sequence[Outcome], size: int = 500) -> pd.Data
         repetitions in which a limit was not above the oracle's loss (``low`` and ``high``: in
         which their interval held it). ``within`` is None where nothing is printed.
     """
-    told = printed()[table.name]
+    told = printed_numbers()[table.name]
     found = []
     for data in dict.fromkeys(one.data for one in done):
         runs = [one.rows for one in done if one.data == data]

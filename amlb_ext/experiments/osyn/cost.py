@@ -15,7 +15,7 @@ from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_selected
 from amlb_ext.estimate.osyn.regions import Regions
 from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynSettings
-from amlb_ext.experiments.osyn.arms import bootstrap
+from amlb_ext.experiments.osyn.arms import bootstrap_limit
 from amlb_ext.experiments.osyn.case import SEED, Case, Generator
 from amlb_ext.experiments.osyn.choices import TABLES, Choice, models_of
 from amlb_ext.hardening.baseline.estimator import fill_missing
@@ -56,7 +56,7 @@ class Clock:
         return sum(self.seconds.values())
 
 
-def cost(task: Task, choice: Choice, repetition: int) -> dict[str, dict[str, float]]:
+def measure_cost(task: Task, choice: Choice, repetition: int) -> dict[str, dict[str, float]]:
     """Return, for each model, minutes of both forms of OSYN, their parts, and the baselines.
 
     The closed form places ``rows`` generated rows and predicts none but the labelled ones;
@@ -102,7 +102,7 @@ def _of_size(
         baseline = Clock()
         with baseline("bootstrap"):
             rng = np.random.default_rng(derive_seed(SEED, "cost", repetition))
-            bootstrap(loss_s, choice.delta, choice.bootstraps, rng)
+            bootstrap_limit(loss_s, choice.delta, choice.bootstraps, rng)
         with baseline("synthetic"):
             for Z, y in generator.batches(choice.g, "synthetic"):
                 case.losses(model, case.seen(fill_missing(Z)), y)

@@ -35,7 +35,7 @@ REGRESSOR_KINDS: dict[str, type[Any]] = {
 }
 
 
-def fitted(
+def fit_model(
     name: str,
     X: np.ndarray,
     y: np.ndarray,
@@ -58,7 +58,7 @@ def fitted(
     Examples
     --------
     >>> X = np.arange(20.0)[:, None]
-    >>> fitted("LR", X, (X[:, 0] > 9).astype(int), 0).predict([[3.0], [15.0]]).tolist()
+    >>> fit_model("LR", X, (X[:, 0] > 9).astype(int), 0).predict([[3.0], [15.0]]).tolist()
     [0, 1]
     """
     kind = (REGRESSOR_KINDS if regression else KINDS)[name]

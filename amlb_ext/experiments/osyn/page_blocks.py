@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.experiments.osyn.cells import ARMS, BOUNDS, DRAWS, HEADS, printed
+from amlb_ext.experiments.osyn.cells import ARMS, BOUNDS, DRAWS, HEADS, printed_numbers
 from amlb_ext.experiments.osyn.choices import OsynTable
 from amlb_ext.experiments.osyn.cost import PARTS
 from amlb_ext.experiments.osyn.tabular import TEXT
@@ -52,12 +52,12 @@ class Block:
     lines: list[list[str]]
 
 
-def number(mean: float, spread: float = math.nan, gap: float = math.nan) -> str:
+def format_number(mean: float, spread: float = math.nan, gap: float = math.nan) -> str:
     """Return ``mean ± std (gap)`` in three decimals.
 
     Examples
     --------
-    >>> number(0.2, 0.001, 0.017), number(0.22), number(float("nan"))
+    >>> number(0.2, 0.001, 0.017), number(0.22), format_number(float("nan"))
     ('0.200 ± 0.001 (+0.017)', '0.220', '')
     """
     if math.isnan(mean):
@@ -66,12 +66,12 @@ def number(mean: float, spread: float = math.nan, gap: float = math.nan) -> str:
     return text if math.isnan(gap) else f"{text} ({gap:+.3f})"
 
 
-def notes(table: OsynTable) -> list[str]:
+def table_notes(table: OsynTable) -> list[str]:
     """Return what must be known to read a table."""
     return [*NOTES[table.name], *(() if table.name == "osyn-cost" else (LEGEND,))]
 
 
-def blocks(table: OsynTable, found: pd.DataFrame) -> list[Block]:
+def table_blocks(table: OsynTable, found: pd.DataFrame) -> list[Block]:
     """Return one block for each data set."""
     out = []
     for data in dict.fromkeys(found["data"]):
@@ -81,15 +81,15 @@ def blocks(table: OsynTable, found: pd.DataFrame) -> list[Block]:
     return out
 
 
-def markdown(table: OsynTable, found: pd.DataFrame) -> str:
+def table_markdown(table: OsynTable, found: pd.DataFrame) -> str:
     """Return the blocks as Markdown."""
     lines = [f"# {table.title}", ""]
-    for block in blocks(table, found):
+    for block in table_blocks(table, found):
         lines += [f"## {block.heading}", "", "| " + " | ".join(block.head) + " |"]
         lines += ["|" + "---|" * len(block.head)]
         lines += ["| " + " | ".join(line) + " |" for line in block.lines]
         lines.append("")
-    return "\n".join([*lines, *(f"{note}\n" for note in notes(table))])
+    return "\n".join([*lines, *(f"{note}\n" for note in table_notes(table))])
 
 
 def _estimates(heading: str, part: pd.DataFrame) -> Block:
@@ -120,8 +120,8 @@ def _entry(column: str, by: dict[str, Any]) -> str:
     if cell is None:
         return ""
     if column.endswith(", paper"):
-        return number(_float(cell.paper), _float(cell.paper_std), _float(cell.paper_gap))
-    text = number(_float(cell.ours), _float(cell.ours_std), _float(cell.gap))
+        return format_number(_float(cell.paper), _float(cell.paper_std), _float(cell.paper_gap))
+    text = format_number(_float(cell.ours), _float(cell.ours_std), _float(cell.gap))
     if not text:
         return "none"
     if str(cell.note).startswith(DRAWS):
@@ -147,7 +147,7 @@ def _minutes(heading: str, part: pd.DataFrame) -> Block:
                  *("" if p is None else f"{_float(p.ours):.3f}" for p in parts)]
             )  # fmt: skip
     rows = {str(line[0]) for line in lines}
-    for size, told in printed()["osyn-cost"].items():
+    for size, told in printed_numbers()["osyn-cost"].items():
         if size != "500" and f"SVM, K = {size}" not in rows:
             lines.append([f"SVM, K = {size}", "iterative", f"{told['osyn']:.3f}", "not run",
                           *[""] * len(PARTS)])  # fmt: skip

@@ -17,15 +17,15 @@ from amlb_ext.estimate.osyn.theorem import OsynSettings
 from amlb_ext.experiments.osyn.arms import (
     Evidence,
     algorithm_1,
-    evaluate,
+    evaluate_model,
+    feasible_widths,
     nearest_below,
-    together,
-    widths,
+    tune_together,
 )
 from amlb_ext.experiments.osyn.case import SEED, Case
 from amlb_ext.experiments.osyn.choices import SHIFTS, TABLES, Choice, models_of
-from amlb_ext.experiments.osyn.models import fitted
-from amlb_ext.experiments.osyn.simulation import PI, divergence, draw, rows_of
+from amlb_ext.experiments.osyn.models import fit_model
+from amlb_ext.experiments.osyn.simulation import PI, draw_rows, kl_divergence, rows_of
 from amlb_ext.hardening.baseline.estimator import fill_missing
 
 #: NOTE[DIFF]: the paper names no classes. The printed gaps of Table 1 are met with S from the
@@ -40,8 +40,8 @@ class _Simulated:
 
     def __init__(self, choice: Choice, repetition: int, classes: tuple[int, ...]) -> None:
         self.choice, self.key = choice, ("simulation", len(classes), repetition)
-        self.X, self.y = draw(choice.train, self.rng("train"))
-        self.X_oracle, self.y_oracle = draw(choice.oracle, self.rng("oracle"))
+        self.X, self.y = draw_rows(choice.train, self.rng("train"))
+        self.X_oracle, self.y_oracle = draw_rows(choice.oracle, self.rng("oracle"))
         share = [len(part) for part in np.array_split(np.arange(choice.size), len(classes))]
         self.y_s = np.repeat(classes, share)
         self.X_s = rows_of(self.y_s, self.rng("labelled"))
@@ -51,19 +51,19 @@ class _Simulated:
 
     def model(self, name: str) -> Any:
         seed = derive_seed(SEED, "osyn", *self.key, "fit", name) % 2**31
-        return fitted(name, self.X, self.y, seed, linear=True)
+        return fit_model(name, self.X, self.y, seed, linear=True)
 
     def masses(self, regions: Regions, a: float) -> RegionTally:
         rng = self.rng("masses", str(a))
         rows = drawn_batches(
-            lambda n: (draw(n, rng, a)[0], None, None), self.choice.rows, self.choice.batch
+            lambda n: (draw_rows(n, rng, a)[0], None, None), self.choice.rows, self.choice.batch
         )
         return tally_regions(rows, regions)
 
     def stream(self, a: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         rng = self.rng("search", str(a))
         for _ in range(self.choice.iterations):
-            yield draw(self.choice.batch, rng, a)
+            yield draw_rows(self.choice.batch, rng, a)
 
     def losses(self, model: Any) -> tuple[np.ndarray, float]:
         """Return the losses of S, and the oracle's loss."""
@@ -71,7 +71,7 @@ class _Simulated:
         return (model.predict(self.X_s) != self.y_s).astype(float), oracle
 
 
-def table_1(choice: Choice, repetition: int) -> Rows:
+def repeat_table_1(choice: Choice, repetition: int) -> Rows:
     """Return, for each shift of the generator, the bound by three choices of b, and the KL.
 
     ``tuned`` has the b that is nearest to the oracle's loss from below at shift 0, for all shifts.
@@ -103,13 +103,13 @@ def table_1(choice: Choice, repetition: int) -> Rows:
                     found.masses.masses,
                     loss_s,
                     np.random.default_rng(key),
-                    widths(choice.g, len(loss_s)),
+                    feasible_widths(choice.g, len(loss_s)),
                     [choice.delta2],
                     (choice.g,),
                     choice.delta,
                 )
                 b["tuned"] = float(nearest_below(sweep, oracle)["b"])
-            row = {"kl": divergence(a), "oracle": oracle, "b": b["tuned"]}
+            row = {"kl": kl_divergence(a), "oracle": oracle, "b": b["tuned"]}
             for arm, width in b.items():
                 s = OsynSettings(choice.g, width, choice.delta1, choice.delta2, 1.0, "paper")
                 row[arm] = algorithm_1(found, s, np.random.default_rng(key)).bound
@@ -117,7 +117,7 @@ def table_1(choice: Choice, repetition: int) -> Rows:
     return out
 
 
-def table_2(choice: Choice, repetition: int) -> Rows:
+def repeat_table_2(choice: Choice, repetition: int) -> Rows:
     """Return every estimate of the simulation's classifiers; the generator is P_0 itself."""
     of = _Simulated(choice, repetition, TWO)
     regions = Regions(of.X_s, None, choice.k or min(SPHERE, choice.size - 1))
@@ -135,7 +135,7 @@ def table_2(choice: Choice, repetition: int) -> Rows:
         loss_s, oracle = of.losses(model)
         loss_u = np.concatenate(wrong[name]).astype(float)
         found = Evidence(loss_s, masses, region, loss_u, oracle, True, of.y_s, PI)
-        out[name], sweep = evaluate(found, choice, derive_seed(SEED, "table-2", repetition))
+        out[name], sweep = evaluate_model(found, choice, derive_seed(SEED, "table-2", repetition))
         sweeps.append(sweep)
     return _tuned_together(out, sweeps)
 
@@ -143,12 +143,12 @@ def table_2(choice: Choice, repetition: int) -> Rows:
 def _tuned_together(rows: Rows, sweeps: list[pd.DataFrame]) -> Rows:
     """Add the estimate by one setting for all models."""
     oracles = [row["oracle"] for row in rows.values()]
-    for row, bound in zip(rows.values(), together(sweeps, oracles), strict=True):
+    for row, bound in zip(rows.values(), tune_together(sweeps, oracles), strict=True):
         row["tuned_set"] = bound
     return rows
 
 
-def tabular(name: str, data: str, task: Task, choice: Choice, repetition: int) -> Rows:
+def repeat_tabular(name: str, data: str, task: Task, choice: Choice, repetition: int) -> Rows:
     """Return every estimate of a data set's models (Tables 3 and 7)."""
     case = Case(task, choice, repetition, name == "osyn-table-7")
     names = models_of(TABLES[name], data, choice)
@@ -184,6 +184,6 @@ def tabular(name: str, data: str, task: Task, choice: Choice, repetition: int) -
             codes,
             case.priors,
         )
-        out[which], sweep = evaluate(found, choice, derive_seed(SEED, name, data, repetition))
+        out[which], sweep = evaluate_model(found, choice, derive_seed(SEED, name, data, repetition))
         sweeps.append(sweep)
     return _tuned_together(out, sweeps)

@@ -15,12 +15,12 @@ from amlb_ext.experiments.osyn import cost, repeat
 from amlb_ext.experiments.osyn.case import SEED
 from amlb_ext.experiments.osyn.cells import Outcome
 from amlb_ext.experiments.osyn.choices import TABLES, Choice, OsynTable, make_choice, models_of
-from amlb_ext.experiments.osyn.tabular import load
+from amlb_ext.experiments.osyn.tabular import load_table
 
 REPETITIONS = "repetitions"
 
 
-def checked(names: Sequence[str], changes: Mapping[str, Any] | None) -> Choice:
+def check_choice(names: Sequence[str], changes: Mapping[str, Any] | None) -> Choice:
     """Return the settings, or say what is wrong before any work.
 
     Raises
@@ -77,7 +77,7 @@ def reproduce_osyn(
             continue
         try:
             simulated = name == "simulation"
-            tasks[name] = None if simulated else load(name, data, choice.data_rows)
+            tasks[name] = None if simulated else load_table(name, data, choice.data_rows)
         except SourceError as error:
             left_out[name] = str(error)
     repeated = []
@@ -115,10 +115,10 @@ def compute_repetition(
     """
     began = time.process_time()
     if task is None:
-        simulate = repeat.table_1 if table == "osyn-table-1" else repeat.table_2
+        simulate = repeat.repeat_table_1 if table == "osyn-table-1" else repeat.repeat_table_2
         rows = simulate(choice, number)
     elif table == "osyn-cost":
-        rows = cost.cost(task, choice, number)
+        rows = cost.measure_cost(task, choice, number)
     else:
-        rows = repeat.tabular(table, data, task, choice, number)
+        rows = repeat.repeat_tabular(table, data, task, choice, number)
     return {"data": data, "number": number, "seconds": time.process_time() - began, "rows": rows}

@@ -43,13 +43,13 @@ def rows_of(classes: np.ndarray, rng: np.random.Generator, a: float = 0.0) -> np
     return X
 
 
-def draw(n: int, rng: np.random.Generator, a: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def draw_rows(n: int, rng: np.random.Generator, a: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Draw rows and their classes; the generator keeps labels and shares."""
     y = rng.choice(len(PI), n, p=PI)
     return rows_of(y, rng, a), y
 
 
-def density(X: np.ndarray, a: float = 0.0) -> np.ndarray:
+def input_density(X: np.ndarray, a: float = 0.0) -> np.ndarray:
     """Return P_x^a, shape (n,)."""
     total = np.zeros(len(X))
     for share, mean, root in zip(PI, MU, ROOTS, strict=True):
@@ -59,7 +59,7 @@ def density(X: np.ndarray, a: float = 0.0) -> np.ndarray:
 
 
 @lru_cache(maxsize=32)
-def divergence(a: float) -> float:
+def kl_divergence(a: float) -> float:
     """Return KL(P_x^a, P_x), summed on a grid.
 
     NOTE[DIFF]: section 5.1 speaks of the joint distributions of x and y. Their divergence is
@@ -67,13 +67,13 @@ def divergence(a: float) -> float:
 
     Examples
     --------
-    >>> [round(divergence(a), 3) for a in (0.0, -0.5, -2.0)]  # printed: 0, .042, .558
+    >>> [round(kl_divergence(a), 3) for a in (0.0, -0.5, -2.0)]  # printed: 0, .042, .558
     [0.0, 0.042, 0.558]
     """
     spread = REACH * np.sqrt(np.max([np.diag(S) for S in SIGMA], axis=0))
     low, high = MU.min(axis=0) - spread, MU.max(axis=0) + spread
     axes = [np.arange(low[j] - abs(a), high[j] + abs(a), STEP) for j in (0, 1)]
     X = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-    q, p = density(X, a), density(X)
+    q, p = input_density(X, a), input_density(X)
     known = (q > 0) & (p > 0)
     return float((q[known] * np.log(q[known] / p[known])).sum() * STEP**2)

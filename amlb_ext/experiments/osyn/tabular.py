@@ -36,7 +36,7 @@ BIKE_DROPPED = ("instant", "dteday", "casual", "registered")
 BIKE_CODES = ("season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit")
 
 
-def load(name: str, folder: Path | None, rows: int = 0) -> Task:
+def load_table(name: str, folder: Path | None, rows: int = 0) -> Task:
     """Return a data set without folds.
 
     Parameters
@@ -56,7 +56,7 @@ def load(name: str, folder: Path | None, rows: int = 0) -> Task:
 
     Examples
     --------
-    >>> load("bank", None)
+    >>> load_table("bank", None)
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.SourceError: bank needs a file, bank-full.csv (give its folder as --data)

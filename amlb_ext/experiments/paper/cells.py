@@ -13,7 +13,7 @@ import yaml
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.experiments.paper.data import DATA
-from amlb_ext.experiments.paper.run import Done
+from amlb_ext.experiments.paper.run import SplitResult
 from amlb_ext.experiments.paper.settings import Experiment
 
 #: Names of the measures, as the paper prints them.
@@ -37,13 +37,13 @@ COLUMNS = (
 
 
 @lru_cache(maxsize=1)
-def printed() -> dict[str, Any]:
+def printed_numbers() -> dict[str, Any]:
     """Return the paper's numbers: table → row → model → part → measure → [mean, std]."""
     path = asset_path("resources", "reproduce", "printed.yaml")
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-def cells(experiment: Experiment, done: Sequence[Done]) -> pd.DataFrame:
+def compare_cells(experiment: Experiment, done: Sequence[SplitResult]) -> pd.DataFrame:
     """Return one row per cell of a table.
 
     Returns
@@ -54,7 +54,7 @@ def cells(experiment: Experiment, done: Sequence[Done]) -> pd.DataFrame:
         is lenient where our splits scatter.
     """
     found = []
-    table = printed().get(experiment.name, {})
+    table = printed_numbers().get(experiment.name, {})
     for data, rows in experiment.rows.items():
         splits = [d for d in done if d.data == data]
         names = (["initial"] if experiment.name == "table-1" else []) + list(rows)
@@ -69,7 +69,7 @@ def cells(experiment: Experiment, done: Sequence[Done]) -> pd.DataFrame:
 
 
 def _values(
-    splits: Sequence[Done], row: str, rows: Any, part: str, model: str, measure: str
+    splits: Sequence[SplitResult], row: str, rows: Any, part: str, model: str, measure: str
 ) -> np.ndarray:
     key = next(iter(rows)) if row == "initial" else row
     name = "w_features" if measure == "wasserstein" else measure
@@ -92,7 +92,7 @@ def _cell(numbers: Sequence[float], values: np.ndarray) -> tuple[Any, ...]:
     return paper, deviation, ours, scatter, len(values), within
 
 
-def shares(experiment: Experiment, done: Sequence[Done]) -> pd.DataFrame:
+def compare_shares(experiment: Experiment, done: Sequence[SplitResult]) -> pd.DataFrame:
     """Return the share of bad points of each row beside the printed one, and how many rows made.
 
     Returns
@@ -106,7 +106,7 @@ def shares(experiment: Experiment, done: Sequence[Done]) -> pd.DataFrame:
         for row in rows:
             counts = pd.DataFrame([split.rows[row]["counts"] for split in splits])
             share = counts["bad"] / counts["test"]
-            told = printed().get(experiment.name, {}).get(row, {}).get("share", math.nan)
+            told = printed_numbers().get(experiment.name, {}).get(row, {}).get("share", math.nan)
             means = counts[["bad", "ga", "synthetic"]].mean()
             spread = float(share.std()) if len(share) > 1 else math.nan
             out.append((data, row, told, float(share.mean()), spread, *means, len(share)))
@@ -114,7 +114,7 @@ def shares(experiment: Experiment, done: Sequence[Done]) -> pd.DataFrame:
     return pd.DataFrame(out, columns=names)
 
 
-def verdict(table: pd.DataFrame) -> dict[str, int]:
+def count_verdicts(table: pd.DataFrame) -> dict[str, int]:
     """Return how many cells agree, disagree, and have nothing to compare."""
     if not len(table):
         return {"within": 0, "outside": 0, "none": 0}
@@ -123,12 +123,12 @@ def verdict(table: pd.DataFrame) -> dict[str, int]:
     return {"within": agree, "outside": differ, "none": len(table) - agree - differ}
 
 
-def number(value: float, deviation: float = math.nan) -> str:
+def format_number(value: float, deviation: float = math.nan) -> str:
     """Return ``mean ± std`` in four decimals.
 
     Examples
     --------
-    >>> number(0.36551, 0.1), number(float("nan")), number(0.029)
+    >>> number(0.36551, 0.1), number(float("nan")), format_number(0.029)
     ('0.3655 ± 0.1000', '', '0.0290')
     """
     if math.isnan(value):
@@ -136,12 +136,12 @@ def number(value: float, deviation: float = math.nan) -> str:
     return f"{value:.4f}" if math.isnan(deviation) else f"{value:.4f} ± {deviation:.4f}"
 
 
-def mark(within: Any) -> str:
+def agreement_word(within: Any) -> str:
     """Return the word for a cell's agreement."""
     return {True: "within", False: "outside"}.get(within, "–")
 
 
-def markdown(experiment: Experiment, table: pd.DataFrame) -> str:
+def cells_markdown(experiment: Experiment, table: pd.DataFrame) -> str:
     """Return the cells as Markdown, one table per data set."""
     blocks = [f"# {experiment.title}", ""]
     for data in experiment.rows:
@@ -161,10 +161,10 @@ def _lines(part: pd.DataFrame) -> list[str]:
             cell.model,
             PARTS[str(cell.part)],
             MEASURES[str(cell.measure)],
-            number(float(cell.paper), float(cell.paper_std)),
-            number(float(cell.ours), float(cell.ours_std)),
+            format_number(float(cell.paper), float(cell.paper_std)),
+            format_number(float(cell.ours), float(cell.ours_std)),
             cell.splits,
-            mark(cell.within),
+            agreement_word(cell.within),
         )
         lines.append("| " + " | ".join(map(str, entries)) + " |")
     return lines

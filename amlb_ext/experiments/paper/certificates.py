@@ -17,7 +17,7 @@ from amlb_ext.pipeline import Request, generate_suite
 FOLDS, MOST_ROWS = 2, 5_000
 
 
-def certified(
+def certify_rows(
     experiment: Experiment,
     tasks: dict[str, tuple[Task, list[Setting]]],
     out: Path,

@@ -19,7 +19,7 @@ import numpy as np
 
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.experiments.paper.measures import distances, scores
+from amlb_ext.experiments.paper.measures import score_predictions, wasserstein_distances
 from amlb_ext.experiments.paper.settings import Setting
 from amlb_ext.hardening.augment import perturb_targets
 from amlb_ext.hardening.baseline.estimator import Baseline
@@ -34,7 +34,7 @@ LEAST = 2
 
 
 @dataclass
-class Points:
+class ScoredRows:
     """Rows of one part with the predictions of F and G."""
 
     Z: np.ndarray
@@ -42,13 +42,13 @@ class Points:
     f: np.ndarray
     g: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Points:
+    def take(self, rows: np.ndarray) -> ScoredRows:
         """Return some of the rows, by position or mask."""
-        return Points(self.Z[rows], self.y[rows], self.f[rows], self.g[rows])
+        return ScoredRows(self.Z[rows], self.y[rows], self.f[rows], self.g[rows])
 
 
 @dataclass
-class Outcome:
+class SettingOutcome:
     """What one row of a table gives on one split.
 
     Attributes
@@ -60,7 +60,7 @@ class Outcome:
     counts : dict of str to int
     """
 
-    parts: dict[str, Points]
+    parts: dict[str, ScoredRows]
     scores: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -108,7 +108,7 @@ class Split:
         self.G.fit(self.Z, self.y, seed)
         self.test = self._judged(*self._encoded(task, rows.test))
 
-    def run(self, setting: Setting) -> Outcome:
+    def run(self, setting: Setting) -> SettingOutcome:
         """Find the bad rows, augment them, learn them, sample; score F and G on each part."""
         config = setting.config
         rule = settle_rule(config.hardness, self.kind, self.labels, self.test.f, self.test.y)
@@ -126,13 +126,13 @@ class Split:
                 counts["synthetic"] = len(parts["synthetic"].y)
         else:
             del parts["bad"]
-        outcome = Outcome(parts, counts=counts)
+        outcome = SettingOutcome(parts, counts=counts)
         for name in ("bad", "ga", "synthetic"):
             if name in parts:
                 outcome.scores[name] = self._scores(parts, name)
         return outcome
 
-    def _augment(self, setting: Setting, rule: BadRule, bad: Points) -> Points:
+    def _augment(self, setting: Setting, rule: BadRule, bad: ScoredRows) -> ScoredRows:
         """Return X_ga: searched copies of each bad point, those F is good at dropped."""
         config, read, target = setting.config.search, setting.readings, self.target
         rng = random_stream(self.seed, *self.key, setting.name, "augment")
@@ -153,10 +153,10 @@ class Split:
             made = made.take(rule.select(rule.hardness(made.y, made.f)))
         if read.with_bad:
             both = zip(vars(own).values(), vars(made).values(), strict=True)
-            made = Points(*(np.concatenate(pair) for pair in both))
+            made = ScoredRows(*(np.concatenate(pair) for pair in both))
         return made
 
-    def _sample(self, setting: Setting, searched: Points) -> Points:
+    def _sample(self, setting: Setting, searched: ScoredRows) -> ScoredRows:
         """Return X~: so many rows per augmented row, each with that row's target."""
         config = setting.config.synthesizer
         rng = random_stream(self.seed, *self.key, setting.name, "synthesize")
@@ -170,22 +170,22 @@ class Split:
         Z = self.encoder.transform(task.features.iloc[rows])
         return Z, self.target.transform(task.target.iloc[rows])
 
-    def _judged(self, Z: np.ndarray, y: np.ndarray) -> Points:
-        return Points(Z, y, self.F.predict(Z), self.G.predict(Z))
+    def _judged(self, Z: np.ndarray, y: np.ndarray) -> ScoredRows:
+        return ScoredRows(Z, y, self.F.predict(Z), self.G.predict(Z))
 
-    def _scores(self, parts: dict[str, Points], name: str) -> dict[str, dict[str, float]]:
+    def _scores(self, parts: dict[str, ScoredRows], name: str) -> dict[str, dict[str, float]]:
         part = parts[name]
         against = parts["ga"] if name == "synthetic" else parts["bad"]
-        extra = distances(part.Z, against.Z)
+        extra = wasserstein_distances(part.Z, against.Z)
         return {
-            "F": scores(part.y, part.f) | extra,
-            "G": scores(part.y, part.g),
+            "F": score_predictions(part.y, part.f) | extra,
+            "G": score_predictions(part.y, part.g),
         }
 
 
 def run_split(
     task: Task, number: int, settings: Sequence[Setting], split: int | None = None
-) -> dict[str, Outcome]:
+) -> dict[str, SettingOutcome]:
     """Run all rows of a table that share a data set, F and G on one split; see :class:`Split`.
 
     Returns
@@ -197,6 +197,6 @@ def run_split(
     return {setting.name: fitted.run(setting) for setting in settings}
 
 
-def to_json(outcome: Outcome) -> dict[str, Any]:
+def to_json(outcome: SettingOutcome) -> dict[str, Any]:
     """Return counts and scores as JSON values."""
     return {"counts": outcome.counts, "scores": outcome.scores}

@@ -68,7 +68,7 @@ class DataSet:
     family: str
 
 
-def toy(row: str, by_area: bool = False, sample: int = 0) -> Task:
+def make_toy(row: str, by_area: bool = False, sample: int = 0) -> Task:
     """Return the toy of one row of Table A1 (section 5.1): 1,000 points, split 31 times.
 
     NOTE[DIFF]: minus signs were lost in the text at hand: the outer law is read as
@@ -84,7 +84,7 @@ def toy(row: str, by_area: bool = False, sample: int = 0) -> Task:
 
     Examples
     --------
-    >>> toy("10").features.shape
+    >>> make_toy("10").features.shape
     (1000, 2)
     """
     rng = random_stream(sample, "toy", row)
@@ -106,7 +106,7 @@ def toy(row: str, by_area: bool = False, sample: int = 0) -> Task:
     return _task(f"toy_{row}", pd.DataFrame(X, columns=["x1", "x2"]).assign(y=y), "y")
 
 
-def simulated(rows: int = 253_000) -> Task:
+def make_simulated(rows: int = 253_000) -> Task:
     """Return a regression of the paper's size: 15 numeric columns and a category of three.
 
     Prices per square metre: a linear part, an interaction that a linear model cannot see, and a
@@ -115,7 +115,7 @@ def simulated(rows: int = 253_000) -> Task:
 
     Examples
     --------
-    >>> simulated(1000).features.shape
+    >>> make_simulated(1000).features.shape
     (1000, 16)
     """
     rng = random_stream(0, "simulated")
@@ -133,13 +133,13 @@ def simulated(rows: int = 253_000) -> Task:
     return _task("simulated", table.assign(price=price), "price")
 
 
-def housing(folder: Path | None) -> Task:
+def load_housing(folder: Path | None) -> Task:
     """Return California housing from ``housing.csv``, categories as text, missing values kept."""
     path = _find(folder, "housing", ("housing.csv",))
     return _task("housing", pd.read_csv(path), "median_house_value")
 
 
-def diabetes(folder: Path | None, balanced: bool = True) -> Task:
+def load_diabetes(folder: Path | None, balanced: bool = True) -> Task:
     """Return the paper's classification data: 12 features, of which 4 are categories.
 
     Columns that give the label away (stage, hba1c, risk score, glucose) are not among them.
@@ -190,26 +190,26 @@ def _find(folder: Path | None, name: str, files: tuple[str, ...]) -> Path:
 
 def _toy_set(row: str) -> DataSet:
     return DataSet(
-        lambda _, read: toy(row, read.by_area, read.sample), f"toy, {row} % bad", True, "toy"
+        lambda _, read: make_toy(row, read.by_area, read.sample), f"toy, {row} % bad", True, "toy"
     )
 
 
 DATA: dict[str, DataSet] = {
     **{f"toy_{row}": _toy_set(row) for row in REGIONS},
     "housing": DataSet(
-        lambda folder, _: housing(folder),
+        lambda folder, _: load_housing(folder),
         "California housing in place of the paper's private prices",
         False,
         "regression",
     ),
     "simulated": DataSet(
-        lambda _, __: simulated(),
+        lambda _, __: make_simulated(),
         "simulated, as large as the paper's prices",
         False,
         "regression",
     ),
     "diabetes": DataSet(
-        lambda folder, read: diabetes(folder, read.balanced),
+        lambda folder, read: load_diabetes(folder, read.balanced),
         "the paper's diabetes data",
         True,
         "classification",

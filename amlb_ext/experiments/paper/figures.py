@@ -18,7 +18,7 @@ from sklearn.metrics import roc_curve
 
 from amlb_ext.core.files import write_text
 from amlb_ext.experiments.paper.data import DATA
-from amlb_ext.experiments.paper.run import Done
+from amlb_ext.experiments.paper.run import SplitResult
 from amlb_ext.experiments.paper.settings import Experiment
 from amlb_ext.hardening.baseline.estimator import fill_missing
 
@@ -33,7 +33,7 @@ MAP = {"regression": (15, 3), "classification": (30, 4)}
 Arrays = dict[str, dict[str, dict[str, np.ndarray]]]
 
 
-def draw(experiment: Experiment, done: Sequence[Done], folder: Path) -> list[Path]:
+def draw_figures(experiment: Experiment, done: Sequence[SplitResult], folder: Path) -> list[Path]:
     """Draw a figure of each data set's first split.
 
     Returns

@@ -28,7 +28,7 @@ def smape(y: np.ndarray, f: np.ndarray) -> float:
     return float(np.mean(2 * np.abs(f - y) / np.where(size > 0, size, 1.0)))
 
 
-def scores(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
+def score_predictions(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
     """Return MSE, SMAPE, residual variance and W1 of targets; or F1 and ROC AUC.
 
     The positive class is code 1; it is predicted from probability 1/2 on. AUC is NaN where all
@@ -37,7 +37,7 @@ def scores(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
 
     Examples
     --------
-    >>> found = scores(np.array([0.0, 1.0]), np.array([0.5, 1.0]))
+    >>> found = score_predictions(np.array([0.0, 1.0]), np.array([0.5, 1.0]))
     >>> found["mse"], found["w_target"]
     (0.125, 0.25)
     """
@@ -56,14 +56,14 @@ def scores(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
     return found
 
 
-def distances(A: np.ndarray, B: np.ndarray) -> dict[str, float]:
+def wasserstein_distances(A: np.ndarray, B: np.ndarray) -> dict[str, float]:
     """Return the mean over columns of the Wasserstein distance between encoded rows.
 
     Categories count by their ordinal codes (section 4.3.1); missing numbers are left out.
 
     Examples
     --------
-    >>> distances(np.array([[0.0, 1.0]]), np.array([[1.0, 1.0]]))
+    >>> wasserstein_distances(np.array([[0.0, 1.0]]), np.array([[1.0, 1.0]]))
     {'w_features': 0.5}
     """
     found = []

@@ -18,7 +18,7 @@ from amlb_ext.core.config import SplitConfig
 from amlb_ext.core.files import write_file
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
-from amlb_ext.experiments.paper.chain import Outcome, run_split, to_json
+from amlb_ext.experiments.paper.chain import SettingOutcome, run_split, to_json
 from amlb_ext.experiments.paper.settings import Experiment, Setting
 from amlb_ext.hardening.split import split_task
 
@@ -28,7 +28,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class Done:
+class SplitResult:
     """One split of one data set.
 
     Attributes
@@ -36,7 +36,8 @@ class Done:
     data : str
     split : int
     rows : dict
-        Setting → ``counts`` and ``scores``; see :class:`~amlb_ext.experiments.paper.chain.Outcome`.
+        Setting → ``counts`` and ``scores`` of a
+        :class:`~amlb_ext.experiments.paper.chain.SettingOutcome`.
     seconds : float
         Processor seconds it took.
     candidate : str
@@ -60,7 +61,7 @@ def run_experiment(
     out: Path,
     workers: int = 0,
     quiet: bool = True,
-) -> list[Done]:
+) -> list[SplitResult]:
     """Run or continue an experiment.
 
     Parameters
@@ -138,7 +139,7 @@ def compute_split(
     }
 
 
-def _save_points(path: Path, outcomes: dict[str, Outcome]) -> None:
+def _save_points(path: Path, outcomes: dict[str, SettingOutcome]) -> None:
     arrays = {
         f"{row}/{part}/{name}": values
         for row, outcome in outcomes.items()
@@ -149,8 +150,8 @@ def _save_points(path: Path, outcomes: dict[str, Outcome]) -> None:
         np.savez_compressed(file, **arrays)
 
 
-def _read_split(result: dict[str, Any], path: Path) -> Done:
-    return Done(
+def _read_split(result: dict[str, Any], path: Path) -> SplitResult:
+    return SplitResult(
         data=result["data"],
         split=result["split"],
         rows=result["rows"],

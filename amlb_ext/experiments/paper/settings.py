@@ -77,7 +77,7 @@ class Experiment:
     sampled: bool = True
 
 
-def candidate(family: str, readings: Readings) -> BaselineConfig:
+def candidate_config(family: str, readings: Readings) -> BaselineConfig:
     """Return G: XGBoost where it is installed, else scikit-learn's gradient boosting.
 
     "Gradient boosting, 100 trees, depth 3" (section 5.3) and XGBoost, 200 trees, depth 3 (5.5).
@@ -91,7 +91,7 @@ def candidate(family: str, readings: Readings) -> BaselineConfig:
     return BaselineConfig(model="gradient_boosting", params=params)
 
 
-def baseline(family: str) -> dict[str, Any]:
+def baseline_layer(family: str) -> dict[str, Any]:
     """Return F (sections 5.3 to 5.5); it sees ordinal codes of categories (section 4.3.1)."""
     if family == "classification":
         trees = {"n_estimators": 200, "max_depth": 3}
@@ -128,13 +128,13 @@ def settings_of(
     family = DATA[data].family
     out = []
     for name, row in experiment.rows[data].items():
-        below = {"preset": "literal", "baseline": baseline(family), "train_hard": False}
+        below = {"preset": "literal", "baseline": baseline_layer(family), "train_hard": False}
         config = build_config(below, row, layer)
         out.append(
             Setting(
                 name,
                 config,
-                candidate(family, readings),
+                candidate_config(family, readings),
                 readings,
                 experiment.sampled,
             )

@@ -124,7 +124,7 @@ def coverage_study(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def markdown(table: pd.DataFrame) -> str:
+def coverage_markdown(table: pd.DataFrame) -> str:
     """Return the study as Markdown: coverage (mean width) per n, one table per setting.
 
     An ``!`` marks a coverage that does not hold; ``-x%`` the share of draws without interval.
@@ -133,7 +133,7 @@ def markdown(table: pd.DataFrame) -> str:
     --------
     >>> row = ["mixture", "tree", "zero_one", "iid", 50, 0.9, "t", 100]
     >>> row += [0.8, 0.04, 0.1, 0.0, 0.02, 0.784, False]
-    >>> print(markdown(pd.DataFrame([row], columns=COLUMNS)))
+    >>> print(coverage_markdown(pd.DataFrame([row], columns=COLUMNS)))
     ## mixture, tree, zero_one, iid, level 0.9
     <BLANKLINE>
     | estimator | n = 50 |

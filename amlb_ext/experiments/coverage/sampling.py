@@ -126,13 +126,13 @@ def sampling_study(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def study_markdown(table: pd.DataFrame) -> str:
+def sampling_markdown(table: pd.DataFrame) -> str:
     """Return the study as Markdown: share refused, coverage among those quoted.
 
     Examples
     --------
     >>> row = ["classes", "brier", "random", "train", 100, 0.01, 0.95, 0.1]
-    >>> print(study_markdown(pd.DataFrame([row], columns=COLUMNS)))
+    >>> print(sampling_markdown(pd.DataFrame([row], columns=COLUMNS)))
     ## classes, brier
     <BLANKLINE>
     | design | train |
