@@ -130,7 +130,7 @@ def format_mean(mean: float, se: float, sign: str = "") -> str:
 
     Examples
     --------
-    >>> plus_minus(0.1, 0.02, "+"), plus_minus(0.5, float("nan")), format_mean(float("nan"), 0.0)
+    >>> format_mean(0.1, 0.02, "+"), format_mean(0.5, float("nan")), format_mean(float("nan"), 0.0)
     ('+0.100 ± 0.020', '0.500', '-')
     """
     if math.isnan(mean):
@@ -143,7 +143,7 @@ def format_p_value(p: float) -> str:
 
     Examples
     --------
-    >>> chance(0.0421), chance(0.00004), format_p_value(float("nan"))
+    >>> format_p_value(0.0421), format_p_value(0.00004), format_p_value(float("nan"))
     ('0.042', '<0.001', '-')
     """
     if math.isnan(p):

@@ -118,7 +118,7 @@ def tune_together(sweeps: Sequence[pd.DataFrame], oracles: Sequence[float]) -> l
     Examples
     --------
     >>> sweeps = [pd.DataFrame({"bound": x}) for x in ([0.1, 0.2, 0.3], [0.1, 0.3, 0.4])]
-    >>> together(sweeps, [0.25, 0.35]), tune_together(sweeps, [0.05, 0.35])
+    >>> tune_together(sweeps, [0.25, 0.35]), tune_together(sweeps, [0.05, 0.35])
     ([0.2, 0.3], [0.1, 0.1])
     """
     bounds = np.array([sweep["bound"] for sweep in sweeps])

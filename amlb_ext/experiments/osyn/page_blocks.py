@@ -57,7 +57,7 @@ def format_number(mean: float, spread: float = math.nan, gap: float = math.nan) 
 
     Examples
     --------
-    >>> number(0.2, 0.001, 0.017), number(0.22), format_number(float("nan"))
+    >>> format_number(0.2, 0.001, 0.017), format_number(0.22), format_number(float("nan"))
     ('0.200 ± 0.001 (+0.017)', '0.220', '')
     """
     if math.isnan(mean):

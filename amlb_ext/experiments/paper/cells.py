@@ -128,7 +128,7 @@ def format_number(value: float, deviation: float = math.nan) -> str:
 
     Examples
     --------
-    >>> number(0.36551, 0.1), number(float("nan")), format_number(0.029)
+    >>> format_number(0.36551, 0.1), format_number(float("nan")), format_number(0.029)
     ('0.3655 ± 0.1000', '', '0.0290')
     """
     if math.isnan(value):
