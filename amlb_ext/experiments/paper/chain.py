@@ -87,7 +87,7 @@ class Split:
     >>> from amlb_ext.experiments.paper.settings import EXPERIMENTS, settings_of
     >>> quick = {"synthesizer.epochs": 1, "search.generations": 0}
     >>> setting = settings_of(EXPERIMENTS["table-a1"], "toy_10", quick)[0]
-    >>> task = split_task(toy("10"), SplitConfig(folds=2), seed=1)
+    >>> task = split_task(make_toy("10"), SplitConfig(folds=2), seed=1)
     >>> outcome = Split(task, 0, setting).run(setting)
     >>> sorted(outcome.scores), sorted(outcome.scores["bad"]["F"])
     (['bad', 'ga', 'synthetic'], ['mse', 'residual_variance', 'smape', 'w_features', 'w_target'])
