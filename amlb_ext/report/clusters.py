@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.slices import plain_number, quote_category, shorten_text
+from amlb_ext.report.conditions import plain_number, quote_category, shorten_text
 
 #: Mean silhouette below this, or fewer rows, make one group.
 SILHOUETTE, MIN_ROWS = 0.15, 20

@@ -26,10 +26,10 @@ from amlb_ext.validity import Certificate
 #: Integrations that are F itself: they stand beside the candidates, not among them.
 CONTROLS = ("HardsynthBaseline", "HardsynthNull")
 WHERE = ("region", "all rows")
-_STRESS = "stress-test only"
+_STRESS_ONLY = "stress-test only"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaskComparison:
     """One task's comparisons; the frames are those of :class:`~amlb_ext.report.model.TaskReport`.
 
@@ -59,8 +59,10 @@ def is_baseline_framework(framework: str) -> bool:
 
     Examples
     --------
-    >>> is_baseline("HardsynthBaseline_mine"), is_baseline_framework("HardsynthNull")
-    (True, False)
+    >>> is_baseline_framework("HardsynthBaseline_mine")
+    True
+    >>> is_baseline_framework("HardsynthNull")
+    False
     """
     return is_control_framework(framework) and framework.startswith(CONTROLS[0])
 
@@ -96,7 +98,7 @@ def compare_frameworks(
     Parameters
     ----------
     task : str
-    full : Predicted
+    full : TaskPredictions
         The untouched test folds.
     certificate : Certificate or None
     null : DataFrame or None
@@ -113,80 +115,149 @@ def compare_frameworks(
 
     Returns
     -------
-    Compared
+    TaskComparison
     """
-    loss_f = full.rows["loss"].to_numpy(dtype=float)
-    clusters = full.rows["source_row"].to_numpy()
-    twins, warnings = _aligned(null, full)
     weights = region_weights(full)
-    whole = choose_weighting(weights, clusters)
-    smallest = SMALLEST_EFFECTIVE_SIZE
-    no_claim, no_gain = (alarm, "") if alarm else reasons_for_no_claim(task, certificate)
-    names = sorted(full.f)
-    losses = pd.DataFrame({name: full.loss(name) for name in names}, index=full.rows.index)
-    # F's own predictions, written to a file and read again, differ from F by rounding
-    same = np.isclose(losses, loss_f[:, None], rtol=1e-9, atol=1e-12)
-    losses = losses.mask(same, np.broadcast_to(loss_f[:, None], losses.shape))
-    scored = losses.notna()
-    found = []
-    for where, w in zip(WHERE, (weights, None), strict=True):
-        # F's own controls are no candidates: they do not count in the candidates' adjustment
-        for group in (
-            [n for n in names if not is_control_framework(n)],
-            [n for n in names if is_control_framework(n)],
-        ):
-            if group:
-                table = compare_with_f(
-                    losses[group], loss_f, w, clusters, twins, level, scored[group], smallest
-                )
-                table.insert(0, "task", task)
-                found.append(table.rename(columns={"candidate": "framework"}).assign(where=where))
-    if not found:  # nobody has run: no rows, but the columns of any other task
-        nobody = compare_with_f(losses, loss_f).rename(columns={"candidate": "framework"})
-        found = [nobody.assign(task=task, where="")]
-    table = pd.concat(found, ignore_index=True)
-    table["relative"] = table["difference"] / table["loss_f"]
-    counts = {name: full.rows.loc[scored[name], "fold"].nunique() for name in names}
-    table["folds"] = [f"{counts[name]}/{folds}" for name in table["framework"]]
-    _withhold(table, no_claim or no_gain, incomplete)
-    table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
-    controls = [name for name in names if is_control_framework(name)]
-    pairs = compare_pairs(
-        losses, loss_f, weights, clusters, twins, level, scored, controls, smallest
+    refits = _aligned_refits(null, full)
+    if alarm:
+        no_claim, no_gain = alarm, ""
+    else:
+        no_claim, no_gain = reasons_for_no_claim(task, certificate)
+    losses = _snapped_losses(full)
+    inputs = _ComparisonInputs(
+        losses=losses,
+        loss_f=full.rows["loss"].to_numpy(dtype=float),
+        clusters=full.rows["source_row"].to_numpy(),
+        folds=full.rows["fold"],
+        refits=refits.losses,
+        scored=losses.notna(),
+        level=level,
     )
+
+    table = _contrast_table(task, inputs, weights)
+    table["relative"] = table["difference"] / table["loss_f"]
+    table["folds"] = [f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]]
+    table = _withhold_verdicts(table, no_claim or no_gain, incomplete)
+    table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
+
+    pairs = _pair_table(inputs, weights)
     pairs.insert(0, "task", task)
-    both = zip(pairs["framework"], pairs["other"], strict=True)
-    pairs["folds"] = [f"{_shared(full, scored, *pair)}/{folds}" for pair in both]
+    pairs["folds"] = [
+        f"{inputs.shared_folds(first, second)}/{folds}"
+        for first, second in zip(pairs["framework"], pairs["other"], strict=True)
+    ]
     for column in ("framework", "other"):
-        _withhold(pairs, no_claim, incomplete, column)
+        pairs = _withhold_verdicts(pairs, no_claim, incomplete, column)
+
+    whole_task = choose_weighting(weights, inputs.clusters)
     return TaskComparison(
         contrasts=table,
         pairs=pairs,
         weights=weights,
-        is_weighted=whole.is_weighted,
-        weighting=_weighting_words(whole, table),
+        is_weighted=whole_task.is_weighted,
+        weighting=_weighting_text(whole_task, table),
         no_claim=no_claim or no_gain,
-        warnings=tuple(warnings),
+        warnings=(refits.warning,) if refits.warning else (),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ComparisonInputs:
+    """What every comparison of one task starts from; all arrays have one entry a row."""
+
+    losses: pd.DataFrame
+    loss_f: np.ndarray
+    clusters: np.ndarray
+    folds: pd.Series
+    refits: pd.DataFrame | None
+    scored: pd.DataFrame
+    level: float
+
+    @property
+    def controls(self) -> list[str]:
+        return [name for name in self.losses.columns if is_control_framework(name)]
+
+    @property
+    def candidates(self) -> list[str]:
+        return [name for name in self.losses.columns if not is_control_framework(name)]
+
+    def shared_folds(self, *frameworks: str) -> int:
+        """Return on how many folds all these frameworks are scored."""
+        is_scored = self.scored[list(frameworks)].all(axis=1)
+        return int(self.folds[is_scored].nunique())
+
+
+def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
+    """Return losses by framework, those that equal F's but for rounding set to F's."""
+    losses = pd.DataFrame({name: full.loss(name) for name in sorted(full.f)}, index=full.rows.index)
+    loss_f = full.rows["loss"].to_numpy(dtype=float)[:, None]
+    # F's own predictions, written to a file and read again, differ from F by rounding.
+    is_same = np.isclose(losses, loss_f, rtol=1e-9, atol=1e-12)
+    return losses.mask(is_same, np.broadcast_to(loss_f, losses.shape))
+
+
+def _contrast_table(
+    task: str, inputs: _ComparisonInputs, weights: np.ndarray | None
+) -> pd.DataFrame:
+    """Return every framework against F, on the region and on all rows."""
+    tables = []
+    for where, row_weights in zip(WHERE, (weights, None), strict=True):
+        # F's own controls are no candidates: they do not count in the candidates' adjustment.
+        for names in (inputs.candidates, inputs.controls):
+            if not names:
+                continue
+            table = compare_with_f(
+                inputs.losses[names],
+                inputs.loss_f,
+                row_weights,
+                clusters=inputs.clusters,
+                null=inputs.refits,
+                level=inputs.level,
+                scored=inputs.scored[names],
+                smallest=SMALLEST_EFFECTIVE_SIZE,
+            )
+            table.insert(0, "task", task)
+            tables.append(table.assign(where=where))
+    if not tables:  # Nobody has run: no rows, but the columns of any other task.
+        nobody = compare_with_f(inputs.losses, inputs.loss_f)
+        tables = [nobody.assign(task=task, where="")]
+    return pd.concat(tables, ignore_index=True).rename(columns={"candidate": "framework"})
+
+
+def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.DataFrame:
+    """Return every two frameworks against each other on the region."""
+    return compare_pairs(
+        inputs.losses,
+        inputs.loss_f,
+        weights,
+        clusters=inputs.clusters,
+        null=inputs.refits,
+        level=inputs.level,
+        scored=inputs.scored,
+        apart=inputs.controls,
+        smallest=SMALLEST_EFFECTIVE_SIZE,
     )
 
 
 def region_weights(full: TaskPredictions) -> np.ndarray | None:
     """Return P(F fails | x) of each row; None where it is not known."""
-    w = full.rows["weight"].to_numpy(dtype=float)
-    return w if np.isfinite(w).all() and w.sum() > 0 else None
+    weights = full.rows["weight"].to_numpy(dtype=float)
+    is_usable = np.isfinite(weights).all() and weights.sum() > 0
+    return weights if is_usable else None
 
 
-def _weighting_words(whole: Weighting, table: pd.DataFrame) -> str:
+def _weighting_text(whole_task: Weighting, contrasts: pd.DataFrame) -> str:
     """Say how rows count on the whole task, and for which frameworks it is otherwise."""
-    text = f"{whole.reason[0].upper()}{whole.reason[1:]}."
-    if not len(table):
+    text = f"{whole_task.reason[0].upper()}{whole_task.reason[1:]}."
+    if not len(contrasts):
         return text
-    compared = table[(table["where"] == "region") & (table["rows"] > 0)]
-    other = compared[compared["weighted"].astype(bool) != whole.is_weighted]
-    if not len(other):
+    compared = contrasts[(contrasts["where"] == "region") & (contrasts["rows"] > 0)]
+    # A framework that ran on some of the folds only has rows, and a weighting, of its own.
+    deviating = compared[compared["weighted"].astype(bool) != whole_task.is_weighted]
+    if not len(deviating):
         return text
-    names = ", ".join(other["framework"])
-    if whole.is_weighted:
+    names = ", ".join(deviating["framework"])
+    if whole_task.is_weighted:
         return (
             f"{text} Not so for {names}: on the folds that were run the weights are worth fewer "
             f"than {SMALLEST_EFFECTIVE_SIZE:.0f} rows, so there all rows count alike."
@@ -203,78 +274,90 @@ def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[st
     'iris has no certificate; hardsynth certify writes it, and F is fitted again for the null'
     """
     if certificate is None:
-        word = "hardsynth certify writes it, and F is fitted again for the null"
-        return f"{task} has no certificate; {word}", ""
-    if certificate.verdict == _STRESS:
-        return f"certified as {_STRESS}: {certificate.reason}", ""
-    failed = {m.name for m in certificate.measures if m.passed is False and m.value is not None}
-    if "null on region" in failed:
-        return "", (
-            "F's own re-fits seem to beat it on the region, so a gain over F proves nothing here; "
-            "compare candidates with each other only"
-        )
+        remedy = "hardsynth certify writes it, and F is fitted again for the null"
+        return f"{task} has no certificate; {remedy}", ""
+    if certificate.verdict == _STRESS_ONLY:
+        return f"certified as {_STRESS_ONLY}: {certificate.reason}", ""
+    for measure in certificate.measures:
+        # A measure without a value was not made: it fails the certificate, but shows nothing.
+        is_shown = measure.passed is False and measure.value is not None
+        if measure.name == "null on region" and is_shown:
+            return "", (
+                "F's own re-fits seem to beat it on the region, so a gain over F proves nothing "
+                "here; compare candidates with each other only"
+            )
     return "", ""
 
 
-def _aligned(
-    null: pd.DataFrame | None, full: TaskPredictions
-) -> tuple[pd.DataFrame | None, list[str]]:
-    """Return the re-fits' losses row for row with ``full``, or None and why."""
+@dataclass(frozen=True, kw_only=True)
+class _AlignedRefits:
+    """Losses of F's re-fits row for row with the test folds, or a warning that says why not."""
+
+    losses: pd.DataFrame | None = None
+    warning: str = ""
+
+
+def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _AlignedRefits:
+    """Join the re-fits kept beside the certificate to the rows of ``full``."""
     if null is None:
-        return None, ["No re-fit of F is kept beside the certificate: the null control is missing."]
-    twins = [name for name in null.columns if name.startswith("refit_")]
-    if not twins:
-        return None, ["F could not be fitted again: the null control is missing."]
+        return _AlignedRefits(
+            warning="No re-fit of F is kept beside the certificate: the null control is missing."
+        )
+    refit_columns = [name for name in null.columns if name.startswith("refit_")]
+    if not refit_columns:
+        return _AlignedRefits(warning="F could not be fitted again: the null control is missing.")
     key = ["fold", "row"]
-    both = full.rows[[*key, "loss"]].merge(null, on=key, how="left", suffixes=("", "_then"))
-    same = np.isclose(both["loss"], both["loss_then"], rtol=1e-6, atol=1e-9).all()
-    if len(null) != len(full) or not same:
-        return None, [
-            "The kept re-fits of F belong to other rows: certify the suite again; until then the "
-            "null control is missing."
-        ]
-    return both[twins], []
+    joined = full.rows[[*key, "loss"]].merge(null, on=key, how="left", suffixes=("", "_then"))
+    # The file keeps F's losses too: rows that were generated anew have other ones.
+    is_same = np.isclose(joined["loss"], joined["loss_then"], rtol=1e-6, atol=1e-9).all()
+    if len(null) != len(full) or not is_same:
+        return _AlignedRefits(
+            warning="The kept re-fits of F belong to other rows: certify the suite again; until "
+            "then the null control is missing."
+        )
+    return _AlignedRefits(losses=joined[refit_columns])
 
 
 def _with_absent(
     table: pd.DataFrame, task: str, folds: int, incomplete: Mapping[str, str], no_claim: str
 ) -> pd.DataFrame:
     """Add frameworks of which nothing is left on this task, lest their losses be hidden."""
-    rows = [
-        {
-            "task": task,
-            "framework": name,
-            "where": where,
-            "folds": f"0/{folds}",
-            "rows": 0,
-            "weighted": False,
-            "verdict": "no claim" if no_claim else "incomplete",
-            "reason": no_claim or f"{name}: {why}",
-        }
-        for where in WHERE
-        for name, why in incomplete.items()
-        if not len(table) or name not in set(table["framework"])
-    ]
+    compared = set(table["framework"]) if len(table) else set()
+    rows = []
+    for where in WHERE:
+        for name, why in incomplete.items():
+            if name in compared:
+                continue
+            row = {
+                "task": task,
+                "framework": name,
+                "where": where,
+                "folds": f"0/{folds}",
+                "rows": 0,
+                "weighted": False,
+                "verdict": "no claim" if no_claim else "incomplete",
+                "reason": no_claim or f"{name}: {why}",
+            }
+            rows.append(row)
     if not rows:
         return table
-    extra = pd.DataFrame(rows).reindex(columns=[*table.columns, *({*rows[0]} - {*table.columns})])
-    return pd.concat([table, extra], ignore_index=True) if len(table) else extra
+    added_columns = set(rows[0]) - set(table.columns)
+    absent = pd.DataFrame(rows).reindex(columns=[*table.columns, *added_columns])
+    return pd.concat([table, absent], ignore_index=True) if len(table) else absent
 
 
-def _withhold(
+def _withhold_verdicts(
     table: pd.DataFrame,
     no_claim: str,
     incomplete: Mapping[str, str],
     column: str = "framework",
-) -> None:
-    """Take back verdicts that the certificate or failed jobs forbid."""
+) -> pd.DataFrame:
+    """Return the table without the verdicts that the certificate or failed jobs forbid."""
+    table = table.copy()
     for name, why in incomplete.items():
-        at = table[column] == name
-        table.loc[at, "verdict"] = "incomplete"
-        table.loc[at, "reason"] = f"{name}: {why}"
+        is_incomplete = table[column] == name
+        table.loc[is_incomplete, "verdict"] = "incomplete"
+        table.loc[is_incomplete, "reason"] = f"{name}: {why}"
     if no_claim:
         table["verdict"], table["reason"] = "no claim", no_claim
-
-
-def _shared(full: TaskPredictions, scored: pd.DataFrame, one: str, two: str) -> int:
-    return int(full.rows.loc[scored[one] & scored[two], "fold"].nunique())
+    return table
