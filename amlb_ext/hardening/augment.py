@@ -1,67 +1,139 @@
-"""From bad rows to augmented and synthetic rows: one side (test or training) of one fold."""
+"""From bad rows to made rows: one side (test or training) of one fold.
+
+Augmented rows are searched near each bad row (paper, section 4.3). Synthetic rows are sampled from
+a synthesizer that learnt the bad and augmented rows (section 4.4), or the whole population of
+training rows; of those :mod:`~amlb_ext.hardening.population_teacher` keeps the ones on which the
+oracle expects F to fail, with targets of the oracle's own.
+
+Notation as in :mod:`amlb_ext.hardening.judged_rows`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from amlb_ext.core.config import SearchConfig, SynthesizerConfig
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.hardening.encode import TargetEncoder
-from amlb_ext.hardening.judged_rows import Failures, FoldModels, MadeRows, Side, judge, screen
+from amlb_ext.hardening.judged_rows import (
+    FoldModels,
+    JudgedRows,
+    TakenRows,
+    judge_made_rows,
+    no_made_rows,
+    of_target,
+    screen,
+    without_single_axis,
+)
 from amlb_ext.hardening.population_teacher import Teacher, expected_failures
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
-from amlb_ext.hardening.taken_rows import TakenRows
 from amlb_ext.suite.fold_notes import REASONS
-from amlb_ext.synthesizers import make_synthesizer
+from amlb_ext.synthesizers import Synthesizer, make_synthesizer
+
+#: Rows of the population proposed per failure wanted, and at most: about one in ten is bad.
+PROPOSED_PER_ROW, MOST_PROPOSED = 15, 20_000
+#: Rounds of sampling until as many synthetic rows passed K as were asked for.
+SAMPLING_ROUNDS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeRows:
+    """Rows made in one way, and what became of those that were tried.
+
+    Attributes
+    ----------
+    rows : JudgedRows
+        Those that are kept.
+    asked : int
+        How many were wanted.
+    dropped : Counter
+        Rows that were tried and not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
+    notes : tuple of str
+        Remarks for the manifest.
+    """
+
+    rows: JudgedRows
+    asked: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeSide:
+    """What was made from the bad rows of one side.
+
+    Attributes
+    ----------
+    augmented, synthetic : MadeRows
+    bad : int
+        Bad rows of the side.
+    least_support : float or None
+        As in :class:`amlb_ext.hardening.judged_rows.FoldModels`.
+    notes : tuple of str
+        Remarks for the manifest, in the order of the stages.
+    """
+
+    augmented: MadeRows
+    synthetic: MadeRows
+    bad: int
+    least_support: float | None
+    notes: tuple[str, ...]
+
+    def counts(self) -> dict[str, Any]:
+        """Return the side's counts for the manifest."""
+        return {
+            "bad": self.bad,
+            "augmented_asked": self.augmented.asked,
+            "augmented": len(self.augmented.rows),
+            "synthetic_asked": self.synthetic.asked,
+            "synthetic": len(self.synthetic.rows),
+            "dropped": {
+                "augmented": _by_reason(self.augmented.dropped),
+                "synthetic": _by_reason(self.synthetic.dropped),
+            },
+            "least_support": self.least_support,
+        }
 
 
 def make_side(
-    models: FoldModels,
-    failures: Failures,
-    pool: np.ndarray,
-    y_pool: np.ndarray,
-    side: str,
-    taken: TakenRows | None = None,
-) -> Side:
+    models: FoldModels, real: JudgedRows, side: str, taken: TakenRows | None = None
+) -> MadeSide:
     """Augment the bad rows, learn their distribution, sample from it.
 
     Parameters
     ----------
     models : FoldModels
-    failures : Failures
-        At least one.
-    pool, y_pool : ndarray of shape (m, d), (m,) or (m, k)
-        All rows of this side: they bound columns and targets.
+    real : JudgedRows
+        All real rows of this side, at least one of them bad: they bound columns and targets.
     side : str
         ``test`` or ``train``; part of the key of the random streams.
     taken : TakenRows, optional
         Rows that no made row may repeat; when omitted those the models were fitted on, and the
-        pool.
+        real rows of this side.
     """
     if taken is None:
-        taken = TakenRows((models.encoder.inverse(models.Z), models.encoder.inverse(pool)))
-    notes: list[str] = []
+        # decoded, not as they came: rows of a study are known by their codes alone
+        fitted, own = models.encoder.inverse(models.Z), models.encoder.inverse(real.Z)
+        taken = TakenRows((fitted, own))
+    notes: tuple[str, ...] = ()
     if models.least_support is not None and models.config.agreement.filter:
-        notes.append(f"{side}: {least_support_note(models.least_support)}")
-    augmented, asked, lost = _augment(models, failures, pool, y_pool, side, notes, taken)
-    taken = taken.with_made(models.encoder.inverse(augmented.Z))
-    synthetic, wanted, missed = synthesize(models, failures, augmented, side, notes, taken)
-    dropped = {"augmented": _by_reason(lost), "synthetic": _by_reason(missed)}
-    counts: dict[str, Any] = {
-        "bad": len(failures),
-        "augmented_asked": asked,
-        "augmented": len(augmented),
-        "synthetic_asked": wanted,
-        "synthetic": len(synthetic),
-        "dropped": dropped,
-        "least_support": models.least_support,
-    }
-    return Side(augmented, synthetic, counts, notes)
+        notes = (f"{side}: {least_support_note(models.least_support)}",)
+    augmented = augment_bad_rows(models, real, side, taken)
+    taken = taken.with_made(augmented.rows)
+    synthetic = sample_synthetic_rows(models, real, augmented.rows, side, taken)
+    return MadeSide(
+        augmented=augmented,
+        synthetic=synthetic,
+        bad=int(real.is_bad.sum()),
+        least_support=models.least_support,
+        notes=(*notes, *augmented.notes, *synthetic.notes),
+    )
 
 
 def least_support_note(least: float) -> str:
@@ -88,81 +160,106 @@ def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
     return {reason: int(dropped.get(reason, 0)) for reason in REASONS}
 
 
+# Augmented rows: harder neighbours of the bad rows.
+
+
+def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: TakenRows) -> MadeRows:
+    """Make as many copies of each bad row as asked, in several tries: one row, one voice."""
+    config = models.config.search
+    bad = np.flatnonzero(real.is_bad)
+    copies = min(config.copies, max(1, config.max_rows // len(bad)))
+    nothing = no_made_rows(models, real)
+    reason = _why_no_search(models, copies)
+    if reason:
+        return MadeRows(rows=nothing, notes=(f"{side}: {reason}",))
+
+    rng = random_stream(models.config.seed, *models.key, side, "augment")
+    notes: tuple[str, ...] = ()
+    searched = bad
+    if len(bad) > config.max_rows:
+        searched = bad[np.sort(rng.choice(len(bad), config.max_rows, replace=False))]
+        notes = (f"{side}: {len(searched)} of {len(bad)} bad rows were searched (max_rows)",)
+
+    domain = learn_domain(
+        real.Z,
+        models.Z,
+        without_single_axis(models.y),
+        n_classes=models.n_classes,
+        n_categorical=models.encoder.n_categorical_,
+    )
+    blocks = [nothing]
+    dropped: Counter[str] = Counter()
+    copies_so_far = np.zeros(len(real), dtype=int)
+    for attempt in range(config.tries):
+        # those short of copies get a full set again, of which the first that pass are kept
+        parent = np.repeat(searched[copies_so_far[searched] < copies], copies)
+        if not len(parent):
+            break
+        y = perturb_targets(real.y[parent], real.y, config, rng, n_classes=models.n_classes)
+        y = models.snap_targets(y)
+        neighbours = _search_neighbours(models, real.Z[parent], y, domain, side, attempt)
+        Z = _jitter_numbers(neighbours, domain, config, rng)
+        made = judge_made_rows(models, real, Z=Z, y=y, parent=parent)
+        kept, dropped_now = screen(models, made, real, taken)
+        dropped += dropped_now
+        if not len(kept):
+            break
+        missing = (copies - copies_so_far)[parent[kept]]
+        kept = kept[_order_within(parent[kept]) < missing]
+        copies_so_far += np.bincount(parent[kept], minlength=len(real))
+        blocks.append(made.take(kept))
+        taken = taken.with_made(blocks[-1])
+    return MadeRows(
+        rows=JudgedRows.concatenate(blocks),
+        asked=len(searched) * copies,
+        dropped=dropped,
+        notes=notes,
+    )
+
+
+def _why_no_search(models: FoldModels, copies: int) -> str:
+    """Return why no bad row can be augmented; empty where there is nothing in the way."""
+    if not models.can_search:
+        return "no search, since F is a file of predictions and cannot be asked"
+    nothing_numeric = models.encoder.n_categorical_ == models.Z.shape[1]
+    if copies and nothing_numeric and models.config.search.categoricals == "frozen":
+        return (
+            "no row was augmented: no column is numeric and categories stay as they are, "
+            "so every augmented row would repeat the features of its bad row"
+        )
+    return ""
+
+
 def perturb_targets(
     y: np.ndarray,
     y_pool: np.ndarray,
-    target: TargetEncoder,
-    sigma2: float,
-    flip: float,
+    config: SearchConfig,
     rng: np.random.Generator,
+    *,
+    n_classes: int,
 ) -> np.ndarray:
-    """Return y_ga (paper, sections 4.3.1 and 4.3.2).
+    """Return y_ga (paper, sections 4.3.1 and 4.3.2), each target moved on its own.
 
-    Regression: ``clip(y_b + xi, y_min, y_max)``, xi ~ N(0, sigma2), bounds from ``y_pool``;
-    whole-numbered targets stay whole. Classification: another label with probability ``flip``.
-    Several targets, ``(n, k)``: each is moved on its own.
+    Regression: ``clip(y_b + xi, y_min, y_max)``, xi ~ N(0, sigma2), bounds from ``y_pool``.
+    Classification: another label with probability ``flip``.
+
+    Parameters
+    ----------
+    y, y_pool : ndarray of shape (n, k), (m, k) or (n,), (m,)
+        The bad rows' targets, and those of all rows of the side.
+    config : SearchConfig
+    rng : Generator
+    n_classes : int
+        C, or 0 for regression.
     """
-    if target.n_classes:
-        other = (y + rng.integers(1, target.n_classes, size=len(y))) % target.n_classes
-        return np.where(rng.random(len(y)) < flip, other, y)
-    moved = y + rng.normal(0.0, np.sqrt(sigma2), size=y.shape)
-    return target.snap(np.clip(moved, y_pool.min(axis=0), y_pool.max(axis=0)))
+    if n_classes:
+        other = (y + rng.integers(1, n_classes, size=y.shape)) % n_classes
+        return np.where(rng.random(y.shape) < config.flip, other, y)
+    moved = y + rng.normal(0.0, np.sqrt(config.sigma2), size=y.shape)
+    return np.clip(moved, y_pool.min(axis=0), y_pool.max(axis=0))
 
 
-def _augment(
-    models: FoldModels,
-    failures: Failures,
-    pool: np.ndarray,
-    y_pool: np.ndarray,
-    side: str,
-    notes: list[str],
-    taken: TakenRows,
-) -> tuple[MadeRows, int, Counter[str]]:
-    """Make as many copies of each bad row as asked, in several tries: one row, one voice."""
-    config, bad = models.config.search, failures.Z
-    dropped: Counter[str] = Counter()
-    nothing = judge(models, bad[:0], failures.y[:0], np.zeros(0, dtype=int))
-    if not models.baseline.can_search:
-        notes.append(f"{side}: no search, since F is a file of predictions and cannot be asked")
-        return nothing, 0, dropped
-    copies = min(config.copies, max(1, config.max_rows // len(bad)))
-    m = models.encoder.n_categorical_
-    if copies and m == bad.shape[1] and config.categoricals == "frozen":
-        notes.append(
-            f"{side}: no row was augmented: no column is numeric and categories stay as they are, "
-            "so every augmented row would repeat the features of its bad row"
-        )
-        return nothing, 0, dropped
-    rng = random_stream(models.config.seed, *models.key, side, "augment")
-    chosen = np.arange(len(bad))
-    if len(bad) > config.max_rows:
-        chosen = np.sort(rng.choice(len(bad), config.max_rows, replace=False))
-        notes.append(f"{side}: {len(chosen)} of {len(bad)} bad rows were searched (max_rows)")
-    target = models.target
-    domain = learn_domain(pool, models.Z, models.y, n_classes=target.n_classes, n_categorical=m)
-    parts, have = [nothing], np.zeros(len(bad), dtype=int)
-    for attempt in range(config.tries):
-        parent = np.repeat(chosen[have[chosen] < copies], copies)
-        if not len(parent):
-            break
-        y = perturb_targets(failures.y[parent], y_pool, target, config.sigma2, config.flip, rng)
-        best = _searched(models, bad[parent], y, domain, side, attempt)
-        noise = rng.normal(0.0, config.jitter, size=best[:, m:].shape) if config.jitter else 0.0
-        best[:, m:] = np.clip(best[:, m:] + noise, domain.low[m:], domain.high[m:])
-        made = judge(models, best, y, parent)
-        screened = screen(models, made, failures, taken)
-        dropped += screened.dropped
-        rows = screened.rows
-        if not len(rows):
-            break
-        rows = rows[_order_within(parent[rows]) < (copies - have)[parent[rows]]]
-        have += np.bincount(parent[rows], minlength=len(bad))
-        parts.append(made.take(rows))
-        taken = taken.with_made(models.encoder.inverse(parts[-1].Z))
-    return MadeRows.merge(parts), len(chosen) * copies, dropped
-
-
-def _searched(
+def _search_neighbours(
     models: FoldModels, bad: np.ndarray, y: np.ndarray, domain: Domain, side: str, attempt: int
 ) -> np.ndarray:
     """Search a harder neighbour of each point."""
@@ -174,12 +271,40 @@ def _searched(
         from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 
         engine = genetic_search_deap
-    again = (attempt,) if attempt else ()
-    seed = derive_seed(models.config.seed, *models.key, side, "search", *again)
-    oracle = models.oracle.predict if config.fitness == "reducible" else None
-    return engine(
-        models.baseline.predict, bad, y, domain=domain, config=config, seed=seed, oracle=oracle
-    )[0]
+    # the first try keeps the key it had before there were several
+    attempt_key = (attempt,) if attempt else ()
+    seed = derive_seed(models.config.seed, *models.key, side, "search", *attempt_key)
+
+    def predict(Z: np.ndarray) -> np.ndarray:
+        return without_single_axis(models.predict_baseline(Z))
+
+    def predict_oracle(Z: np.ndarray) -> np.ndarray:
+        return without_single_axis(models.predict_oracle(Z))
+
+    oracle = predict_oracle if config.fitness == "reducible" else None
+    best, _ = engine(
+        predict,
+        bad,
+        without_single_axis(y),
+        domain=domain,
+        config=config,
+        seed=seed,
+        oracle=oracle,
+    )
+    return best
+
+
+def _jitter_numbers(
+    Z: np.ndarray, domain: Domain, config: SearchConfig, rng: np.random.Generator
+) -> np.ndarray:
+    """Move the numeric columns of encoded rows by noise, within the bounds of the search."""
+    numeric = slice(domain.n_categorical, None)
+    numbers = Z[:, numeric]
+    if config.jitter:
+        numbers = numbers + rng.normal(0.0, config.jitter, size=numbers.shape)
+    moved = Z.copy()
+    moved[:, numeric] = np.clip(numbers, domain.low[numeric], domain.high[numeric])
+    return moved
 
 
 def _order_within(groups: np.ndarray) -> np.ndarray:
@@ -194,21 +319,54 @@ def _order_within(groups: np.ndarray) -> np.ndarray:
     return np.arange(len(groups)) - first
 
 
-# Synthetic rows of one side of a fold: what the synthesizer learns, and which samples are kept.
-#
-# A synthesizer learns the bad and augmented rows, or the whole population of training rows; then
-# :mod:`~amlb_ext.hardening.population_teacher` keeps those on which the oracle expects F to fail.
-# Their targets are the oracle's own, so the agreement filter has nothing to say of them.
-#
-# No synthetic row repeats the features of a real row, an augmented one or another synthetic one.
-
-#: Rows of the population proposed per failure wanted, and at most: about one in ten is bad.
-PROPOSED_PER_ROW, MOST_PROPOSED = 15, 20_000
-#: Rounds of sampling until as many synthetic rows passed K as were asked for.
-SAMPLING_ROUNDS = 4
+# Synthetic rows: a sample of what a synthesizer learnt.
 
 
-class Draw(NamedTuple):
+def sample_synthetic_rows(
+    models: FoldModels, real: JudgedRows, augmented: JudgedRows, side: str, taken: TakenRows
+) -> MadeRows:
+    """Learn the distribution of hard rows and sample from it until enough rows are kept."""
+    config = models.config.synthesizer
+    bad = np.flatnonzero(real.is_bad)
+    wanted = min(config.max_rows, round(config.times * max(len(augmented), len(bad))))
+    blocks = [no_made_rows(models, real)]
+    if wanted == 0:
+        return MadeRows(rows=blocks[0])
+
+    # what is sampled descends from the nearest of the rows that are learnt
+    Z = np.vstack([real.Z[bad], augmented.Z])
+    y = np.concatenate([real.y[bad], augmented.y])
+    parent = np.concatenate([bad, augmented.parent])
+    nearest = NearestNeighbors(n_neighbors=1).fit(fill_missing(Z))
+
+    rng = random_stream(models.config.seed, *models.key, side, "synthesize")
+    draw, notes = _fit_synthesizer(models, Z, y, side, rng, taken)
+    dropped: Counter[str] = Counter()
+    n_kept = 0
+    for _ in range(SAMPLING_ROUNDS):
+        sample = draw(wanted - n_kept)
+        dropped.update(sample.dropped)
+        if not len(sample.Z):
+            break
+        closest = nearest.kneighbors(fill_missing(sample.Z), return_distance=False)[:, 0]
+        made = judge_made_rows(
+            models, real, Z=sample.Z, y=models.snap_targets(sample.y), parent=parent[closest]
+        )
+        # targets of the population are the oracle's own: its filter has nothing to say of them
+        own_targets = learns_population(models)
+        kept, dropped_now = screen(models, made, real, taken, asks_oracle=not own_targets)
+        dropped.update(dropped_now)
+        blocks.append(made.take(kept))
+        taken = taken.with_made(blocks[-1])
+        n_kept += len(kept)
+        if n_kept >= wanted:
+            break
+    return MadeRows(
+        rows=JudgedRows.concatenate(blocks), asked=wanted, dropped=dropped, notes=tuple(notes)
+    )
+
+
+class Sample(NamedTuple):
     """Encoded rows from a synthesizer, their targets, and what was dropped before any target."""
 
     Z: np.ndarray
@@ -216,109 +374,72 @@ class Draw(NamedTuple):
     dropped: Mapping[str, int]
 
 
-def synthesize(
-    models: FoldModels,
-    failures: Failures,
-    augmented: MadeRows,
-    side: str,
-    notes: list[str],
-    taken: TakenRows,
-) -> tuple[MadeRows, int, Counter[str]]:
-    """Learn the distribution of hard rows and sample from it.
-
-    Parameters
-    ----------
-    models : FoldModels
-    failures : Failures
-    augmented : MadeRows
-    side : str
-    notes : list of str
-        Remarks are added to it.
-    taken : TakenRows
-        Rows that no synthetic row may repeat.
-
-    Returns
-    -------
-    made : MadeRows
-    wanted : int
-        How many were asked.
-    dropped : Counter
-        Rows that were tried and not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
-    """
-    config, bad, y_bad = models.config.synthesizer, failures.Z, failures.y
-    wanted = min(config.max_rows, round(config.times * max(len(augmented), len(bad))))
-    dropped: Counter[str] = Counter()
-    parts = [judge(models, bad[:0], y_bad[:0], np.zeros(0, dtype=int))]
-    if wanted == 0:
-        return parts[0], 0, dropped
-    Z = np.vstack([bad, augmented.Z])
-    y = np.concatenate([y_bad, augmented.y])
-    parent = np.concatenate([np.arange(len(bad)), augmented.parent])
-    rng = random_stream(models.config.seed, *models.key, side, "synthesize")
-    whole = from_population(models)
-    draw = _proposals(models, Z, y, side, notes, rng, taken)
-    nearest = NearestNeighbors(n_neighbors=1).fit(fill_missing(Z))
-    have = 0
-    for _ in range(SAMPLING_ROUNDS):
-        new, labels, unused = draw(wanted - have)
-        dropped.update(unused)
-        if not len(new):
-            break
-        labels = models.target.snap(labels)
-        closest = nearest.kneighbors(fill_missing(new), return_distance=False)[:, 0]
-        made = judge(models, new, labels, parent[closest])
-        screened = screen(models, made, failures, taken, labels=not whole)
-        dropped.update(screened.dropped)
-        parts.append(made.take(screened.rows))
-        taken = taken.with_made(models.encoder.inverse(parts[-1].Z))
-        have += len(parts[-1])
-        if have >= wanted:
-            break
-    return MadeRows.merge(parts), wanted, dropped
-
-
-def from_population(models: FoldModels) -> bool:
+def learns_population(models: FoldModels) -> bool:
     """Whether rows are learnt from all training rows; F must then predict rows never seen."""
-    return models.config.synthesizer.learn_from == "population" and models.baseline.can_search
+    return models.config.synthesizer.learn_from == "population" and models.can_search
 
 
-def _proposals(
+def _fit_synthesizer(
     models: FoldModels,
     Z: np.ndarray,
     y: np.ndarray,
     side: str,
-    notes: list[str],
     rng: np.random.Generator,
     taken: TakenRows,
-) -> Callable[[int], Draw]:
-    """Fit the synthesizer and return how to draw so many rows from it."""
+) -> tuple[Callable[[int], Sample], list[str]]:
+    """Fit the synthesizer; return how to draw so many rows from it, and remarks."""
     config = models.config.synthesizer
-    whole = from_population(models)
-    if config.learn_from == "population" and not whole:
-        notes.append(f"{side}: F is a file of predictions, so rows are learnt from its failures")
-    if whole:
+    notes = []
+    if learns_population(models):
         Z, y = models.Z, models.y
+    elif config.learn_from == "population":
+        notes.append(f"{side}: F is a file of predictions, so rows are learnt from its failures")
     if len(Z) < config.min_rows and config.name != "local":
         notes.append(
             f"{side}: {len(Z)} rows to learn from, fewer than {config.min_rows}: "
             f"the synthesizer 'local' stood in for {config.name!r}"
         )
         config = config.model_copy(update={"name": "local"})
-    synthesizer = make_synthesizer(config)
-    synthesizer.fit(Z, y, cards=models.encoder.cards_, n_classes=models.target.n_classes, rng=rng)
-    if not whole:
-        return lambda n: Draw(*synthesizer.sample(n, rng), {})
-    teacher = Teacher(models.oracle, Z, y)
+    synthesizer = _fitted_synthesizer(config, models, Z, y, rng)
 
-    def failing(n: int) -> Draw:
+    def draw_learnt(n: int) -> Sample:
+        rows, targets = synthesizer.sample(n, rng)
+        return Sample(rows, targets.reshape(len(rows), y.shape[1]), {})
+
+    if not learns_population(models):
+        return draw_learnt, notes
+    # a group of tasks never comes here: the teacher knows the spread of one target
+    teacher = Teacher(models.targets[0].oracle, Z, of_target(y, 0))
+
+    def draw_expected_failures(n: int) -> Sample:
         rows, _ = synthesizer.sample(min(MOST_PROPOSED, PROPOSED_PER_ROW * n), rng)
         features = models.encoder.inverse(rows)
-        real, made = taken.repeated(features)
+        repeats_real, repeats_made = taken.repeated(features)
         # a copy must not take the place of a row that may be kept, so it is not even drawn
-        rows = models.encoder.transform(features)[~real & ~made]
-        drawn = expected_failures(
-            models.baseline, models.rule, models.oracle, teacher, rows, n, rng
-        )
-        return Draw(*drawn, {"real_row": int(real.sum()), "made_row": int((made & ~real).sum())})
+        rows = models.encoder.transform(features)[~repeats_real & ~repeats_made]
+        rows, targets = expected_failures(models, teacher, rows, n, rng)
+        dropped = {
+            "real_row": int(repeats_real.sum()),
+            "made_row": int((repeats_made & ~repeats_real).sum()),
+        }
+        return Sample(rows, targets[:, None], dropped)
 
-    return failing
+    return draw_expected_failures, notes
+
+
+def _fitted_synthesizer(
+    config: SynthesizerConfig,
+    models: FoldModels,
+    Z: np.ndarray,
+    y: np.ndarray,
+    rng: np.random.Generator,
+) -> Synthesizer:
+    synthesizer = make_synthesizer(config)
+    synthesizer.fit(
+        Z,
+        without_single_axis(y),
+        cards=models.encoder.cards_,
+        n_classes=models.n_classes,
+        rng=rng,
+    )
+    return synthesizer

@@ -1,4 +1,4 @@
-r"""K, the rule that calls a row bad (paper, sections 3, 4.1 and 4.2).
+r"""K, the rule that calls a row bad (paper, sections 3, 4.1, 4.2 and 6).
 
 Every rule maps a row to a *hardness*, larger is worse, and calls it bad when the hardness
 reaches a threshold:
@@ -19,14 +19,24 @@ the paper's threshold that gives its shares of bad points; ``squared`` is the pr
 ``wrong`` the printed one for classes, ``band`` the one under which its scores are possible.
 ``reducible`` is not in the paper: its rows are chosen by features alone.
 
-Of several targets, y being ``(n, k)``, the hardness is the mean over them (paper, section 6);
-:mod:`amlb_ext.hardening.shared` has the intersection and the union.
+A row has k >= 1 targets, and one hardness (section 6). Over several targets it is
+
+* their mean, put to one threshold (``mean``);
+* that of the target which decides, each having a threshold of its own: the least hard one
+  (``intersection``: a row is bad where every target is) or the hardest (``union``: where any is).
+
+Notation
+--------
+y : (n, k) scaled targets, or (n, 1) class codes
+f, t : (n, k) predictions of F and of the oracle T, or (n, 1, C) class probabilities
+j : a target; ``y[:, j]`` and ``f[:, j]`` are what a rule for one target reads
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,9 +56,14 @@ RULES: dict[str, tuple[str, str]] = {
 }
 CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
 _FALLING = ("band", "wrong")  # hardness is 1 - what alpha bounds from above
+_COMBINE: dict[str, Callable[..., np.ndarray]] = {
+    "mean": np.mean,
+    "intersection": np.min,
+    "union": np.max,
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BadRule:
     """K with its threshold settled for one fold.
 
@@ -63,6 +78,10 @@ class BadRule:
         How alpha was chosen, for the manifest.
     class_alpha : tuple of float
         Threshold per class code for ``wrong`` with per-class alphas; else empty.
+    over : str
+        How the targets become one hardness: ``mean``, ``intersection`` or ``union``.
+    shifts : tuple of float
+        Per target, what brings its own threshold to the common one; zeros under ``mean``.
     """
 
     rule: str
@@ -70,6 +89,8 @@ class BadRule:
     alpha: float
     reason: str
     class_alpha: tuple[float, ...] = ()
+    over: str = "mean"
+    shifts: tuple[float, ...] = (0.0,)
 
     def hardness(self, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None) -> np.ndarray:
         """Return the hardness of each row, ``(n,)``; larger is worse.
@@ -77,15 +98,19 @@ class BadRule:
         Parameters
         ----------
         y, f : ndarray
-            Targets and predictions, see :mod:`amlb_ext.core.row_losses`.
+            Targets and F's predictions, see the module's notation.
         t : ndarray, optional
             The oracle's predictions, for ``reducible``.
         """
-        h = raw_hardness(self.rule, y, f, t)
+        by_target = []
+        for values, shift in zip(hardness_by_target(self.rule, y, f, t), self.shifts, strict=True):
+            by_target.append(values + shift)
+        hardness = _COMBINE[self.over](by_target, axis=0)
         if self.class_alpha:
             # paper 4.2: a threshold per class, folded into the hardness so one threshold serves
-            h = h + self.threshold - (1 - np.asarray(self.class_alpha)[y.astype(int)])
-        return h
+            own_threshold = 1 - np.asarray(self.class_alpha)[y[:, 0].astype(int)]
+            hardness = hardness + self.threshold - own_threshold
+        return hardness
 
     def select(self, hardness: np.ndarray) -> np.ndarray:
         """Return which rows are bad, ``(n,)`` bool."""
@@ -95,10 +120,18 @@ class BadRule:
         self, share: float, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None
     ) -> BadRule:
         """Return the rule ``quantile`` settled on test rows: their worst share, at least one."""
-        hardness = self.hardness(y, f, t)
-        count = max(1, int(np.ceil(share * len(hardness))))
-        threshold = float(np.sort(hardness)[::-1][count - 1])
-        return BadRule(self.rule, threshold, threshold, f"the worst {share:.0%} of the test rows")
+        by_target = hardness_by_target(self.rule, y, f, t)
+        if self.over == "mean":
+            by_target = [np.mean(by_target, axis=0)]
+        reason = f"the worst {share:.0%} of the test rows"
+        thresholds = []
+        for hardness in by_target:
+            count = max(1, int(np.ceil(share * len(hardness))))
+            worst = float(np.sort(hardness)[::-1][count - 1])
+            thresholds.append(_Threshold(worst, worst, reason))
+        rule = _combined(self.rule, self.over, thresholds, n_targets=y.shape[1])
+        # one threshold for the mean of the targets: its reason says nothing of any target
+        return replace(rule, reason=reason) if self.over == "mean" else rule
 
     def alpha_for(self, hardness: np.ndarray, rows: int) -> float:
         """Return an alpha of four digits that would call at least ``rows`` of these rows bad."""
@@ -112,7 +145,13 @@ class BadRule:
 def raw_hardness(
     rule: str, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the hardness under ``rule``; see the table of this module.
+    """Return the hardness for one target under ``rule``; see the table of this module.
+
+    Parameters
+    ----------
+    rule : str
+    y : ndarray of shape (n,)
+    f, t : ndarray of shape (n,) or (n, C)
 
     Examples
     --------
@@ -120,9 +159,6 @@ def raw_hardness(
     >>> raw_hardness("band", np.array([0, 0]), p).round(2).tolist()
     [0.5, 0.1]
     """
-    if y.ndim == 2:
-        each = (raw_hardness(rule, *rows) for rows in columns(y, f, t))
-        return np.mean(list(each), axis=0)
     if rule == "absolute":
         return row_losses.absolute_error(y, f)
     if rule == "squared":
@@ -138,21 +174,32 @@ def raw_hardness(
     return ((t - f) ** 2).reshape(len(f), -1).sum(axis=1)
 
 
-def columns(
-    y: np.ndarray, f: np.ndarray, t: np.ndarray | None
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """Yield y, f and t of each of several regression targets; each is ``(n, k)``."""
+def hardness_by_target(
+    rule: str, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Return the hardness of the rows for each of their targets, ``(n,)`` each.
+
+    Examples
+    --------
+    >>> y, f = np.zeros((1, 2)), np.array([[0.25, -0.5]])
+    >>> [hardness.tolist() for hardness in hardness_by_target("absolute", y, f)]
+    [[0.25], [0.5]]
+    """
+    by_target = []
     for j in range(y.shape[1]):
-        yield y[:, j], f[:, j], None if t is None else t[:, j]
+        oracle = None if t is None else t[:, j]
+        by_target.append(raw_hardness(rule, y[:, j], f[:, j], oracle))
+    return by_target
 
 
 def settle_rule(
     config: HardnessConfig,
     kind: Kind,
     labels: tuple[str, ...],
-    out_of_fold: np.ndarray,
+    *,
     y: np.ndarray,
-    oracle: np.ndarray | None = None,
+    f: np.ndarray,
+    t: np.ndarray | None = None,
 ) -> BadRule:
     """Choose rule and threshold for a fold from the configuration and the training rows.
 
@@ -164,60 +211,105 @@ def settle_rule(
     kind : Kind
     labels : tuple of str
         The task's class labels.
-    out_of_fold : ndarray of shape (n,) or (n, C)
-        F's out-of-fold predictions of the training rows; ``(n, k)`` for several targets.
-    y : ndarray of shape (n,) or (n, k)
-        Their targets.
-    oracle : ndarray, optional
-        The oracle's out-of-fold predictions, for ``reducible``.
+    y : ndarray of shape (n, k)
+        Targets of the training rows.
+    f, t : ndarray of shape (n, k) or (n, 1, C)
+        Out-of-fold predictions of F, and of the oracle for ``reducible``.
 
     Raises
     ------
     ConfigError
         A rule that does not serve this kind, or thresholds for unknown classes.
+
+    Examples
+    --------
+    >>> y, f = np.zeros((3, 2)), np.array([[0.2, 0.0], [0.3, 0.3], [0.0, 0.0]])
+    >>> for over in ("mean", "intersection", "union"):
+    ...     config = HardnessConfig(over=over, alpha=0.15)
+    ...     rule = settle_rule(config, Kind.REGRESSION, (), y=y, f=f)
+    ...     rule.select(rule.hardness(y, f)).tolist()
+    [False, True, False]
+    [False, True, False]
+    [True, True, False]
     """
     rule = config.rule
     if rule == "auto":
         rule = "band" if kind.is_classification else "absolute"
     serves = RULES[rule][0]
-    if serves not in ("any", "classification" if kind.is_classification else "regression"):
-        fitting = [n for n, (k, _) in RULES.items() if k in ("any", _family(kind))]
+    if serves not in ("any", _family(kind)):
+        fitting = [name for name, (family, _) in RULES.items() if family in ("any", _family(kind))]
         raise ConfigError(
             f"the rule {rule!r} serves {serves}, this task is {kind}",
             f"use --rule {' or '.join(fitting)}",
         )
-    h = raw_hardness(rule, y, out_of_fold, oracle)
+    by_target = hardness_by_target(rule, y, f, t)
     if config.class_alpha:
         return _per_class(config, rule, labels)
+    if config.over == "mean":
+        by_target = [np.mean(by_target, axis=0)]
+    thresholds = [_settle_threshold(config, rule, hardness) for hardness in by_target]
+    return _combined(rule, config.over, thresholds, n_targets=y.shape[1])
+
+
+class _Threshold(NamedTuple):
+    """The threshold of a hardness, in its own unit and in the rule's, and why it is this one."""
+
+    threshold: float
+    alpha: float
+    reason: str
+
+
+def _combined(rule: str, over: str, thresholds: Sequence[_Threshold], *, n_targets: int) -> BadRule:
+    """Return the rule over all targets; the strictest threshold becomes the common one."""
+    strictest = max(thresholds, key=lambda settled: settled.threshold)
+    reason = "; ".join(dict.fromkeys(settled.reason for settled in thresholds))
+    if n_targets > 1:
+        joined = (
+            f"mean over {n_targets} targets" if over == "mean" else f"{over} of {n_targets} targets"
+        )
+        reason = f"{joined}: {reason}"
+    shifts = tuple(strictest.threshold - settled.threshold for settled in thresholds)
+    return BadRule(
+        rule=rule,
+        threshold=strictest.threshold,
+        alpha=strictest.alpha,
+        reason=reason,
+        over=over,
+        shifts=(0.0,) * n_targets if over == "mean" else shifts,
+    )
+
+
+def _settle_threshold(config: HardnessConfig, rule: str, hardness: np.ndarray) -> _Threshold:
+    """Return the user's alpha, else the customary one, else the worst share's."""
     if config.alpha is not None and rule != "quantile":
-        return _given(rule, config.alpha, "given by the user")
+        return _from_alpha(rule, config.alpha, "given by the user")
+    why = f"the worst {config.share:.0%} of the training rows, out of fold"
     if rule in CUSTOMARY:
-        customary = _given(rule, CUSTOMARY[rule], "the rule's customary threshold")
-        failing = float(customary.select(h).mean())
+        customary = _from_alpha(rule, CUSTOMARY[rule], "the rule's customary threshold")
+        failing = float((hardness >= customary.threshold).mean())
         if failing >= config.floor:
             return customary
         why = (
             f"under the customary {customary.alpha:g} only {failing:.1%} of the training rows "
             f"fail out of fold, so their worst {config.share:.0%} set it"
         )
-    else:
-        why = f"the worst {config.share:.0%} of the training rows, out of fold"
-    threshold = float(np.quantile(h, 1 - config.share, method="higher"))
+    threshold = float(np.quantile(hardness, 1 - config.share, method="higher"))
     alpha = 1 - threshold if rule in _FALLING else threshold
-    return BadRule(rule, threshold, alpha, why)
+    return _Threshold(threshold, alpha, why)
+
+
+def _from_alpha(rule: str, alpha: float, reason: str) -> _Threshold:
+    threshold = 1 - alpha if rule in _FALLING else alpha
+    # a band of exactly alpha must not be lost to rounding of 1 - alpha
+    return _Threshold(threshold - 1e-12, alpha, reason)
 
 
 def _family(kind: Kind) -> str:
     return "classification" if kind.is_classification else "regression"
 
 
-def _given(rule: str, alpha: float, reason: str) -> BadRule:
-    threshold = 1 - alpha if rule in _FALLING else alpha
-    # a band of exactly alpha must not be lost to rounding of 1 - alpha
-    return BadRule(rule, threshold - 1e-12, alpha, reason)
-
-
 def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> BadRule:
+    """Return the rule ``wrong`` with the user's threshold for each class."""
     if not labels:
         raise ConfigError(
             "class_alpha sets thresholds for classes, this task is regression",
@@ -232,6 +324,11 @@ def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> Ba
     if rule != "wrong":
         raise ConfigError(f"class_alpha belongs to the rule 'wrong', not {rule!r}", "--rule wrong")
     default = config.alpha if config.alpha is not None else CUSTOMARY["wrong"]
-    alphas = tuple(config.class_alpha.get(label, default) for label in labels)
-    base = _given(rule, default, "given by the user, per class")
-    return BadRule(rule, base.threshold, default, base.reason, alphas)
+    base = _from_alpha(rule, default, "given by the user, per class")
+    return BadRule(
+        rule=rule,
+        threshold=base.threshold,
+        alpha=default,
+        reason=base.reason,
+        class_alpha=tuple(config.class_alpha.get(label, default) for label in labels),
+    )

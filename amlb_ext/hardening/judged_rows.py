@@ -1,17 +1,25 @@
-"""Rows that were made: judged by F, K and the oracle, and kept or not.
+"""Rows judged by F, K and the oracle: the real ones of a fold, and those that were made.
 
 Everything made is *snapped* first: decoded to the table's own form (whole numbers, categories)
 and encoded again, so that F and K judge the very row that is written.
 
 A made row repeats the features of no real row and of no other made row, whatever its target: a
 copy would stand on both sides of a fold, or contradict the label of the row that it repeats.
+
+Notation
+--------
+n, d : rows, encoded columns
+k : targets of a row, at least one; C : classes (k is then 1)
+Z : (n, d) encoded rows
+y : (n, k) scaled targets, or (n, 1) class codes
+f, t : predictions of F and of the oracle T, (n, k) or (n, 1, C); axis 1 is always the target
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,174 +27,339 @@ import pandas as pd
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.hardness import BadRule, raw_hardness
+from amlb_ext.hardening.hardness import BadRule, hardness_by_target
 from amlb_ext.hardening.oracle import Oracle, check_labels
-from amlb_ext.hardening.taken_rows import TakenRows, repeated_within
-from amlb_ext.suite import Rows
 
 #: A label may be less plausible by this much than at the row it came from: a probability, and
 #: the oracle's RMSEs.
 CLASS_SLACK, REGRESSION_SLACK = 0.02, 0.1
 
 
-@dataclass(frozen=True)
+def by_target(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Put what is known of each target side by side, along axis 1.
+
+    Examples
+    --------
+    >>> by_target([np.zeros(3), np.ones(3)]).shape, by_target([np.zeros((3, 2))]).shape
+    ((3, 2), (3, 1, 2))
+    """
+    return np.stack(values, axis=1)
+
+
+def of_target(values: np.ndarray, target: int) -> np.ndarray:
+    """Return what is known of one target: ``(n,)``, or ``(n, C)`` probabilities.
+
+    The numbers lie side by side in memory: models and sums then give the last bit that they give
+    for a task on its own.
+    """
+    return np.ascontiguousarray(values[:, target])
+
+
+def without_single_axis(values: np.ndarray) -> np.ndarray:
+    """Return values of a single target without the axis of targets, those of several as they are.
+
+    The search and the synthesizers read ``(n,)`` for one target and ``(n, k)`` for k.
+    """
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetModels:
+    """What is fitted for one target of a fold, on its training rows.
+
+    Attributes
+    ----------
+    scale : TargetEncoder
+    baseline : Baseline
+        F.
+    oracle : Oracle
+        T.
+    refits : sequence of Baseline
+        F without each part of the training rows, the null control; see
+        :mod:`amlb_ext.hardening.prepare`.
+    """
+
+    scale: TargetEncoder
+    baseline: Baseline
+    oracle: Oracle
+    refits: Sequence[Baseline] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class FoldModels:
     """What both sides of a fold share, fitted on its training rows.
 
-    ``Z, y`` are the encoded training rows and targets; ``key`` names the fold's streams;
-    ``fits`` are F without each part of the training rows, see :mod:`amlb_ext.hardening.prepare`.
-    ``least_support`` is what a made row's label needs of the oracle where the table consists of
-    cells, see :mod:`amlb_ext.hardening.vouch`; None elsewhere.
+    Attributes
+    ----------
+    encoder : Encoder
+    targets : tuple of TargetModels
+        One per target.
+    rule : BadRule
+        K, over all targets.
+    Z, y : ndarray of shape (n, d), (n, k)
+        The training rows.
+    config : GenerateConfig
+    key : tuple
+        Of the fold's random streams.
+    least_support : float or None
+        What a made row's label needs of the oracle where the table consists of cells, see
+        :func:`amlb_ext.hardening.oracle.least_support`; None elsewhere.
     """
 
     encoder: Encoder
-    target: TargetEncoder
-    baseline: Baseline
+    targets: tuple[TargetModels, ...]
     rule: BadRule
-    oracle: Oracle
     Z: np.ndarray
     y: np.ndarray
     config: GenerateConfig
     key: tuple[str | int, ...]
-    fits: Sequence[Baseline] = ()
     least_support: float | None = None
 
+    @property
+    def n_classes(self) -> int:
+        """C, or 0 for regression."""
+        return self.targets[0].scale.n_classes
 
-@dataclass
-class MadeRows:
-    """Rows that were made, encoded, with what is known of each.
+    @property
+    def can_search(self) -> bool:
+        """Whether F predicts rows it has never seen; a file of predictions does not."""
+        return all(target.baseline.can_search for target in self.targets)
+
+    def predict_baseline(self, Z: np.ndarray) -> np.ndarray:
+        """Return f of any rows; see the module's notation."""
+        return by_target([target.baseline.predict(Z) for target in self.targets])
+
+    def predict_oracle(self, Z: np.ndarray) -> np.ndarray:
+        """Return t of rows the oracle was not fitted on; see the module's notation."""
+        return by_target([target.oracle.predict(Z) for target in self.targets])
+
+    def no_predictions(self, n: int) -> np.ndarray:
+        """Return predictions of n rows that nobody was asked about: NaN."""
+        classes = (self.n_classes,) if self.n_classes else ()
+        return np.full((n, len(self.targets), *classes), np.nan)
+
+    def snap_targets(self, y: np.ndarray) -> np.ndarray:
+        """Return targets as they will be written: whole numbers where all are whole."""
+        return by_target([target.scale.snap(y[:, j]) for j, target in enumerate(self.targets)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedRows:
+    """Rows of one side of a fold, real or made, with what F, K and the oracle say of each.
 
     Attributes
     ----------
-    Z, y : ndarray of shape (n, d), (n,)
-        Of a group of tasks y is ``(n, k)``, and so are f, reducible, support and agrees.
+    features : DataFrame
+        The rows as they are written, in canonical form.
+    Z : ndarray of shape (n, d)
+        The same, encoded.
+    y, f : ndarray
+        Targets and F's predictions, see the module's notation; f is NaN where F cannot be asked.
+    hardness : ndarray of shape (n,)
+        Under the fold's rule, over all targets.
+    is_bad : ndarray of shape (n,), bool
+        Whether K calls the row bad.
+    reducible, support, agrees : ndarray of shape (n, k)
+        ``(T - F)^2``; how strongly the oracle supports the label, and whether that suffices.
+    weight : ndarray of shape (n,)
+        ``P(bad | x)`` of a test row; NaN of any other.
     parent : ndarray of shape (n,), int
-        Position of the bad row each came from, among the bad rows given.
-    f : ndarray
-        F's predictions; empty when F cannot predict new rows.
-    hardness, reducible, support, agrees : ndarray of shape (n,)
-        Under the fold's rule; ``(T - F)^2``; the oracle on the label.
+        Position, among the real rows of this side, of the bad row that a made row came from; a
+        real row's own position.
+    row : ndarray of shape (n,), int
+        Position in the table; -1 for a made row.
+    substituted : ndarray of shape (n,), str
+        Written names of the columns whose cells were replaced, with commas between.
     """
 
+    features: pd.DataFrame
     Z: np.ndarray
     y: np.ndarray
-    parent: np.ndarray
     f: np.ndarray
     hardness: np.ndarray
+    is_bad: np.ndarray
     reducible: np.ndarray
     support: np.ndarray
     agrees: np.ndarray
+    weight: np.ndarray
+    parent: np.ndarray
+    row: np.ndarray
+    substituted: np.ndarray
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def take(self, rows: np.ndarray) -> MadeRows:
-        """Return some of the rows."""
-        return MadeRows(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
-
-    def of_target(self, j: int) -> MadeRows:
-        """Return the rows with one of their k targets, and what is known of it."""
-        own = ("y", "f", "reducible", "support", "agrees")
-        return replace(self, **{name: getattr(self, name)[:, j] for name in own})
+    def take(self, rows: np.ndarray) -> JudgedRows:
+        """Return some of the rows, by position or by mask."""
+        taken: dict[str, Any] = {"features": self.features.iloc[rows].reset_index(drop=True)}
+        for name in _ARRAYS:
+            taken[name] = getattr(self, name)[rows]
+        return JudgedRows(**taken)
 
     @classmethod
-    def merge(cls, parts: list[MadeRows]) -> MadeRows:
-        """Return the rows of all parts, in order; at least one part."""
-        names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    def concatenate(cls, blocks: Sequence[JudgedRows]) -> JudgedRows:
+        """Return the rows of all blocks, in order; at least one block."""
+        features = [block.features for block in blocks]
+        joined: dict[str, Any] = {"features": pd.concat(features, ignore_index=True)}
+        for name in _ARRAYS:
+            joined[name] = np.concatenate([getattr(block, name) for block in blocks])
+        return cls(**joined)
+
+
+_ARRAYS = [field.name for field in fields(JudgedRows) if field.name != "features"]
+
+
+def judge_real_rows(
+    models: FoldModels,
+    *,
+    features: pd.DataFrame,
+    Z: np.ndarray,
+    y: np.ndarray,
+    f: np.ndarray,
+    t: np.ndarray,
+    row: np.ndarray,
+    substituted: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+) -> JudgedRows:
+    """Let K and the oracle judge real rows, of which F and T have said f and t already.
+
+    Parameters
+    ----------
+    models : FoldModels
+    features, Z, y, row, substituted, weight
+        As in :class:`JudgedRows`.
+    f, t : ndarray
+        Predictions by fits that did not see the rows.
+    """
+    n = len(y)
+    support, agrees = _opinion(models, t, y)
+    hardness = models.rule.hardness(y, f, t)
+    return JudgedRows(
+        features=features,
+        Z=Z,
+        y=y,
+        f=f,
+        hardness=hardness,
+        is_bad=models.rule.select(hardness),
+        reducible=by_target(hardness_by_target("reducible", y, f, t)),
+        support=support,
+        agrees=agrees,
+        weight=np.full(n, np.nan) if weight is None else weight,
+        parent=np.arange(n),
+        row=row,
+        substituted=np.full(n, "", dtype=object) if substituted is None else substituted,
+    )
+
+
+def judge_made_rows(
+    models: FoldModels, real: JudgedRows, *, Z: np.ndarray, y: np.ndarray, parent: np.ndarray
+) -> JudgedRows:
+    """Snap made rows and let F, K and the oracle judge them.
+
+    Parameters
+    ----------
+    models : FoldModels
+    real : JudgedRows
+        The real rows of the side, among which ``parent`` counts.
+    Z, y : ndarray of shape (n, d), (n, k)
+        Encoded rows, not yet snapped, and their targets.
+    parent : ndarray of shape (n,), int
+        Of each row the bad row it came from.
+    """
+    features = models.encoder.inverse(Z)
+    # Here a made row is in the table's own form and nobody has judged it yet: what must hold
+    # between its columns is settled at this place, from ``features``, from those of its parents,
+    # ``real.features.iloc[parent]``, and from the table's columns, ``models.encoder.columns``.
+    Z = models.encoder.transform(features)
+    n = len(Z)
+    f = t = models.no_predictions(n)
+    hardness, reducible = np.full(n, np.nan), np.full(y.shape, np.nan)
+    if n:
+        t = models.predict_oracle(Z)
+    support, agrees = _opinion(models, t, y)
+    if models.least_support is not None:
+        agrees = agrees & (support >= models.least_support)
+    if n and models.can_search:
+        f = models.predict_baseline(Z)
+        hardness = models.rule.hardness(y, f, t)
+        reducible = by_target(hardness_by_target("reducible", y, f, t))
+    return JudgedRows(
+        # decoded once more: a number that went through the scale may differ in its last bit
+        features=models.encoder.inverse(Z),
+        Z=Z,
+        y=y,
+        f=f,
+        hardness=hardness,
+        is_bad=models.rule.select(hardness),
+        reducible=reducible,
+        support=support,
+        agrees=agrees,
+        weight=np.full(n, np.nan),
+        parent=parent,
+        row=np.full(n, -1, dtype=np.int64),
+        substituted=np.full(n, "", dtype=object),
+    )
+
+
+def no_made_rows(models: FoldModels, real: JudgedRows) -> JudgedRows:
+    """Return made rows of which there are none."""
+    return judge_made_rows(models, real, Z=real.Z[:0], y=real.y[:0], parent=np.zeros(0, dtype=int))
+
+
+def _opinion(models: FoldModels, t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the oracles' support of each label and whether it suffices, ``(n, k)`` each."""
+    supports, agreements = [], []
+    for j, target in enumerate(models.targets):
+        support, agrees = check_labels(
+            t[:, j], y[:, j], models.config.agreement, rmse=target.oracle.rmse_
+        )
+        supports.append(support)
+        agreements.append(agrees)
+    return by_target(supports), by_target(agreements)
+
+
+# Which made rows are kept.
 
 
 @dataclass(frozen=True)
-class Failures:
-    """Bad rows that rows are made from.
+class TakenRows:
+    """Features that no made row may repeat, as they are written and without the target.
 
     Attributes
     ----------
-    Z, y : ndarray of shape (n, d), (n,) or (n, k)
-        Encoded.
-    support : ndarray of shape (n,) or (n, k)
-        How strongly the oracle supports each label, by fits that did not see the row.
+    real : tuple of DataFrame
+        Of real rows on both sides of a fold, in canonical form.
+    made : tuple of DataFrame
+        Of rows made before.
     """
 
-    Z: np.ndarray
-    y: np.ndarray
-    support: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.y)
+    real: tuple[pd.DataFrame, ...]
+    made: tuple[pd.DataFrame, ...] = ()
 
     @classmethod
-    def of(cls, models: FoldModels, Z: np.ndarray, y: np.ndarray) -> Failures:
-        """Ask the fold's oracle, which has not seen these rows, for the support."""
-        support, _ = check_labels(
-            models.oracle, models.oracle.predict(Z), y, models.config.agreement
-        )
-        return cls(Z, y, support)
+    def of_fold(cls, task: Task, written: pd.DataFrame) -> TakenRows:
+        """Return the rows of the table, and the fold's test rows as they are written."""
+        return cls((task.features, written))
+
+    def with_made(self, *made: JudgedRows) -> TakenRows:
+        """Return these rows and others that were made."""
+        return replace(self, made=(*self.made, *(rows.features for rows in made)))
+
+    def repeated(self, features: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows repeat a real row, and which one that was made before."""
+        asked, *others = number_rows(features, *self.real, *self.made)
+        real, made = others[: len(self.real)], others[len(self.real) :]
+        nothing = np.zeros(0, dtype=asked.dtype)
+        repeats_real = np.isin(asked, np.concatenate([nothing, *real]))
+        repeats_made = np.isin(asked, np.concatenate([nothing, *made]))
+        return repeats_real, repeats_made
 
 
-@dataclass
-class Side:
-    """Augmented and synthetic rows of one side, with counts and remarks for the manifest.
-
-    ``counts["dropped"]`` says per kind of row how many that were tried were dropped, by
-    :data:`amlb_ext.suite.fold_notes.REASONS`.
-    """
-
-    augmented: MadeRows
-    synthetic: MadeRows
-    counts: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def of_target(self, j: int) -> Side:
-        """Return the same rows with one of their k targets."""
-        return replace(
-            self, augmented=self.augmented.of_target(j), synthetic=self.synthetic.of_target(j)
-        )
-
-    def taken_after(self, taken: TakenRows, models: FoldModels) -> TakenRows:
-        """Return what is taken, with the rows of this side."""
-        for made in (self.augmented, self.synthetic):
-            taken = taken.with_made(models.encoder.inverse(made.Z))
-        return taken
-
-
-@dataclass(frozen=True)
-class Screened:
-    """Positions of the made rows that are kept; how many are not, by ``fold_notes.REASONS``."""
-
-    rows: np.ndarray
-    dropped: Counter[str]
-
-
-def judge(models: FoldModels, Z: np.ndarray, y: np.ndarray, parent: np.ndarray) -> MadeRows:
-    """Snap made rows and let F, K and the oracle judge them."""
-    Z = models.encoder.transform(models.encoder.inverse(Z))
-    t = models.oracle.predict(Z) if len(Z) else np.zeros((0, *models.oracle.out_of_fold_.shape[1:]))
-    support, agrees = check_labels(models.oracle, t, y, models.config.agreement)
-    if models.least_support is not None:
-        agrees &= support >= models.least_support
-    if models.baseline.can_search and len(Z):
-        f = models.baseline.predict(Z)
-        hardness = models.rule.hardness(y, f, t)
-        reducible = raw_hardness("reducible", y, f, t) if y.ndim == 1 else (t - f) ** 2
-    else:
-        f = np.full((len(Z), *models.oracle.out_of_fold_.shape[1:]), np.nan)
-        hardness = np.full(len(Z), np.nan)
-        reducible = hardness if y.ndim == 1 else f
-    return MadeRows(Z, y, parent, f, hardness, reducible, support, agrees)
-
-
-def fails_baseline(models: FoldModels, made: MadeRows) -> np.ndarray:
-    """Return which made rows K still calls bad."""
-    if models.config.search.reapply and models.baseline.can_search:
-        return models.rule.select(made.hardness)
-    return np.ones(len(made), dtype=bool)
-
-
-def label_passes(models: FoldModels, made: MadeRows, failures: Failures) -> np.ndarray:
+def label_passes(models: FoldModels, made: JudgedRows, real: JudgedRows) -> np.ndarray:
     """Return which made rows have labels that the oracle lets pass.
 
     Many real failures carry labels that the oracle contradicts: that is why they are failures.
@@ -197,199 +370,68 @@ def label_passes(models: FoldModels, made: MadeRows, failures: Failures) -> np.n
     """
     if not models.config.agreement.filter:
         return np.ones(len(made), dtype=bool)
-    if models.least_support is not None:
-        return made.agrees
-    classes = bool(models.target.n_classes)
-    slack = CLASS_SLACK if classes else REGRESSION_SLACK
-    as_true = made.support >= failures.support[made.parent] - slack
-    if classes:
-        as_true &= made.y == failures.y[made.parent]
-    passes = made.agrees | as_true
-    return passes if passes.ndim == 1 else passes.all(axis=1)
+    passes = made.agrees
+    if models.least_support is None:
+        slack = CLASS_SLACK if models.n_classes else REGRESSION_SLACK
+        as_plausible = made.support >= real.support[made.parent] - slack
+        if models.n_classes:
+            # another label than the parent's has nothing to lean on
+            as_plausible &= made.y == real.y[made.parent]
+        passes = passes | as_plausible
+    return np.all(passes, axis=1)
 
 
 def screen(
-    models: FoldModels, made: MadeRows, failures: Failures, taken: TakenRows, labels: bool = True
-) -> Screened:
+    models: FoldModels,
+    made: JudgedRows,
+    real: JudgedRows,
+    taken: TakenRows,
+    *,
+    asks_oracle: bool = True,
+) -> tuple[np.ndarray, Counter[str]]:
     """Decide which made rows are kept, and count the others by the first reason that applies.
 
     Parameters
     ----------
     models : FoldModels
-    made : MadeRows
-    failures : Failures
-        The rows they came from.
+    made, real : JudgedRows
+        Made rows, and the real rows they came from.
     taken : TakenRows
         The real rows, and what was made before.
-    labels : bool
+    asks_oracle : bool
         Whether the oracle is asked about the labels; in a table of cells it always is.
+
+    Returns
+    -------
+    kept : ndarray of int
+        Positions.
+    dropped : Counter
+        How many are not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
     """
-    features = models.encoder.inverse(made.Z)
-    repeats_real, repeats_made = taken.repeated(features)
-    labels |= models.least_support is not None
-    passes = label_passes(models, made, failures) if labels else np.ones(len(made), dtype=bool)
-    checks = {
-        "real_row": repeats_real,
-        "good": ~fails_baseline(models, made),
-        "label": ~passes,
-        "made_row": repeats_made,
-    }
+    repeats_real, repeats_made = taken.repeated(made.features)
+    checks = {"real_row": repeats_real}
+    if models.config.search.reapply and models.can_search:
+        checks["good"] = ~made.is_bad
+    if asks_oracle or models.least_support is not None:
+        checks["label"] = ~label_passes(models, made, real)
+    checks["made_row"] = repeats_made
     keep = np.ones(len(made), dtype=bool)
     dropped: Counter[str] = Counter()
     for reason, applies in checks.items():
         dropped[reason] = int((keep & applies).sum())
         keep &= ~applies
     # of several rows alike the first one that passed stays, so this check comes last
-    rows = np.flatnonzero(keep)
-    again = repeated_within(features.iloc[rows])
-    dropped["made_row"] += int(again.sum())
-    return Screened(rows[~again], dropped)
+    kept = np.flatnonzero(keep)
+    repeats = repeats_earlier(number_rows(made.features.iloc[kept])[0])
+    dropped["made_row"] += int(repeats.sum())
+    return kept[~repeats], dropped
 
 
-# Rows of a fold as the suite wants them: features and target in canonical form, provenance.
-
-
-@dataclass(frozen=True)
-class RealRows:
-    """The real rows of one side, with what is known of each.
-
-    ``features`` are the rows as they are written, ``substituted`` the columns with replaced cells;
-    ``null`` are the losses ``(n, R)`` of F's re-fits, none where the rows are training rows.
-    """
-
-    rows: np.ndarray
-    features: pd.DataFrame
-    substituted: np.ndarray
-    Z: np.ndarray
-    y: np.ndarray
-    f: np.ndarray
-    hardness: np.ndarray
-    reducible: np.ndarray
-    support: np.ndarray
-    agrees: np.ndarray
-    weight: np.ndarray
-    bad: np.ndarray
-    null: np.ndarray
-
-
-def null_losses(fits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the losses ``(n, R)`` of F's fits without each part of the training rows."""
-    out = np.empty((len(y), len(fits)))
-    for k, fit in enumerate(fits if len(y) else ()):
-        out[:, k] = row_losses.row_loss(y, fit.predict(Z))
-    return out
-
-
-def failures(side: RealRows) -> Failures:
-    """Return the bad rows of a side, with the oracle's opinion of their labels."""
-    return Failures(side.Z[side.bad], side.y[side.bad], side.support[side.bad])
-
-
-def training_rows(task: Task, rows: np.ndarray) -> Rows:
-    """Return the rows F was trained on."""
-    provenance = pd.DataFrame({"source_row": task.row_ids[rows]})
-    return Rows(_reset(task.features.iloc[rows]), _reset(task.target.iloc[rows]), provenance)
-
-
-def real_rows(task: Task, target: TargetEncoder, side: RealRows, chosen: Any) -> Rows:
-    """Real rows as they are written."""
-    rows = side.rows[chosen]
-    ids = task.row_ids[rows].astype(np.int64)
-    provenance = pd.DataFrame(
-        {
-            "origin": np.where(side.bad[chosen], "bad", "good"),
-            "source_row": ids,
-            "parent_row": ids,
-            "hardness": side.hardness[chosen],
-            "loss": row_losses.row_loss(side.y[chosen], side.f[chosen]),
-            "reducible": side.reducible[chosen],
-            "label_support": side.support[chosen],
-            "label_agrees": side.agrees[chosen],
-            "weight": side.weight[chosen],
-            **_predicted(target, side.f[chosen]),
-            **_null(side.null[chosen]),
-            "substituted": side.substituted[chosen],
-        }
-    )
-    return Rows(_reset(side.features.iloc[chosen]), _reset(task.target.iloc[rows]), provenance)
-
-
-def made_rows(
-    task: Task, models: FoldModels, made: MadeRows, origin: str, parents: np.ndarray
-) -> Rows:
-    """Made rows, decoded to the table's form; ``parents`` are source ids of the bad rows."""
-    provenance = pd.DataFrame(
-        {
-            "origin": np.full(len(made), origin, dtype=object),
-            "source_row": np.full(len(made), -1, dtype=np.int64),
-            "parent_row": parents[made.parent].astype(np.int64),
-            "hardness": made.hardness,
-            "loss": row_losses.row_loss(made.y, made.f),
-            "reducible": made.reducible,
-            "label_support": made.support,
-            "label_agrees": made.agrees,
-            "weight": np.full(len(made), np.nan),
-            **_predicted(models.target, made.f),
-            **_null(null_losses(models.fits, made.Z, made.y)),
-            "substituted": np.full(len(made), "", dtype=object),
-        }
-    )
-    target = models.target.inverse(made.y, task.target_name)
-    return Rows(models.encoder.inverse(made.Z), target, provenance)
-
-
-def stack(blocks: list[Rows]) -> Rows:
-    """Return the rows of all blocks, in order."""
-    features = pd.concat([b.features for b in blocks], ignore_index=True)
-    target = pd.concat([b.target for b in blocks], ignore_index=True)
-    provenance = pd.concat([b.provenance for b in blocks], ignore_index=True)
-    return Rows(features, target, provenance)
-
-
-def blocks_by_origin(task: Task, models: FoldModels, real: RealRows, side: Side) -> dict[str, Rows]:
-    """Rows by origin, those with none left out."""
-    parents = task.row_ids[real.rows[real.bad]]
-    blocks = {"bad": real_rows(task, models.target, real, np.flatnonzero(real.bad))}
-    if len(side.augmented):
-        blocks["ga"] = made_rows(task, models, side.augmented, "ga", parents)
-    if len(side.synthetic):
-        blocks["synthetic"] = made_rows(task, models, side.synthetic, "synthetic", parents)
-    return blocks
-
-
-def judged_again(
-    task: Task, models: FoldModels, features: pd.DataFrame, target: pd.Series
-) -> dict[str, np.ndarray]:
-    """Return the columns of the provenance that F, K and the oracle give rows as they now stand.
-
-    The hardness of rows with several targets is not among them: no target alone decides it.
-    """
-    Z, y = models.encoder.transform(features), models.target.transform(target)
-    f, t = models.baseline.predict(Z), models.oracle.predict(Z)
-    support, agrees = check_labels(models.oracle, t, y, models.config.agreement)
-    hardness = {} if task.group else {"hardness": models.rule.hardness(y, f, t)}
-    return {
-        **hardness,
-        "loss": row_losses.row_loss(y, f),
-        "reducible": raw_hardness("reducible", y, f, t),
-        "label_support": support,
-        "label_agrees": agrees,
-        **_predicted(models.target, f),
-        **_null(null_losses(models.fits, Z, y)),
-    }
-
-
-def _predicted(target: TargetEncoder, f: np.ndarray) -> dict[str, np.ndarray]:
-    """F's predictions as columns: ``f`` in the target's own unit, or ``f_0``, ... per label."""
-    if f.ndim == 1:
-        return {"f": f * target.span + target.low}
-    return {f"f_{code}": f[:, code] for code in range(f.shape[1])}
-
-
-def _null(table: np.ndarray) -> dict[str, np.ndarray]:
-    """Losses of F's re-fits as columns ``null_0``, ..."""
-    return {f"null_{k}": table[:, k] for k in range(table.shape[1])}
-
-
-def _reset(values: Any) -> Any:
-    return values.reset_index(drop=True)
+def refit_losses(refits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the losses ``(n, R)`` of F's re-fits on one target ``y (n,)``: the null control."""
+    table = np.empty((len(y), len(refits)))
+    if not len(y):
+        return table
+    for number, refit in enumerate(refits):
+        table[:, number] = row_losses.row_loss(y, refit.predict(Z))
+    return table

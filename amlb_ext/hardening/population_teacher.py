@@ -17,8 +17,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
+from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.hardness import BadRule
+from amlb_ext.hardening.judged_rows import FoldModels, of_target
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.weights import draw_region
 
@@ -47,14 +48,15 @@ class Teacher:
         if self.n_classes:
             return
         gap = y - oracle.out_of_fold_
-        size = HistGradientBoostingRegressor(
+        regressor = HistGradientBoostingRegressor(
             max_iter=40, max_leaf_nodes=8, min_samples_leaf=40, early_stopping=False
         )
-        self.size_ = size.fit(fill_missing(Z), np.abs(gap))
+        self.size_ = regressor.fit(fill_missing(Z), np.abs(gap))
+        # where the oracle seems to be exact, a tenth of its usual error is left to it
         self.least_ = max(1e-6, 0.1 * float(np.abs(gap).mean()))
         self.low_, self.high_ = float(y.min()), float(y.max())
-        steps = (np.arange(QUANTILES) + 0.5) / QUANTILES
-        self.residuals_ = np.quantile(gap / self.spread(Z), steps)
+        mid_ranks = (np.arange(QUANTILES) + 0.5) / QUANTILES
+        self.residuals_ = np.quantile(gap / self.spread(Z), mid_ranks)
 
     def spread(self, Z: np.ndarray) -> np.ndarray:
         """Return s(x), regression only."""
@@ -74,6 +76,7 @@ class Teacher:
             codes = np.broadcast_to(np.arange(self.n_classes), p.shape)
             return codes, p / p.sum(axis=1, keepdims=True)
         y = t[:, None] + self.spread(Z)[:, None] * self.residuals_
+        # no outcome lies beyond the targets that were seen
         y = np.clip(y, self.low_, self.high_)
         return y, np.full(y.shape, 1 / QUANTILES)
 
@@ -81,9 +84,20 @@ class Teacher:
 def failing_chance(
     rule: BadRule, f: np.ndarray, t: np.ndarray, outcomes: np.ndarray, chance: np.ndarray
 ) -> np.ndarray:
-    """Return the probability of each outcome *and* of F being bad under it, ``(n, q)``."""
-    bad = [rule.select(rule.hardness(y, f, t)) for y in outcomes.T]
-    return chance * np.column_stack(bad)
+    """Return the probability of each outcome *and* of F being bad under it, ``(n, q)``.
+
+    Parameters
+    ----------
+    rule : BadRule
+        Over a single target.
+    f, t : ndarray of shape (n,) or (n, C)
+    outcomes, chance : ndarray of shape (n, q)
+    """
+    is_bad = np.empty(outcomes.shape, dtype=bool)
+    for number, y in enumerate(outcomes.T):
+        hardness = rule.hardness(y[:, None], f[:, None], t[:, None])
+        is_bad[:, number] = rule.select(hardness)
+    return chance * is_bad
 
 
 def draw_outcomes(
@@ -122,30 +136,27 @@ def draw_outcomes(
     able = np.flatnonzero((mass > 0) & (chance.sum(axis=1) > 0))
     if not len(able):
         return able, outcomes[able, 0]
-    kept = able[draw_region(mass[able], rng, smallest=1)[0]]
+    drawn, _ = draw_region(mass[able], rng, smallest=1)
+    kept = able[drawn]
     if len(kept) > most:
         kept = np.sort(rng.choice(kept, most, replace=False))
+    # the first step of the cumulated chances that lies above a uniform number
     steps = np.cumsum(chance[kept], axis=1)
-    which = (rng.random((len(kept), 1)) * steps[:, -1:] > steps).sum(axis=1)
-    which = np.minimum(which, steps.shape[1] - 1)
+    height = rng.random((len(kept), 1)) * steps[:, -1:]
+    which = np.minimum((height > steps).sum(axis=1), steps.shape[1] - 1)
     return kept, outcomes[kept, which]
 
 
 def expected_failures(
-    baseline: Baseline,
-    rule: BadRule,
-    oracle: Oracle,
-    teacher: Teacher,
-    Z: np.ndarray,
-    most: int,
-    rng: np.random.Generator,
+    models: FoldModels, teacher: Teacher, Z: np.ndarray, most: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return those of the proposed rows that are drawn as failures of F, and their targets.
 
     Parameters
     ----------
-    baseline, rule, oracle, teacher
-        Of the fold.
+    models : FoldModels
+        Of a single target.
+    teacher : Teacher
     Z : ndarray of shape (n, d)
         Proposed rows.
     most : int
@@ -153,7 +164,9 @@ def expected_failures(
     """
     if not len(Z):  # every row that was proposed may have been a copy
         return Z, np.empty(0)
-    t, f = oracle.predict(Z), baseline.predict(Z)
+    t = of_target(models.predict_oracle(Z), 0)
+    f = of_target(models.predict_baseline(Z), 0)
     outcomes, chance = teacher.outcomes(Z, t)
-    kept, y = draw_outcomes(outcomes, failing_chance(rule, f, t, outcomes, chance), rng, most)
+    failing = failing_chance(models.rule, f, t, outcomes, chance)
+    kept, y = draw_outcomes(outcomes, failing, rng, most)
     return Z[kept], y

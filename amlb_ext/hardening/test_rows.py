@@ -73,7 +73,7 @@ class Chooser:
         return fit_to_train(train, test, task.columns), False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Changes:
     """What was left out and replaced among the test rows of a fold.
 
@@ -127,7 +127,7 @@ class Changes:
         return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WrittenRows:
     """Test rows as they are written.
 
@@ -164,27 +164,40 @@ def known_classes(task: Task, fold: int) -> tuple[np.ndarray, dict[str, int]]:
     return kept, {"unknown_class": len(rows) - len(kept)}
 
 
-def write_test_rows(
-    task: Task, train: np.ndarray, test: np.ndarray, chooser: Chooser
-) -> WrittenRows:
-    """Return test rows as they are written beside these training rows, given by position."""
-    fitted, judged = chooser.fit(task.features.iloc[train], task.features.iloc[test], task)
-    counts = Counter(name for _, name in fitted.cells)
+def write_test_rows(task: Task, fold: int, chooser: Chooser) -> WrittenRows:
+    """Return the test rows of a fold as they are written beside its training rows.
+
+    Raises
+    ------
+    DataError
+        No test row has a class that a training row has.
+    """
+    rows, left_out = known_classes(task, fold)
+    train, test = task.features.iloc[task.folds[fold].train], task.features.iloc[rows]
+    fitted, judged = chooser.fit(train, test, task)
     changes = Changes(
-        rows=len(test),
-        replaced=dict(counts),
+        rows=len(rows),
+        left_out=left_out,
+        replaced=dict(Counter(name for _, name in fitted.cells)),
         copies=len(fitted.copies),
         judged=judged,
     )
-    names = substituted_names(task, fitted.cells, len(test))
-    return WrittenRows(test, fitted.features, names, changes)
+    return WrittenRows(
+        rows=rows,
+        features=fitted.features,
+        substituted=substituted_names(task, fitted.cells, len(rows)),
+        changes=changes,
+    )
 
 
 def substituted_names(task: Task, cells: Sequence[tuple[int, str]], n: int) -> np.ndarray:
     """Return per row the written names of the columns with replaced cells, ``(n,)``."""
     sources = [column.name for column in task.columns]
-    written = dict(zip(sources, safe_columns([*sources, task.target_name]), strict=False))
-    out = np.full(n, "", dtype=object)
-    for row, name in cells:
-        out[row] += ("," if out[row] else "") + written[name]
-    return out
+    # the target's name has a say in how the others are made safe, but no cells
+    safe_names = safe_columns([*sources, task.target_name])[: len(sources)]
+    written = dict(zip(sources, safe_names, strict=True))
+    names = np.full(n, "", dtype=object)
+    for row, source in cells:
+        separator = "," if names[row] else ""
+        names[row] += separator + written[source]
+    return names

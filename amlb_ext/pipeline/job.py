@@ -8,15 +8,14 @@ from pathlib import Path
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError, ModelError
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.fold import HardFold, harden_fold
-from amlb_ext.hardening.prepare import CrossFit, cross_fit
-from amlb_ext.hardening.shared import harden_shared
+from amlb_ext.hardening.assemble import HardFold
+from amlb_ext.hardening.fold import harden_group
+from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.suite import Coding, FoldRecord, Layout, write_fold
 from amlb_ext.suite.writer import pack_folds
-from amlb_ext.validity.calibrate_shared import calibrate_shared
 from amlb_ext.validity.calibration import calibrate, wants_calibration
 
-#: Tasks whose folds are hardened by one job.
+#: Tasks whose folds are hardened by one job: one, or those of a table with several targets.
 Tasks = tuple[Task, ...]
 #: Records of a fold, by task, and the files that were sent with them.
 Sent = tuple[list[FoldRecord], dict[str, bytes]]
@@ -38,22 +37,17 @@ def write_job(
         The suite's folder.
     """
     try:
-        made = _calibrated(group, fold, config)
+        hard_folds = harden_calibrated(group, fold, config)
     except (ModelError, ConfigError, DataError) as error:
         return error
-    return [
-        write_fold(
-            Layout(Path(root)),
-            task.name,
-            Coding.of(task),
-            fold,
-            hard.train,
-            hard.parts,
-            key,
-            hard.summary,
+    layout = Layout(Path(root))
+    records = []
+    for task, hard, key in zip(group, hard_folds, keys, strict=True):
+        record = write_fold(
+            layout, task.name, Coding.of(task), fold, hard.train, hard.parts, key, hard.summary
         )
-        for task, hard, key in zip(group, made, keys, strict=True)
-    ]
+        records.append(record)
+    return records
 
 
 def send_job(
@@ -67,31 +61,23 @@ def send_job(
         return records, pack_folds(Layout(Path(folder)), records)
 
 
-def _calibrated(group: Tasks, fold: int, config: GenerateConfig) -> list[HardFold]:
+def harden_calibrated(group: Tasks, fold: int, config: GenerateConfig) -> list[HardFold]:
     """Harden a fold, with a kappa settled on its training rows where the user named none."""
-    crosses = [cross_fit(task, fold, config) for task in group]
+    # fitted once: kappa is calibrated on the very fits that judge the fold
+    cross = cross_fit(group, fold, config)
     if not wants_calibration(config):
-        return _hardened(group, fold, config, crosses)
-    if group[0].group:
-        found = calibrate_shared(group, fold, config, crosses)
-    else:
-        found = [calibrate(group[0], fold, config, crosses[0])]
-    search = config.search.model_copy(update={"kappa": found[0].kappa})
-    numeric = any(column.is_numeric for column in group[0].columns)
-    jitters = numeric and config.search.jitter > 0
-    made = _hardened(group, fold, config.model_copy(update={"search": search}), crosses)
-    for hard, one in zip(made, found, strict=True):
-        hard.summary["calibration"] = one.to_json()
+        return harden_group(group, fold, config, cross)
+    calibrations = calibrate(group, fold, config, cross)
+    # one search serves all targets, so they have one kappa
+    search = config.search.model_copy(update={"kappa": calibrations[0].kappa})
+    config = config.model_copy(update={"search": search})
+    has_numbers = any(column.is_numeric for column in group[0].columns)
+    jitters = has_numbers and config.search.jitter > 0
+    hard_folds = harden_group(group, fold, config, cross)
+    for hard, calibration in zip(hard_folds, calibrations, strict=True):
+        hard.summary["calibration"] = calibration.to_json()
         hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
-        if hard.summary["bad"] and not one.passed:
+        if hard.summary["bad"] and not calibration.passed:
             what = "rows are jittered only" if hard.summary["jittered"] else "no row is moved"
-            hard.summary["notes"].append(f"kappa 0, {what}: {one.reason}")
-    return made
-
-
-def _hardened(
-    group: Tasks, fold: int, config: GenerateConfig, crosses: list[CrossFit]
-) -> list[HardFold]:
-    if group[0].group:
-        return harden_shared(group, fold, config, crosses)
-    return [harden_fold(group[0], fold, config, crosses[0])]
+            hard.summary["notes"].append(f"kappa 0, {what}: {calibration.reason}")
+    return hard_folds

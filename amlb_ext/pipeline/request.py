@@ -17,7 +17,7 @@ from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import resolve_model
-from amlb_ext.hardening.shared import check_shared
+from amlb_ext.hardening.fold import check_several_targets
 from amlb_ext.pipeline.integrations import integration_params
 from amlb_ext.suite import Layout, Manifest, safe_names
 from amlb_ext.suite.layout import is_fresh
@@ -149,7 +149,7 @@ def _check_several(config: GenerateConfig) -> None:
                 f"name them with --targets A B, or leave --over {over} out",
             )
         return
-    check_shared(config)
+    check_several_targets(config)
     if is_baseline_file(config.baseline):
         raise ModelError(
             f"--targets names {len(targets)} targets, each needs an F of its own, and the file "

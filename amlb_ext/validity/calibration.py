@@ -13,23 +13,28 @@ the whole task.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.from_file import PREDICTION_SUFFIXES, is_baseline_file
-from amlb_ext.hardening.hardness import BadRule, settle_rule
-from amlb_ext.hardening.judged_rows import FoldModels
+from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.judged_rows import (
+    FoldModels,
+    JudgedRows,
+    TargetModels,
+    judge_real_rows,
+    of_target,
+)
 from amlb_ext.hardening.prepare import CrossFit, cross_fit
-from amlb_ext.validity.calibration_step import HeldOut, Real, Rung, try_rung
+from amlb_ext.validity.calibration_step import HeldOutPart, RealOpinion, Rung, try_rung
 from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES, candidate_zoo, fit_zoo
 from amlb_ext.validity.measures import MIN_ROWS, too_few_text
 
@@ -39,7 +44,7 @@ LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
 COPIES, MOST_ROWS = 2, 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Calibration:
     """The kappa of a fold and how it was found.
 
@@ -82,12 +87,23 @@ def wants_calibration(config: GenerateConfig) -> bool:
 
 
 def calibrate(
-    task: Task, fold: int, config: GenerateConfig, cross: CrossFit | None = None
-) -> Calibration:
-    """Return the largest kappa whose augmented rows pass on the training rows of a fold.
+    tasks: Sequence[Task], fold: int, config: GenerateConfig, cross: CrossFit | None = None
+) -> list[Calibration]:
+    """Return per task the largest kappa whose augmented rows pass on the training rows of a fold.
 
-    A pure function of its arguments; ``task`` needs folds, of which no test row is read. ``cross``
-    is what :func:`amlb_ext.hardening.prepare.cross_fit` gave for the same arguments.
+    A pure function of its arguments; the tasks need folds, of which no test row is read. One
+    search serves all tasks of a group, so they share the kappa: that with which the checks of
+    *every* target pass. At each rung the targets are judged in turn until one fails, so later
+    targets may show fewer rungs.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        One, or all of a group.
+    fold : int
+    config : GenerateConfig
+    cross : CrossFit, optional
+        What :func:`amlb_ext.hardening.prepare.cross_fit` returned for the same arguments.
 
     Raises
     ------
@@ -101,85 +117,184 @@ def calibrate(
     >>> from amlb_ext.sources import open_specs
     >>> config = build_config({"baseline": {"model": "ridge"}})
     >>> task = next(iter(open_specs(["bundled/toy"], config.source))).load()
-    >>> found = calibrate(split_task(task, config.split, config.seed), 0, config)
+    >>> [found] = calibrate([split_task(task, config.split, config.seed)], 0, config)
     >>> found.kappa in LADDER, found.failures >= 10
     (True, True)
     """
     if is_baseline_file(config.baseline):
-        return floor("F came fitted, so no failures can be had that it surely did not see", 0)
+        why = "F came fitted, so no failures can be had that it surely did not see"
+        return _floors(tasks, why, 0)
     try:
-        parts = _parts(task, config, cross or cross_fit(task, fold, config))
-        failures = int(sum(part.bad.sum() for part in parts))
+        parts = hold_out_parts(tasks[0], config, cross or cross_fit(tasks, fold, config))
+        failures = int(sum(part.rows.is_bad.sum() for part in parts))
         if failures < MIN_ROWS:
-            return floor(too_few_text(failures, "failures of the training rows"), failures)
-        parts = with_zoo(task, parts)
+            why = too_few_text(failures, "failures of the training rows")
+            return _floors(tasks, why, failures)
+        parts = fit_candidates(tasks, parts)
     except ModelError as error:
-        return floor(f"on parts of the training rows: {error}", 0)
-    if too_small(parts):
-        return floor(f"only {len(parts[0].zoo)} candidates could be fitted", failures)
-    real = Real.of(parts)
-    rungs: list[Rung] = []
+        return _floors(tasks, f"on parts of the training rows: {error}", 0)
+    zoos = parts[0].zoos
+    if any(_is_too_small(zoo) for zoo in zoos):
+        fewest = min(len(zoo) for zoo in zoos)
+        return _floors(tasks, f"only {fewest} candidates could be fitted", failures)
+    return _climb_down(tasks, fold, config, parts, failures)
+
+
+def _climb_down(
+    tasks: Sequence[Task],
+    fold: int,
+    config: GenerateConfig,
+    parts: Sequence[HeldOutPart],
+    failures: int,
+) -> list[Calibration]:
+    """Try the rungs from the hardest one down, until one passes for every target."""
+    reals = [RealOpinion.of(parts, target) for target in range(len(tasks))]
+    tried: list[list[Rung]] = [[] for _ in tasks]
+    for_all = " for every target" if len(tasks) > 1 else ""
     for kappa in LADDER:
-        rng = random_stream(config.seed, task.name, fold, "calibrate", "checks")
-        rungs.append(try_rung(parts, kappa, real, rng))
-        if rungs[-1].passed:
-            text = f"the largest that passes on {failures} failures of the training rows"
-            return Calibration(kappa, True, failures, tuple(rungs), text)
-    why = f"no kappa passes on {failures} failures of the training rows; at 0: {rungs[-1].why}"
-    return floor(why, failures, rungs)
+        augment = _remembered_search(kappa)
+        passed = True
+        for real, rungs in zip(reals, tried, strict=True):
+            # a stream of its own for every target and rung: none depends on what was tried before
+            rng = random_stream(config.seed, tasks[0].stream_name, fold, "calibrate", "checks")
+            rungs.append(try_rung(parts, kappa, real, augment, rng))
+            passed = rungs[-1].passed
+            if not passed:
+                break
+        if passed:
+            reason = f"the largest that passes{for_all} on {failures} failures of the training rows"
+            return [
+                Calibration(
+                    kappa=kappa,
+                    passed=True,
+                    failures=failures,
+                    rungs=tuple(rungs),
+                    reason=reason,
+                )
+                for rungs in tried
+            ]
+    last_rungs = [rungs[-1] for rungs in tried if rungs]
+    failed = next(rung.why for rung in last_rungs if not rung.passed)
+    at_floor = "" if len(tasks) > 1 else "at 0: "
+    why = (
+        f"no kappa passes{for_all} on {failures} failures of the training rows; {at_floor}{failed}"
+    )
+    return [_floor(why, failures, rungs) for rungs in tried]
 
 
-def floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
+def _remembered_search(kappa: float) -> Callable[[HeldOutPart], JudgedRows]:
+    """Return a function that augments a part with this kappa, once for all targets."""
+
+    def augment(part: HeldOutPart) -> JudgedRows:
+        return part.augment(kappa)
+
+    return cache(augment)
+
+
+def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
     """Return the calibration where no kappa passes, or none could be tried."""
-    return Calibration(0.0, False, failures, tuple(rungs), why)
+    return Calibration(kappa=0.0, passed=False, failures=failures, rungs=tuple(rungs), reason=why)
 
 
-def too_small(parts: Sequence[HeldOut]) -> bool:
+def _floors(tasks: Sequence[Task], why: str, failures: int) -> list[Calibration]:
+    return [_floor(why, failures) for _ in tasks]
+
+
+def _is_too_small(candidates: Collection[str]) -> bool:
     """Whether too few candidates could be fitted to judge anything."""
-    zoo = parts[0].zoo
-    return len(zoo) < MIN_CANDIDATES or not set(JUDGES) & set(zoo)
+    return len(candidates) < MIN_CANDIDATES or not set(JUDGES) & set(candidates)
 
 
-def _parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[HeldOut]:
-    """Take F and T without each part in turn, and K settled on their predictions."""
-    y, f, t = cross.y, cross.f, cross.oracle.out_of_fold_
-    rule = settle_rule(config.hardness, task.kind, task.labels, f, y, t)
-    return held_out(config, cross, rule, rule.select(rule.hardness(y, f, t)))
+def hold_out_parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[HeldOutPart]:
+    """Take F and T without each part in turn; one rule K, settled on all predictions.
 
+    Parameters
+    ----------
+    task : Task
+        Any of the group.
+    config : GenerateConfig
+    cross : CrossFit
 
-def held_out(
-    config: GenerateConfig, cross: CrossFit, rule: BadRule, bad: np.ndarray
-) -> list[HeldOut]:
-    """Take F and T without each part in turn; one rule K for all of them."""
-    if not cross.fits:
+    Raises
+    ------
+    ModelError
+        F could not be fitted without some part.
+    """
+    rule = settle_rule(config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t)
+    if not all(cross.refits):
         raise ModelError("all but a few rows are of one class")
-    Z, y, f = cross.Z, cross.y, cross.f
-    most = min(config.search.max_rows, MOST_ROWS // len(cross.parts))
-    few = {"copies": min(config.search.copies, COPIES), "max_rows": most}
-    search = config.search.model_copy(update=few)
-    nothing = config.synthesizer.model_copy(update={"times": 0.0})
-    light = config.model_copy(update={"search": search, "synthesizer": nothing})
+    light = _lighter(config, parts=len(cross.parts))
     parts = []
-    for number, ((fit, held), F) in enumerate(zip(cross.parts, cross.fits, strict=True)):
-        T = copy(cross.oracle)
-        T.members_ = cross.oracle.members_[number : number + 1]  # it never saw the rows held
-        key = (*cross.key, "calibrate", number)
-        models = FoldModels(cross.encoder, cross.target, F, rule, T, Z[fit], y[fit], light, key)
-        parts.append(HeldOut(models, cross.rows[held], Z[held], y[held], f[held], bad[held]))
+    for number, (fit, held) in enumerate(cross.parts):
+        targets = []
+        for scale, refits, oracle in zip(cross.scales, cross.refits, cross.oracles, strict=True):
+            blind = oracle.without_part(number)
+            targets.append(TargetModels(scale=scale, baseline=refits[number], oracle=blind))
+        models = FoldModels(
+            encoder=cross.encoder,
+            targets=tuple(targets),
+            rule=rule,
+            Z=cross.Z[fit],
+            y=cross.y[fit],
+            config=light,
+            key=(*cross.key, "calibrate", number),
+        )
+        rows = judge_real_rows(
+            models,
+            features=cross.features.iloc[held],
+            Z=cross.Z[held],
+            y=cross.y[held],
+            f=cross.f[held],
+            t=cross.t[held],
+            row=cross.row[held],
+        )
+        parts.append(HeldOutPart(models=models, rows=rows))
     return parts
 
 
-def with_zoo(task: Task, parts: list[HeldOut]) -> list[HeldOut]:
-    """Fit the candidates beside each part's F; those that fail anywhere leave everywhere."""
+def _lighter(config: GenerateConfig, *, parts: int) -> GenerateConfig:
+    """Return settings that make a few augmented rows from each part and no synthetic ones."""
+    few = {
+        "copies": min(config.search.copies, COPIES),
+        "max_rows": min(config.search.max_rows, MOST_ROWS // parts),
+    }
+    search = config.search.model_copy(update=few)
+    synthesizer = config.synthesizer.model_copy(update={"times": 0.0})
+    return config.model_copy(update={"search": search, "synthesizer": synthesizer})
+
+
+def fit_candidates(tasks: Sequence[Task], parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
+    """Fit each target's candidates beside each part's F; those that fail anywhere are left out."""
+    zoos = [_fit_zoos(task, target, parts) for target, task in enumerate(tasks)]
+    fitted = []
+    for number, part in enumerate(parts):
+        by_target = tuple(by_part[number] for by_part in zoos)
+        fitted.append(replace(part, zoos=by_target))
+    return fitted
+
+
+def _fit_zoos(
+    task: Task, target: int, parts: Sequence[HeldOutPart]
+) -> list[dict[str, EstimatorBaseline]]:
+    """Return one target's candidates by name, for each part."""
     specs = candidate_zoo(task.kind)
     fits = []
     for models in (part.models for part in parts):
-        shape = (task.kind, models.target.n_classes, models.encoder.n_categorical_)
-        seed = derive_seed(models.config.seed, *models.key, "zoo") % 2**31
-        fits.append(fit_zoo(specs, *shape, models.Z, models.y, seed)[0])
-    many = 1 if task.labels else -1  # a subsample may have shown a candidate one class only
-    kept = [n for n in specs if all(n in fit and len(fit[n].classes_) > many for fit in fits)]
-    return [
-        replace(part, zoo={name: fit[name] for name in kept})
-        for part, fit in zip(parts, fits, strict=True)
+        fitted, _ = fit_zoo(
+            specs,
+            kind=task.kind,
+            n_classes=models.n_classes,
+            n_categorical=models.encoder.n_categorical_,
+            Z=models.Z,
+            y=of_target(models.y, target),
+            seed=derive_seed(models.config.seed, *models.key, "zoo") % 2**31,
+        )
+        fits.append(fitted)
+    # a subsample may have shown a candidate one class only
+    fewest_classes = 2 if task.labels else 0
+    kept = [
+        name
+        for name in specs
+        if all(name in fit and len(fit[name].classes_) >= fewest_classes for fit in fits)
     ]
+    return [{name: fit[name] for name in kept} for fit in fits]

@@ -6,14 +6,14 @@ T is the mean prediction of the judges, see :mod:`amlb_ext.validity.candidates`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from amlb_ext.core import row_losses
 from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.judged_rows import Failures, FoldModels, MadeRows
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, of_target
 from amlb_ext.validity.candidates import JUDGES
 from amlb_ext.validity.label_measures import judge_labels, measure_labels
 from amlb_ext.validity.measures import Losses, Measure
@@ -23,7 +23,7 @@ from amlb_ext.validity.ranking_measures import fidelity_z2, measure_fidelity
 HOPELESS = 10.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rung:
     """What the checks say of one kappa.
 
@@ -49,129 +49,176 @@ class Rung:
     label_support: float | None = None
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Rows left out of the fits of ``models`` and ``zoo``.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldOutPart:
+    """A part of the training rows, left out of the fits that judge it.
 
-    ``search`` makes augmented rows with a kappa where this target shares them with others;
-    otherwise the part's own models do.
+    Attributes
+    ----------
+    models : FoldModels
+        Fitted without the part.
+    rows : JudgedRows
+        The part, judged by them.
+    zoos : tuple of mapping of str to EstimatorBaseline
+        Per target the candidates by name, fitted without the part as well.
     """
 
     models: FoldModels
-    rows: np.ndarray
-    Z: np.ndarray
-    y: np.ndarray
-    f: np.ndarray
-    bad: np.ndarray
-    zoo: Mapping[str, EstimatorBaseline] = field(default_factory=dict)
-    search: Callable[[float], MadeRows] | None = None
+    rows: JudgedRows
+    zoos: tuple[Mapping[str, EstimatorBaseline], ...] = ()
 
-    def augment(self, kappa: float) -> MadeRows:
+    def augment(self, kappa: float) -> JudgedRows:
         """Augment the part's bad rows with this kappa."""
-        if self.search is not None:
-            return self.search(kappa)
         config = self.models.config
         search = config.search.model_copy(update={"kappa": kappa})
         models = replace(self.models, config=config.model_copy(update={"search": search}))
-        failures = Failures.of(models, self.Z[self.bad], self.y[self.bad])
-        return make_side(models, failures, self.Z, self.y, "calibrate").augmented
+        return make_side(models, self.rows, "calibrate").augmented.rows
 
-    def judge(self, Z: np.ndarray, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> Judged:
-        """Ask candidates and judges about rows that descend from the rows c."""
-        predicted = {name: model.predict(Z) for name, model in self.zoo.items()}
+    def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
+        """Ask candidates and judges about rows of this part, or about rows made from them."""
+        zoo = self.zoos[target]
+        y, f = of_target(rows.y, target), of_target(rows.f, target)
+        predicted = {name: model.predict(rows.Z) for name, model in zoo.items()}
         G = np.column_stack([row_losses.row_loss(y, g) for g in predicted.values()])
         T = np.mean([predicted[name] for name in JUDGES if name in predicted], axis=0)
-        return Judged(Losses(G, row_losses.row_loss(y, f), c), T, y)
+        parent = self.rows.row[rows.parent]
+        return CandidateOpinion(Losses(G, row_losses.row_loss(y, f), parent), T, y)
 
-    def judge_failures(self) -> Judged:
-        """Ask candidates and judges about the part's own bad rows."""
-        b = self.bad
-        return self.judge(self.Z[b], self.y[b], self.f[b], self.rows[b])
-
-    def teach(self) -> np.ndarray:
+    def ask_judges(self, target: int) -> np.ndarray:
         """Ask the judges alone, about all rows of the part."""
-        return np.mean([self.zoo[name].predict(self.Z) for name in JUDGES if name in self.zoo],
-                       axis=0)  # fmt: skip
+        judges = [self.zoos[target][name] for name in JUDGES if name in self.zoos[target]]
+        return np.mean([judge.predict(self.rows.Z) for judge in judges], axis=0)
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Losses of some rows, what the judges predict for them, and their targets."""
+class CandidateOpinion:
+    """Losses of candidates on some rows, what the judges predict for them, and their targets."""
 
     losses: Losses
     T: np.ndarray
     y: np.ndarray
 
 
-@dataclass(frozen=True)
-class Real:
-    """The failures of each part, judged; of all rows the judges' RMSE, and whom they support."""
+@dataclass(frozen=True, kw_only=True)
+class RealOpinion:
+    """What candidates and judges say of the real rows of one target: what rungs are held against.
 
-    failures: Sequence[Judged]
+    Attributes
+    ----------
+    target : int
+        Position in the group.
+    failures : list of CandidateOpinion
+        Of each part with failures.
+    rmse : float
+        Of the judges over all rows; 0 for classes.
+    agrees : ndarray of bool
+        Whether the judges support the label, for all rows.
+    """
+
+    target: int
+    failures: Sequence[CandidateOpinion]
     rmse: float
     agrees: np.ndarray
 
     @classmethod
-    def of(cls, parts: Sequence[HeldOut]) -> Real:
+    def of(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
         """Ask candidates about the failures only: the other rows are many and need but T."""
         models = parts[0].models
-        C = models.target.n_classes
-        T, y = (np.concatenate(some) for some in ([p.teach() for p in parts], [p.y for p in parts]))
-        rmse = 0.0 if C else float(np.sqrt(((T - y) ** 2).mean()))
-        agrees = judge_labels(T, y, rmse, models.config.agreement, C)[1]
-        return cls([p.judge_failures() for p in parts if p.bad.any()], rmse, agrees)
+        T = np.concatenate([part.ask_judges(target) for part in parts])
+        y = np.concatenate([part.rows.y[:, target] for part in parts])
+        rmse = 0.0 if models.n_classes else float(np.sqrt(((T - y) ** 2).mean()))
+        _, agrees = judge_labels(T, y, rmse, models.config.agreement, models.n_classes)
+        failures = []
+        for part in _failing(parts):
+            bad = np.flatnonzero(part.rows.is_bad)
+            failures.append(part.ask_candidates(part.rows.take(bad), target))
+        return cls(target=target, failures=failures, rmse=rmse, agrees=agrees)
 
 
-def _pool(judged: Sequence[Judged]) -> Judged:
-    sides = [entry.losses for entry in judged]
-    pooled = Losses(*(np.concatenate([getattr(s, n) for s in sides]) for n in ("G", "F", "c")))
-    return Judged(pooled, *(np.concatenate([getattr(e, n) for e in judged]) for n in "Ty"))
+def _failing(parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
+    return [part for part in parts if part.rows.is_bad.any()]
 
 
-def try_rung(parts: Sequence[HeldOut], kappa: float, real: Real, rng: np.random.Generator) -> Rung:
-    """Augment each part's failures with this kappa and put the rows to the checks.
+def _pool(opinions: Sequence[CandidateOpinion]) -> CandidateOpinion:
+    pooled = Losses(
+        np.concatenate([each.losses.G for each in opinions]),
+        np.concatenate([each.losses.F for each in opinions]),
+        np.concatenate([each.losses.c for each in opinions]),
+    )
+    T = np.concatenate([each.T for each in opinions])
+    return CandidateOpinion(pooled, T, np.concatenate([each.y for each in opinions]))
+
+
+def try_rung(
+    parts: Sequence[HeldOutPart],
+    kappa: float,
+    real: RealOpinion,
+    augment: Callable[[HeldOutPart], JudgedRows],
+    rng: np.random.Generator,
+) -> Rung:
+    """Augment each part's failures with this kappa and put the rows of one target to the checks.
 
     The searches of all rungs share their random streams: they differ by kappa alone. A rung whose
     first parts are as far off as :data:`HOPELESS` is given up: the others cannot make up for it.
+
+    Parameters
+    ----------
+    parts : sequence of HeldOutPart
+    kappa : float
+    real : RealOpinion
+        Of the target.
+    augment : callable
+        Rows made from a part with this kappa; one search serves all targets, so it may remember.
+    rng : Generator
     """
-    judged: list[Judged] = []
-    failing = [part for part in parts if part.bad.any()]
+    opinions: list[CandidateOpinion] = []
+    failing = _failing(parts)
     for number, part in enumerate(failing, 1):
-        made = _made(part, kappa)
-        if made is not None:
-            judged.append(made)
-        if judged and number < len(failing):
-            so_far = fidelity_z2(_pool(judged).losses, _pool(real.failures[:number]).losses)
+        made = augment(part)
+        if len(made):
+            opinions.append(part.ask_candidates(made, real.target))
+        if opinions and number < len(failing):
+            so_far = fidelity_z2(_pool(opinions).losses, _pool(real.failures[:number]).losses)
             if so_far > HOPELESS:
                 why = f"ga: z2 {so_far:.3g} on {number} of {len(failing)} parts"
-                return Rung(kappa, sum(len(j.y) for j in judged), False, why, so_far)
-    if not judged:
-        return Rung(kappa, 0, False, "no augmented row was kept")
-    pooled = _pool(judged)
+                rows = sum(len(each.y) for each in opinions)
+                return Rung(kappa=kappa, rows=rows, passed=False, why=why, z2=so_far)
+    if not opinions:
+        return Rung(kappa=kappa, rows=0, passed=False, why="no augmented row was kept")
+    pooled = _pool(opinions)
     checks = _checks(parts[0].models, pooled, real, rng)
-    failed = [m.name + (f" {m.value:.3g}" if m.value is not None else f": {m.text}")
-              for m in checks if m.passed is False]  # fmt: skip
-    value, tau, agreement, support = (m.value for m in checks)
-    return Rung(kappa, len(pooled.y), not failed, ", ".join(failed), value, tau, agreement, support)
-
-
-def _made(part: HeldOut, kappa: float) -> Judged | None:
-    """Augment the failures of a part; None where nothing was kept."""
-    made = part.augment(kappa)
-    if not len(made):
-        return None
-    return part.judge(made.Z, made.y, made.f, part.rows[part.bad][made.parent])
+    failed = []
+    for check in checks:
+        if check.passed is False:
+            figure = f": {check.text}" if check.value is None else f" {check.value:.3g}"
+            failed.append(check.name + figure)
+    value, tau, agreement, support = (check.value for check in checks)
+    return Rung(
+        kappa=kappa,
+        rows=len(pooled.y),
+        passed=not failed,
+        why=", ".join(failed),
+        z2=value,
+        tau=tau,
+        label_agreement=agreement,
+        label_support=support,
+    )
 
 
 def _checks(
-    models: FoldModels, made: Judged, real: Real, rng: np.random.Generator
+    models: FoldModels, made: CandidateOpinion, real: RealOpinion, rng: np.random.Generator
 ) -> list[Measure]:
     """Fidelity and labels, as a certificate measures them."""
-    few, C = _pool(real.failures), models.target.n_classes
+    few, n_classes = _pool(real.failures), models.n_classes
 
-    def of(rows: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return *judge_labels(rows.T, rows.y, real.rmse, models.config.agreement, C), rows.losses.c
+    def labels_of(rows: CandidateOpinion) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        support, agrees = judge_labels(
+            rows.T, rows.y, real.rmse, models.config.agreement, n_classes
+        )
+        return support, agrees, rows.losses.c
 
-    own = of(made)
+    made_labels = labels_of(made)
+    recorded = float(made_labels[1].mean())
     fidelities = measure_fidelity(made.losses, few.losses, rng, "ga")
-    return [*fidelities, *measure_labels(own, of(few), real.agrees, float(own[1].mean()), C)]
+    label_checks = measure_labels(made_labels, labels_of(few), real.agrees, recorded, n_classes)
+    return [*fidelities, *label_checks]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from amlb_ext.core.config import AgreementConfig
-from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
 from amlb_ext.validity.measures import (
     MIN_ROWS,
@@ -52,9 +52,7 @@ def judge_labels(
     >>> found[0].round(2).tolist(), found[1].tolist()  # .1 - (.01 + .81)
     ([-0.72], [False])
     """
-    judge = Oracle(n_classes, seed=0)
-    judge.rmse_ = rmse
-    support, agrees = check_labels(judge, T, y, agreement)
+    support, agrees = check_labels(T, y, agreement, rmse=None if n_classes else rmse)
     if n_classes:
         support = support - (T**2).sum(axis=1)
     return np.maximum(support, LEAST_PLAUSIBLE), agrees

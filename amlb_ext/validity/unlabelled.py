@@ -134,8 +134,10 @@ def fit_region(
         oracle = Oracle(baseline.n_classes, derive_seed(rows.seed, *key, "oracle") % 2**31)
         t_out = oracle.fit(Z, y, parts).out_of_fold_
     # settled on the training rows alone, so it comes out as it did when the suite was made
-    rule = settle_rule(config, rows.kind, rows.labels, f_out, y, t_out)
-    bad = rule.select(rule.hardness(y, f_out, t_out))
+    # rules read rows with an axis of targets, and here there is one
+    y_k, f_k, t_k = y[:, None], f_out[:, None], None if t_out is None else t_out[:, None]
+    rule = settle_rule(config, rows.kind, rows.labels, y=y_k, f=f_k, t=t_k)
+    bad = rule.select(rule.hardness(y_k, f_k, t_k))
     return Region(derive_seed(rows.seed, *key, "weights") % 2**31).fit(Z, bad)
 
 

@@ -86,7 +86,7 @@ def cost(specs, folds):
     for ref in open_specs(specs, config.source):
         task = split_task(ref.load(), config.split, config.seed)
         start = time.perf_counter()
-        found = calibrate(task, 0, config)
+        [found] = calibrate([task], 0, config)
         middle = time.perf_counter()
         search = config.search.model_copy(update={"kappa": found.kappa})
         harden_fold(task, 0, config.model_copy(update={"search": search}))

@@ -143,10 +143,12 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
     table = {"row": np.flatnonzero(here), "fold": np.full(len(f), k),
              "F": row_losses.row_loss(y_test, f)}  # fmt: skip
     for rule_name in RULES[kind]:
-        rule = settle_rule(HardnessConfig(rule=rule_name), kind, ("0", "1")[:classes], out, y)
-        table[f"bad {rule_name}"] = rule.select(rule.hardness(y_test, f))
+        rule = settle_rule(
+            HardnessConfig(rule=rule_name), kind, ("0", "1")[:classes], y=y[:, None], f=out[:, None]
+        )
+        table[f"bad {rule_name}"] = rule.select(rule.hardness(y_test[:, None], f[:, None]))
         if rule_name != "wrong":
-            region = Region(own).fit(Z, rule.select(rule.hardness(y, out)))
+            region = Region(own).fit(Z, rule.select(rule.hardness(y[:, None], out[:, None])))
             table[f"w {rule_name}"] = region.weights(Z_test)
     for design in designs:
         for number in range(refits + 1):  # the last is the candidate

@@ -121,8 +121,8 @@ def fitted_draw(seed, draw, kind, family):
         F = EstimatorBaseline(spec, kind, classes, 0).fit(Z, y, own)
         out, _ = F.cross_fit(Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own)
         labels = ("0", "1")[:classes]
-        rule = settle_rule(HardnessConfig(rule="auto"), kind, labels, out, y)
-        region = Region(own).fit(Z, rule.select(rule.hardness(y, out)))
+        rule = settle_rule(HardnessConfig(rule="auto"), kind, labels, y=y[:, None], f=out[:, None])
+        region = Region(own).fit(Z, rule.select(rule.hardness(y[:, None], out[:, None])))
         zoo, _ = fit_zoo(candidates_beside(spec, kind), kind, classes, 0, Z, y, own)
         scored = []
         for rows in (FITTED_TEST, FRESH):

@@ -74,7 +74,7 @@ class Stages:
 
 def watched() -> Stages:
     """Watch the stages of the pipeline."""
-    from amlb_ext.hardening import augment, prepare
+    from amlb_ext.hardening import augment, test_rows
     from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
     from amlb_ext.hardening.encode import Encoder, TargetEncoder
     from amlb_ext.hardening.oracle import Oracle
@@ -85,7 +85,7 @@ def watched() -> Stages:
     # a package may hold a function of its module's name, so modules are asked for by path
     calibrate, certify, evaluate, rungs = (
         importlib.import_module(f"amlb_ext.validity.{name}")
-        for name in ("calibrate", "certify", "evaluate", "rungs")
+        for name in ("calibration", "certify", "evaluation", "calibration_step")
     )
 
     stages = Stages()
@@ -97,22 +97,22 @@ def watched() -> Stages:
     stages.watch(Region, "weights", "region", whole=True)
     for module in (calibrate, evaluate):
         stages.watch(module, "fit_zoo", "zoo", whole=True)
-    for name in ("judge", "teach"):
-        stages.watch(rungs.HeldOut, name, "zoo", whole=True)
+    for name in ("ask_candidates", "ask_judges"):
+        stages.watch(rungs.HeldOutPart, name, "zoo", whole=True)
     stages.watch(rungs, "_checks", "checks", whole=True)
     stages.watch(augment, "search", "search")
     stages.watch(Encoder, "fit", "encode")
     stages.watch(Encoder, "transform", "encode")
     stages.watch(Encoder, "inverse", "encode")
     stages.watch(TargetEncoder, "transform", "encode")
-    stages.watch(prepare, "fit_to_train", "encode")
+    stages.watch(test_rows, "fit_to_train", "encode")
     stages.watch(job, "write_fold", "write", whole=True)
     stages.watch(generate, "finish", "write", whole=True)
     stages.watch(generate, "load_tasks", "read", whole=True)
     stages.watch(certify, "read_task", "read", whole=True)
     stages.watch(certify, "assemble", "certificate", whole=True)
     stages.watch(evaluate._FoldScorer, "score", "zoo", whole=False)
-    stages.watch(augment, "synthesize", "sample")
+    stages.watch(augment, "sample_synthetic_rows", "sample")
     stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
     return stages
 

@@ -9,10 +9,8 @@ from amlb_ext.core.config import build_config
 from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.judged_rows import (
     CLASS_SLACK,
-    Failures,
-    MadeRows,
-    failures,
-    judge,
+    JudgedRows,
+    judge_made_rows,
     label_passes,
 )
 from amlb_ext.hardening.prepare import prepare
@@ -26,7 +24,7 @@ def ready(spec, **layers):
         layers,
     )
     task = next(iter(open_specs([spec], config.source))).load()
-    return prepare(split_task(task, config.split, config.seed), 0, config)
+    return prepare([split_task(task, config.split, config.seed)], 0, config)
 
 
 @pytest.fixture(scope="module")
@@ -39,18 +37,19 @@ def side_of(prepared, **search):
     config = models.config.model_copy(
         update={"search": models.config.search.model_copy(update=search)}
     )
-    test = prepared.test
     models = dataclasses.replace(models, config=config)
-    return make_side(models, failures(test), test.Z, test.y, "test").augmented
+    return make_side(models, prepared.test, "test").augmented.rows
 
 
-def counts(made, bad):
-    return np.bincount(made.parent, minlength=bad)
+def copies_of(made, real):
+    """Count the made rows of each bad row."""
+    return np.bincount(made.parent, minlength=len(real))[real.is_bad]
 
 
 def test_every_bad_row_gets_its_copies_where_tries_allow(titanic):
-    bad = int(titanic.test.bad.sum())
-    once, often = (counts(side_of(titanic, copies=4, tries=tries), bad) for tries in (1, 8))
+    once, often = (
+        copies_of(side_of(titanic, copies=4, tries=tries), titanic.test) for tries in (1, 8)
+    )
     assert often.max() == once.max() == 4
     assert (often >= once).all()
     assert often.std() < once.std()
@@ -66,29 +65,30 @@ def test_the_first_try_is_kept_and_nothing_is_made_twice(titanic):
 
 def test_a_label_may_be_as_doubtful_as_where_it_came_from(titanic):
     models, test = titanic.models, titanic.test
-    doubted = np.flatnonzero(test.bad & ~test.agrees)
+    doubted = test.take(test.is_bad & ~test.agrees[:, 0])
     assert len(doubted) > 3
-    Z, y = test.Z[doubted], test.y[doubted]
-    of = Failures(Z, y, test.support[doubted])
-    same = judge(models, Z, y, np.arange(len(y)))
+    parent = np.arange(len(doubted))
+    same = judge_made_rows(models, doubted, Z=doubted.Z, y=doubted.y, parent=parent)
     assert not same.agrees.any()
     # the oracle doubts them, as it doubts the real ones
-    assert label_passes(models, same, of).all()
-    surer = Failures(Z, y, test.support[doubted] + 2 * CLASS_SLACK)
+    assert label_passes(models, same, doubted).all()
+    surer = dataclasses.replace(doubted, support=doubted.support + 2 * CLASS_SLACK)
     assert not label_passes(models, same, surer).any()  # less plausible than at their origin
-    flipped = Failures(Z, 1 - y, test.support[doubted])
+    flipped = dataclasses.replace(doubted, y=1 - doubted.y)
     assert not label_passes(models, same, flipped).any()  # another label has no origin to lean on
 
 
-def test_failures_ask_the_oracle(titanic):
+def test_a_made_row_that_is_a_real_one_is_judged_as_that_row(titanic):
     test = titanic.test
-    found = Failures.of(titanic.models, test.Z[test.bad], test.y[test.bad])
-    np.testing.assert_allclose(found.support, failures(test).support)
-    assert len(found) == int(test.bad.sum())
+    made = judge_made_rows(titanic.models, test, Z=test.Z, y=test.y, parent=np.arange(len(test)))
+    for name in ("f", "hardness", "is_bad", "reducible", "support", "agrees"):
+        np.testing.assert_allclose(getattr(made, name), getattr(test, name), err_msg=name)
+    assert (made.row == -1).all()
 
 
-def test_parts_merge_in_order(titanic):
+def test_rows_are_concatenated_in_order(titanic):
     test = titanic.test
-    rows = judge(titanic.models, test.Z[:5], test.y[:5], np.arange(5))
-    both = MadeRows.merge([rows.take(np.array([3])), rows.take(np.array([0, 1]))])
+    three, two = test.take(np.array([3])), test.take(np.array([0, 1]))
+    both = JudgedRows.concatenate([three, two])
     assert both.parent.tolist() == [3, 0, 1]
+    assert both.features.equals(test.features.iloc[[3, 0, 1]].reset_index(drop=True))

@@ -19,9 +19,10 @@ from planted_copies import (
 from amlb_ext.core.config import build_config
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Origin
-from amlb_ext.hardening.shared import harden_shared
+from amlb_ext.hardening.assemble import separate_sides
+from amlb_ext.hardening.fold import harden_group
+from amlb_ext.hardening.judged_rows import TakenRows
 from amlb_ext.hardening.split import split_task
-from amlb_ext.hardening.taken_rows import TakenRows, part_sides
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
 from amlb_ext.suite import Rows, fit_to_train
@@ -101,7 +102,7 @@ def test_several_targets_with_the_same_rows(tmp_path):
     about = {"kind": None, "folds": (), "origin": Origin("t")}
     tasks = to_tasks(Table("t", table), name="t", targets=["a", "b"], **about)
     tasks = [split_task(task, config.split, config.seed) for task in tasks]
-    for number, (task, hard) in enumerate(zip(tasks, harden_shared(tasks, 0, config), strict=True)):
+    for number, (task, hard) in enumerate(zip(tasks, harden_group(tasks, 0, config), strict=True)):
         counts = check(task, hard, tmp_path / str(number))
     assert counts["made"] > 0
 
@@ -162,7 +163,7 @@ def test_rows_that_become_alike_in_hard_alone_are_left_out():
     made.features.loc[2, "c"] = "a"
     tested = task.features.iloc[task.folds[0].test]
     written = fit_to_train(task.features.iloc[:24], tested, task.columns).features
-    pair, left_out = part_sides(
+    pair, left_out = separate_sides(
         train,
         made,
         real=(task.features, written),
@@ -184,7 +185,7 @@ def test_hard_rows_that_all_equal_test_rows_leave_nothing_to_train_on():
         for i in (np.arange(4), np.arange(20, 25))
     )
     tested = task.features.iloc[task.folds[0].test]
-    pair, left_out = part_sides(
+    pair, left_out = separate_sides(
         train,
         test,
         real=(task.features,),
@@ -204,6 +205,7 @@ def test_what_is_taken_is_the_table_and_the_test_rows_as_amlb_has_them():
     asked = task.features.iloc[[3, 21, 21, 5]].reset_index(drop=True)
     asked.loc[2, "c"] = "a"  # as row 21 is written beside these training rows
     asked.loc[3, "n"] = 5.5
-    real, made = taken.with_made(asked.iloc[[3]]).repeated(asked)
+    taken = TakenRows(taken.real, made=(asked.iloc[[3]],))
+    real, made = taken.repeated(asked)
     assert real.tolist() == [True, True, True, False]
     assert made.tolist() == [False, False, False, True]

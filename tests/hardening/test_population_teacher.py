@@ -94,7 +94,7 @@ def test_only_outcomes_under_which_f_fails_are_drawn_and_rows_in_proportion():
     t = np.tile([0.8, 0.2], (1000, 1))
     t[500:] = [0.4, 0.6]
     codes = np.tile([0, 1], (1000, 1))
-    rule = BadRule("wrong", 0.5, 0.5, "given")
+    rule = BadRule(rule="wrong", threshold=0.5, alpha=0.5, reason="given")
     chance = failing_chance(rule, f, t, codes, t)
     np.testing.assert_array_equal(chance[:, 0], 0.0)
     np.testing.assert_array_equal(chance[:, 1], t[:, 1])

@@ -128,7 +128,7 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     def never(*args):
         raise AssertionError("a finished fold was computed again")
 
-    monkeypatch.setattr("amlb_ext.pipeline.job.harden_fold", never)
+    monkeypatch.setattr("amlb_ext.pipeline.job.harden_group", never)
     flags = [*FAST, "-j", "1"]
     assert main(["generate", "bundled/toy", "bundled/wine", "-o", str(copy), *flags]) == 0
     assert before == {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}

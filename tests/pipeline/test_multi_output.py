@@ -112,16 +112,16 @@ def test_other_ways_of_combining(table, tmp_path, over):
 def test_a_lost_fold_of_one_target_is_made_again_for_both(suite, table, tmp_path, monkeypatch):
     import shutil
 
-    from amlb_ext.hardening.shared import harden_shared
+    from amlb_ext.hardening.fold import harden_group
 
     copy, made = tmp_path / "copy", []
 
     def counted(tasks, fold, *rest):
         made.append(([task.name for task in tasks], fold))
-        return harden_shared(tasks, fold, *rest)
+        return harden_group(tasks, fold, *rest)
 
     shutil.copytree(suite, copy)
-    monkeypatch.setattr("amlb_ext.pipeline.job.harden_shared", counted)
+    monkeypatch.setattr("amlb_ext.pipeline.job.harden_group", counted)
     assert generate(table, copy) == 0
     assert made == []
     (copy / "hardsynth/flats_rent/fold_1/record.json").unlink(missing_ok=False)

@@ -16,7 +16,7 @@ from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 from amlb_ext.hardening.split import split_task
 from amlb_ext.validity import calibration as module
 from amlb_ext.validity import calibration_step
-from amlb_ext.validity.calibration import LADDER, calibrate, wants_calibration
+from amlb_ext.validity.calibration import LADDER, wants_calibration
 from amlb_ext.validity.calibration_step import Rung
 
 #: No filter and long steps: a row leaves its label behind, the farther the larger kappa is.
@@ -45,7 +45,13 @@ def ready(task, *layers):
 
 
 def parts_of(task, fold, config):
-    return module._parts(task, config, cross_fit(task, fold, config))
+    return module.hold_out_parts(task, config, cross_fit([task], fold, config))
+
+
+def calibrate(task, fold, config):
+    """Calibrate a task on its own."""
+    [calibration] = module.calibrate([task], fold, config)
+    return calibration
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +85,16 @@ def test_test_rows_have_no_say(found):
 def test_models_never_see_the_failures_they_judge():
     task, fold, config = ready(bent())
     parts = parts_of(task, fold, config)
-    rows = np.concatenate([part.rows for part in parts])
+    rows = np.concatenate([part.rows.row for part in parts])
     assert sorted(rows) == sorted(task.folds[0].train)  # each training row left out once
     for part in parts:
         fitted = {tuple(row) for row in part.models.Z}
-        assert not fitted & {tuple(row) for row in part.Z}
+        assert not fitted & {tuple(row) for row in part.rows.Z}
         # the oracle that filters a part is the one that predicted it out of fold
-        blind = part.models.oracle.predict(part.Z)
-        held = np.flatnonzero(np.isin(task.folds[0].train, part.rows))
-        np.testing.assert_array_equal(blind, part.models.oracle.out_of_fold_[held])
+        [own] = part.models.targets
+        blind = own.oracle.predict(part.rows.Z)
+        held = np.flatnonzero(np.isin(task.folds[0].train, part.rows.row))
+        np.testing.assert_array_equal(blind, own.oracle.out_of_fold_[held])
 
 
 @pytest.mark.parametrize(
@@ -95,8 +102,11 @@ def test_models_never_see_the_failures_they_judge():
     [({0.5, 0.0}, 0.5, 1), ({0.02, 0.005, 0.0}, 0.02, 3), ({0.0}, 0.0, 5), (set(), 0.0, 5)],
 )
 def test_the_largest_passing_rung_is_chosen(monkeypatch, passing, chosen, tried):
-    monkeypatch.setattr(module, "try_rung", lambda parts, kappa, *rest: Rung(
-        kappa, 9, kappa in passing, "" if kappa in passing else "planted"))  # fmt: skip
+    def planted(parts, kappa, *rest):
+        why = "" if kappa in passing else "planted"
+        return Rung(kappa=kappa, rows=9, passed=kappa in passing, why=why)
+
+    monkeypatch.setattr(module, "try_rung", planted)
     made = calibrate(*ready(bent()))
     assert (made.kappa, made.passed) == (chosen, bool(passing))
     assert [rung.kappa for rung in made.rungs] == list(LADDER[:tried])
@@ -130,13 +140,13 @@ def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
 def test_without_pressure_a_search_returns_the_failure_itself(engine):
     # so the augmentation may skip it
     part = parts_of(*ready(bent()))[0]
-    models, bad = part.models, part.Z[part.bad][:4]
+    models, bad = part.models, part.rows.take(np.flatnonzero(part.rows.is_bad)[:4])
     m = models.encoder.n_categorical_
-    domain = learn_domain(part.Z, models.Z, models.y, n_classes=0, n_categorical=m)
+    domain = learn_domain(part.rows.Z, models.Z, models.y[:, 0], n_classes=0, n_categorical=m)
     config = SearchConfig(kappa=0.0, categoricals="free")
-    y = part.y[part.bad][:4]
-    best, value = engine(models.baseline.predict, bad, y, domain=domain, config=config, seed=1)
-    np.testing.assert_array_equal(best, bad)
+    predict = models.targets[0].baseline.predict
+    best, value = engine(predict, bad.Z, bad.y[:, 0], domain=domain, config=config, seed=1)
+    np.testing.assert_array_equal(best, bad.Z)
     np.testing.assert_array_equal(value, np.zeros(4))
 
 

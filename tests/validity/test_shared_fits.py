@@ -52,11 +52,11 @@ def test_stored_losses_are_those_of_the_fits_on_the_rows_of_the_file(rows):
     task = make_task(table, "y", name="planted")
     task = split_task(task, config.split, config.seed)
     for fold, (_, parts) in rows.folds.items():
-        cross = cross_fit(task, fold, config)
+        cross = cross_fit([task], fold, config)
         for name in ("full", "bad", "ga", "synthetic"):
             part = parts[name]
-            Z, y = cross.encoder.transform(part.features), cross.target.transform(part.target)
-            for k, fit in enumerate(cross.fits):
+            Z, y = cross.encoder.transform(part.features), cross.scales[0].transform(part.target)
+            for k, fit in enumerate(cross.refits[0]):
                 loss = row_losses.row_loss(y, fit.predict(Z))
                 np.testing.assert_allclose(part.provenance[f"null_{k}"], loss, atol=1e-12)
             # another forest on other rows: another loss, of the same size

@@ -36,9 +36,9 @@ class Corrected:
 
     def __init__(self, draw: Draw, points: Points, y: np.ndarray) -> None:
         models = draw.ready.models
-        self.draw, self.n_classes = draw, models.target.n_classes
-        T = np.concatenate([models.oracle.out_of_fold_, points.t])
-        labels = np.concatenate([models.y, y])
+        self.draw, self.n_classes = draw, models.n_classes
+        T = np.concatenate([models.targets[0].oracle.out_of_fold_, points.t])
+        labels = np.concatenate([models.y[:, 0], y])
         seen = np.eye(self.n_classes)[labels.astype(int)] if self.n_classes else labels
         self.gaps_ = (seen - T).reshape(len(labels), -1)
         Z = np.vstack([models.Z, points.Z])

@@ -31,6 +31,7 @@ from amlb_ext.core.task import Fold, Task
 from amlb_ext.experiments.fidelity.protocol import Protocol
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
+from amlb_ext.hardening.judged_rows import of_target
 from amlb_ext.hardening.population_teacher import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
@@ -107,7 +108,7 @@ class Draw:
     def bad(self, points: Points, y: np.ndarray) -> np.ndarray:
         """Return K of rows with targets y, ``(n,)`` bool."""
         rule = self.ready.models.rule
-        return rule.select(rule.hardness(y, points.f, points.t))
+        return rule.select(rule.hardness(y[:, None], points.f[:, None], points.t[:, None]))
 
 
 def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
@@ -142,17 +143,19 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
             "hardness": {"rule": rule, "share": protocol.share, "floor": 1.0},
         }
     )
-    ready = prepare(split, 0, config)
+    ready = prepare([split], 0, config)
     names, models = _models(ready, protocol, seed, table)
-    teacher = Teacher(ready.models.oracle, ready.models.Z, ready.models.y)
-    encoder, target = ready.models.encoder, ready.models.target
+    [own_models] = ready.models.targets
+    teacher = Teacher(own_models.oracle, ready.models.Z, of_target(ready.models.y, 0))
+    encoder, target = ready.models.encoder, own_models.scale
 
     def known(rows: np.ndarray) -> tuple[Points, np.ndarray]:
         Z = encoder.transform(split.features.iloc[rows])
         return _points(ready, models, teacher, Z), target.transform(split.target.iloc[rows])
 
     on_pool, y_pool = known(pool)
-    bad = ready.models.rule.select(ready.models.rule.hardness(y_pool, on_pool.f, on_pool.t))
+    rule_k = ready.models.rule
+    bad = rule_k.select(rule_k.hardness(y_pool[:, None], on_pool.f[:, None], on_pool.t[:, None]))
     references = _references(on_pool, y_pool, bad, seed)
     near_points, y = known(near)
     about = {"pool": float(len(pool)), "bad_share": float(bad.mean())}
@@ -168,22 +171,24 @@ def _models(
     ready: Prepared, protocol: Protocol, seed: int, table: str
 ) -> tuple[tuple[str, ...], tuple[EstimatorBaseline, ...]]:
     fold = ready.models
-    base = fold.baseline
+    base = fold.targets[0].baseline
     assert isinstance(base, EstimatorBaseline)
     shape = (base.kind, base.n_classes, base.n_categorical)
     key = derive_seed(seed, table, "study zoo") % 2**31
     specs = candidate_zoo(base.kind, protocol.zoo)
-    fitted, _ = fit_zoo(specs, *shape, fold.Z, fold.y, key, most=None)
-    twins, _ = refit_baseline(base, fold.Z, fold.y, 1, seed, (table, "study"))
+    y = of_target(fold.y, 0)
+    fitted, _ = fit_zoo(specs, *shape, fold.Z, y, key, most=None)
+    twins, _ = refit_baseline(base, fold.Z, y, 1, seed, (table, "study"))
     return (*fitted, "twin of F"), (*fitted.values(), *twins)
 
 
 def _points(
     ready: Prepared, models: tuple[EstimatorBaseline, ...], teacher: Teacher, Z: np.ndarray
 ) -> Points:
-    f = ready.models.baseline.predict(Z)
+    [own_models] = ready.models.targets
+    f = own_models.baseline.predict(Z)
     g = np.stack([model.predict(Z) for model in models])
-    t = ready.models.oracle.predict(Z)
+    t = own_models.oracle.predict(Z)
     outcomes, chance = teacher.outcomes(Z, t)
     return Points(Z, f, g, outcomes, chance, t, ready.region.weights(Z))
 

@@ -16,8 +16,8 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.experiments.fidelity.draw import Answer, from_rows
 from amlb_ext.experiments.fidelity.sample import Method, Sample
-from amlb_ext.hardening.augment import make_side
-from amlb_ext.hardening.judged_rows import Failures, MadeRows, Side
+from amlb_ext.hardening.augment import MadeSide, make_side
+from amlb_ext.hardening.judged_rows import JudgedRows, judge_real_rows
 from amlb_ext.validity.calibration import calibrate
 
 MADE: dict[str, Method] = {}
@@ -26,26 +26,34 @@ _UNFILTERED = {"agreement": {"filter": False}}
 _GENTLE = {"search": {"kappa": 0.02, "sigma2": 0.0005, "strength": 0.05}}
 
 
-def make(s: Sample, name: str, layer: Mapping[str, Any]) -> Side:
+def make(s: Sample, name: str, layer: Mapping[str, Any]) -> MadeSide:
     """Make rows from the bad rows of S under settings; once for each name."""
     if name not in s.shared:
         models = s.draw.ready.models
         config = build_config(s.draw.config.model_dump(exclude={"preset"}), dict(layer))
         models = dataclasses.replace(models, config=config)
-        Z, y = s.points.Z, s.y
-        failures = Failures.of(models, Z[s.bad], y[s.bad])
-        s.shared[name] = make_side(models, failures, Z, y, f"{s.key} {name}")
+        points = s.points
+        real = judge_real_rows(
+            models,
+            features=models.encoder.inverse(points.Z),
+            Z=points.Z,
+            y=s.y[:, None],
+            f=points.f[:, None],
+            t=points.t[:, None],
+            row=s.rows,
+        )
+        s.shared[name] = make_side(models, real, f"{s.key} {name}")
     return s.shared[name]
 
 
-def answer(s: Sample, made: MadeRows, alone: bool = False) -> Answer | None:
+def answer(s: Sample, made: JudgedRows, alone: bool = False) -> Answer | None:
     """Return the answer of made rows, united with the bad rows of S."""
     delta, clusters = np.zeros((0, s.delta.shape[1])), np.zeros(0, dtype=int)
     if not alone:
         delta, clusters = s.delta[s.bad], s.bad
     if len(made):
-        delta = np.vstack([delta, s.draw.points(made.Z).delta(made.y)])
-        clusters = np.concatenate([clusters, s.bad[made.parent]])
+        delta = np.vstack([delta, s.draw.points(made.Z).delta(made.y[:, 0])])
+        clusters = np.concatenate([clusters, made.parent])
     return from_rows(delta, None, clusters)
 
 
@@ -55,7 +63,7 @@ def _enter(name: str, text: str, layer: Mapping[str, Any], part: str, alone: boo
     def run(s: Sample) -> Answer | None:
         if not len(s.bad):
             return None
-        return answer(s, getattr(make(s, made_as, layer), part), alone)
+        return answer(s, getattr(make(s, made_as, layer), part).rows, alone)
 
     MADE[name] = Method(run, text)
 
@@ -97,7 +105,7 @@ def calibrated(s: Sample) -> float:
     """Return the kappa of preset ``faithful``, from the training rows of the draw."""
     draw = s.draw
     if "kappa" not in draw.shared:
-        draw.shared["kappa"] = calibrate(draw.task, 0, draw.config).kappa
+        draw.shared["kappa"] = calibrate([draw.task], 0, draw.config)[0].kappa
     return float(draw.shared["kappa"])
 
 
@@ -106,7 +114,7 @@ def faithful(s: Sample) -> Answer | None:
     if not len(s.bad):
         return None
     layer = _merged({"search": {"kappa": calibrated(s)}}, _NO_SYNTHESIZER)
-    return answer(s, make(s, "faithful", layer).augmented)
+    return answer(s, make(s, "faithful", layer).augmented.rows)
 
 
 MADE["faithful"] = Method(faithful, "preset faithful, kappa calibrated; augmented rows")

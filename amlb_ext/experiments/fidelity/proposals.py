@@ -29,7 +29,7 @@ def population_vae(s: Sample, rng: np.random.Generator) -> np.ndarray:
 
 def _synthetic(s: Sample, name: str, rng: np.random.Generator) -> np.ndarray:
     models = s.draw.ready.models
-    Z, y = np.vstack([models.Z, s.points.Z]), np.concatenate([models.y, s.y])
+    Z, y = np.vstack([models.Z, s.points.Z]), np.concatenate([models.y[:, 0], s.y])
     return _sampled(s, name, Z, y, rng)
 
 
@@ -38,7 +38,7 @@ def _sampled(
 ) -> np.ndarray:
     models = s.draw.ready.models
     model = make_synthesizer(SynthesizerConfig(name=name))
-    model.fit(Z, y, cards=models.encoder.cards_, n_classes=models.target.n_classes, rng=rng)
+    model.fit(Z, y, cards=models.encoder.cards_, n_classes=models.n_classes, rng=rng)
     return model.sample(PROPOSED, rng)[0]
 
 
@@ -61,19 +61,19 @@ def searched(s: Sample, rng: np.random.Generator) -> np.ndarray:
     pool = np.vstack([models.Z, s.points.Z])
     m = models.encoder.n_categorical_
     domain = learn_domain(
-        pool, models.Z, models.y, n_classes=models.target.n_classes, n_categorical=m
+        pool, models.Z, models.y[:, 0], n_classes=models.n_classes, n_categorical=m
     )
     config = SearchConfig(
         kappa=0.1, fitness="reducible", population=10, generations=6, strength=0.05, sigma2=0.0
     )
     best, _ = genetic_search(
-        models.baseline.predict,
+        models.targets[0].baseline.predict,
         Z[some],
         y[some],
         domain=domain,
         config=config,
         seed=int(rng.integers(2**31)),
-        oracle=models.oracle.predict,
+        oracle=models.targets[0].oracle.predict,
     )
     return _jittered(best, domain.low, domain.high, m, rng)
 
@@ -108,8 +108,8 @@ def neighbourhoods(s: Sample, rng: np.random.Generator) -> np.ndarray:
 def _failing(s: Sample) -> tuple[np.ndarray, np.ndarray]:
     """All failures known: of the training rows, out of fold, and of S."""
     train = s.draw.ready.train
-    Z = np.vstack([train.Z[train.bad], s.points.Z[s.bad]])
-    return Z, np.concatenate([train.y[train.bad], s.y[s.bad]])
+    Z = np.vstack([train.Z[train.is_bad], s.points.Z[s.bad]])
+    return Z, np.concatenate([train.y[train.is_bad, 0], s.y[s.bad]])
 
 
 def _jittered(

@@ -111,8 +111,10 @@ class Split:
     def run(self, setting: Setting) -> SettingOutcome:
         """Find the bad rows, augment them, learn them, sample; score F and G on each part."""
         config = setting.config
-        rule = settle_rule(config.hardness, self.kind, self.labels, self.test.f, self.test.y)
-        bad = rule.select(rule.hardness(self.test.y, self.test.f))
+        # rules read rows with an axis of targets, and here there is one
+        y, f = self.test.y[:, None], self.test.f[:, None]
+        rule = settle_rule(config.hardness, self.kind, self.labels, y=y, f=f)
+        bad = rule.select(rule.hardness(y, f))
         found = self.test.take(bad)
         parts = {"test": self.test, "bad": found}
         counts = {"test": len(self.test.y), "bad": len(found.y), "ga": 0, "synthetic": 0}
@@ -138,7 +140,8 @@ class Split:
         rng = random_stream(self.seed, *self.key, setting.name, "augment")
         copies = min(config.copies, max(1, config.max_rows // len(bad.y)))
         own, bad = bad, bad.take(np.repeat(np.arange(len(bad.y)), copies))
-        y = perturb_targets(bad.y, self.test.y, target, config.sigma2, config.flip, rng)
+        moved = perturb_targets(bad.y, self.test.y, config, rng, n_classes=target.n_classes)
+        y = target.snap(moved)
         pool = bad.Z if read.pool == "bad" else self.test.Z
         m = self.encoder.n_categorical_
         domain = learn_domain(pool, self.Z, self.y, n_classes=target.n_classes, n_categorical=m)
@@ -150,7 +153,7 @@ class Split:
         ]
         made = self._judged(Z, y)
         if config.reapply:
-            made = made.take(rule.select(rule.hardness(made.y, made.f)))
+            made = made.take(rule.select(rule.hardness(made.y[:, None], made.f[:, None])))
         if read.with_bad:
             both = zip(vars(own).values(), vars(made).values(), strict=True)
             made = ScoredRows(*(np.concatenate(pair) for pair in both))

@@ -10,15 +10,13 @@ from amlb_ext.core.config import HardnessConfig, SearchConfig, build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Origin
-from amlb_ext.hardening.fold import harden_fold
+from amlb_ext.hardening.fold import harden_fold, harden_group
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.judged_rows import Failures, judge, label_passes
-from amlb_ext.hardening.prepare import fit_models
+from amlb_ext.hardening.judged_rows import judge_made_rows, label_passes
+from amlb_ext.hardening.prepare import prepare
 from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.hardening.search.domain import target_slopes
 from amlb_ext.hardening.search.fitness import fitness
-from amlb_ext.hardening.several import CombinedRule, settle_several
-from amlb_ext.hardening.shared import harden_shared, share
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
@@ -49,10 +47,10 @@ def tasks_of(table, *targets, **layer):
 
 
 @pytest.fixture(scope="module")
-def fitted():
-    """F and T of both targets, before K is asked."""
+def prepared():
+    """Both targets side by side; alpha 0 calls every row bad."""
     tasks, config = tasks_of(frame(), "a", "b", hardness={"alpha": 0.0})
-    return [fit_models(task, 0, config) for task in tasks], config
+    return prepare(tasks, 0, config)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +59,7 @@ def three():
     out = {}
     for over in ("mean", "intersection", "union"):
         tasks, config = tasks_of(frame(), "a", "b", hardness={"over": over, "alpha": 0.2})
-        out[over] = harden_shared(tasks, 0, config)
+        out[over] = harden_group(tasks, 0, config)
     return out
 
 
@@ -81,9 +79,9 @@ def test_every_part_has_the_same_rows_for_every_target(three, over):
     assert a.summary["shared"] == {"group": "t", "targets": ["a", "b"], "over": over}
 
 
-def test_the_sets_of_bad_rows_are_what_their_names_say(three, fitted):
-    residuals = [np.abs(one.test.y - one.test.f) for one in fitted[0]]
-    bad_a, bad_b = (r >= 0.2 for r in residuals)
+def test_the_sets_of_bad_rows_are_what_their_names_say(three, prepared):
+    residuals = np.abs(prepared.test.y - prepared.test.f).T
+    bad_a, bad_b = residuals >= 0.2
     expected = {
         "mean": (residuals[0] + residuals[1]) / 2 >= 0.2,
         "intersection": bad_a & bad_b,
@@ -118,7 +116,7 @@ def test_a_target_beside_its_double_is_that_target():
     table = frame().assign(c=lambda t: t.a)
     still = {"search": {"sigma2": 0.0, "jitter": 0.0}}
     tasks, config = tasks_of(table.drop(columns="b"), "a", "c", **still)
-    one, two = harden_shared(tasks, 0, config)
+    one, two = harden_group(tasks, 0, config)
     alone = make_task(table.drop(columns=["b", "c"]), "a", name="t")
     alone = harden_fold(split_task(alone, config.split, config.seed), 0, config)
     for part in ("full", "region", "bad", "ga"):
@@ -132,11 +130,15 @@ def test_a_target_beside_its_double_is_that_target():
 # ---------------------------------------------------------------- K
 
 
+def settle(config, f, y):
+    return settle_rule(config, Kind.REGRESSION, (), y=y, f=f, t=y)
+
+
 def test_mean_is_put_to_one_threshold():
     # residuals .1 and .3 average to .2
     y, f = np.zeros((1, 2)), np.array([[0.1, 0.3]])
     for alpha, bad in ((0.19, True), (0.21, False)):
-        rule = settle_several(HardnessConfig(alpha=alpha), f, y, y)
+        rule = settle(HardnessConfig(alpha=alpha), f, y)
         assert rule.select(rule.hardness(y, f)).tolist() == [bad]
         assert rule.hardness(y, f)[0] == pytest.approx(0.2)
 
@@ -146,31 +148,31 @@ def test_targets_without_enough_failures_get_thresholds_of_their_own():
     # .1, so its worst tenth, the ten from .09 up, sets the threshold
     f = np.column_stack([np.linspace(0, 1, 100), np.linspace(0, 0.099, 100)])
     y = np.zeros_like(f)
-    rule = settle_several(HardnessConfig(over="intersection"), f, y, y)
-    assert [round(each.threshold, 6) for each in rule.rules] == [0.1, pytest.approx(0.09, abs=1e-3)]
+    rule = settle(HardnessConfig(over="intersection"), f, y)
+    own = [rule.threshold - shift for shift in rule.shifts]
+    assert [round(threshold, 6) for threshold in own] == [0.1, pytest.approx(0.09, abs=1e-3)]
+    assert rule.reason.startswith("intersection of 2 targets: ")
     assert rule.select(rule.hardness(y, f)).sum() == 10
-    union = settle_several(HardnessConfig(over="union"), f, y, y)
+    union = settle(HardnessConfig(over="union"), f, y)
     assert union.select(union.hardness(y, f)).sum() == 90  # of .101 .. 1
 
 
 def test_each_target_has_its_own_worst_share():
     rng = np.random.default_rng(0)
     y, f = rng.random((2, 200, 2))
-    rule = settle_several(HardnessConfig(rule="quantile", share=0.1, over="union"), f, y, y)
+    rule = settle(HardnessConfig(rule="quantile", share=0.1, over="union"), f, y)
     rule = rule.worst_of(0.1, y, f)
     worst = (y - f) ** 2 >= np.sort((y - f) ** 2, axis=0)[-20]
     assert rule.select(rule.hardness(y, f)).tolist() == worst.any(axis=1).tolist()
 
 
-def test_one_rule_combined_is_that_rule():
+def test_one_target_combined_is_that_target():
     rng = np.random.default_rng(0)
-    y, f = rng.random((2, 50))
-    alone = settle_rule(HardnessConfig(), Kind.REGRESSION, (), f, y)
-    for over in ("intersection", "union"):
-        combined = CombinedRule.of([alone], over)
-        h = combined.hardness(y[:, None], f[:, None])
-        np.testing.assert_array_equal(h, alone.hardness(y, f))
-        assert combined.threshold == alone.threshold
+    y, f = rng.random((2, 50, 1))
+    rules = [settle(HardnessConfig(over=over), f, y) for over in ("mean", "intersection", "union")]
+    for rule in rules:
+        np.testing.assert_array_equal(rule.hardness(y, f), np.abs(f - y)[:, 0])
+        assert (rule.threshold, rule.reason) == (rules[0].threshold, rules[0].reason)
 
 
 # ---------------------------------------------------------------- the search
@@ -217,18 +219,19 @@ def test_the_search_raises_the_mean_error(engine):
     assert after.mean() > before.mean()
 
 
-def test_a_row_is_kept_only_if_every_label_passes(fitted):
-    joint, _ = share(*fitted)  # alpha 0 calls every row bad, so labels alone decide
-    Z, parent = joint.models.Z[:3], np.arange(3)
-    t = joint.models.oracle.predict(Z)
-    far = 10 * joint.models.oracle.rmse_
+def test_a_row_is_kept_only_if_every_label_passes(prepared):
+    models, train = prepared.models, prepared.train
+    parents, parent = train.take(np.arange(3)), np.arange(3)
+    t = models.predict_oracle(parents.Z)
+    far = [10 * target.oracle.rmse_ for target in models.targets]
     y = t + np.array([[0, 0], [far[0], 0], [0, -far[1]]])
-    made = judge(joint.models, Z, y, parent)
-    well = Failures(Z, t, np.zeros((3, 2)))  # all labels were plausible where they came from
-    assert label_passes(joint.models, made, well).tolist() == [True, False, False]
+    made = judge_made_rows(models, parents, Z=parents.Z, y=y, parent=parent)
+    # all labels were plausible where they came from
+    well = replace(parents, y=t, support=np.zeros((3, 2)))
+    assert label_passes(models, made, well).tolist() == [True, False, False]
     doubted = replace(well, support=np.array([[0, 0], [-99, 0], [-99, 0]]))
     # the second row's first label was as doubtful before; of the third it is the second label
-    assert label_passes(joint.models, made, doubted).tolist() == [True, True, False]
+    assert label_passes(models, made, doubted).tolist() == [True, True, False]
 
 
 # ---------------------------------------------------------------- what is refused, what is said
@@ -237,11 +240,11 @@ def test_a_row_is_kept_only_if_every_label_passes(fitted):
 def test_learning_from_the_population_is_for_single_targets():
     tasks, config = tasks_of(frame(), "a", "b", synthesizer={"learn_from": "population"})
     with pytest.raises(ConfigError, match="serves a single target"):
-        harden_shared(tasks, 0, config)
+        harden_group(tasks, 0, config)
 
 
 def test_no_failures_at_all_are_said_for_each_target():
     tasks, config = tasks_of(frame(), "a", "b", hardness={"alpha": 5.0, "over": "union"})
-    for hard in harden_shared(tasks, 0, config):
+    for hard in harden_group(tasks, 0, config):
         assert sorted(hard.parts) == ["full", "region"]
         assert hard.summary["notes"][0].startswith("no failures found at alpha = 5")

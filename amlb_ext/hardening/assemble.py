@@ -1,0 +1,466 @@
+"""A fold as the suite wants it: parts of real and made rows, with provenance and figures.
+
+Nothing is fitted or made here. Each function writes the rows for one ``target``, the position of
+a task in its group: here, and nowhere before, targets part ways. Notation as in
+:mod:`amlb_ext.hardening.judged_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core import row_losses
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.equal_rows import number_rows, repeats_earlier
+from amlb_ext.core.rng import random_stream
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.augment import MadeSide
+from amlb_ext.hardening.baseline.estimator import Baseline
+from amlb_ext.hardening.encode import TargetEncoder
+from amlb_ext.hardening.hardness import BadRule, raw_hardness
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, of_target, refit_losses
+from amlb_ext.hardening.oracle import check_labels
+from amlb_ext.hardening.prepare import Prepared
+from amlb_ext.hardening.test_rows import substituted_names
+from amlb_ext.hardening.weights import draw_region
+from amlb_ext.stats.weighted_mean import kish_size
+from amlb_ext.suite import FittedRows, Part, Rows
+from amlb_ext.suite.copy_counts import is_made
+
+#: Fewer hard training rows than this make no training file for ``<task>_hard``.
+MIN_HARD_TRAIN = 10
+
+
+@dataclass(frozen=True)
+class HardFold:
+    """What one fold gives.
+
+    Attributes
+    ----------
+    train : Rows
+        The rows F was trained on.
+    parts : dict of str to Part
+        Keyed by the suffix of the AMLB task: ``""``, ``full``, ``bad``, ``ga``, ``synthetic``,
+        ``region``, ``hard``. A fold without failures has ``full`` and ``region`` only.
+    summary : dict
+        Counts, F's score on each part (an rmse in the target's own unit), how the threshold was
+        set, remarks; JSON values.
+    """
+
+    train: Rows
+    parts: dict[str, Part]
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+def assemble_fold(
+    task: Task,
+    fold: int,
+    prepared: Prepared,
+    *,
+    test_side: MadeSide | None,
+    train_side: MadeSide | None,
+    config: GenerateConfig,
+    target: int,
+) -> HardFold:
+    """Put real and made rows together as the suite wants them, with the figures of the fold.
+
+    Parameters
+    ----------
+    task : Task
+    fold : int
+    prepared : Prepared
+    test_side, train_side : MadeSide or None
+        As :func:`make_both_sides` returns them.
+    config : GenerateConfig
+    target : int
+        Position of the task in its group.
+    """
+    models, test = prepared.models, prepared.test
+    train_rows = training_rows(task, task.folds[fold].train)
+    full = write_real_rows(task, models, test, target, refits=models.targets[target].refits)
+    region = draw_region(test.weight, random_stream(config.seed, *models.key, "region"))
+    parts = {"full": Part(full, None), "region": Part(_pick(full, region[0]), None)}
+    summary = _summarise_real_rows(prepared, target, region)
+    if test_side is None:
+        summary["no_failures"] = no_failures(models.rule, test.hardness)
+        summary["notes"].append(summary["no_failures"])
+        return HardFold(train_rows, parts, summary)
+
+    blocks = {"bad": _pick(full, np.flatnonzero(test.is_bad))}
+    blocks |= write_made_side(task, models, test, test_side, target, models.targets[target].refits)
+    chosen = [blocks[name] for name in config.composition if name in blocks]
+    parts[""] = Part(stack(chosen or [blocks["bad"]]), None)
+    for name, block in blocks.items():
+        parts[name] = Part(block, None)
+    summary |= test_side.counts()
+    summary["score"] |= _score_hard_rows(models, test, test_side, target)
+    summary["notes"] += test_side.notes
+    if config.train_hard:
+        hard, facts, notes = _assemble_hard(
+            task, fold, prepared, train_side, tests=parts[""].test, target=target
+        )
+        summary |= facts
+        summary["notes"] += notes
+        if hard is not None:
+            parts["hard"] = hard
+    return HardFold(train_rows, parts, summary)
+
+
+def no_failures(rule: BadRule, hardness: np.ndarray) -> str:
+    """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
+    wanted = min(10, int(np.ceil(len(hardness) / 4)))
+    nearest = rule.alpha_for(hardness, 1)
+    return (
+        f"no failures found at alpha = {rule.alpha:.4g} under the rule {rule.rule}: the worst "
+        f"row reaches {nearest:.4g}; --alpha {rule.alpha_for(hardness, wanted):.4g} would give "
+        f"{wanted} rows, or use --rule quantile --share {wanted / len(hardness):.2g}"
+    )
+
+
+def _summarise_real_rows(
+    prepared: Prepared, target: int, region: tuple[np.ndarray, bool]
+) -> dict[str, Any]:
+    """Return what the summary says before anything is made; the order is that of the manifest."""
+    models, test, train = prepared.models, prepared.test, prepared.train
+    region_rows, replaced = region
+    y, f = of_target(test.y, target), of_target(test.f, target)
+    name, score = row_losses.summary_score(y, f, models.targets[target].scale.span)
+    return {
+        "rule": models.rule.rule,
+        "alpha": models.rule.alpha,
+        "alpha_reason": models.rule.reason,
+        "train": len(train),
+        "test": len(test),
+        "bad": int(test.is_bad.sum()),
+        "bad_train": int(train.is_bad.sum()),
+        "augmented": 0,
+        "synthetic": 0,
+        "dropped": {},  # told even where nothing was made: verify holds such folds to the rule
+        "region": {
+            "rows": len(region_rows),
+            "with_replacement": replaced,
+            "effective_size": kish_size(test.weight),
+            # a row that F and T agree on counts next to nothing, yet the sum must not be 0
+            "effective_size_reducible": kish_size(of_target(test.reducible, target) + 1e-12),
+        },
+        "score": {name: score},
+        "notes": prepared.changes.notes(),
+        **prepared.changes.to_json(),
+    }
+
+
+def _score_hard_rows(
+    models: FoldModels, test: JudgedRows, side: MadeSide, target: int
+) -> dict[str, float]:
+    """Return F's score on bad and made rows, where F can be asked about them."""
+    parts = {
+        "bad": test.take(test.is_bad),
+        "ga": side.augmented.rows,
+        "synthetic": side.synthetic.rows,
+    }
+    scores = {}
+    for name, rows in parts.items():
+        y, f = of_target(rows.y, target), of_target(rows.f, target)
+        if name == "bad" or (len(rows) and not np.isnan(f).any()):
+            _, scores[name] = row_losses.summary_score(y, f, models.targets[target].scale.span)
+    return scores
+
+
+# Rows as the suite wants them: features and target in canonical form, and provenance.
+
+
+def training_rows(task: Task, rows: np.ndarray) -> Rows:
+    """Return the rows F was trained on."""
+    provenance = pd.DataFrame({"source_row": task.row_ids[rows]})
+    features = task.features.iloc[rows].reset_index(drop=True)
+    return Rows(features, task.target.iloc[rows].reset_index(drop=True), provenance)
+
+
+def write_real_rows(
+    task: Task,
+    models: FoldModels,
+    rows: JudgedRows,
+    target: int,
+    *,
+    refits: Sequence[Baseline] = (),
+) -> Rows:
+    """Return real rows as they are written, with one of their targets.
+
+    Parameters
+    ----------
+    task : Task
+    models : FoldModels
+    rows : JudgedRows
+    target : int
+        Position of the task in its group.
+    refits : sequence of Baseline
+        F's re-fits, whose losses are noted; none where they have seen the rows.
+    """
+    ids = task.row_ids[rows.row].astype(np.int64)
+    provenance = pd.DataFrame(
+        {
+            "origin": np.where(rows.is_bad, "bad", "good"),
+            "source_row": ids,
+            "parent_row": ids,
+            **_judgement_columns(models, rows, target, refits),
+            "substituted": rows.substituted,
+        }
+    )
+    values = task.target.iloc[rows.row].reset_index(drop=True)
+    return Rows(rows.features.reset_index(drop=True), values, provenance)
+
+
+def write_made_side(
+    task: Task,
+    models: FoldModels,
+    real: JudgedRows,
+    side: MadeSide,
+    target: int,
+    refits: Sequence[Baseline] = (),
+) -> dict[str, Rows]:
+    """Return the made rows of a side by origin, without origins that have none.
+
+    ``real`` are the real rows of the side; the others as in :func:`write_real_rows`.
+    """
+    blocks = {}
+    for origin, rows in (("ga", side.augmented.rows), ("synthetic", side.synthetic.rows)):
+        if not len(rows):
+            continue
+        provenance = pd.DataFrame(
+            {
+                "origin": np.full(len(rows), origin, dtype=object),
+                "source_row": rows.row,
+                "parent_row": task.row_ids[real.row[rows.parent]].astype(np.int64),
+                **_judgement_columns(models, rows, target, refits),
+                "substituted": rows.substituted,
+            }
+        )
+        scale = models.targets[target].scale
+        values = scale.inverse(of_target(rows.y, target), task.target_name)
+        blocks[origin] = Rows(rows.features, values, provenance)
+    return blocks
+
+
+def stack(blocks: list[Rows]) -> Rows:
+    """Return the rows of all blocks, in order."""
+    return Rows(
+        features=pd.concat([block.features for block in blocks], ignore_index=True),
+        target=pd.concat([block.target for block in blocks], ignore_index=True),
+        provenance=pd.concat([block.provenance for block in blocks], ignore_index=True),
+    )
+
+
+def _pick(rows: Rows, positions: np.ndarray) -> Rows:
+    """Return some of the rows, by position; a position may come more than once."""
+    return Rows(
+        features=rows.features.iloc[positions].reset_index(drop=True),
+        target=rows.target.iloc[positions].reset_index(drop=True),
+        provenance=rows.provenance.iloc[positions].reset_index(drop=True),
+    )
+
+
+def _judgement_columns(
+    models: FoldModels, rows: JudgedRows, target: int, refits: Sequence[Baseline]
+) -> dict[str, np.ndarray]:
+    """Return what F, K and the oracle say of rows, as columns of the provenance."""
+    y, f = of_target(rows.y, target), of_target(rows.f, target)
+    return {
+        "hardness": rows.hardness,
+        "loss": row_losses.row_loss(y, f),
+        "reducible": rows.reducible[:, target],
+        "label_support": rows.support[:, target],
+        "label_agrees": rows.agrees[:, target],
+        "weight": rows.weight,
+        **_prediction_columns(models.targets[target].scale, f),
+        **_refit_columns(refit_losses(refits, rows.Z, y)),
+    }
+
+
+def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.ndarray]:
+    """F's predictions as columns: ``f`` in the target's own unit, or ``f_0``, ... per label."""
+    if not scale.n_classes:
+        return {"f": f * scale.span + scale.low}
+    return {f"f_{code}": f[:, code] for code in range(scale.n_classes)}
+
+
+def _refit_columns(table: np.ndarray) -> dict[str, np.ndarray]:
+    """Losses of F's re-fits as columns ``null_0``, ..."""
+    return {f"null_{number}": table[:, number] for number in range(table.shape[1])}
+
+
+# The pair <task>_hard: hard rows of both sides, to train on and to test on.
+
+
+def _assemble_hard(
+    task: Task,
+    fold: int,
+    prepared: Prepared,
+    train_side: MadeSide | None,
+    *,
+    tests: Rows,
+    target: int,
+) -> tuple[Part | None, dict[str, Any], list[str]]:
+    """Return hard rows of both sides, fields for the summary, and remarks.
+
+    The pair is None where the training rows that are hard are too few to train on.
+    """
+    if train_side is None:
+        return None, {}, ["no _hard: no training row failed out of fold"]
+    models, bad_train = prepared.models, prepared.train.take(prepared.train.is_bad)
+    # of training rows a re-fit is no judge: it was fitted on most of them
+    real_block = write_real_rows(task, models, bad_train, target)
+    made_blocks = write_made_side(task, models, prepared.train, train_side, target)
+
+    def fit(train: pd.DataFrame, test: pd.DataFrame) -> FittedRows:
+        return prepared.chooser.fit(train, test, task)[0]
+
+    own_test = task.features.iloc[task.folds[fold].test]
+    pair, left_out = separate_sides(
+        stack([real_block, *made_blocks.values()]),
+        tests,
+        real=(task.features, prepared.test.features),
+        tested=(own_test, prepared.test.features),
+        fit=fit,
+    )
+    rows = pair.train
+    assert rows is not None
+    facts = {"hard_train": {**train_side.counts(), "left_out": left_out}}
+    notes = [*train_side.notes, *_left_out_notes(left_out)]
+    if len(rows.target) < MIN_HARD_TRAIN or rows.target.nunique() < 2:
+        notes.append(
+            f"no _hard: its training file would have {len(rows.target)} rows and "
+            f"{rows.target.nunique()} distinct targets"
+        )
+        return None, facts, notes
+    return Part(make_readable(task, prepared, pair.test, rows, target), rows), facts, notes
+
+
+def _left_out_notes(left_out: dict[str, int]) -> list[str]:
+    words = {
+        "train_real": "real training rows with the features of a test row",
+        "train_made": "made training rows with the features of a test row",
+        "test_made": "made test rows that repeat another row as they are written there",
+    }
+    counted = [f"{left_out[key]} {text}" for key, text in words.items() if left_out[key]]
+    return [f"_hard: left out {', '.join(counted)}"] if counted else []
+
+
+def separate_sides(
+    train: Rows,
+    test: Rows,
+    *,
+    real: Sequence[pd.DataFrame],
+    tested: Sequence[pd.DataFrame],
+    fit: Callable[[pd.DataFrame, pd.DataFrame], FittedRows],
+) -> tuple[Part, dict[str, int]]:
+    """Leave out the rows of ``_hard`` that would stand on both its sides, or twice.
+
+    Real rows can have the same features on both sides of a fold. And the test rows of ``_hard`` are
+    fitted to its own training rows, so that two of them can become alike there, or like a
+    training row, that are not so anywhere else. A test row that is real always stays.
+
+    Parameters
+    ----------
+    train, test : Rows
+        Hard rows of either side; ``origin`` in their provenance tells real from made.
+    real : sequence of DataFrame
+        Features of all real rows, as they came and as they are written.
+    tested : sequence of DataFrame
+        The same of the fold's test rows alone.
+    fit : callable
+        ``(training features, test features)`` -> the latter as AMLB can read them beside the
+        former.
+
+    Returns
+    -------
+    pair : Part
+        Its test rows are not yet fitted to its training rows.
+    left_out : dict of str to int
+        ``train_real``, ``train_made``: training rows with the features of a test row;
+        ``test_made``: made test rows that repeat another row as they are written there.
+    """
+    n_train, n_made = len(train), int(is_made(train).sum())
+    fitted = FittedRows(test.features, [], np.zeros(0, dtype=int))
+    while len(train):
+        fitted = fit(train.features, test.features)
+        own, *others = number_rows(train.features, *tested, test.features, fitted.features)
+        clashes = np.isin(own, np.concatenate(others))
+        if not clashes.any():
+            break
+        # what is known may become less, and the fitted rows others: so look again
+        train = train.take(~clashes)
+    made_left_out = n_made - int(is_made(train).sum())
+    repeats = _repeated_made_rows(test, fitted, real)
+    left_out = {
+        "train_made": made_left_out,
+        "train_real": n_train - len(train) - made_left_out,
+        "test_made": int(repeats.sum()),
+    }
+    return Part(test.take(~repeats) if repeats.any() else test, train), left_out
+
+
+def _repeated_made_rows(test: Rows, fitted: FittedRows, real: Sequence[pd.DataFrame]) -> np.ndarray:
+    """Return which made test rows repeat another row once cells of theirs were replaced."""
+    has_new_cells = np.zeros(len(test), dtype=bool)
+    has_new_cells[[row for row, _ in fitted.cells]] = True
+    own, *others = number_rows(fitted.features, *real, fitted.features[~is_made(test)])
+    # rows that stand as they were made come first, so that it is the changed ones that repeat
+    order = np.lexsort([np.arange(len(test)), has_new_cells])
+    repeats_test = np.zeros(len(test), dtype=bool)
+    repeats_test[order] = repeats_earlier(own[order])
+    repeats_real = np.isin(own, np.concatenate(others))
+    return is_made(test) & has_new_cells & (repeats_test | repeats_real)
+
+
+def make_readable(task: Task, prepared: Prepared, tests: Rows, train: Rows, target: int) -> Rows:
+    """Return test rows with what these training rows do not know replaced, and judged again.
+
+    The hard training rows are few, so they know fewer categories than the fold's own.
+    """
+    fitted, _ = prepared.chooser.fit(train.features, tests.features, task)
+    if not fitted.cells:
+        return tests
+    names = substituted_names(task, fitted.cells, len(tests))
+    earlier = tests.provenance["substituted"].to_numpy()
+    all_names = [",".join(filter(None, pair)) for pair in zip(earlier, names, strict=True)]
+    provenance = tests.provenance.assign(substituted=all_names)
+    if prepared.models.can_search:
+        changed = np.flatnonzero(names != "")
+        columns = _judge_again(
+            prepared.models,
+            fitted.features.iloc[changed],
+            tests.target.iloc[changed],
+            target=target,
+        )
+        for name, values in columns.items():
+            provenance.loc[changed, name] = values
+    return Rows(fitted.features, tests.target, provenance)
+
+
+def _judge_again(
+    models: FoldModels, features: pd.DataFrame, values: pd.Series, *, target: int
+) -> dict[str, np.ndarray]:
+    """Return the columns of the provenance that F, K and the oracle give rows as they now stand.
+
+    The hardness of rows with several targets is not among them: no target alone decides it.
+    """
+    own = models.targets[target]
+    Z, y = models.encoder.transform(features), own.scale.transform(values)
+    f, t = own.baseline.predict(Z), own.oracle.predict(Z)
+    support, agrees = check_labels(t, y, models.config.agreement, rmse=own.oracle.rmse_)
+    columns = {
+        "loss": row_losses.row_loss(y, f),
+        "reducible": raw_hardness("reducible", y, f, t),
+        "label_support": support,
+        "label_agrees": agrees,
+        **_prediction_columns(own.scale, f),
+        **_refit_columns(refit_losses(own.refits, Z, y)),
+    }
+    if len(models.targets) == 1:
+        columns["hardness"] = models.rule.hardness(y[:, None], f[:, None], t[:, None])
+    return columns
