@@ -94,7 +94,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 def _text(results: list[Result]) -> str:
     """Return every table cell by cell, then one line per name."""
-    from amlb_ext.experiments.paper.cells import count_verdicts
+    from amlb_ext.experiments.agreement import count_verdicts
 
     shown = [r.markdown for r in results if r.markdown]
     headers = ["what", "splits", "G", "within", "outside", "processor s", "left out"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,23 @@ from markupsafe import Markup
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.files import write_text
 from amlb_ext.core.version import __version__
+from amlb_ext.experiments.agreement import agreement_word
 from amlb_ext.experiments.osyn import TABLES, page_blocks
-from amlb_ext.experiments.paper.cells import MEASURES, PARTS, agreement_word, format_number
+from amlb_ext.experiments.paper.cells import MEASURES, PARTS, format_printed
 from amlb_ext.experiments.paper.data import DATA
-from amlb_ext.experiments.paper.settings import EXPERIMENTS
+from amlb_ext.experiments.paper.settings import EXPERIMENTS, Experiment
 
 PAGE = "index.html"
 RESULT = "result.json"
 #: Tone of a badge, beside its word.
-TONES = {"within": "yes", "outside": "no", "rank": "yes", "describe": "some",
-         "stress-test only": "no", "none": "none"}  # fmt: skip
+TONES = {
+    "within": "yes",
+    "outside": "no",
+    "rank": "yes",
+    "describe": "some",
+    "stress-test only": "no",
+    "none": "none",
+}
 
 
 def write_page(out: Path) -> Path:
@@ -42,41 +50,47 @@ def write_page(out: Path) -> Path:
     ...     write_page(Path(folder)).name
     'index.html'
     """
-    found = [_entry(out / name) for name in EXPERIMENTS if (out / name / RESULT).is_file()]
-    seeds = [_seed_entry(out / name) for name in TABLES if (out / name / RESULT).is_file()]
+    experiments = [_paper_entry(folder) for folder in _folders_with_result(out, EXPERIMENTS)]
+    tables = [_osyn_entry(folder) for folder in _folders_with_result(out, TABLES)]
     style = asset_path("resources", "report", "report.css").read_text("utf-8")
-    template = _environment().get_template("page.html.j2")
-    text = template.render(
-        experiments=found,
-        seeds=seeds,
-        style=Markup(style),
-        version=__version__,
-        seconds=sum(entry["seconds"] for entry in [*found, *seeds]),
+    text = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            experiments=experiments,
+            seeds=tables,
+            style=Markup(style),
+            version=__version__,
+            seconds=sum(entry["seconds"] for entry in [*experiments, *tables]),
+        )
     )
     write_text(out / PAGE, text)
     return out / PAGE
 
 
-def _entry(folder: Path) -> dict[str, Any]:
-    """Return what the template needs of one experiment."""
+def _folders_with_result(out: Path, names: Iterable[str]) -> list[Path]:
+    return [out / name for name in names if (out / name / RESULT).is_file()]
+
+
+def _paper_entry(folder: Path) -> dict[str, Any]:
+    """Return what the template needs of one table or figure of the paper."""
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     experiment = EXPERIMENTS[result["name"]]
     cells = pd.DataFrame(result["cells"])
-    tables = []
-    for data in experiment.rows:
-        part = cells[cells["data"] == data] if len(cells) else cells
-        if len(part):
-            of = [share for share in result["shares"] if share["data"] == data]
-            tables.append({"data": data, "about": DATA[data], "rows": _rows(part), "shares": of})
+    # an experiment that could not be had, or a figure, has no cells, and no columns then
+    tables = _data_tables(experiment, cells, result["shares"]) if len(cells) else []
+    drawings = []
+    for name in result["figures"]:
+        drawings.append((_figure_caption(name, result["name"]), _image_address(folder / name)))
     return result | {
         "title": experiment.title,
         "tables": tables,
-        "drawings": [(_caption(name, result), _image(folder / name)) for name in result["figures"]],
-        "differ": _disagreements(result),
+        "drawings": drawings,
+        "differ": _disagreements(experiment, cells) if len(cells) else [],
     }
 
 
-def _seed_entry(folder: Path) -> dict[str, Any]:
+def _osyn_entry(folder: Path) -> dict[str, Any]:
     """Return what the template needs of one table of the seed paper."""
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     table = TABLES[result["name"]]
@@ -88,57 +102,76 @@ def _seed_entry(folder: Path) -> dict[str, Any]:
     }
 
 
-def _rows(part: pd.DataFrame) -> list[dict[str, Any]]:
+def _data_tables(
+    experiment: Experiment, cells: pd.DataFrame, shares: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return one table per data set that has cells, and its shares of bad points."""
+    tables = []
+    for data in experiment.rows:
+        part = cells[cells["data"] == data]
+        if len(part):
+            data_shares = [share for share in shares if share["data"] == data]
+            tables.append(
+                {"data": data, "about": DATA[data], "rows": _blocks(part), "shares": data_shares}
+            )
+    return tables
+
+
+def _blocks(cells: pd.DataFrame) -> list[dict[str, Any]]:
     """Return one line per row, model and part, with a cell for each measure of the table."""
-    names = list(dict.fromkeys(part["measure"]))
+    measures = list(dict.fromkeys(cells["measure"]))
     lines = []
-    for (row, model, rows_of), group in part.groupby(["row", "model", "part"], sort=False):
-        by = {cell.measure: cell for cell in group.itertuples()}
-        cells = [_shown(by[name]) if name in by else None for name in names]
-        lines.append({"row": row, "model": model, "part": PARTS[rows_of], "cells": cells})
-    return [{"measures": [MEASURES[name] for name in names], "lines": lines}]
+    for (row, model, part), group in cells.groupby(["row", "model", "part"], sort=False):
+        by_measure = {str(cell.measure): cell for cell in group.itertuples()}
+        entries = [
+            _cell_entry(by_measure[measure]) if measure in by_measure else None
+            for measure in measures
+        ]
+        lines.append({"row": row, "model": model, "part": PARTS[part], "cells": entries})
+    return [{"measures": [MEASURES[measure] for measure in measures], "lines": lines}]
 
 
-def _shown(cell: Any) -> dict[str, str]:
+def _cell_entry(cell: Any) -> dict[str, str]:
     return {
-        "paper": format_number(_float(cell.paper), _float(cell.paper_std)),
-        "ours": format_number(_float(cell.ours), _float(cell.ours_std)),
+        "paper": format_printed(cell.paper, cell.paper_std),
+        "ours": format_printed(cell.ours, cell.ours_std),
         "mark": agreement_word(cell.within),
     }
 
 
-def _float(value: Any) -> float:
-    return float("nan") if value is None else float(value)
-
-
-def _caption(name: str, result: dict[str, Any]) -> str:
-    data = name.removeprefix(f"{result['name']}_").removesuffix(".svg")
+def _figure_caption(file_name: str, experiment: str) -> str:
+    """Return the text of a figure's data set, which its file is named after."""
+    data = file_name.removeprefix(f"{experiment}_").removesuffix(".svg")
     return DATA[data].text if data in DATA else data
 
 
-def _image(path: Path) -> str:
-    """Return a picture as an address that holds it."""
+def _image_address(path: Path) -> str:
+    """Return an address that holds the picture itself, so that the page loads nothing."""
     return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
-def _disagreements(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the hypotheses of each data set with cells outside, with how many there are."""
-    found = []
-    known = tested_hypotheses().get(result["name"], {})
-    cells = pd.DataFrame(result["cells"])
-    for data in EXPERIMENTS[result["name"]].rows if len(cells) else ():
-        part = cells[(cells["data"] == data) & cells["within"].isin([False])]
-        if len(part):
-            names = [
-                f"{c.row}: {c.model} on {PARTS[c.part]}, {MEASURES[c.measure]}"
-                for c in part.itertuples()
-            ]
-            found.append({"data": DATA[data].text, "cells": names, "tested": known.get(data, [])})
-    return found
+def _disagreements(experiment: Experiment, cells: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the hypotheses of each data set with cells outside, and the names of these cells."""
+    disagreements = []
+    hypotheses = read_hypotheses().get(experiment.name, {})
+    # None stands beside True and False in this column: `== False` would be lost on it
+    outside = cells[cells["within"].isin([False])]
+    for data in experiment.rows:
+        part = outside[outside["data"] == data]
+        if not len(part):
+            continue
+        names = []
+        for cell in part.itertuples():
+            measure = MEASURES[str(cell.measure)]
+            names.append(f"{cell.row}: {cell.model} on {PARTS[str(cell.part)]}, {measure}")
+        disagreements.append(
+            {"data": DATA[data].text, "cells": names, "tested": hypotheses.get(data, [])}
+        )
+    return disagreements
 
 
 @lru_cache(maxsize=1)
-def tested_hypotheses() -> dict[str, Any]:
+def read_hypotheses() -> dict[str, Any]:
     """Return what was tested where cells disagree: experiment → data set → list of texts."""
     path = asset_path("resources", "reproduce", "hypotheses.yaml")
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))

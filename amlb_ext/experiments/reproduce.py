@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +15,15 @@ from amlb_ext.core.errors import ConfigError, SourceError, SuiteError, suggest_n
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.task import Task
 from amlb_ext.experiments import osyn, page
+from amlb_ext.experiments.agreement import count_verdicts
 from amlb_ext.experiments.osyn import cells as osyn_cells
 from amlb_ext.experiments.osyn import page_blocks
 from amlb_ext.experiments.osyn import run as osyn_run
 from amlb_ext.experiments.paper import certificates, figures
-from amlb_ext.experiments.paper.cells import (
-    cells_markdown,
-    compare_cells,
-    compare_shares,
-    count_verdicts,
-)
+from amlb_ext.experiments.paper.cells import cells_markdown, compare_cells, compare_shares
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.readings import Readings
-from amlb_ext.experiments.paper.run import SplitResult, run_experiment
+from amlb_ext.experiments.paper.run import run_experiment
 from amlb_ext.experiments.paper.settings import (
     EXPERIMENTS,
     Experiment,
@@ -37,7 +34,7 @@ from amlb_ext.experiments.paper.settings import (
 from amlb_ext.suite.sealed_json import json_text
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Result:
     """What came of one experiment.
 
@@ -60,8 +57,8 @@ class Result:
     """
 
     name: str
-    cells: pd.DataFrame
-    shares: pd.DataFrame
+    cells: pd.DataFrame = field(default_factory=pd.DataFrame)
+    shares: pd.DataFrame = field(default_factory=pd.DataFrame)
     figures: list[Path] = field(default_factory=list)
     certificates: list[dict[str, Any]] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -118,7 +115,9 @@ def reproduce(
     certify : bool
         Also make a suite of each row with the pipeline and state its certificate.
     workers : int
+        Processes; 0 for every core.
     quiet : bool
+        Show no progress bars.
 
     Raises
     ------
@@ -127,163 +126,187 @@ def reproduce(
     SourceError
         None of the data can be had.
     """
-    seeds = [table for name in names for table in _seed_tables(name)]
-    chosen = [experiment for name in names for experiment in _named(name)]
+    tables = _named_tables(names)
+    experiments = _named_experiments(names)
     if splits is not None and splits < 1:
         raise ConfigError(f"{splits} splits were asked for", "give --splits 1 or more")
-    for experiment in chosen:
-        for name in experiment.rows:
-            settings_of(experiment, name, changes)  # raises before any work
-    choice = osyn_run.check_choice([table.name for table in seeds], changes) if seeds else None
+    for experiment in experiments:
+        for data_name in experiment.rows:
+            settings_of(experiment, data_name, changes)  # raises before any work
+    choice = osyn_run.check_choice([table.name for table in tables], changes) if tables else None
     if out.exists() and not out.is_dir():
         raise SuiteError(f"{out} is a file", "choose a folder with -o")
-    results = []
-    for table in seeds:
-        results.append(
-            _seed_table(table, choice or osyn.Choice(), splits, out, data, workers, quiet)
-        )
-    if seeds and not chosen and not any(len(result.cells) for result in results):
+    run = _Run(out=out, data=data, splits=splits, certify=certify, workers=workers, quiet=quiet)
+    results = [_reproduce_table(table, choice or osyn.Choice(), run) for table in tables]
+    if tables and not experiments and not any(len(result.cells) for result in results):
         raise SourceError(f"no data: {next(iter(results[0].left_out.values()))}", "give --data DIR")
-    if seeds:
+    if tables:
+        # the experiments may fail for want of data; what is finished has its page then
         page.write_page(out)
-    if not chosen:
-        return results
-    loaded, lacking = _load(chosen, data, Readings(**split_changes(changes or {})[1]))
-    for experiment in chosen:
-        tasks = {
-            name: (loaded[name], settings_of(experiment, name, changes))
-            for name in experiment.rows
-            if name in loaded
-        }
-        left_out = {name: lacking[name] for name in experiment.rows if name in lacking}
-        if tasks:
-            result = _one(experiment, tasks, splits, out, certify, workers, quiet)
-            result.left_out = left_out
-        else:
-            result = Result(experiment.name, pd.DataFrame(), pd.DataFrame(), left_out=left_out)
-        write_text(out / experiment.name / page.RESULT, json_text(result.to_json()))
-        results.append(result)
-    page.write_page(out)
+    if experiments:
+        results += _reproduce_experiments(experiments, changes or {}, run)
+        page.write_page(out)
     return results
 
 
-def _seed_tables(name: str) -> list[osyn.OsynTable]:
-    """Return the seed paper's tables of that name."""
-    if name == "osyn":
-        return list(osyn.TABLES.values())
-    return [osyn.TABLES[name]] if name in osyn.TABLES else []
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """What :func:`reproduce` was asked for, whatever the experiment."""
+
+    out: Path
+    data: Path | None
+    splits: int | None
+    certify: bool
+    workers: int
+    quiet: bool
 
 
-def _seed_table(
-    table: osyn.OsynTable,
-    choice: osyn.Choice,
-    repetitions: int | None,
-    out: Path,
-    data: Path | None,
-    workers: int,
-    quiet: bool,
-) -> Result:
-    folder, began = out / table.name, time.monotonic()
-    done, left_out = osyn.reproduce_osyn(
+# --- the seed paper's tables ---
+
+
+def _named_tables(names: Sequence[str]) -> list[osyn.OsynTable]:
+    """Return the seed paper's tables among the names."""
+    tables = []
+    for name in names:
+        if name == "osyn":
+            tables += list(osyn.TABLES.values())
+        elif name in osyn.TABLES:
+            tables.append(osyn.TABLES[name])
+    return tables
+
+
+def _reproduce_table(table: osyn.OsynTable, choice: osyn.Choice, run: _Run) -> Result:
+    folder = run.out / table.name
+    began = time.monotonic()
+    outcomes, left_out = osyn.reproduce_osyn(
         table,
         folder,
         choice,
-        repetitions=repetitions,
-        data=data,
-        workers=workers,
-        quiet=quiet,
+        repetitions=run.splits,
+        data=run.data,
+        workers=run.workers,
+        quiet=run.quiet,
     )
-    found = osyn_cells.compare_cells(table, done, choice.size)
+    cells = osyn_cells.compare_cells(table, outcomes, choice.size)
     result = Result(
-        table.name,
-        found,
-        pd.DataFrame(),
+        name=table.name,
+        cells=cells,
         left_out=left_out,
-        splits=repetitions or table.repetitions,
-        seconds=sum(one.seconds for one in done),
+        splits=run.splits or table.repetitions,
+        seconds=sum(outcome.seconds for outcome in outcomes),
         wall=time.monotonic() - began,
-        markdown=page_blocks.table_markdown(table, found),
+        markdown=page_blocks.table_markdown(table, cells),
     )
-    if not done:
-        return result
-    write_file(folder / "cells.csv", lambda part: found.to_csv(part, index=False))
-    write_text(folder / "cells.md", result.markdown)
-    write_text(folder / page.RESULT, json_text(result.to_json()))
+    if outcomes:
+        _write_csv(folder / "cells.csv", cells)
+        write_text(folder / "cells.md", result.markdown)
+        write_text(folder / page.RESULT, json_text(result.to_json()))
     return result
 
 
-def _named(name: str) -> list[Experiment]:
-    if _seed_tables(name):
-        return []
-    if name == "all":
-        return list(EXPERIMENTS.values())
-    if name not in EXPERIMENTS:
-        raise ConfigError(
-            f"nothing is called {name!r}",
-            suggest_nearest(name, [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]),
-        )
-    return [EXPERIMENTS[name]]
+# --- the paper's tables and figures ---
 
 
-def _load(
-    chosen: Sequence[Experiment], folder: Path | None, read: Readings
+def _named_experiments(names: Sequence[str]) -> list[Experiment]:
+    """Return the paper's tables and figures among the names.
+
+    Raises
+    ------
+    ConfigError
+        A name of neither paper.
+    """
+    experiments = []
+    for name in names:
+        if name == "osyn" or name in osyn.TABLES:
+            continue
+        if name == "all":
+            experiments += list(EXPERIMENTS.values())
+        elif name in EXPERIMENTS:
+            experiments.append(EXPERIMENTS[name])
+        else:
+            known = [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]
+            raise ConfigError(f"nothing is called {name!r}", suggest_nearest(name, known))
+    return experiments
+
+
+def _reproduce_experiments(
+    experiments: Sequence[Experiment], changes: Mapping[str, Any], run: _Run
+) -> list[Result]:
+    _, readings = split_changes(changes)
+    loaded, lacking = _load_tasks(experiments, run.data, Readings(**readings))
+    results = []
+    for experiment in experiments:
+        tasks = {}
+        left_out = {}
+        for name in experiment.rows:
+            if name in loaded:
+                tasks[name] = (loaded[name], settings_of(experiment, name, changes))
+            else:
+                left_out[name] = lacking[name]
+        if tasks:
+            result = _reproduce_experiment(experiment, tasks, run)
+        else:
+            result = Result(name=experiment.name)
+        result.left_out = left_out
+        write_text(run.out / experiment.name / page.RESULT, json_text(result.to_json()))
+        results.append(result)
+    return results
+
+
+def _load_tasks(
+    experiments: Sequence[Experiment], folder: Path | None, readings: Readings
 ) -> tuple[dict[str, Task], dict[str, str]]:
     """Load every data set once; return tasks, and why the others cannot be had."""
     tasks: dict[str, Task] = {}
     lacking: dict[str, str] = {}
-    for name in dict.fromkeys(name for experiment in chosen for name in experiment.rows):
-        try:
-            tasks[name] = DATA[name].load(folder, read).renamed(name)
-        except SourceError as error:
-            lacking[name] = str(error)
+    for experiment in experiments:
+        for name in experiment.rows:
+            if name in tasks or name in lacking:
+                continue
+            try:
+                tasks[name] = DATA[name].load(folder, readings).renamed(name)
+            except SourceError as error:
+                lacking[name] = str(error)
     if not tasks:
         raise SourceError(f"no data: {next(iter(lacking.values()))}", "give --data DIR")
     return tasks, lacking
 
 
-def _one(
-    experiment: Experiment,
-    tasks: dict[str, tuple[Task, list[Setting]]],
-    splits: int | None,
-    out: Path,
-    certify: bool,
-    workers: int,
-    quiet: bool,
+def _reproduce_experiment(
+    experiment: Experiment, tasks: dict[str, tuple[Task, list[Setting]]], run: _Run
 ) -> Result:
-    folder = out / experiment.name
-    count = experiment.splits if splits is None or experiment.figure else splits
+    folder = run.out / experiment.name
     began = time.monotonic()
-    done = run_experiment(experiment, tasks, count, folder, workers, quiet)
-    result = _summary(experiment, done, count)
+    # a figure shows one split, however many are asked for
+    n_splits = run.splits if run.splits and not experiment.figure else experiment.splits
+    done = run_experiment(
+        experiment, tasks, splits=n_splits, out=folder, workers=run.workers, quiet=run.quiet
+    )
+    result = Result(
+        name=experiment.name,
+        splits=n_splits,
+        candidate=done[0].candidate,
+        seconds=sum(split.seconds for split in done),
+    )
     if experiment.figure:
         result.figures = figures.draw_figures(experiment, done, folder)
     else:
-        for name, table in (("cells", result.cells), ("shares", result.shares)):
-            write_file(folder / f"{name}.csv", lambda part, t=table: t.to_csv(part, index=False))  # type: ignore[misc]
+        # data sets that could not be had have no cells
+        rows = {name: experiment.rows[name] for name in experiment.rows if name in tasks}
+        compared = dataclasses.replace(experiment, rows=rows)
+        result.cells = compare_cells(compared, done)
+        result.shares = compare_shares(compared, done)
         result.markdown = cells_markdown(experiment, result.cells)
+        _write_csv(folder / "cells.csv", result.cells)
+        _write_csv(folder / "shares.csv", result.shares)
         write_text(folder / "cells.md", result.markdown)
-        if certify:
+        if run.certify:
             result.certificates = certificates.certify_rows(
-                experiment, tasks, folder, workers, quiet
+                experiment, tasks, folder, workers=run.workers, quiet=run.quiet
             )
     result.wall = time.monotonic() - began
     return result
 
 
-def _summary(experiment: Experiment, done: list[SplitResult], count: int) -> Result:
-    found = {d.data for d in done}
-    kept = Experiment(
-        experiment.name,
-        experiment.title,
-        {name: rows for name, rows in experiment.rows.items() if name in found},
-        figure=experiment.figure,
-    )
-    empty = pd.DataFrame()
-    return Result(
-        experiment.name,
-        empty if experiment.figure else compare_cells(kept, done),
-        empty if experiment.figure else compare_shares(kept, done),
-        splits=count,
-        candidate=done[0].candidate,
-        seconds=sum(d.seconds for d in done),
-    )
+def _write_csv(path: Path, table: pd.DataFrame) -> None:
+    write_file(path, lambda part: table.to_csv(part, index=False))

@@ -219,7 +219,8 @@ class TestRuns:
         assert set(table["arm"]) == {"oracle", "a_priori", "reading", "tuned", "kl"}
         pearson = table[table["row"] == "Pearson(KL, gap)"]
         assert pearson["paper"].tolist() == [0.994] * 3
-        assert pearson["note"].str.startswith("Pearson of each draw of S").all()
+        assert (pearson["note"] == cells.PEARSON_NOTE).all()
+        assert (pearson["each"].str.count(", ") == 1).all()  # two draws
         tuned = table[table["arm"] == "tuned"].iloc[0]
         assert tuned["note"] == cells.ANSWER
         assert tuned["paper"] == 0.056

@@ -314,7 +314,16 @@ class TestCells:
         for k, value in enumerate(values):
             scored = json.loads(json.dumps(rows))
             scored["10"]["scores"]["bad"]["F"]["mse"] = value
-            out.append(run.SplitResult("toy_10", k, scored, 1.0, "xgboost", Path()))
+            out.append(
+                run.SplitResult(
+                    data="toy_10",
+                    split=k,
+                    rows=scored,
+                    seconds=1.0,
+                    candidate="xgboost",
+                    arrays=Path(),
+                )
+            )
         return out
 
     def table(self, values):

@@ -1,4 +1,4 @@
-"""Mean ± std over repetitions beside the printed number, and how often a limit held."""
+"""Every repetition's mean beside the printed number, cell by cell."""
 
 from __future__ import annotations
 
@@ -13,57 +13,105 @@ import pandas as pd
 import yaml
 
 from amlb_ext.core.assets import asset_path
+from amlb_ext.experiments.agreement import agrees_with_printed, float_or_nan, mean_and_deviation
 from amlb_ext.experiments.osyn.choices import SHIFTS, OsynTable
-from amlb_ext.experiments.osyn.cost import PARTS
+from amlb_ext.experiments.osyn.cost import PARTS, SIZES, form_part, sized_row
 
 COLUMNS = (
-    "data", "row", "arm", "paper", "paper_std", "paper_gap", "ours", "ours_std", "gap", "holds",
-    "repetitions", "within", "note",
-)  # fmt: skip
-#: A cell agrees within so many printed standard deviations, or within so much.
-WITHIN, LEAST = 2.0, 0.01
+    "data",
+    "row",
+    "arm",
+    "paper",
+    "paper_std",
+    "paper_gap",
+    "ours",
+    "ours_std",
+    "gap",
+    "holds",
+    "repetitions",
+    "within",
+    "note",
+    "each",
+)
+#: A difference up to this agrees, however small the printed deviation: many are .000 or .001.
+LEAST = 0.01
 ANSWER = "needs the answer: not available to a user"
-#: Arm → (what is printed for it, a note). The order is that of the columns of a table.
+#: The row of Table 1 below the shifts.
+PEARSON_ROW = "Pearson(KL, gap)"
+PEARSON_NOTE = "Pearson of each draw of S"
+MINUTES_NOTE = "processor minutes, one thread"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One estimate, or another column of a table.
+
+    Attributes
+    ----------
+    heading : str
+    printed : str
+        Its key in ``printed_osyn.yaml``; empty where the paper has no such number.
+    note : str
+    is_limit : bool
+        Whether it claims to lie below the true loss.
+    """
+
+    heading: str
+    printed: str = ""
+    note: str = ""
+    is_limit: bool = False
+
+
+#: In the order of the columns of a table. The arms are explained in :mod:`.arms`.
 ARMS = {
-    "oracle": ("oracle", ""),
-    "a_priori": ("osyn", "settings fixed before"),
-    "reading": ("osyn", f"b found by comparing with the printed bounds; {ANSWER}"),
-    "closed": ("osyn", "the same, every region filled"),
-    "tuned_set": ("osyn", f"b and δ2 for all models of the data; {ANSWER}"),
-    "tuned": ("osyn", ANSWER),
-    "bootstrap": ("bootstrap", ""),
-    "synthetic": ("synthetic", ""),
-    "limit": ("", "what a user has: lower limit from S alone"),
-    "low": ("", "what a user has: interval by class with known priors, its lower end"),
-    "high": ("", "the same, its upper end"),
-    "kl": ("kl", ""),
+    "oracle": Arm(heading="true loss", printed="oracle"),
+    "a_priori": Arm(
+        heading="OSYN, a priori", printed="osyn", note="settings fixed before", is_limit=True
+    ),
+    "reading": Arm(
+        heading="OSYN, b as printed bounds suggest",
+        printed="osyn",
+        note=f"b found by comparing with the printed bounds; {ANSWER}",
+        is_limit=True,
+    ),
+    "closed": Arm(
+        heading="OSYN, closed form, a priori",
+        printed="osyn",
+        note="the same, every region filled",
+        is_limit=True,
+    ),
+    "tuned_set": Arm(
+        heading="OSYN, tuned with the oracle, data by data",
+        printed="osyn",
+        note=f"b and δ2 for all models of the data; {ANSWER}",
+        is_limit=True,
+    ),
+    "tuned": Arm(heading="OSYN, tuned with the oracle", printed="osyn", note=ANSWER, is_limit=True),
+    "bootstrap": Arm(heading="bootstrap", printed="bootstrap", is_limit=True),
+    "synthetic": Arm(heading="synthetic rows", printed="synthetic"),
+    "limit": Arm(
+        heading="limit from S", note="what a user has: lower limit from S alone", is_limit=True
+    ),
+    "low": Arm(
+        heading="by class, low",
+        note="what a user has: interval by class with known priors, its lower end",
+    ),
+    "high": Arm(heading="by class, high", note="the same, its upper end"),
+    "kl": Arm(heading="KL", printed="kl"),
 }
-HEADS = {
-    "oracle": "true loss",
-    "a_priori": "OSYN, a priori",
-    "reading": "OSYN, b as printed bounds suggest",
-    "closed": "OSYN, closed form, a priori",
-    "tuned_set": "OSYN, tuned with the oracle, data by data",
-    "tuned": "OSYN, tuned with the oracle",
-    "bootstrap": "bootstrap",
-    "synthetic": "synthetic rows",
-    "limit": "limit from S",
-    "low": "by class, low",
-    "high": "by class, high",
-    "kl": "KL",
-}
-DRAWS = "Pearson of each draw of S: "
-BOUNDS = ("a_priori", "closed", "reading", "tuned_set", "tuned", "bootstrap", "limit")
-#: Where a dictionary of printed minutes stands, and the two forms that stand beside it.
-MINUTES = {
+#: Form of the cost → its key among the printed minutes: both forms of OSYN stand beside one.
+PRINTED_MINUTES = {
     "closed": "osyn",
     "iterative": "osyn",
     "bootstrap": "bootstrap",
     "synthetic": "synthetic",
 }
 
+#: Of one repetition: row of the table → arm → value.
+Rows = Mapping[str, Mapping[str, Any]]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """One repetition.
 
@@ -99,121 +147,151 @@ def printed_numbers() -> dict[str, Any]:
 def compare_cells(table: OsynTable, done: Sequence[Outcome], size: int = 500) -> pd.DataFrame:
     """Return one row per cell.
 
+    Parameters
+    ----------
+    table : OsynTable
+    done : sequence of Outcome
+    size : int
+        Labelled rows of the repetitions; the cost is printed by their number.
+
     Returns
     -------
     DataFrame
         :data:`COLUMNS`; ``gap`` is the mean of oracle - estimate, ``holds`` the share of
         repetitions in which a limit was not above the oracle's loss (``low`` and ``high``: in
-        which their interval held it). ``within`` is None where nothing is printed.
+        which their interval held it). ``within`` is None where nothing is printed. ``each`` has
+        the number of each repetition where the mean alone would mislead.
     """
-    told = printed_numbers()[table.name]
-    found = []
-    for data in dict.fromkeys(one.data for one in done):
-        runs = [one.rows for one in done if one.data == data]
-        order = SHIFTS if table.name == "osyn-table-1" else table.data[data]
+    cells: list[dict[str, Any]] = []
+    printed = printed_numbers()[table.name]
+    for data in dict.fromkeys(outcome.data for outcome in done):
+        runs: list[Rows] = [outcome.rows for outcome in done if outcome.data == data]
         if table.name == "osyn-cost":
-            order = tuple(runs[0])
-        for row in (name for name in order if name in runs[0]):
-            if table.name == "osyn-cost":
-                labelled = row.partition("SVM, K = ")[2] or str(size)
-                of = {arm: told.get(labelled, {}).get(key) for arm, key in MINUTES.items()}
-                of = of if row.startswith("SVM") else {}
-                found += [
-                    _minutes(data, row, arm, of.get(arm), _values(runs, row, arm))
-                    for arm in runs[0][row]
-                ]
-                continue
-            own = told["rows"] if table.name == "osyn-table-1" else told.get(data, {})
-            for arm in ARMS:
-                if arm in runs[0][row]:
-                    found.append((data, row, arm, *_cell(arm, own.get(row, {}), runs, row)))
-        if table.name == "osyn-table-1":
-            found += _pearson(data, runs, told["pearson"])
-    return pd.DataFrame(found, columns=list(COLUMNS))
+            found = _minute_cells(runs, printed, size)
+        elif table.name == "osyn-table-1":
+            found = _estimate_cells(runs, SHIFTS, printed["rows"])
+            found += _pearson_cells(runs, printed["pearson"])
+        else:
+            found = _estimate_cells(runs, table.data[data], printed.get(data, {}))
+        cells += [{"data": data, "each": "", **cell} for cell in found]
+    return pd.DataFrame(cells, columns=list(COLUMNS))
 
 
-def _values(runs: Sequence[Mapping[str, Any]], row: str, arm: str) -> np.ndarray:
-    given = [run[row].get(arm) for run in runs]
-    return np.array([math.nan if value is None else value for value in given], dtype=float)
+def _arm_values(runs: Sequence[Rows], row: str, arm: str) -> np.ndarray:
+    """Return one number per repetition; NaN where it has none."""
+    return np.array([float_or_nan(run[row].get(arm)) for run in runs], dtype=float)
 
 
-def _cell(
-    arm: str, told: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], row: str
-) -> tuple[Any, ...]:
-    values, oracle = _values(runs, row, arm), _values(runs, row, "oracle")
-    number, spread, gap = _told(told, ARMS[arm][0])
-    seen = ~np.isnan(values)
-    ours, scatter = _mean(values)
+def _estimate_cells(
+    runs: Sequence[Rows], row_names: Sequence[str], printed: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    cells = []
+    for row in (name for name in row_names if name in runs[0]):
+        for arm in (name for name in ARMS if name in runs[0][row]):
+            cells.append(_estimate_cell(runs, row, arm, printed.get(row, {})))
+    return cells
+
+
+def _estimate_cell(
+    runs: Sequence[Rows], row: str, arm: str, printed: Mapping[str, Any]
+) -> dict[str, Any]:
+    values = _arm_values(runs, row, arm)
+    oracle = _arm_values(runs, row, "oracle")
+    is_known = ~np.isnan(values)
+    paper, paper_std, paper_gap = _printed_cell(printed, ARMS[arm].printed)
+    ours, ours_std = mean_and_deviation(values)
+    has_gap = arm not in ("oracle", "kl")
     holds = math.nan
-    if arm in BOUNDS and seen.any():
-        holds = float((values <= oracle)[seen].mean())
-    elif arm in ("low", "high") and seen.any():
-        inside = (_values(runs, row, "low") <= oracle) & (oracle <= _values(runs, row, "high"))
-        holds = float(inside[seen].mean())
-    mine = math.nan if arm in ("oracle", "kl") else _mean(oracle - values)[0]
-    return (number, spread, gap, ours, scatter, mine, holds, int(seen.sum()),
-            agrees(number, spread, ours), ARMS[arm][1])  # fmt: skip
+    if ARMS[arm].is_limit and is_known.any():
+        holds = float((values <= oracle)[is_known].mean())
+    elif arm in ("low", "high") and is_known.any():
+        above_low = _arm_values(runs, row, "low") <= oracle
+        below_high = oracle <= _arm_values(runs, row, "high")
+        holds = float((above_low & below_high)[is_known].mean())
+    return {
+        "row": row,
+        "arm": arm,
+        "paper": paper,
+        "paper_std": paper_std,
+        "paper_gap": paper_gap,
+        "ours": ours,
+        "ours_std": ours_std,
+        "gap": mean_and_deviation(oracle - values)[0] if has_gap else math.nan,
+        "holds": holds,
+        "repetitions": int(is_known.sum()),
+        "within": agrees_with_printed(paper, ours, deviation=paper_std, least=LEAST),
+        "note": ARMS[arm].note,
+    }
 
 
-def _told(told: Mapping[str, Any], key: str) -> tuple[float, float, float]:
-    """Return the printed mean, std and gap."""
-    entry = told.get(key)
+def _printed_cell(row: Mapping[str, Any], key: str) -> tuple[float, float, float]:
+    """Return the printed mean, std and gap; NaN for what is not printed."""
+    entry = row.get(key)
     if entry is None:
         return math.nan, math.nan, math.nan
     if isinstance(entry, int | float):
         return float(entry), math.nan, math.nan
-    if "gap" in told:  # Table 1: mean and std, and the gap beside them
-        return entry[0], entry[1], told["gap"][0]
+    if "gap" in row:  # Table 1: mean and std, and the gap beside them
+        return entry[0], entry[1], row["gap"][0]
+    # mean, std and gap; the bootstrap has no std
     return entry[0], entry[1] if len(entry) > 2 else math.nan, entry[-1]
 
 
-def agrees(paper: float, spread: float, ours: float) -> bool | None:
-    """Return whether ours lies within two printed deviations or .01, whichever is more.
-
-    Examples
-    --------
-    >>> agrees(0.2, 0.001, 0.209), agrees(0.2, 0.001, 0.211), agrees(0.2, 0.02, 0.239)
-    (True, False, True)
-    """
-    if math.isnan(paper) or math.isnan(ours):
-        return None
-    limit = max(LEAST, WITHIN * spread) if not math.isnan(spread) else LEAST
-    return bool(abs(ours - paper) <= limit + 1e-12)
-
-
-def _mean(values: np.ndarray) -> tuple[float, float]:
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return math.nan, math.nan
-    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else math.nan
-
-
-def _pearson(data: str, runs: Sequence[Mapping[str, Any]], told: float) -> list[tuple[Any, ...]]:
+def _pearson_cells(runs: Sequence[Rows], printed: float) -> list[dict[str, Any]]:
     """Return the correlation of KL and gap over the shifts, for each draw of S."""
-    out = []
+    cells = []
     for arm in ("a_priori", "reading", "tuned"):
-        found = []
-        for run in runs:
-            kl = np.array([row["kl"] for row in run.values()], dtype=float)
-            gap = np.array([row["oracle"] - row[arm] for row in run.values()], dtype=float)
-            flat = np.ptp(gap) == 0 or np.ptp(kl) == 0
-            found.append(math.nan if flat else float(np.corrcoef(kl, gap)[0, 1]))
-        ours, scatter = _mean(np.array(found))
-        nan, n = math.nan, int(np.isfinite(found).sum())
-        within = agrees(told, nan, ours)
-        draws = ", ".join("–" if math.isnan(r) else f"{r:.2f}" for r in found)
-        note = f"{DRAWS}{draws}"
-        out.append((data, "Pearson(KL, gap)", arm, told, nan, nan, ours, scatter, nan, nan, n,
-                    within, note))  # fmt: skip
-    return out
+        correlations = np.array([_kl_gap_correlation(run, arm) for run in runs])
+        ours, ours_std = mean_and_deviation(correlations)
+        texts = ["–" if math.isnan(value) else f"{value:.2f}" for value in correlations]
+        cells.append(
+            {
+                "row": PEARSON_ROW,
+                "arm": arm,
+                "paper": printed,
+                "ours": ours,
+                "ours_std": ours_std,
+                "repetitions": int(np.isfinite(correlations).sum()),
+                "within": agrees_with_printed(printed, ours, deviation=math.nan, least=LEAST),
+                "note": PEARSON_NOTE,
+                "each": ", ".join(texts),
+            }
+        )
+    return cells
 
 
-def _minutes(
-    data: str, row: str, arm: str, told: float | None, values: np.ndarray
-) -> tuple[Any, ...]:
-    """Return a cell of minutes; those of another machine cannot agree or disagree."""
-    ours, scatter = _mean(values)
-    nan = math.nan
-    paper = nan if told is None else told
-    note = "" if arm.partition(": ")[2] in PARTS else "processor minutes, one thread"
-    return (data, row, arm, paper, nan, nan, ours, scatter, nan, nan, len(values), None, note)
+def _kl_gap_correlation(rows: Rows, arm: str) -> float:
+    """Return the correlation over the shifts; NaN where one of both is constant."""
+    kl = np.array([row["kl"] for row in rows.values()], dtype=float)
+    gap = np.array([row["oracle"] - row[arm] for row in rows.values()], dtype=float)
+    if np.ptp(gap) == 0 or np.ptp(kl) == 0:
+        return math.nan
+    return float(np.corrcoef(kl, gap)[0, 1])
+
+
+def _minute_cells(
+    runs: Sequence[Rows], printed: Mapping[str, Any], size: int
+) -> list[dict[str, Any]]:
+    """Return cells of minutes; those of another machine cannot agree or disagree."""
+    row_sizes = {"SVM": size} | {sized_row(other): other for other in SIZES}
+    part_arms = {form_part(form, part) for form in ("closed", "iterative") for part in PARTS}
+    cells = []
+    for row in runs[0]:
+        # the paper's minutes are those of the SVM, by the number of labelled rows
+        minutes = printed.get(str(row_sizes.get(row)), {})
+        for arm in runs[0][row]:
+            values = _arm_values(runs, row, arm)
+            ours, ours_std = mean_and_deviation(values)
+            cells.append(
+                {
+                    "row": row,
+                    "arm": arm,
+                    "paper": float_or_nan(minutes.get(PRINTED_MINUTES.get(arm, ""))),
+                    "ours": ours,
+                    "ours_std": ours_std,
+                    "repetitions": len(values),
+                    "within": None,
+                    "note": "" if arm in part_arms else MINUTES_NOTE,
+                }
+            )
+    return cells

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from amlb_ext.experiments.osyn.cells import ARMS, BOUNDS, DRAWS, HEADS, printed_numbers
-from amlb_ext.experiments.osyn.choices import OsynTable
-from amlb_ext.experiments.osyn.cost import PARTS
+from amlb_ext.core.display import format_decimals, format_with_spread, markdown_table
+from amlb_ext.experiments.agreement import agreement_word, float_or_nan
+from amlb_ext.experiments.osyn.cells import ARMS, printed_numbers
+from amlb_ext.experiments.osyn.choices import Choice, OsynTable
+from amlb_ext.experiments.osyn.cost import CLOCK_ARM, PARTS, form_part, sized_row
 from amlb_ext.experiments.osyn.tabular import TEXT
 
 NOTES = {
@@ -26,16 +29,18 @@ NOTES = {
         "Paper: wall-clock minutes with an NVIDIA T4; ours: processor minutes of one thread.",
     ),
 }
-#: Forms of the cost, as they stand below each other.
-FORMS = ("iterative", "closed", "bootstrap", "synthetic", "search, by the clock")
 LEGEND = (
     "Each number: mean ± std over repetitions (oracle - estimate). within: at most two printed std "
     "or .01 from the printed mean. held: share of repetitions in which a limit was not above the "
     "true loss, or the interval held it. Tuned estimates need the answer: not available to a user."
 )
+#: Forms of the cost, as they stand below each other.
+FORMS = ("iterative", "closed", "bootstrap", "synthetic", CLOCK_ARM)
+#: The paper prints one OSYN. It is the same beside each of these, so the first at hand shows it.
+PRINTED_OSYN_ARMS = ("a_priori", "reading", "tuned")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Block:
     """A table of text.
 
@@ -52,6 +57,15 @@ class Block:
     lines: list[list[str]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    """A column of estimates: the first of the arms that a row has; ours, or the printed number."""
+
+    heading: str
+    arms: tuple[str, ...]
+    is_printed: bool = False
+
+
 def format_number(mean: float, spread: float = math.nan, gap: float = math.nan) -> str:
     """Return ``mean ± std (gap)`` in three decimals.
 
@@ -60,99 +74,122 @@ def format_number(mean: float, spread: float = math.nan, gap: float = math.nan) 
     >>> format_number(0.2, 0.001, 0.017), format_number(0.22), format_number(float("nan"))
     ('0.200 ± 0.001 (+0.017)', '0.220', '')
     """
-    if math.isnan(mean):
-        return ""
-    text = f"{mean:.3f}" if math.isnan(spread) else f"{mean:.3f} ± {spread:.3f}"
-    return text if math.isnan(gap) else f"{text} ({gap:+.3f})"
+    text = format_with_spread(mean, spread, missing="")
+    if not text or math.isnan(gap):
+        return text
+    return f"{text} ({format_decimals(gap, sign=True)})"
 
 
 def table_notes(table: OsynTable) -> list[str]:
     """Return what must be known to read a table."""
-    return [*NOTES[table.name], *(() if table.name == "osyn-cost" else (LEGEND,))]
+    notes = list(NOTES[table.name])
+    if table.name != "osyn-cost":
+        notes.append(LEGEND)
+    return notes
 
 
-def table_blocks(table: OsynTable, found: pd.DataFrame) -> list[Block]:
+def table_blocks(table: OsynTable, cells: pd.DataFrame) -> list[Block]:
     """Return one block for each data set."""
-    out = []
-    for data in dict.fromkeys(found["data"]):
-        part = found[found["data"] == data]
-        make = _minutes if table.name == "osyn-cost" else _estimates
-        out.append(make(TEXT[str(data)], part))
-    return out
+    make_block = _minutes_block if table.name == "osyn-cost" else _estimates_block
+    blocks = []
+    for data in dict.fromkeys(cells["data"]):
+        blocks.append(make_block(TEXT[str(data)], cells[cells["data"] == data]))
+    return blocks
 
 
-def table_markdown(table: OsynTable, found: pd.DataFrame) -> str:
+def table_markdown(table: OsynTable, cells: pd.DataFrame) -> str:
     """Return the blocks as Markdown."""
     lines = [f"# {table.title}", ""]
-    for block in table_blocks(table, found):
-        lines += [f"## {block.heading}", "", "| " + " | ".join(block.head) + " |"]
-        lines += ["|" + "---|" * len(block.head)]
-        lines += ["| " + " | ".join(line) + " |" for line in block.lines]
-        lines.append("")
-    return "\n".join([*lines, *(f"{note}\n" for note in table_notes(table))])
+    for block in table_blocks(table, cells):
+        lines += [f"## {block.heading}", "", markdown_table(block.head, block.lines), ""]
+    lines += [f"{note}\n" for note in table_notes(table)]
+    return "\n".join(lines)
 
 
-def _estimates(heading: str, part: pd.DataFrame) -> Block:
-    arms = [arm for arm in ARMS if (part["arm"] == arm).any()]
-    head, first = ["row"], part.groupby("arm", sort=False).first()
-    for arm in arms:
-        name = ARMS[arm][0]
-        paper = "OSYN, paper" if name == "osyn" else f"{HEADS[arm]}, paper"
-        if name and paper not in head and first["paper"].notna().get(arm, False):
-            head.append(paper)
-        head.append(HEADS[arm])
+def _estimates_block(heading: str, cells: pd.DataFrame) -> Block:
+    columns = _columns(cells)
     lines = []
-    for row, group in part.groupby("row", sort=False):
-        by = {str(cell.arm): cell for cell in group.itertuples()}
-        line = [str(row)]
-        for column in head[1:]:
-            line.append(_entry(column, by))
-        lines.append(line)
-    return Block(heading, head, lines)
+    for row, group in cells.groupby("row", sort=False):
+        by_arm = {str(cell.arm): cell for cell in group.itertuples()}
+        entries = [_column_entry(column, by_arm) for column in columns]
+        lines.append([str(row), *entries])
+    return Block(
+        heading=heading, head=["row", *(column.heading for column in columns)], lines=lines
+    )
 
 
-def _entry(column: str, by: dict[str, Any]) -> str:
-    if column == "OSYN, paper":
-        cell = next((by[arm] for arm in ("a_priori", "reading", "tuned") if arm in by), None)
-    else:
-        name = column.removesuffix(", paper")
-        cell = by.get(next(arm for arm, head in HEADS.items() if head == name))
+def _columns(cells: pd.DataFrame) -> list[_Column]:
+    """Return the columns that a data set needs; a printed one stands before its first arm."""
+    columns: list[_Column] = []
+    is_osyn_printed = False
+    first_row = cells.groupby("arm", sort=False).first()
+    for name, arm in ARMS.items():
+        if name not in first_row.index:
+            continue
+        if arm.printed and pd.notna(first_row.loc[name, "paper"]):
+            if arm.printed != "osyn":
+                heading = f"{arm.heading}, paper"
+                columns.append(_Column(heading=heading, arms=(name,), is_printed=True))
+            elif not is_osyn_printed:
+                is_osyn_printed = True
+                columns.append(
+                    _Column(heading="OSYN, paper", arms=PRINTED_OSYN_ARMS, is_printed=True)
+                )
+        columns.append(_Column(heading=arm.heading, arms=(name,)))
+    return columns
+
+
+def _column_entry(column: _Column, by_arm: Mapping[str, Any]) -> str:
+    cell = next((by_arm[arm] for arm in column.arms if arm in by_arm), None)
     if cell is None:
         return ""
-    if column.endswith(", paper"):
-        return format_number(_float(cell.paper), _float(cell.paper_std), _float(cell.paper_gap))
-    text = format_number(_float(cell.ours), _float(cell.ours_std), _float(cell.gap))
+    if column.is_printed:
+        return format_number(
+            float_or_nan(cell.paper), float_or_nan(cell.paper_std), float_or_nan(cell.paper_gap)
+        )
+    text = format_number(
+        float_or_nan(cell.ours), float_or_nan(cell.ours_std), float_or_nan(cell.gap)
+    )
     if not text:
         return "none"
-    if str(cell.note).startswith(DRAWS):
-        text += f" ({str(cell.note).removeprefix(DRAWS)})"
-    marks = [] if cell.within is None else ["within" if cell.within else "outside"]
-    if cell.arm in (*BOUNDS, "low") and not math.isnan(_float(cell.holds)):
-        marks.append(f"held {_float(cell.holds):.0%}")
+    each = getattr(cell, "each", "")  # a result written before this column has none
+    if each:
+        text += f" ({each})"
+    marks = [] if cell.within is None else [agreement_word(cell.within)]
+    holds = float_or_nan(cell.holds)
+    # the lower end says how often the interval held; its upper end need not repeat it
+    if (ARMS[cell.arm].is_limit or cell.arm == "low") and not math.isnan(holds):
+        marks.append(f"held {holds:.0%}")
     return ", ".join([text, *marks])
 
 
-def _minutes(heading: str, part: pd.DataFrame) -> Block:
-    head = ["model", "form", "paper", "ours", *PARTS]
+def _minutes_block(heading: str, cells: pd.DataFrame) -> Block:
     lines = []
-    for row, group in part.groupby("row", sort=False):
-        by = {str(cell.arm): cell for cell in group.itertuples()}
-        for arm in (name for name in FORMS if name in by):
-            cell = by[arm]
-            parts = [by.get(f"{arm}: {name}") for name in PARTS]
-            paper = _float(cell.paper)
-            lines.append(
-                [str(row), arm, "" if math.isnan(paper) else f"{paper:.3f}",
-                 f"{_float(cell.ours):.3f}",
-                 *("" if p is None else f"{_float(p.ours):.3f}" for p in parts)]
-            )  # fmt: skip
-    rows = {str(line[0]) for line in lines}
-    for size, told in printed_numbers()["osyn-cost"].items():
-        if size != "500" and f"SVM, K = {size}" not in rows:
-            lines.append([f"SVM, K = {size}", "iterative", f"{told['osyn']:.3f}", "not run",
-                          *[""] * len(PARTS)])  # fmt: skip
-    return Block(f"{heading}, minutes", head, lines)
+    for row, group in cells.groupby("row", sort=False):
+        by_arm = {str(cell.arm): cell for cell in group.itertuples()}
+        for form in (name for name in FORMS if name in by_arm):
+            cell = by_arm[form]
+            line = [str(row), form, _minutes(cell.paper), _minutes(cell.ours)]
+            for part in PARTS:
+                part_cell = by_arm.get(form_part(form, part))
+                line.append("" if part_cell is None else _minutes(part_cell.ours))
+            lines.append(line)
+    lines += _lines_not_run({line[0] for line in lines})
+    head = ["model", "form", "paper", "ours", *PARTS]
+    return Block(heading=f"{heading}, minutes", head=head, lines=lines)
 
 
-def _float(value: Any) -> float:
-    return math.nan if value is None else float(value)
+def _lines_not_run(rows: set[str]) -> list[list[str]]:
+    """Return the printed sizes beside which nothing of ours stands."""
+    lines = []
+    for size, printed in printed_numbers()["osyn-cost"].items():
+        row = sized_row(int(size))
+        # the paper's first size is that of the row "SVM"
+        if int(size) != Choice().size and row not in rows:
+            empty = [""] * len(PARTS)
+            lines.append([row, "iterative", _minutes(printed["osyn"]), "not run", *empty])
+    return lines
+
+
+def _minutes(value: Any) -> str:
+    return format_decimals(value, missing="")

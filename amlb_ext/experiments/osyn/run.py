@@ -92,7 +92,12 @@ def reproduce_osyn(
         repeated, name=table.name, unit="repetition", workers=workers, quiet=quiet
     )
     outcomes = [
-        Outcome(result["data"], result["number"], result["rows"], result["seconds"])
+        Outcome(
+            data=result["data"],
+            number=result["number"],
+            rows=result["rows"],
+            seconds=result["seconds"],
+        )
         for result in results
     ]
     return outcomes, left_out

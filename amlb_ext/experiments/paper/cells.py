@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +12,13 @@ import pandas as pd
 import yaml
 
 from amlb_ext.core.assets import asset_path
+from amlb_ext.core.display import format_with_spread, markdown_table
+from amlb_ext.experiments.agreement import (
+    agreement_word,
+    agrees_with_printed,
+    float_or_nan,
+    mean_and_deviation,
+)
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.run import SplitResult
 from amlb_ext.experiments.paper.settings import Experiment
@@ -28,12 +35,25 @@ MEASURES = {
     "residual_variance": "residual variance",
 }
 PARTS = {"bad": "X_b", "ga": "X_ga", "synthetic": "X~"}
-#: A cell agrees when our mean lies within so many printed standard deviations.
-WITHIN = 2.0
+#: Entries of a printed row that are no model: its share of bad points, for one.
+MODELS = ("F", "G")
+#: Table 1 prints the unperturbed bad rows as a row of their own; every other row has them, too.
+INITIAL_ROW = "initial"
+#: Digits after the point, as the paper prints them.
+DECIMALS = 4
 COLUMNS = (
-    "data", "row", "model", "part", "measure", "paper", "paper_std", "ours", "ours_std",
-    "splits", "within",
-)  # fmt: skip
+    "data",
+    "row",
+    "model",
+    "part",
+    "measure",
+    "paper",
+    "paper_std",
+    "ours",
+    "ours_std",
+    "splits",
+    "within",
+)
 
 
 @lru_cache(maxsize=1)
@@ -53,43 +73,61 @@ def compare_cells(experiment: Experiment, done: Sequence[SplitResult]) -> pd.Dat
         or none of ours. Where the paper prints no deviation (Table 1) ours is taken, so the mark
         is lenient where our splits scatter.
     """
-    found = []
+    cells = []
     table = printed_numbers().get(experiment.name, {})
     for data, rows in experiment.rows.items():
-        splits = [d for d in done if d.data == data]
-        names = (["initial"] if experiment.name == "table-1" else []) + list(rows)
-        for row in names:
-            for model, parts in table.get(row, {}).items():
-                if model in ("F", "G"):
-                    for part, measures in parts.items():
-                        for measure, numbers in measures.items():
-                            values = _values(splits, row, rows, part, model, measure)
-                            found.append((data, row, model, part, measure, *_cell(numbers, values)))
-    return pd.DataFrame(found, columns=list(COLUMNS))
+        splits = [split for split in done if split.data == data]
+        names = list(rows)
+        if experiment.name == "table-1":
+            names.insert(0, INITIAL_ROW)
+        for name in names:
+            # the bad rows are the same under every setting: those of the first stand for "initial"
+            setting = next(iter(rows)) if name == INITIAL_ROW else name
+            for model, part, measure, numbers in _printed_cells(table.get(name, {})):
+                values = _split_values(
+                    splits, setting, part=part, model=model, measure=_our_measure(measure)
+                )
+                key = {"data": data, "row": name, "model": model, "part": part, "measure": measure}
+                cells.append(key | _compare_cell(numbers, values))
+    return pd.DataFrame(cells, columns=list(COLUMNS))
 
 
-def _values(
-    splits: Sequence[SplitResult], row: str, rows: Any, part: str, model: str, measure: str
+def _printed_cells(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Sequence[float]]]:
+    """Yield model, part, measure and the printed numbers of one row of a table."""
+    for model in (name for name in row if name in MODELS):
+        for part, measures in row[model].items():
+            for measure, numbers in measures.items():
+                yield model, part, measure, numbers
+
+
+def _our_measure(printed_measure: str) -> str:
+    # the paper's "Wasserstein" is the distance of the features; ours says of what it is one
+    return "w_features" if printed_measure == "wasserstein" else printed_measure
+
+
+def _split_values(
+    splits: Sequence[SplitResult], setting: str, *, part: str, model: str, measure: str
 ) -> np.ndarray:
-    key = next(iter(rows)) if row == "initial" else row
-    name = "w_features" if measure == "wasserstein" else measure
-    out = [
-        split.rows[key]["scores"].get(part, {}).get(model, {}).get(name, math.nan)
-        for split in splits
-    ]
-    return np.array([math.nan if value is None else value for value in out], dtype=float)
+    """Return one number per split; NaN where the split has no such rows."""
+    values = []
+    for split in splits:
+        scores = split.rows[setting]["scores"].get(part, {}).get(model, {})
+        values.append(float_or_nan(scores.get(measure)))
+    return np.array(values, dtype=float)
 
 
-def _cell(numbers: Sequence[float], values: np.ndarray) -> tuple[Any, ...]:
-    values = values[~np.isnan(values)]
-    paper, deviation = numbers[0], numbers[1] if len(numbers) > 1 else math.nan
-    if not len(values):
-        return paper, deviation, math.nan, math.nan, 0, None
-    ours = float(values.mean())
-    scatter = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-    limit = WITHIN * (scatter if math.isnan(deviation) else deviation)
-    within = None if math.isnan(limit) else bool(abs(ours - paper) <= limit)
-    return paper, deviation, ours, scatter, len(values), within
+def _compare_cell(numbers: Sequence[float], values: np.ndarray) -> dict[str, Any]:
+    printed_std = numbers[1] if len(numbers) > 1 else math.nan
+    ours, ours_std = mean_and_deviation(values)
+    deviation = ours_std if math.isnan(printed_std) else printed_std
+    return {
+        "paper": numbers[0],
+        "paper_std": printed_std,
+        "ours": ours,
+        "ours_std": ours_std,
+        "splits": int((~np.isnan(values)).sum()),
+        "within": agrees_with_printed(numbers[0], ours, deviation=deviation),
+    }
 
 
 def compare_shares(experiment: Experiment, done: Sequence[SplitResult]) -> pd.DataFrame:
@@ -100,71 +138,60 @@ def compare_shares(experiment: Experiment, done: Sequence[SplitResult]) -> pd.Da
     DataFrame
         ``data, row, paper, ours, ours_std, bad, ga, synthetic, splits``; counts are means.
     """
-    out = []
+    shares = []
+    printed = printed_numbers().get(experiment.name, {})
     for data, rows in experiment.rows.items():
-        splits = [d for d in done if d.data == data]
+        splits = [split for split in done if split.data == data]
         for row in rows:
             counts = pd.DataFrame([split.rows[row]["counts"] for split in splits])
             share = counts["bad"] / counts["test"]
-            told = printed_numbers().get(experiment.name, {}).get(row, {}).get("share", math.nan)
-            means = counts[["bad", "ga", "synthetic"]].mean()
-            spread = float(share.std()) if len(share) > 1 else math.nan
-            out.append((data, row, told, float(share.mean()), spread, *means, len(share)))
-    names = ["data", "row", "paper", "ours", "ours_std", "bad", "ga", "synthetic", "splits"]
-    return pd.DataFrame(out, columns=names)
+            entry = {
+                "data": data,
+                "row": row,
+                "paper": printed.get(row, {}).get("share", math.nan),
+                "ours": float(share.mean()),
+                "ours_std": float(share.std()) if len(share) > 1 else math.nan,
+            }
+            entry |= counts[["bad", "ga", "synthetic"]].mean().to_dict()
+            shares.append(entry | {"splits": len(share)})
+    columns = ["data", "row", "paper", "ours", "ours_std", "bad", "ga", "synthetic", "splits"]
+    return pd.DataFrame(shares, columns=columns)
 
 
-def count_verdicts(table: pd.DataFrame) -> dict[str, int]:
-    """Return how many cells agree, disagree, and have nothing to compare."""
-    if not len(table):
-        return {"within": 0, "outside": 0, "none": 0}
-    within = table["within"]
-    agree, differ = int((within == True).sum()), int((within == False).sum())  # noqa: E712
-    return {"within": agree, "outside": differ, "none": len(table) - agree - differ}
+# --- as text ---
 
 
-def format_number(value: float, deviation: float = math.nan) -> str:
-    """Return ``mean ± std`` in four decimals.
+def format_printed(value: Any, deviation: Any = math.nan) -> str:
+    """Return ``mean ± std`` with the paper's digits, nothing where there is none.
 
     Examples
     --------
-    >>> format_number(0.36551, 0.1), format_number(float("nan")), format_number(0.029)
+    >>> format_printed(0.36551, 0.1), format_printed(float("nan")), format_printed(0.029)
     ('0.3655 ± 0.1000', '', '0.0290')
     """
-    if math.isnan(value):
-        return ""
-    return f"{value:.4f}" if math.isnan(deviation) else f"{value:.4f} ± {deviation:.4f}"
-
-
-def agreement_word(within: Any) -> str:
-    """Return the word for a cell's agreement."""
-    return {True: "within", False: "outside"}.get(within, "–")
+    return format_with_spread(value, deviation, DECIMALS, missing="")
 
 
 def cells_markdown(experiment: Experiment, table: pd.DataFrame) -> str:
     """Return the cells as Markdown, one table per data set."""
+    headers = ["row", "model", "rows of", "measure", "paper", "ours", "splits", "two std"]
     blocks = [f"# {experiment.title}", ""]
     for data in experiment.rows:
         part = table[table["data"] == data]
         if not len(part):
             continue
-        blocks += [f"## {DATA[data].text}", "", *_lines(part), ""]
+        lines = [
+            [
+                cell.row,
+                cell.model,
+                PARTS[str(cell.part)],
+                MEASURES[str(cell.measure)],
+                format_printed(cell.paper, cell.paper_std),
+                format_printed(cell.ours, cell.ours_std),
+                cell.splits,
+                agreement_word(cell.within),
+            ]
+            for cell in part.itertuples()
+        ]
+        blocks += [f"## {DATA[data].text}", "", markdown_table(headers, lines), ""]
     return "\n".join(blocks)
-
-
-def _lines(part: pd.DataFrame) -> list[str]:
-    head = ["row", "model", "rows of", "measure", "paper", "ours", "splits", "two std"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for cell in part.itertuples():
-        entries = (
-            cell.row,
-            cell.model,
-            PARTS[str(cell.part)],
-            MEASURES[str(cell.measure)],
-            format_number(float(cell.paper), float(cell.paper_std)),
-            format_number(float(cell.ours), float(cell.ours_std)),
-            cell.splits,
-            agreement_word(cell.within),
-        )
-        lines.append("| " + " | ".join(map(str, entries)) + " |")
-    return lines

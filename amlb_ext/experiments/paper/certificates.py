@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.config import build_config
+from amlb_ext.core.config import GenerateConfig, build_config
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.parallel import Execution
@@ -21,6 +21,7 @@ def certify_rows(
     experiment: Experiment,
     tasks: dict[str, tuple[Task, list[Setting]]],
     out: Path,
+    *,
     workers: int = 0,
     quiet: bool = True,
 ) -> list[dict[str, Any]]:
@@ -35,28 +36,39 @@ def certify_rows(
         ``data, row, verdict, reason, checks``, and ``rows`` of the table; ``verdict`` is
         ``none`` where no suite could be made, and ``reason`` says why.
     """
-    found = []
+    certificates = []
     for data, (task, settings) in tasks.items():
-        rows = min(len(task), MOST_ROWS)
-        table = out / "data" / f"{data}.csv"
-        if not table.exists():
-            frame = task.features.assign(**{task.target_name: task.target}).iloc[:rows]
-            write_file(table, lambda part, f=frame: f.to_csv(part, index=False))  # type: ignore[misc]
+        n_rows = min(len(task), MOST_ROWS)
+        path = out / "data" / f"{data}.csv"
+        if not path.exists():
+            _write_table(path, task, n_rows)
         for setting in settings:
-            entry = {"data": data, "row": setting.name, "rows": rows}
-            suite = out / "suites" / f"{data}_{setting.name}"
-            found.append(entry | _verdict(task, table, setting, suite, workers, quiet))
-    return found
+            request = Request(
+                (str(path),),
+                _suite_config(task, setting),
+                out / "suites" / f"{data}_{setting.name}",
+                Execution(workers),
+                force=True,
+                quiet=quiet,
+            )
+            entry = {"data": data, "row": setting.name, "rows": n_rows}
+            certificates.append(entry | _suite_verdict(request))
+    return certificates
 
 
-def _verdict(
-    task: Task, table: Path, setting: Setting, suite: Path, workers: int, quiet: bool
-) -> dict[str, Any]:
+def _write_table(path: Path, task: Task, n_rows: int) -> None:
+    table = task.features.assign(**{task.target_name: task.target}).iloc[:n_rows]
+    write_file(path, lambda part: table.to_csv(part, index=False))
+
+
+def _suite_config(task: Task, setting: Setting) -> GenerateConfig:
     layer = setting.config.model_dump(exclude={"source", "split", "name"})
     source = {"target": task.target_name, "kind": str(task.kind)}
-    config = build_config(layer, {"source": source, "split": {"folds": FOLDS}})
-    where = Execution(workers)
-    request = Request((str(table),), config, suite, where, force=True, quiet=quiet)
+    return build_config(layer, {"source": source, "split": {"folds": FOLDS}})
+
+
+def _suite_verdict(request: Request) -> dict[str, Any]:
+    """Make the suite; return what its certificate says, or why there is none."""
     try:
         report = generate_suite(request)
     except HardsynthError as error:
@@ -64,4 +76,5 @@ def _verdict(
     if not report.verdicts:
         reason = report.failures[0]["reason"] if report.failures else "no suite was made"
         return {"verdict": "none", "reason": reason, "checks": {}}
+    # the table is the suite's only task
     return dict(next(iter(report.verdicts.values())))

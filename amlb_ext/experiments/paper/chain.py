@@ -83,7 +83,7 @@ class Split:
     --------
     >>> from amlb_ext.core.config import SplitConfig
     >>> from amlb_ext.hardening.split import split_task
-    >>> from amlb_ext.experiments.paper.data import toy
+    >>> from amlb_ext.experiments.paper.data import make_toy
     >>> from amlb_ext.experiments.paper.settings import EXPERIMENTS, settings_of
     >>> quick = {"synthesizer.epochs": 1, "search.generations": 0}
     >>> setting = settings_of(EXPERIMENTS["table-a1"], "toy_10", quick)[0]

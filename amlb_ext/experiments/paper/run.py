@@ -27,7 +27,7 @@ SPLITS = "splits"
 SEED = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SplitResult:
     """One split of one data set.
 
@@ -57,6 +57,7 @@ class SplitResult:
 def run_experiment(
     experiment: Experiment,
     tasks: dict[str, tuple[Task, list[Setting]]],
+    *,
     splits: int,
     out: Path,
     workers: int = 0,
