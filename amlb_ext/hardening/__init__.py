@@ -1,20 +1,19 @@
 """From one fold of a task to its hard rows.
 
 A row's way: ``split`` (folds where a source has none) → ``encode`` (tables to matrices and
-back) → ``baseline`` (the model F; ``forests`` asks forests
-without detours) → ``oracle`` (a strong cross-fitted ensemble T) →
-``crossfit`` (F and T on parts of the training rows, fitted once for all that needs them) →
-``hardness`` (K: which rows are bad) → ``weights`` (where failures are likely, by features
-alone) → ``genetic`` (augmentation: ``draws``, ``operators``, ``block``; ``deap_engine`` is the
-reference) →
-``augment`` (one side of a fold; ``synthesis`` and ``population`` are its second half, ``made``
-what they make) → ``parts`` (rows with provenance) → ``prepare`` (a fold before anything is made)
-→ ``fold`` (all of it) → ``shared`` (a fold of several tasks with the same rows; ``several`` makes
-their models look like one).
+back) → ``baseline`` (the model F) → ``oracle`` (T, a strong cross-fitted ensemble, and what it says
+of labels) → ``test_rows`` (what is written where no training row has a value) → ``hardness`` (K:
+which rows are bad) → ``weights`` (where failures are likely, by features alone) → ``judged_rows``
+(real and made rows with what F, K and T say of them) → ``prepare`` (a fold before anything is made)
+→ ``search`` (the genetic search) and ``population_teacher`` (failures expected in the population) →
+``augment`` (what is made from one side of a fold) → ``assemble`` (parts with provenance, as the
+suite wants them) → ``fold`` (all of it). ``identifiers`` finds columns that only number the rows.
+
+A fold has k >= 1 targets; only ``assemble`` writes one file for each.
 
 Public names: :func:`~amlb_ext.hardening.split.split_task`,
 :class:`~amlb_ext.hardening.encode.Encoder`,
 :func:`~amlb_ext.hardening.baseline.from_file.make_baseline`,
 :func:`~amlb_ext.hardening.fold.harden_fold`,
-:func:`~amlb_ext.hardening.shared.harden_shared`.
+:func:`~amlb_ext.hardening.fold.harden_group`.
 """

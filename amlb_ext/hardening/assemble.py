@@ -23,7 +23,7 @@ from amlb_ext.hardening.augment import MadeSide
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, raw_hardness
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, of_target, refit_losses
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, refit_losses
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.prepare import Prepared
 from amlb_ext.hardening.test_rows import substituted_names
@@ -128,7 +128,7 @@ def _summarise_real_rows(
     """Return what the summary says before anything is made; the order is that of the manifest."""
     models, test, train = prepared.models, prepared.test, prepared.train
     region_rows, replaced = region
-    y, f = of_target(test.y, target), of_target(test.f, target)
+    y, f = test.y[:, target], test.f[:, target]
     name, score = row_losses.summary_score(y, f, models.targets[target].scale.span)
     return {
         "rule": models.rule.rule,
@@ -146,7 +146,7 @@ def _summarise_real_rows(
             "with_replacement": replaced,
             "effective_size": kish_size(test.weight),
             # a row that F and T agree on counts next to nothing, yet the sum must not be 0
-            "effective_size_reducible": kish_size(of_target(test.reducible, target) + 1e-12),
+            "effective_size_reducible": kish_size(test.reducible[:, target] + 1e-12),
         },
         "score": {name: score},
         "notes": prepared.changes.notes(),
@@ -165,7 +165,7 @@ def _score_hard_rows(
     }
     scores = {}
     for name, rows in parts.items():
-        y, f = of_target(rows.y, target), of_target(rows.f, target)
+        y, f = rows.y[:, target], rows.f[:, target]
         if name == "bad" or (len(rows) and not np.isnan(f).any()):
             _, scores[name] = row_losses.summary_score(y, f, models.targets[target].scale.span)
     return scores
@@ -241,7 +241,7 @@ def write_made_side(
             }
         )
         scale = models.targets[target].scale
-        values = scale.inverse(of_target(rows.y, target), task.target_name)
+        values = scale.inverse(rows.y[:, target], task.target_name)
         blocks[origin] = Rows(rows.features, values, provenance)
     return blocks
 
@@ -268,7 +268,7 @@ def _judgement_columns(
     models: FoldModels, rows: JudgedRows, target: int, refits: Sequence[Baseline]
 ) -> dict[str, np.ndarray]:
     """Return what F, K and the oracle say of rows, as columns of the provenance."""
-    y, f = of_target(rows.y, target), of_target(rows.f, target)
+    y, f = rows.y[:, target], rows.f[:, target]
     return {
         "hardness": rows.hardness,
         "loss": row_losses.row_loss(y, f),

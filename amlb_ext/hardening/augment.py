@@ -27,9 +27,7 @@ from amlb_ext.hardening.judged_rows import (
     TakenRows,
     judge_made_rows,
     no_made_rows,
-    of_target,
     screen,
-    without_single_axis,
 )
 from amlb_ext.hardening.population_teacher import Teacher, expected_failures
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
@@ -215,6 +213,14 @@ def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: Tak
         dropped=dropped,
         notes=notes,
     )
+
+
+def without_single_axis(values: np.ndarray) -> np.ndarray:
+    """Return values of a single target without the axis of targets, those of several as they are.
+
+    The search and the synthesizers read ``(n,)`` for one target and ``(n, k)`` for k.
+    """
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def _why_no_search(models: FoldModels, copies: int) -> str:
@@ -409,7 +415,7 @@ def _fit_synthesizer(
     if not learns_population(models):
         return draw_learnt, notes
     # a group of tasks never comes here: the teacher knows the spread of one target
-    teacher = Teacher(models.targets[0].oracle, Z, of_target(y, 0))
+    teacher = Teacher(models.targets[0].oracle, Z, y[:, 0])
 
     def draw_expected_failures(n: int) -> Sample:
         rows, _ = synthesizer.sample(min(MOST_PROPOSED, PROPOSED_PER_ROW * n), rng)

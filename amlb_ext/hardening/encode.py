@@ -9,15 +9,13 @@ Notation
 Z : (n, d) float64, the encoded rows; the first M_c columns are category codes, the rest are
     numeric columns, min–max scaled by the training rows. ``NaN`` is a missing number; a category
     that is missing, or that no training row has, is the last code of its column.
-y : (n,) float64, the scaled target (regression) or class codes 0..C-1; of a group of tasks
-    (n, k), the scaled targets of k regressions side by side
+y : (n,) float64, the scaled target (regression) or class codes 0..C-1
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -203,23 +201,14 @@ class TargetEncoder:
     def __init__(self, kind: Kind, labels: Sequence[str], train: pd.Series) -> None:
         self.kind = kind
         self.labels = tuple(labels)
-        # numbers; arrays (k,) in the encoder of several targets, see ``beside``
-        self.low: Any = 0.0
-        self.span: Any = 1.0
-        self.whole: Any = False
+        self.low = 0.0
+        self.span = 1.0
+        self.whole = False
         if kind is Kind.REGRESSION:
             values = train.to_numpy(dtype=float)
             self.low = float(values.min())
             self.span = float(values.max() - values.min()) or 1.0
             self.whole = bool(np.all(values == np.rint(values)))
-
-    @classmethod
-    def beside(cls, encoders: Sequence[TargetEncoder]) -> TargetEncoder:
-        """Return the encoder of several regression targets side by side, y being ``(n, k)``."""
-        out = copy(encoders[0])
-        for name in ("low", "span", "whole"):
-            setattr(out, name, np.array([getattr(encoder, name) for encoder in encoders]))
-        return out
 
     @property
     def n_classes(self) -> int:
@@ -235,10 +224,9 @@ class TargetEncoder:
         >>> target.snap(np.array([0.3, 0.4])).tolist()
         [0.25, 0.5]
         """
-        if not np.any(self.whole):
+        if not self.whole:
             return y
-        whole = (np.rint(y * self.span + self.low) - self.low) / self.span
-        return np.where(self.whole, whole, y)
+        return (np.rint(y * self.span + self.low) - self.low) / self.span
 
     def transform(self, target: pd.Series) -> np.ndarray:
         """Return y: float64 scaled values, or int64 codes."""

@@ -22,7 +22,7 @@ from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold, assemble_fold
 from amlb_ext.hardening.augment import MadeSide, make_side
 from amlb_ext.hardening.hardness import RULES
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, TakenRows, of_target
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, TakenRows
 from amlb_ext.hardening.oracle import has_cells_only, least_support
 from amlb_ext.hardening.prepare import CrossFit, Prepared, prepare
 
@@ -187,7 +187,5 @@ def with_least_support(models: FoldModels, train: JudgedRows) -> FoldModels:
     if not models.n_classes or not has_cells_only(models.encoder, models.Z):
         return models
     oracle = models.targets[0].oracle
-    least = least_support(
-        models.rule, of_target(train.y, 0), of_target(train.f, 0), oracle.out_of_fold_
-    )
+    least = least_support(models.rule, train.y[:, 0], train.f[:, 0], oracle.out_of_fold_)
     return replace(models, least_support=least)

@@ -102,10 +102,9 @@ class BadRule:
         t : ndarray, optional
             The oracle's predictions, for ``reducible``.
         """
-        by_target = []
-        for values, shift in zip(hardness_by_target(self.rule, y, f, t), self.shifts, strict=True):
-            by_target.append(values + shift)
-        hardness = _COMBINE[self.over](by_target, axis=0)
+        by_target = hardness_by_target(self.rule, y, f, t)
+        shifted = [own + shift for own, shift in zip(by_target, self.shifts, strict=True)]
+        hardness = _COMBINE[self.over](shifted, axis=0)
         if self.class_alpha:
             # paper 4.2: a threshold per class, folded into the hardness so one threshold serves
             own_threshold = 1 - np.asarray(self.class_alpha)[y[:, 0].astype(int)]

@@ -39,34 +39,6 @@ from amlb_ext.hardening.oracle import Oracle, check_labels
 CLASS_SLACK, REGRESSION_SLACK = 0.02, 0.1
 
 
-def by_target(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Put what is known of each target side by side, along axis 1.
-
-    Examples
-    --------
-    >>> by_target([np.zeros(3), np.ones(3)]).shape, by_target([np.zeros((3, 2))]).shape
-    ((3, 2), (3, 1, 2))
-    """
-    return np.stack(values, axis=1)
-
-
-def of_target(values: np.ndarray, target: int) -> np.ndarray:
-    """Return what is known of one target: ``(n,)``, or ``(n, C)`` probabilities.
-
-    The numbers lie side by side in memory: models and sums then give the last bit that they give
-    for a task on its own.
-    """
-    return np.ascontiguousarray(values[:, target])
-
-
-def without_single_axis(values: np.ndarray) -> np.ndarray:
-    """Return values of a single target without the axis of targets, those of several as they are.
-
-    The search and the synthesizers read ``(n,)`` for one target and ``(n, k)`` for k.
-    """
-    return values[:, 0] if values.shape[1] == 1 else values
-
-
 @dataclass(frozen=True, kw_only=True)
 class TargetModels:
     """What is fitted for one target of a fold, on its training rows.
@@ -131,11 +103,11 @@ class FoldModels:
 
     def predict_baseline(self, Z: np.ndarray) -> np.ndarray:
         """Return f of any rows; see the module's notation."""
-        return by_target([target.baseline.predict(Z) for target in self.targets])
+        return np.stack([target.baseline.predict(Z) for target in self.targets], axis=1)
 
     def predict_oracle(self, Z: np.ndarray) -> np.ndarray:
         """Return t of rows the oracle was not fitted on; see the module's notation."""
-        return by_target([target.oracle.predict(Z) for target in self.targets])
+        return np.stack([target.oracle.predict(Z) for target in self.targets], axis=1)
 
     def no_predictions(self, n: int) -> np.ndarray:
         """Return predictions of n rows that nobody was asked about: NaN."""
@@ -144,7 +116,9 @@ class FoldModels:
 
     def snap_targets(self, y: np.ndarray) -> np.ndarray:
         """Return targets as they will be written: whole numbers where all are whole."""
-        return by_target([target.scale.snap(y[:, j]) for j, target in enumerate(self.targets)])
+        return np.stack(
+            [target.scale.snap(y[:, j]) for j, target in enumerate(self.targets)], axis=1
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +219,7 @@ def judge_real_rows(
         f=f,
         hardness=hardness,
         is_bad=models.rule.select(hardness),
-        reducible=by_target(hardness_by_target("reducible", y, f, t)),
+        reducible=np.stack(hardness_by_target("reducible", y, f, t), axis=1),
         support=support,
         agrees=agrees,
         weight=np.full(n, np.nan) if weight is None else weight,
@@ -286,7 +260,7 @@ def judge_made_rows(
     if n and models.can_search:
         f = models.predict_baseline(Z)
         hardness = models.rule.hardness(y, f, t)
-        reducible = by_target(hardness_by_target("reducible", y, f, t))
+        reducible = np.stack(hardness_by_target("reducible", y, f, t), axis=1)
     return JudgedRows(
         # decoded once more: a number that went through the scale may differ in its last bit
         features=models.encoder.inverse(Z),
@@ -319,7 +293,7 @@ def _opinion(models: FoldModels, t: np.ndarray, y: np.ndarray) -> tuple[np.ndarr
         )
         supports.append(support)
         agreements.append(agrees)
-    return by_target(supports), by_target(agreements)
+    return np.stack(supports, axis=1), np.stack(agreements, axis=1)
 
 
 # Which made rows are kept.

@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.hardness import BadRule
-from amlb_ext.hardening.judged_rows import FoldModels, of_target
+from amlb_ext.hardening.judged_rows import FoldModels
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.weights import draw_region
 
@@ -164,8 +164,8 @@ def expected_failures(
     """
     if not len(Z):  # every row that was proposed may have been a copy
         return Z, np.empty(0)
-    t = of_target(models.predict_oracle(Z), 0)
-    f = of_target(models.predict_baseline(Z), 0)
+    t = models.predict_oracle(Z)[:, 0]
+    f = models.predict_baseline(Z)[:, 0]
     outcomes, chance = teacher.outcomes(Z, t)
     failing = failing_chance(models.rule, f, t, outcomes, chance)
     kept, y = draw_outcomes(outcomes, failing, rng, most)

@@ -30,9 +30,7 @@ from amlb_ext.hardening.judged_rows import (
     FoldModels,
     JudgedRows,
     TargetModels,
-    by_target,
     judge_real_rows,
-    of_target,
 )
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.test_rows import Changes, Chooser, write_test_rows
@@ -169,8 +167,10 @@ def prepare(
 
     Z = cross.encoder.transform(written.features)
     targets = [task.target.iloc[written.rows] for task in tasks]
-    y = by_target([scale.transform(own) for scale, own in zip(cross.scales, targets, strict=True)])
-    f = by_target([baseline.predict_rows(Z, written.rows) for baseline in baselines])
+    y = np.stack(
+        [scale.transform(own) for scale, own in zip(cross.scales, targets, strict=True)], axis=1
+    )
+    f = np.stack([baseline.predict_rows(Z, written.rows) for baseline in baselines], axis=1)
     t = models.predict_oracle(Z)
     if models.rule.rule == "quantile":
         # relative to the rows it judges: the worst share of this side, not of the other
@@ -256,9 +256,9 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         features=features,
         row=rows,
         Z=Z,
-        y=by_target(ys),
-        f=by_target(fs),
-        t=by_target([oracle.out_of_fold_ for oracle in oracles]),
+        y=np.stack(ys, axis=1),
+        f=np.stack(fs, axis=1),
+        t=np.stack([oracle.out_of_fold_ for oracle in oracles], axis=1),
         parts=parts,
         scales=tuple(scales),
         refits=tuple(refits),
@@ -274,7 +274,7 @@ def _fit_baselines(
     baselines = []
     for j, task in enumerate(tasks):
         baseline = make_baseline(config.baseline, task, cross.encoder, cross.scales[j])
-        baselines.append(baseline.fit(cross.Z, of_target(cross.y, j), seed))
+        baselines.append(baseline.fit(cross.Z, cross.y[:, j], seed))
     return tuple(baselines)
 
 

@@ -49,34 +49,37 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     if task.folds:
         return _first_folds(task, config.folds)
     rng = random_stream(seed, task.stream_name, "split")
-    rows = np.arange(len(task))
-    alone = np.zeros(len(task), dtype=bool)
+    # the strata: class codes, or one stratum for a regression
+    codes = np.zeros(len(task), dtype=int)
+    is_alone = np.zeros(len(task), dtype=bool)
     if task.kind.is_classification:
         codes = task.target.cat.codes.to_numpy()
-        counts = np.bincount(codes, minlength=len(task.labels))
-        alone = counts[codes] < 2
-    free = rows[~alone]
+        is_alone = np.bincount(codes)[codes] < 2
+    alone, free = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
     size = max(1, round(config.test_size * len(task)))
+    # each class needs a row on either side, or scikit-learn refuses to stratify
+    n_classes = len(np.unique(codes[free]))
+    can_stratify = n_classes <= min(size, len(free) - size)
     splitter_class = ShuffleSplit
-    if task.kind.is_classification and len(np.unique(codes[free])) <= min(size, len(free) - size):
+    if task.kind.is_classification and can_stratify:
         splitter_class = StratifiedShuffleSplit
     count = DEFAULT_FOLDS if config.folds is None else config.folds
     splitter = splitter_class(count, test_size=size, random_state=draw_int_seed(rng))
-    strata = codes[free] if task.kind.is_classification else None
     folds = []
-    for train, test in splitter.split(free, strata):
-        kept = np.sort(np.concatenate([free[train], rows[alone]]))
-        folds.append(Fold(kept.astype(np.int64), np.sort(free[test]).astype(np.int64)))
+    for train, test in splitter.split(free, codes[free]):
+        train_rows = np.sort(np.concatenate([free[train], alone]))
+        test_rows = np.sort(free[test])
+        folds.append(Fold(train_rows.astype(np.int64), test_rows.astype(np.int64)))
     return task.with_folds(tuple(folds))
 
 
 def _first_folds(task: Task, wanted: int | None) -> Task:
     """Return the task with the first of its own folds, and a note where a number was named."""
-    has = len(task.folds)
-    if wanted is None or wanted == has:
+    available = len(task.folds)
+    if wanted is None or wanted == available:
         return task
-    own = f"{has} fold{'' if has == 1 else 's'} of its own"
-    if wanted > has:
+    own = f"{available} fold{'' if available == 1 else 's'} of its own"
+    if wanted > available:
         note = f"the source has {own}, fewer than --folds {wanted} asks for: all are used"
     else:
         note = f"the source has {own}, of which --folds {wanted} takes the first {wanted}"

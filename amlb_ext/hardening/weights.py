@@ -48,11 +48,14 @@ class Region:
         """Learn from encoded training rows ``(n, d)`` and their out-of-fold bad flags ``(n,)``."""
         self.forest_: RandomForestClassifier | None = None
         if len(Z) > MOST_ROWS:
-            some = np.random.default_rng(self.seed).choice(len(Z), MOST_ROWS, replace=False)
-            Z, bad = Z[some], bad[some]
+            rng = np.random.default_rng(self.seed)
+            learnt = rng.choice(len(Z), MOST_ROWS, replace=False)
+            Z, bad = Z[learnt], bad[learnt]
         if bad.all() or not bad.any():
             return self
-        leaf = max(2, min(15, int(bad.sum()) // 2))
+        # leaves of 15 rows smooth, but a few bad rows would vanish in them
+        n_bad = int(bad.sum())
+        leaf = max(2, min(15, n_bad // 2))
         forest = RandomForestClassifier(
             100,
             min_samples_leaf=leaf,
@@ -62,7 +65,8 @@ class Region:
             n_jobs=1,
         )
         forest.fit(fill_missing(Z), bad)
-        sigmoid = platt(forest.oob_decision_function_[:, 1], bad)
+        sigmoid = fit_platt_sigmoid(forest.oob_decision_function_[:, 1], bad)
+        # a falling sigmoid means that the forest is worse than chance out of bag
         if sigmoid.coef_[0, 0] > 0:
             self.forest_, self.sigmoid_ = forest, sigmoid
         return self
@@ -74,11 +78,12 @@ class Region:
         """
         if self.forest_ is None:
             return np.ones(len(Z))
-        p = forests.predict_proba(self.forest_, fill_missing(Z))[:, [1]]
-        return self.sigmoid_.predict_proba(p)[:, 1] + SMALLEST
+        votes = forests.predict_proba(self.forest_, fill_missing(Z))[:, [1]]
+        calibrated = self.sigmoid_.predict_proba(votes)[:, 1]
+        return calibrated + SMALLEST
 
 
-def platt(p: np.ndarray, bad: np.ndarray) -> LogisticRegression:
+def fit_platt_sigmoid(scores: np.ndarray, bad: np.ndarray) -> LogisticRegression:
     """Fit the sigmoid that turns scores ``(n,)`` into probabilities of ``bad`` ``(n,)``.
 
     Targets are ``(n_1 + 1) / (n_1 + 2)`` and ``1 / (n_0 + 2)`` in place of 1 and 0, as weights of
@@ -88,15 +93,18 @@ def platt(p: np.ndarray, bad: np.ndarray) -> LogisticRegression:
     Examples
     --------
     >>> scores = np.linspace(0, 1, 50)
-    >>> model = platt(scores, scores > 0.5)
+    >>> model = fit_platt_sigmoid(scores, scores > 0.5)
     >>> model.predict_proba([[0.1], [0.9]])[:, 1].round(1).tolist()
     [0.0, 1.0]
     """
     n1, n0 = int(bad.sum()), int((~bad).sum())
     target = np.where(bad, (n1 + 1) / (n1 + 2), 1 / (n0 + 2))
-    both, labels = np.concatenate([p, p])[:, None], np.repeat([True, False], len(p))
+    # logistic regression takes labels: each row comes with both, weighted by its target
+    scores_twice = np.concatenate([scores, scores])[:, None]
+    labels = np.repeat([True, False], len(scores))
     weight = np.concatenate([target, 1 - target])
-    return LogisticRegression(C=1e6).fit(both, labels, sample_weight=weight)
+    # C so large that nothing is shrunk: Platt's sigmoid has no penalty
+    return LogisticRegression(C=1e6).fit(scores_twice, labels, sample_weight=weight)
 
 
 def draw_region(
@@ -122,12 +130,19 @@ def draw_region(
     replaced : bool
         Whether rows may repeat.
     """
-    n = len(weights)
-    size = int(np.floor(weights.sum() / weights.max() + 1e-9))
-    if size < min(smallest, n):
-        rows = rng.choice(n, size=min(smallest, n), replace=True, p=weights / weights.sum())
+    n, total = len(weights), weights.sum()
+    fewest = min(smallest, n)
+    # the heaviest row is taken for sure; 1e-9 keeps equal weights from losing a row to rounding
+    size = int(np.floor(total / weights.max() + 1e-9))
+    if size < fewest:
+        rows = rng.choice(n, size=fewest, replace=True, p=weights / total)
         return np.sort(rows), True
+    # rows in random order lie on a line, each as long as its weight; every unit takes the row
+    # under one random offset
     order = rng.permutation(n)
-    steps = np.cumsum(weights[order]) * (size / weights.sum())
-    picks = np.searchsorted(steps, rng.random() + np.arange(size), side="left")
-    return np.sort(order[np.minimum(picks, n - 1)]), False
+    ends = np.cumsum(weights[order]) * (size / total)
+    offsets = rng.random() + np.arange(size)
+    picks = np.searchsorted(ends, offsets, side="left")
+    # the last offset may lie beyond the last end by rounding
+    picks = np.minimum(picks, n - 1)
+    return np.sort(order[picks]), False

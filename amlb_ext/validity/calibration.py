@@ -31,7 +31,6 @@ from amlb_ext.hardening.judged_rows import (
     JudgedRows,
     TargetModels,
     judge_real_rows,
-    of_target,
 )
 from amlb_ext.hardening.prepare import CrossFit, cross_fit
 from amlb_ext.validity.calibration_step import HeldOutPart, RealOpinion, Rung, try_rung
@@ -152,7 +151,7 @@ def _climb_down(
     tried: list[list[Rung]] = [[] for _ in tasks]
     for_all = " for every target" if len(tasks) > 1 else ""
     for kappa in LADDER:
-        augment = _remembered_search(kappa)
+        augment = _remembered_search(kappa)  # of each part once, though every target asks
         passed = True
         for real, rungs in zip(reals, tried, strict=True):
             # a stream of its own for every target and rung: none depends on what was tried before
@@ -286,15 +285,16 @@ def _fit_zoos(
             n_classes=models.n_classes,
             n_categorical=models.encoder.n_categorical_,
             Z=models.Z,
-            y=of_target(models.y, target),
+            y=models.y[:, target],
             seed=derive_seed(models.config.seed, *models.key, "zoo") % 2**31,
         )
         fits.append(fitted)
     # a subsample may have shown a candidate one class only
     fewest_classes = 2 if task.labels else 0
-    kept = [
-        name
-        for name in specs
-        if all(name in fit and len(fit[name].classes_) >= fewest_classes for fit in fits)
-    ]
-    return [{name: fit[name] for name in kept} for fit in fits]
+    for name in specs:
+        knows_enough = [name in fit and len(fit[name].classes_) >= fewest_classes for fit in fits]
+        if not all(knows_enough):
+            # losses of all parts are pooled, so a candidate is there in all of them or in none
+            for fit in fits:
+                fit.pop(name, None)
+    return fits

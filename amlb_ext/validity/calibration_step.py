@@ -13,7 +13,7 @@ import numpy as np
 from amlb_ext.core import row_losses
 from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, of_target
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.validity.candidates import JUDGES
 from amlb_ext.validity.label_measures import judge_labels, measure_labels
 from amlb_ext.validity.measures import Losses, Measure
@@ -77,17 +77,22 @@ class HeldOutPart:
     def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
         """Ask candidates and judges about rows of this part, or about rows made from them."""
         zoo = self.zoos[target]
-        y, f = of_target(rows.y, target), of_target(rows.f, target)
+        y, f = rows.y[:, target], rows.f[:, target]
         predicted = {name: model.predict(rows.Z) for name, model in zoo.items()}
-        G = np.column_stack([row_losses.row_loss(y, g) for g in predicted.values()])
-        T = np.mean([predicted[name] for name in JUDGES if name in predicted], axis=0)
-        parent = self.rows.row[rows.parent]
-        return CandidateOpinion(Losses(G, row_losses.row_loss(y, f), parent), T, y)
+        judgements = [predicted[name] for name in JUDGES if name in predicted]
+        losses = Losses(
+            G=np.column_stack([row_losses.row_loss(y, g) for g in predicted.values()]),
+            F=row_losses.row_loss(y, f),
+            # rows made from one real row are not independent: they are one cluster
+            c=self.rows.row[rows.parent],
+        )
+        return CandidateOpinion(losses, np.mean(judgements, axis=0), y)
 
     def ask_judges(self, target: int) -> np.ndarray:
         """Ask the judges alone, about all rows of the part."""
-        judges = [self.zoos[target][name] for name in JUDGES if name in self.zoos[target]]
-        return np.mean([judge.predict(self.rows.Z) for judge in judges], axis=0)
+        zoo = self.zoos[target]
+        judgements = [zoo[name].predict(self.rows.Z) for name in JUDGES if name in zoo]
+        return np.mean(judgements, axis=0)
 
 
 @dataclass(frozen=True)
@@ -140,13 +145,14 @@ def _failing(parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
 
 
 def _pool(opinions: Sequence[CandidateOpinion]) -> CandidateOpinion:
-    pooled = Losses(
-        np.concatenate([each.losses.G for each in opinions]),
-        np.concatenate([each.losses.F for each in opinions]),
-        np.concatenate([each.losses.c for each in opinions]),
+    losses = Losses(
+        G=np.concatenate([opinion.losses.G for opinion in opinions]),
+        F=np.concatenate([opinion.losses.F for opinion in opinions]),
+        c=np.concatenate([opinion.losses.c for opinion in opinions]),
     )
-    T = np.concatenate([each.T for each in opinions])
-    return CandidateOpinion(pooled, T, np.concatenate([each.y for each in opinions]))
+    T = np.concatenate([opinion.T for opinion in opinions])
+    y = np.concatenate([opinion.y for opinion in opinions])
+    return CandidateOpinion(losses, T, y)
 
 
 def try_rung(
@@ -177,12 +183,19 @@ def try_rung(
         made = augment(part)
         if len(made):
             opinions.append(part.ask_candidates(made, real.target))
-        if opinions and number < len(failing):
-            so_far = fidelity_z2(_pool(opinions).losses, _pool(real.failures[:number]).losses)
-            if so_far > HOPELESS:
-                why = f"ga: z2 {so_far:.3g} on {number} of {len(failing)} parts"
-                rows = sum(len(each.y) for each in opinions)
-                return Rung(kappa=kappa, rows=rows, passed=False, why=why, z2=so_far)
+        # after the last part all checks are due, whatever z2 is
+        if not opinions or number == len(failing):
+            continue
+        made_so_far, real_so_far = _pool(opinions), _pool(real.failures[:number])
+        z2_so_far = fidelity_z2(made_so_far.losses, real_so_far.losses)
+        if z2_so_far > HOPELESS:
+            return Rung(
+                kappa=kappa,
+                rows=len(made_so_far.y),
+                passed=False,
+                why=f"ga: z2 {z2_so_far:.3g} on {number} of {len(failing)} parts",
+                z2=z2_so_far,
+            )
     if not opinions:
         return Rung(kappa=kappa, rows=0, passed=False, why="no augmented row was kept")
     pooled = _pool(opinions)

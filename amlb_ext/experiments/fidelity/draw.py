@@ -31,7 +31,6 @@ from amlb_ext.core.task import Fold, Task
 from amlb_ext.experiments.fidelity.protocol import Protocol
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
-from amlb_ext.hardening.judged_rows import of_target
 from amlb_ext.hardening.population_teacher import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
@@ -146,7 +145,7 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     ready = prepare([split], 0, config)
     names, models = _models(ready, protocol, seed, table)
     [own_models] = ready.models.targets
-    teacher = Teacher(own_models.oracle, ready.models.Z, of_target(ready.models.y, 0))
+    teacher = Teacher(own_models.oracle, ready.models.Z, ready.models.y[:, 0])
     encoder, target = ready.models.encoder, own_models.scale
 
     def known(rows: np.ndarray) -> tuple[Points, np.ndarray]:
@@ -176,7 +175,7 @@ def _models(
     shape = (base.kind, base.n_classes, base.n_categorical)
     key = derive_seed(seed, table, "study zoo") % 2**31
     specs = candidate_zoo(base.kind, protocol.zoo)
-    y = of_target(fold.y, 0)
+    y = fold.y[:, 0]
     fitted, _ = fit_zoo(specs, *shape, fold.Z, y, key, most=None)
     twins, _ = refit_baseline(base, fold.Z, y, 1, seed, (table, "study"))
     return (*fitted, "twin of F"), (*fitted.values(), *twins)
