@@ -81,20 +81,27 @@ def assemble_fold(
         Position of the task in its group.
     """
     models, test = prepared.models, prepared.test
+    refits = models.targets[target].refits
     train_rows = training_rows(task, task.folds[fold].train)
-    full = write_real_rows(task, models, test, target, refits=models.targets[target].refits)
-    region = draw_region(test.weight, random_stream(config.seed, *models.key, "region"))
-    parts = {"full": Part(full, None), "region": Part(_pick(full, region[0]), None)}
-    summary = _summarise_real_rows(prepared, target, region)
+
+    # the whole test fold is written once; other parts with real rows are picked from it
+    full = write_real_rows(task, models, test, target=target, refits=refits)
+    rng = random_stream(config.seed, *models.key, "region")
+    region_rows, with_replacement = draw_region(test.weight, rng)
+    region = _pick_rows(full, region_rows)
+    parts = {"full": Part(full, None), "region": Part(region, None)}
+    drawn = {"rows": len(region), "with_replacement": with_replacement}
+    summary = _summarise_real_rows(prepared, target, region=drawn)
     if test_side is None:
-        summary["no_failures"] = no_failures(models.rule, test.hardness)
+        summary["no_failures"] = no_failures_text(models.rule, test.hardness)
         summary["notes"].append(summary["no_failures"])
         return HardFold(train_rows, parts, summary)
 
-    blocks = {"bad": _pick(full, np.flatnonzero(test.is_bad))}
-    blocks |= write_made_side(task, models, test, test_side, target, models.targets[target].refits)
+    blocks = {"bad": _pick_rows(full, np.flatnonzero(test.is_bad))}
+    blocks |= write_made_side(task, models, test, test_side, target=target, refits=refits)
     chosen = [blocks[name] for name in config.composition if name in blocks]
-    parts[""] = Part(stack(chosen or [blocks["bad"]]), None)
+    # a composition of made rows alone may find none of them
+    parts[""] = Part(stack_rows(chosen or [blocks["bad"]]), None)
     for name, block in blocks.items():
         parts[name] = Part(block, None)
     summary |= test_side.counts()
@@ -111,7 +118,7 @@ def assemble_fold(
     return HardFold(train_rows, parts, summary)
 
 
-def no_failures(rule: BadRule, hardness: np.ndarray) -> str:
+def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
     """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
     wanted = min(10, int(np.ceil(len(hardness) / 4)))
     nearest = rule.alpha_for(hardness, 1)
@@ -123,11 +130,10 @@ def no_failures(rule: BadRule, hardness: np.ndarray) -> str:
 
 
 def _summarise_real_rows(
-    prepared: Prepared, target: int, region: tuple[np.ndarray, bool]
+    prepared: Prepared, target: int, *, region: dict[str, Any]
 ) -> dict[str, Any]:
     """Return what the summary says before anything is made; the order is that of the manifest."""
     models, test, train = prepared.models, prepared.test, prepared.train
-    region_rows, replaced = region
     y, f = test.y[:, target], test.f[:, target]
     name, score = row_losses.summary_score(y, f, models.targets[target].scale.span)
     return {
@@ -142,8 +148,7 @@ def _summarise_real_rows(
         "synthetic": 0,
         "dropped": {},  # told even where nothing was made: verify holds such folds to the rule
         "region": {
-            "rows": len(region_rows),
-            "with_replacement": replaced,
+            **region,
             "effective_size": kish_size(test.weight),
             # a row that F and T agree on counts next to nothing, yet the sum must not be 0
             "effective_size_reducible": kish_size(test.reducible[:, target] + 1e-12),
@@ -185,8 +190,8 @@ def write_real_rows(
     task: Task,
     models: FoldModels,
     rows: JudgedRows,
-    target: int,
     *,
+    target: int,
     refits: Sequence[Baseline] = (),
 ) -> Rows:
     """Return real rows as they are written, with one of their targets.
@@ -220,6 +225,7 @@ def write_made_side(
     models: FoldModels,
     real: JudgedRows,
     side: MadeSide,
+    *,
     target: int,
     refits: Sequence[Baseline] = (),
 ) -> dict[str, Rows]:
@@ -246,7 +252,7 @@ def write_made_side(
     return blocks
 
 
-def stack(blocks: list[Rows]) -> Rows:
+def stack_rows(blocks: list[Rows]) -> Rows:
     """Return the rows of all blocks, in order."""
     return Rows(
         features=pd.concat([block.features for block in blocks], ignore_index=True),
@@ -255,7 +261,7 @@ def stack(blocks: list[Rows]) -> Rows:
     )
 
 
-def _pick(rows: Rows, positions: np.ndarray) -> Rows:
+def _pick_rows(rows: Rows, positions: np.ndarray) -> Rows:
     """Return some of the rows, by position; a position may come more than once."""
     return Rows(
         features=rows.features.iloc[positions].reset_index(drop=True),
@@ -313,15 +319,15 @@ def _assemble_hard(
         return None, {}, ["no _hard: no training row failed out of fold"]
     models, bad_train = prepared.models, prepared.train.take(prepared.train.is_bad)
     # of training rows a re-fit is no judge: it was fitted on most of them
-    real_block = write_real_rows(task, models, bad_train, target)
-    made_blocks = write_made_side(task, models, prepared.train, train_side, target)
+    real_block = write_real_rows(task, models, bad_train, target=target)
+    made_blocks = write_made_side(task, models, prepared.train, train_side, target=target)
 
     def fit(train: pd.DataFrame, test: pd.DataFrame) -> FittedRows:
         return prepared.chooser.fit(train, test, task)[0]
 
     own_test = task.features.iloc[task.folds[fold].test]
     pair, left_out = separate_sides(
-        stack([real_block, *made_blocks.values()]),
+        stack_rows([real_block, *made_blocks.values()]),
         tests,
         real=(task.features, prepared.test.features),
         tested=(own_test, prepared.test.features),
@@ -337,7 +343,8 @@ def _assemble_hard(
             f"{rows.target.nunique()} distinct targets"
         )
         return None, facts, notes
-    return Part(make_readable(task, prepared, pair.test, rows, target), rows), facts, notes
+    tests = make_readable(task, prepared, tests=pair.test, train=rows, target=target)
+    return Part(tests, rows), facts, notes
 
 
 def _left_out_notes(left_out: dict[str, int]) -> list[str]:
@@ -417,7 +424,7 @@ def _repeated_made_rows(test: Rows, fitted: FittedRows, real: Sequence[pd.DataFr
     return is_made(test) & has_new_cells & (repeats_test | repeats_real)
 
 
-def make_readable(task: Task, prepared: Prepared, tests: Rows, train: Rows, target: int) -> Rows:
+def make_readable(task: Task, prepared: Prepared, *, tests: Rows, train: Rows, target: int) -> Rows:
     """Return test rows with what these training rows do not know replaced, and judged again.
 
     The hard training rows are few, so they know fewer categories than the fold's own.

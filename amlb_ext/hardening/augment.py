@@ -27,7 +27,7 @@ from amlb_ext.hardening.judged_rows import (
     TakenRows,
     judge_made_rows,
     no_made_rows,
-    screen,
+    screen_made_rows,
 )
 from amlb_ext.hardening.population_teacher import Teacher, expected_failures
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
@@ -198,7 +198,7 @@ def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: Tak
         neighbours = _search_neighbours(models, real.Z[parent], y, domain, side, attempt)
         Z = _jitter_numbers(neighbours, domain, config, rng)
         made = judge_made_rows(models, real, Z=Z, y=y, parent=parent)
-        kept, dropped_now = screen(models, made, real, taken)
+        kept, dropped_now = screen_made_rows(models, made, real, taken)
         dropped += dropped_now
         if not len(kept):
             break
@@ -360,7 +360,7 @@ def sample_synthetic_rows(
         )
         # targets of the population are the oracle's own: its filter has nothing to say of them
         own_targets = learns_population(models)
-        kept, dropped_now = screen(models, made, real, taken, asks_oracle=not own_targets)
+        kept, dropped_now = screen_made_rows(models, made, real, taken, asks_oracle=not own_targets)
         dropped.update(dropped_now)
         blocks.append(made.take(kept))
         taken = taken.with_made(blocks[-1])

@@ -245,17 +245,19 @@ def judge_made_rows(
         Of each row the bad row it came from.
     """
     features = models.encoder.inverse(Z)
-    # Here a made row is in the table's own form and nobody has judged it yet: what must hold
-    # between its columns is settled at this place, from ``features``, from those of its parents,
+    # Whole numbers are rounded and codes are categories again. Nobody has judged the rows yet: what
+    # must hold between their columns is settled here, from ``features``, from those of the parents,
     # ``real.features.iloc[parent]``, and from the table's columns, ``models.encoder.columns``.
     Z = models.encoder.transform(features)
     n = len(Z)
+    # of no rows at all most models refuse to predict anything
     f = t = models.no_predictions(n)
     hardness, reducible = np.full(n, np.nan), np.full(y.shape, np.nan)
     if n:
         t = models.predict_oracle(Z)
     support, agrees = _opinion(models, t, y)
     if models.least_support is not None:
+        # in a table of cells the label rests on the oracle alone
         agrees = agrees & (support >= models.least_support)
     if n and models.can_search:
         f = models.predict_baseline(Z)
@@ -326,7 +328,9 @@ class TakenRows:
     def repeated(self, features: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows repeat a real row, and which one that was made before."""
         asked, *others = number_rows(features, *self.real, *self.made)
-        real, made = others[: len(self.real)], others[len(self.real) :]
+        n_real = len(self.real)
+        real, made = others[:n_real], others[n_real:]
+        # nothing may have been made before, and concatenating nothing is an error
         nothing = np.zeros(0, dtype=asked.dtype)
         repeats_real = np.isin(asked, np.concatenate([nothing, *real]))
         repeats_made = np.isin(asked, np.concatenate([nothing, *made]))
@@ -355,7 +359,7 @@ def label_passes(models: FoldModels, made: JudgedRows, real: JudgedRows) -> np.n
     return np.all(passes, axis=1)
 
 
-def screen(
+def screen_made_rows(
     models: FoldModels,
     made: JudgedRows,
     real: JudgedRows,

@@ -162,9 +162,11 @@ def prepare(
         t=cross.t,
         row=cross.row,
     )
+    # learnt from training rows alone, and from features alone: weights know no test label
     region_seed = derive_seed(config.seed, *cross.key, "weights") % 2**31
     region = Region(region_seed).fit(cross.Z, train.is_bad)
 
+    # F judges the test rows as AMLB will read them, not as the source has them
     Z = cross.encoder.transform(written.features)
     targets = [task.target.iloc[written.rows] for task in tasks]
     y = np.stack(
