@@ -7,7 +7,7 @@ Built on ``openml`` (``openml_task_id``) and ``files`` (``dataset``, see
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,8 @@ class AmlbSource(Source):
         path = search_definition(base, options)
         if path is None:
             raise SourceError(
-                f"no AMLB definition {base!r}", suggest_nearest(base, self.suggestions(options))
+                f"there is no AMLB definition {base!r}",
+                suggest_nearest(base, self.suggestions(options)),
             )
         entries = list(read_definition(path))
         if only:
@@ -68,22 +69,24 @@ class AmlbSource(Source):
             if not entries:
                 raise SourceError(f"{path.name} has no task {only!r}", suggest_nearest(only, names))
         for name, entry in entries:
-            one = f"{base}#{name}"
-            yield TaskRef(name, one, partial(load_entry, name, entry, path, one, options))
+            task_spec = f"{base}#{name}"
+            load = partial(load_entry, name, entry, path, spec=task_spec, options=options)
+            yield TaskRef(name, task_spec, load)
 
     def suggestions(self, options: SourceConfig) -> list[str]:
         """Return the names of all definitions that are found."""
         try:
-            found = search_folders(options)
+            folders = search_folders(options)
         except SourceError:
             return []
-        return sorted(
-            {p.stem for folder in found for p in folder.iterdir() if p.suffix.lower() in ENDINGS}
-        )
+        names = set()
+        for folder in folders:
+            names |= {file.stem for file in folder.iterdir() if file.suffix.lower() in ENDINGS}
+        return sorted(names)
 
 
 def load_entry(
-    name: str, entry: dict[str, Any], path: Path, spec: str, options: SourceConfig
+    name: str, entry: dict[str, Any], path: Path, *, spec: str, options: SourceConfig
 ) -> Task:
     """Read one task of a definition.
 
@@ -110,48 +113,24 @@ def load_entry(
     SourceError, NetworkError, DataError
         What is wrong with this task.
     """
-    limit = _limit(name, entry.get("folds"))
+    max_folds = _check_folds(name, entry.get("folds"))
     if entry.get("openml_task_id") is not None:
-        identifier = str(entry["openml_task_id"])
-        if not identifier.isdecimal():
-            raise SourceError(
-                f"{name}: openml_task_id is {reprlib.repr(identifier)}",
-                "write the task's number, e.g. 59",
-            )
-        task = load_task(int(identifier), options, spec=spec).renamed(name)
-        return task.with_folds(task.folds[:limit])
+        task_id = _check_task_id(name, entry["openml_task_id"])
+        task = load_task(task_id, options, spec=spec).renamed(name)
+        return task.with_folds(task.folds[:max_folds])
     dataset = entry["dataset"]
-    keys: dict[str, Any] = dataset if isinstance(dataset, dict) else {}
-    kind = keys.get("type")
-    if kind == "timeseries":
-        raise SourceError(
-            f"{name}: time series are not yet supported",
-            "set 'enabled: false' on this task, the others go on without it",
-        )
-    if kind is not None and kind not in [word.value for word in Kind]:
-        raise SourceError(
-            f"{name}: the type {reprlib.repr(kind)} is unknown",
-            suggest_nearest(str(kind)[:50], [k.value for k in Kind]),
-        )
+    settings: dict[str, Any] = dataset if isinstance(dataset, dict) else {}
+    kind, target = settings.get("type"), settings.get("target")
+    _check_kind(name, kind)
     place = Place(name, path.parent, resolve_directories(options), options)
-    ids: dict[str, str] = {}
-    pairs = find_files(dataset, place)
-    notes: tuple[str, ...] = ()
+    files = find_files(dataset, place)
     folds: tuple[Fold, ...] = ()
-    if isinstance(pairs, Path):
-        table = read_table(pairs)
-        ids["file"] = f"{pairs.name} sha256:{sha256_file(pairs)}"
+    notes: tuple[str, ...] = ()
+    if isinstance(files, Path):
+        table, ids = read_table(files), {"file": _identify(files)}
     else:
-        if limit is not None and limit > len(pairs):
-            notes = (f"the definition asks for {limit} folds, its files hold {len(pairs)}",)
-        read: dict[Path, Table] = {}
-        for fold, pair in enumerate(pairs[:limit]):
-            for part, file in zip(("train", "test"), pair, strict=True):
-                if file not in read:
-                    read[file] = read_table(file)
-                ids[f"{part}_{fold}"] = f"{file.name} sha256:{sha256_file(file)}"
-        table, folds = join_folds([(read[train], read[test]) for train, test in pairs[:limit]])
-    target = keys.get("target")
+        table, folds, ids = _read_folds(files[:max_folds])
+        notes = _note_missing_folds(max_folds, len(files))
     return table_to_task(
         table,
         name=name,
@@ -163,11 +142,59 @@ def load_entry(
     )
 
 
-def _limit(name: str, folds: Any) -> int | None:
+def _read_folds(
+    pairs: Sequence[tuple[Path, Path]],
+) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
+    """Return one table of all files, its folds, and what identifies the files."""
+    tables: dict[Path, Table] = {}  # a file may serve several folds
+    ids: dict[str, str] = {}
+    for fold, (train, test) in enumerate(pairs):
+        for part, file in (("train", train), ("test", test)):
+            if file not in tables:
+                tables[file] = read_table(file)
+            ids[f"{part}_{fold}"] = _identify(file)
+    table, folds = join_folds([(tables[train], tables[test]) for train, test in pairs])
+    return table, folds, ids
+
+
+def _identify(file: Path) -> str:
+    return f"{file.name} sha256:{sha256_file(file)}"
+
+
+def _note_missing_folds(wanted: int | None, available: int) -> tuple[str, ...]:
+    if wanted is None or wanted <= available:
+        return ()
+    return (f"the definition asks for {wanted} folds, its files hold {available}",)
+
+
+def _check_task_id(name: str, value: Any) -> int:
+    if not str(value).isdecimal():
+        raise SourceError(
+            f"{name}: openml_task_id is {reprlib.repr(str(value))}",
+            "write the task's number, e.g. 59",
+        )
+    return int(value)
+
+
+def _check_kind(name: str, kind: Any) -> None:
+    known = [known_kind.value for known_kind in Kind]
+    if kind == "timeseries":
+        raise SourceError(
+            f"{name}: time series are not yet supported",
+            "set 'enabled: false' on this task; the others go on without it",
+        )
+    if kind is not None and kind not in known:
+        raise SourceError(
+            f"{name}: the type {reprlib.repr(kind)} is unknown",
+            suggest_nearest(str(kind)[:50], known),
+        )
+
+
+def _check_folds(name: str, folds: Any) -> int | None:
     if folds is None:
         return None
     if isinstance(folds, bool) or not isinstance(folds, int) or folds < 1:
         raise SourceError(
-            f"{name}: folds is {reprlib.repr(folds)}", "write a whole number from 1 on"
+            f"{name}: folds is {reprlib.repr(folds)}", "write a whole number, 1 or more"
         )
     return folds

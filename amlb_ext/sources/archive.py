@@ -1,9 +1,12 @@
 """Archives of data files: unpacked once, and never outside their own folder.
 
-Only ordinary files that are tables are written. A member that would leave the folder (an
-absolute path, ``..``, a drive), or a link that could lead out of it, refuses the whole archive.
-So does one that unpacks to too much: the limits of :class:`Limits` hold for what comes out, not
-for what the archive says of itself, and members that are skipped count as well.
+Only ordinary files that are tables are written. A member that would leave the folder (an absolute
+path, ``..``, a drive) or a link that could lead out of it refuses the whole archive. So does one
+that unpacks to too much. :class:`UnpackLimits` holds for the bytes that come out, not for what the
+archive says of itself, and members that are skipped count as well.
+
+NOTE[OWN] ``tarfile.data_filter`` is more lenient: it makes an absolute path relative, allows links
+and knows Windows drives on Windows only. One check serves both formats here.
 """
 
 from __future__ import annotations
@@ -21,11 +24,10 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from lzma import LZMAError
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from amlb_ext.core.errors import SourceError
 from amlb_ext.core.files import sha256_file
@@ -33,10 +35,26 @@ from amlb_ext.sources.read_table import READERS
 
 ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz", ".tbz2", ".tar.bz2")
 
+#: Most bytes of a zip file's list of members.
+MAX_DIRECTORY = 16 << 20
+#: Most bytes that are read at once; only a tar header asks for more.
+MAX_READ = 1 << 20
+
+_COPY_BYTES = 1 << 16
+_BY_HAND = "unpack it yourself if you trust it, and give the folder"
+
 #: What the standard library raises for an archive that is damaged.
 _DAMAGED = (
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, LZMAError, struct.error),
-    *(EOFError, OSError, ValueError, LookupError, OverflowError),
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    OverflowError,
 )
 
 
@@ -51,7 +69,7 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith(ENDINGS)
 
 
-def unpack(path: Path, folder: Path, limits: Limits | None = None) -> Path:
+def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path:
     """Unpack the tables of an archive below ``folder`` and return where they are.
 
     Parameters
@@ -61,7 +79,7 @@ def unpack(path: Path, folder: Path, limits: Limits | None = None) -> Path:
     folder : Path
         The cache; the destination is named by the archive's sha256, so another archive of the
         same name never meets old files.
-    limits : Limits, optional
+    limits : UnpackLimits, optional
         How much may come out of it.
 
     Returns
@@ -83,26 +101,16 @@ def unpack(path: Path, folder: Path, limits: Limits | None = None) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
-        free = shutil.disk_usage(folder).free
+        free_bytes = shutil.disk_usage(folder).free
     except OSError as error:
         raise SourceError(
             f"cannot write to {folder}: {error.strerror}", "use --cache-dir DIR"
         ) from None
-    limits = (limits or Limits()).within(free)
     try:
-        members = _zip if path.name.lower().endswith(".zip") else _tar
-        written: set[str] = set()
-        for name, handle in members(path, limits):
-            _write(part, name, handle, written)
-        if not written:
-            raise SourceError(f"{path.name} holds no table", f"tables end in {', '.join(READERS)}")
-        try:
-            os.replace(part, destination)
-        except OSError:
-            # Another process was first.
-            if not destination.is_dir():
-                raise
+        _write_tables(path, part, (limits or UnpackLimits()).within(free_bytes))
+        _rename_into_place(part, destination)
     except (RuntimeError, NotImplementedError) as error:
+        # what zipfile raises for a password, and for a method of packing that it does not know
         raise SourceError(
             f"cannot unpack {path.name}: {error}", "make it again without a password, as .tar.gz"
         ) from None
@@ -113,144 +121,159 @@ def unpack(path: Path, folder: Path, limits: Limits | None = None) -> Path:
     return destination
 
 
-def _zip(path: Path, limits: Limits) -> Iterator[tuple[str, IO[bytes]]]:
+def _write_tables(path: Path, folder: Path, limits: UnpackLimits) -> None:
+    open_tables = _open_zip_tables if path.name.lower().endswith(".zip") else _open_tar_tables
+    written: set[str] = set()
+    for name, stream in open_tables(path, limits):
+        parts = PureWindowsPath(name).parts  # splits at / and at \
+        # Some file systems take T.csv and t.csv for one file.
+        key = "/".join(parts).lower()
+        if key in written:
+            raise _unsafe_member(name, "occurs twice")
+        written.add(key)
+        target = folder.joinpath(*parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as file:
+            shutil.copyfileobj(stream, file, _COPY_BYTES)
+    if not written:
+        raise SourceError(f"{path.name} holds no table", f"tables end in {', '.join(READERS)}")
+
+
+def _rename_into_place(part: Path, destination: Path) -> None:
+    try:
+        os.replace(part, destination)
+    except OSError:
+        if not destination.is_dir():  # else another process unpacked the same archive first
+            raise
+
+
+def _open_zip_tables(path: Path, limits: UnpackLimits) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the name and the counted bytes of each table of a zip file."""
     packed = path.stat().st_size
     limits.check_directory(path.name, directory_bytes(path))
     with zipfile.ZipFile(path) as archive:
-        found = archive.infolist()
-        limits.check_members(path.name, len(found))
-        limits.check(path.name, sum(member.file_size for member in found), packed)
-        total = 0
-        for member in found:
-            kind = stat.S_IFMT(member.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise _unsafe(member.filename, "is no ordinary file")
-            _check_place(member.filename)
-            if not member.is_dir() and _is_table(member.filename):
-                with archive.open(member) as handle:
-                    counted = Plain(handle, path.name, packed, limits, total)
-                    yield member.filename, cast("IO[bytes]", counted)
-                    total = counted.total
+        members = archive.infolist()
+        limits.check_members(path.name, len(members))
+        stated_bytes = sum(member.file_size for member in members)
+        limits.check_bytes(path.name, stated_bytes, packed)
+        unpacked = 0
+        for member in members:
+            # The upper half holds the file's mode on Unix; 0 where another system wrote it.
+            file_type = stat.S_IFMT(member.external_attr >> 16)
+            if file_type not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise _unsafe_member(member.filename, "is not an ordinary file")
+            _check_stays_inside(member.filename)
+            if member.is_dir() or not _is_table(member.filename):
+                continue
+            with archive.open(member) as stream:
+                counted = CountingStream(
+                    stream, name=path.name, packed=packed, limits=limits, unpacked=unpacked
+                )
+                yield member.filename, cast("IO[bytes]", counted)
+                unpacked = counted.unpacked
 
 
-def _tar(path: Path, limits: Limits) -> Iterator[tuple[str, IO[bytes]]]:
+def _open_tar_tables(path: Path, limits: UnpackLimits) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the name and the bytes of each table of a tar file."""
     packed = path.stat().st_size
-    with plain(path) as raw:
-        counted = Plain(raw, path.name, packed, limits)
-        with tarfile.open(fileobj=counted, mode="r:") as archive:
+    with open_decompressed(path) as stream:
+        # Unlike a zip file, a tar file is one stream: what is skipped is unpacked, and counted.
+        counted = CountingStream(stream, name=path.name, packed=packed, limits=limits)
+        with tarfile.open(fileobj=cast("IO[bytes]", counted), mode="r:") as archive:
             for number, member in enumerate(archive, start=1):
                 limits.check_members(path.name, number)
+                # A sparse member stands for more bytes than the stream holds.
                 if not (member.isreg() or member.isdir()) or member.issparse():
-                    raise _unsafe(member.name, "is no ordinary file")
-                _check_place(member.name)
-                limits.check(path.name, member.offset_data + member.size, packed)
-                if member.isreg() and _is_table(member.name):
-                    handle = archive.extractfile(member)
-                    if handle is not None:
-                        with handle:
-                            yield member.name, handle
+                    raise _unsafe_member(member.name, "is not an ordinary file")
+                _check_stays_inside(member.name)
+                limits.check_bytes(path.name, member.offset_data + member.size, packed)
+                if not member.isreg() or not _is_table(member.name):
+                    continue
+                table = archive.extractfile(member)
+                if table is not None:
+                    with table:
+                        yield member.name, table
 
 
-def _check_place(name: str) -> None:
+def _check_stays_inside(name: str) -> None:
     windows = PureWindowsPath(name)
     if windows.drive or windows.root or PurePosixPath(name).is_absolute():
-        raise _unsafe(name, "has an absolute path")
+        raise _unsafe_member(name, "has an absolute path")
     if ".." in windows.parts:
-        raise _unsafe(name, "leaves the archive's folder")
+        raise _unsafe_member(name, "leaves the folder of the archive")
 
 
 def _is_table(name: str) -> bool:
+    """Whether a member is a table that somebody meant to pack, and no file of the system's."""
     path = PurePosixPath(name)
-    hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts if part != ".")
-    return path.suffix.lower() in READERS and not hidden
+    is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts if part != ".")
+    return path.suffix.lower() in READERS and not is_hidden
 
 
-def _write(folder: Path, name: str, handle: IO[bytes], written: set[str]) -> None:
-    parts = PureWindowsPath(name).parts
-    place = "/".join(parts)
-    if place.lower() in written:
-        raise _unsafe(name, "is there twice")
-    written.add(place.lower())
-    path = folder.joinpath(*parts)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as out:
-        shutil.copyfileobj(handle, out, 1 << 16)
+def _unsafe_member(name: str, problem: str) -> SourceError:
+    return SourceError(f"the archive is unsafe: its member {name[:200]!r} {problem}", _BY_HAND)
 
 
-def _unsafe(name: str, why: str) -> SourceError:
-    return SourceError(
-        f"the archive is unsafe: its member {name[:200]!r} {why}",
-        "unpack it yourself if you trust it, and give the folder",
-    )
+# --- How much may come out of an archive, and the stream that counts it --------------------------
 
 
-# How much may come out of an archive, and the streams that hold to it.
-
-#: Most bytes of a zip file's list of members, and of one header of a tar file.
-MAX_DIRECTORY, MAX_READ = 16 << 20, 1 << 20
-
-
-@dataclass(frozen=True)
-class Limits:
+@dataclass(frozen=True, kw_only=True)
+class UnpackLimits:
     """What an archive may unpack to.
 
     Attributes
     ----------
-    total : int
-        Bytes of all members, those that are no tables included; ``--max-unpacked`` sets it.
-    members : int
-    ratio : float
-        Unpacked bytes per packed byte, once there are more than ``free_of_ratio`` of them. Tables
-        of zeros reach 1000, ordinary ones 20.
-    free_of_ratio : int
+    max_bytes : int
+        Of all members, those that are no tables included; ``--max-unpacked`` sets it.
+    max_members : int
+    max_ratio : float
+        Unpacked bytes per packed byte. Tables of zeros reach 1000, ordinary ones 20.
+    ratio_from : int
+        The ratio holds from so many unpacked bytes on.
 
     Examples
     --------
-    >>> Limits().check("a.zip", 5 << 30, 5 << 20)
+    >>> UnpackLimits().check_bytes("a.zip", 5 << 30, 5 << 20)
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.SourceError: a.zip unpacks to more than 250 times its size (unpack it \
 yourself if you trust it, and give the folder)
     """
 
-    total: int = 20 << 30
-    members: int = 10_000
-    ratio: float = 250.0
-    free_of_ratio: int = 256 << 20
+    max_bytes: int = 20 << 30
+    max_members: int = 10_000
+    max_ratio: float = 250.0
+    ratio_from: int = 256 << 20
 
-    def within(self, free: int) -> Limits:
-        """Return the limits for a disk with so many free bytes."""
-        return dataclasses.replace(self, total=min(self.total, free))
+    def within(self, free_bytes: int) -> UnpackLimits:
+        """Return the limits on a disk with so many free bytes."""
+        return dataclasses.replace(self, max_bytes=min(self.max_bytes, free_bytes))
 
-    def check(self, name: str, unpacked: int, packed: int) -> None:
+    def check_bytes(self, name: str, unpacked: int, packed: int) -> None:
         """Raise when so many bytes, out of so many packed ones, are too many."""
-        if unpacked > self.total:
+        if unpacked > self.max_bytes:
             raise SourceError(
-                f"{name} unpacks to more than {self.total / 2**30:.3g} GiB, what --max-unpacked or "
-                "the disk allows",
+                f"{name} unpacks to more than {self.max_bytes / 2**30:.3g} GiB, which is what "
+                "--max-unpacked or the disk allows",
                 "raise --max-unpacked if you trust it, or free some space",
             )
-        if unpacked > max(self.ratio * packed, self.free_of_ratio):
+        if unpacked > max(self.max_ratio * packed, self.ratio_from):
             raise SourceError(
-                f"{name} unpacks to more than {self.ratio:g} times its size",
-                "unpack it yourself if you trust it, and give the folder",
+                f"{name} unpacks to more than {self.max_ratio:g} times its size", _BY_HAND
             )
 
     def check_members(self, name: str, count: int) -> None:
         """Raise when the archive has too many members."""
-        if count > self.members:
-            raise SourceError(
-                f"{name} has more than {self.members} members",
-                "unpack it yourself if you trust it, and give the folder",
-            )
+        if count > self.max_members:
+            raise SourceError(f"{name} has more than {self.max_members} members", _BY_HAND)
 
     def check_directory(self, name: str, size: int) -> None:
         """Raise when a zip file's list of members is too large to be read at all."""
         if size > MAX_DIRECTORY:
-            self.check_members(name, self.members + 1)
+            self.check_members(name, self.max_members + 1)
 
 
-class Plain(io.RawIOBase):
+class CountingStream(io.RawIOBase):
     """A stream of unpacked bytes that counts them against the limits.
 
     Parameters
@@ -261,17 +284,20 @@ class Plain(io.RawIOBase):
         Of the archive, for messages.
     packed : int
         Bytes of the archive.
-    limits : Limits
-    before : int
+    limits : UnpackLimits
+    unpacked : int
         Bytes that came out of other members.
     """
 
     def __init__(
-        self, stream: IO[bytes], name: str, packed: int, limits: Limits, before: int = 0
+        self, stream: IO[bytes], *, name: str, packed: int, limits: UnpackLimits, unpacked: int = 0
     ) -> None:
         super().__init__()
-        self._stream, self._name, self._packed = stream, name, packed
-        self._limits, self.total = limits, before
+        self._stream = stream
+        self._name = name
+        self._packed = packed
+        self._limits = limits
+        self.unpacked = unpacked
 
     def readable(self) -> bool:
         """Whether it can be read."""
@@ -285,18 +311,17 @@ class Plain(io.RawIOBase):
         """Read at most ``size`` bytes; a header that asks for more than a MiB is refused."""
         if size is None or size < 0 or size > MAX_READ:
             raise SourceError(
-                f"{self._name} holds a header of more than {MAX_READ >> 20} MiB",
-                "unpack it yourself if you trust it, and give the folder",
+                f"{self._name} holds a header of more than {MAX_READ >> 20} MiB", _BY_HAND
             )
-        found = self._stream.read(size)
-        self.total += len(found)
-        self._limits.check(self._name, self.total, self._packed)
-        return found
+        block = self._stream.read(size)
+        self.unpacked += len(block)
+        self._limits.check_bytes(self._name, self.unpacked, self._packed)
+        return block
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Go to a position; what is passed over counts as unpacked."""
-        if whence == 0:
-            self._limits.check(self._name, offset, self._packed)
+        if whence == io.SEEK_SET:
+            self._limits.check_bytes(self._name, offset, self._packed)
         return self._stream.seek(offset, whence)
 
     def tell(self) -> int:
@@ -304,31 +329,41 @@ class Plain(io.RawIOBase):
         return self._stream.tell()
 
 
-def plain(path: Path) -> IO[bytes]:
-    """Open a tar file's bytes, whatever packed them; its first bytes decide."""
-    with path.open("rb") as handle:
-        start = handle.read(6)
-    opener: Any = open
-    for magic, known in ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open)):
+def open_decompressed(path: Path) -> IO[bytes]:
+    """Open the plain bytes of a tar file; its first bytes, not its name, say how it is packed."""
+    with path.open("rb") as file:
+        start = file.read(6)
+    openers: dict[bytes, Callable[..., object]] = {
+        b"\x1f\x8b": gzip.open,
+        b"BZh": bz2.open,
+        b"\xfd7zXZ\0": lzma.open,
+    }
+    for magic, opener in openers.items():
         if start.startswith(magic):
-            opener = known
-    return cast("IO[bytes]", opener(path, "rb"))
+            return cast("IO[bytes]", opener(path, "rb"))
+    return path.open("rb")
 
 
 def directory_bytes(path: Path) -> int:
-    """Return the size that a zip file claims for its list of members; 0 where none is found.
+    """Return the size that a zip file states for its list of members; 0 where none is found.
 
-    ``zipfile`` reads that list whole, before anything can be counted.
+    ``zipfile`` reads that list as a whole, before anything can be counted. Numbers of bytes are
+    those of PKWARE's APPNOTE.TXT, sections 4.3.14 to 4.3.16.
     """
-    with path.open("rb") as handle:
-        end = handle.seek(0, io.SEEK_END)
-        handle.seek(max(end - (1 << 16) - 98, 0))
-        tail = handle.read()
-        place = tail.rfind(b"PK\x05\x06")
-        if place < 0 or len(tail) < place + 16:
+    # The end record of 22 bytes and a comment of at most 2^16; before them, in a ZIP64 file, a
+    # record of 56 bytes and its locator of 20.
+    tail_bytes = (1 << 16) + 22 + 56 + 20
+    with path.open("rb") as file:
+        file_size = file.seek(0, io.SEEK_END)
+        file.seek(max(file_size - tail_bytes, 0))
+        tail = file.read()
+        end_record = tail.rfind(b"PK\x05\x06")
+        if end_record < 0 or len(tail) < end_record + 16:
             return 0
-        size = int.from_bytes(tail[place + 12 : place + 16], "little")
-        if tail[max(place - 20, 0) : place].startswith(b"PK\x06\x07"):
-            handle.seek(min(int.from_bytes(tail[place - 12 : place - 4], "little"), end))
-            size = max(size, int.from_bytes(handle.read(48)[40:48], "little"))
+        size = int.from_bytes(tail[end_record + 12 : end_record + 16], "little")
+        locator = tail[max(end_record - 20, 0) : end_record]
+        if locator.startswith(b"PK\x06\x07"):
+            zip64_record = int.from_bytes(locator[8:16], "little")
+            file.seek(min(zip64_record, file_size))
+            size = max(size, int.from_bytes(file.read(48)[40:48], "little"))
     return size

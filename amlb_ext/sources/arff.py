@@ -23,15 +23,18 @@ from amlb_ext.sources.table import Table
 #: Most values that sparse rows may stand for, what they leave out included.
 MAX_CELLS = 200_000_000
 
+# A quoted text may hold escaped quotes.
 _QUOTED = r"""(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""
-_TYPE = re.compile(
-    rf"^(\s*@attribute\s+(?:{_QUOTED}|[^\s\"'{{}}][^\s{{}}]*)\s+)(\S.*)$", re.IGNORECASE
+_UNQUOTED_NAME = r"""[^\s\"'{}][^\s{}]*"""
+#: ``@attribute NAME`` with the space behind it, and the declared type.
+_DECLARATION = re.compile(
+    rf"^(\s*@attribute\s+(?:{_QUOTED}|{_UNQUOTED_NAME})\s+)(\S.*)$", re.IGNORECASE
 )
 _DATE = re.compile(r"date(?:\s.*)?", re.IGNORECASE)
-_VALUE = rf"""(?:{_QUOTED}\s*|[^\s,'"{{}}]+\s*|)"""
-_NOMINAL = re.compile(rf"\{{\s*{_VALUE}(?:,\s*{_VALUE})*\}}")
-_ATTRIBUTE = re.compile(r"^\s*@attribute\b", re.IGNORECASE)
-_DATA = re.compile(r"^\s*@data\b", re.IGNORECASE)
+_CATEGORY = rf"""(?:{_QUOTED}\s*|[^\s,'"{{}}]+\s*|)"""
+_CATEGORIES = re.compile(rf"\{{\s*{_CATEGORY}(?:,\s*{_CATEGORY})*\}}")
+_ATTRIBUTE_LINE = re.compile(r"^\s*@attribute\b", re.IGNORECASE)
+_DATA_LINE = re.compile(r"^\s*@data\b", re.IGNORECASE)
 
 
 def read_arff(path: Path) -> Table:
@@ -67,42 +70,43 @@ def read_arff(path: Path) -> Table:
     """
     import arff
 
-    dates: set[int] = set()
+    lines = _CheckedLines(path.name)
     try:
-        with path.open(encoding="utf-8-sig") as handle:
-            decoded = _decoded(_checked(handle, dates, path.name))
+        with path.open(encoding="utf-8-sig") as file:
+            decoded = _decode(lines.check(file))
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
     except arff.ArffException as error:
-        # str(error) fails where the line in question holds a per cent sign
-        raise _invalid(path.name, str(error.message).replace("%d", str(error.line), 1)) from None
+        # str(error) itself fails where the line in question holds a per cent sign.
+        problem = str(error.message).replace("%d", str(error.line), 1)
+        raise _invalid_file(path.name, problem) from None
     except (ValueError, IndexError, OverflowError) as error:
-        raise _invalid(path.name, str(error)) from None
-    return _to_table(path.name, decoded, dates)
+        raise _invalid_file(path.name, str(error)) from None
+    return _to_table(path.name, decoded, lines.date_positions)
 
 
 def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
     """Return the error for a text file in another encoding."""
     return SourceError(
-        f"{path.name} is not UTF-8 (byte {error.start} cannot be decoded)",
+        f"{path.name} is not UTF-8: byte {error.start} cannot be decoded",
         f"convert it: iconv -f latin1 -t utf-8 {path.name} > utf8{path.suffix}",
     )
 
 
-def _invalid(name: str, said: str) -> SourceError:
+def _invalid_file(name: str, problem: str) -> SourceError:
     return SourceError(
-        f"{name} is no valid ARFF file: {said[:500]}", "mend that line, or save it as .csv"
+        f"{name} is not a valid ARFF file: {problem[:500]}", "mend that line, or save it as .csv"
     )
 
 
-def _decoded(lines: Iterator[str]) -> dict[str, Any]:
+def _decode(lines: Iterator[str]) -> dict[str, Any]:
     """Decode as liac-arff does, its numbers apart.
 
-    NOTE[OWN]: liac-arff cuts the fraction off the values of an INTEGER attribute, and makes long
+    NOTE[OWN] liac-arff cuts the fraction off the values of an INTEGER attribute, and makes long
     numbers equal that are not. Its decoder takes no other conversions, so they are put into the
-    list that its rows are read with. It is read row by row for that.
+    list that its rows are read with. For that it is read row by row.
     """
     import arff
 
@@ -110,75 +114,102 @@ def _decoded(lines: Iterator[str]) -> dict[str, Any]:
     decoded = decoder.decode(lines, return_type=arff.DENSE_GEN)
     for position, (_, declared) in enumerate(decoded["attributes"]):
         if not isinstance(declared, list) and declared != "STRING":
-            decoder._conversors[position] = _number
+            decoder._conversors[position] = _parse_token
     try:
-        return {**decoded, "data": list(decoded["data"])}
+        rows = list(decoded["data"])
     except arff.ArffException as error:
         error.line = decoder._current_line
         raise
+    return {**decoded, "data": rows}
 
 
-def _number(token: str | int) -> float | int | Decimal:
-    return (
-        parse_number(token) if isinstance(token, str) else float(token)
-    )  # left out of a sparse row
+def _parse_token(token: str | int) -> float | int | Decimal:
+    """Return the number of a field; one that a sparse row leaves out comes as the integer 0."""
+    return parse_number(token) if isinstance(token, str) else float(token)
 
 
-def _checked(lines: Iterable[str], dates: set[int], name: str) -> Iterator[str]:
-    """Yield the lines with DATE attributes as STRING; their positions go into ``dates``.
+class _CheckedLines:
+    """The lines of a file for liac-arff: DATE attributes as STRING, dangerous lines refused.
 
-    What would keep liac-arff busy for ever is refused: its pattern of ``{a,b}`` tries every way
-    to cut a malformed one, and sparse rows are written out with all that they leave out.
+    Two things would keep liac-arff busy for ever. Its pattern of ``{a,b}`` tries every way to cut
+    a malformed one, and sparse rows are written out with all that they leave out.
+
+    Attributes
+    ----------
+    date_positions : set of int
+        Positions of the DATE attributes; known once the header was read.
     """
-    position, rows, header = 0, 0, True
-    for number, line in enumerate(lines, start=1):
-        if header and _DATA.match(line):
-            header = False
-        elif header and _ATTRIBUTE.match(line):
-            match = _TYPE.match(line.rstrip())
-            if match and _DATE.fullmatch(match[2]):
-                dates.add(position)
-                line = match[1] + "STRING"
-            elif _is_malformed(match, line):
-                raise _invalid(name, f"Bad list of categories, at line {number}.")
-            position += 1
-        elif not header and line.lstrip().startswith("{"):
-            rows += 1
-            if rows * position > MAX_CELLS:
-                raise SourceError(
-                    f"{name} has sparse rows that stand for more than {MAX_CELLS:,} values",
-                    "leave out columns or rows",
-                )
-        yield line
+
+    def __init__(self, file_name: str) -> None:
+        self.date_positions: set[int] = set()
+        self._file_name = file_name
+        self._attributes = 0
+        self._sparse_rows = 0
+
+    def check(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines.
+
+        Raises
+        ------
+        SourceError
+        """
+        is_header = True
+        for number, line in enumerate(lines, start=1):
+            if is_header and _DATA_LINE.match(line):
+                is_header = False
+            elif is_header and _ATTRIBUTE_LINE.match(line):
+                line = self._check_declaration(line, number)
+            elif not is_header and line.lstrip().startswith("{"):
+                self._count_sparse_row()
+            yield line
+
+    def _check_declaration(self, line: str, number: int) -> str:
+        declaration = _DECLARATION.match(line.rstrip())
+        if declaration and _DATE.fullmatch(declaration[2]):
+            self.date_positions.add(self._attributes)
+            line = declaration[1] + "STRING"
+        elif _is_malformed(declaration, line):
+            raise _invalid_file(
+                self._file_name, f"the list of categories in line {number} is malformed"
+            )
+        self._attributes += 1
+        return line
+
+    def _count_sparse_row(self) -> None:
+        self._sparse_rows += 1
+        if self._sparse_rows * self._attributes > MAX_CELLS:
+            raise SourceError(
+                f"{self._file_name} has sparse rows that stand for more than {MAX_CELLS:,} values",
+                "leave out columns or rows",
+            )
 
 
-def _is_malformed(match: re.Match[str] | None, line: str) -> bool:
+def _is_malformed(declaration: re.Match[str] | None, line: str) -> bool:
     """Whether the declaration of an attribute is a list of categories that liac-arff refuses."""
-    if match is None:
+    if declaration is None:
         return "{" in line
-    return match[2].startswith("{") and not _NOMINAL.fullmatch(match[2])
+    declared = declaration[2]
+    return declared.startswith("{") and not _CATEGORIES.fullmatch(declared)
 
 
-def _to_table(file_name: str, decoded: dict[str, Any], dates: set[int]) -> Table:
+def _to_table(file_name: str, decoded: dict[str, Any], date_positions: set[int]) -> Table:
     types: dict[str, ColumnType] = {}
     categories: dict[str, tuple[str, ...]] = {}
-    names = [str(name) for name, _ in decoded["attributes"]]
-    if not names:
+    columns: dict[str, pd.Series] = {}
+    if not decoded["attributes"]:
         raise SourceError(f"{file_name} declares no attribute", "give a file with a header")
-    columns = {}
-    rows = decoded["data"]
-    for position, (name, (_, declared)) in enumerate(
-        zip(names, decoded["attributes"], strict=True)
-    ):
-        values = pd.Series([row[position] for row in rows], dtype=object)
+    for position, (attribute, declared) in enumerate(decoded["attributes"]):
+        name = str(attribute)
+        values = pd.Series([row[position] for row in decoded["data"]], dtype=object)
         if isinstance(declared, list):
-            known = tuple(dict.fromkeys(str(value) for value in declared if value is not None))
-            types[name] = "boolean" if set(known) == {"True", "False"} else "categorical"
-            categories[name] = known
+            texts = [str(value) for value in declared if value is not None]
+            categories[name] = tuple(dict.fromkeys(texts))
+            types[name] = "boolean" if set(texts) == {"True", "False"} else "categorical"
         elif str(declared).upper() == "STRING":
-            types[name] = "date" if position in dates else "text"
+            types[name] = "date" if position in date_positions else "text"
         else:
-            is_exact = set(map(type, values)) <= {float, type(None)}
-            values = values.astype("float64") if is_exact else narrow_to_float64(values)
+            has_floats_only = set(map(type, values)) <= {float, type(None)}
+            # Other numbers are those that float64 may not hold exactly.
+            values = values.astype("float64") if has_floats_only else narrow_to_float64(values)
         columns[name] = values
     return Table(file_name, pd.DataFrame(columns), types, categories)

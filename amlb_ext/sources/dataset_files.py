@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import reprlib
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any
 from amlb_ext.amlb.configuration import expand_path, substitute_directories
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.sources.archive import Limits, is_archive, unpack
+from amlb_ext.sources.archive import UnpackLimits, is_archive, unpack
 from amlb_ext.sources.base import cache_folder
 from amlb_ext.sources.download import download
 from amlb_ext.sources.read_table import READERS
@@ -34,7 +35,11 @@ from amlb_ext.sources.urls import is_url
 #: Most files below a folder that is searched for tables.
 MAX_FILES = 20_000
 
-_PART = re.compile(r"(?:(?P<root>.*)[_-])?(?P<part>train|test)(?:[_-](?P<fold>\d+))?")
+#: ``iris_train_0``: the data set, the part and the fold.
+_FILE_NAME = re.compile(r"(?:(?P<data_set>.*)[_-])?(?P<part>train|test)(?:[_-](?P<fold>\d+))?")
+
+#: ("train" or "test", fold or None) to file.
+_Parts = dict[tuple[str, int | None], Path]
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Place:
         Name of the task, for messages and for the naming convention.
     beside : Path
         Folder of the definition.
-    known : dict of str to str
+    directories : dict of str to str
         What ``{user}``, ``{input}`` and ``{root}`` stand for.
     options : SourceConfig
         ``cache_dir``, ``retries`` and the limits of downloads and archives are used.
@@ -55,16 +60,16 @@ class Place:
 
     task: str
     beside: Path
-    known: dict[str, str]
+    directories: dict[str, str]
     options: SourceConfig
 
     def resolve(self, text: Any) -> Path:
         """Return the file or folder that ``text`` names, downloaded and unpacked."""
         if not isinstance(text, str) or not text:
             raise SourceError(
-                f"{self.task}: {reprlib.repr(text)} is no path", "write the path of a file"
+                f"{self.task}: {reprlib.repr(text)} is not a path", "write the path of a file"
             )
-        full = substitute_directories(text, self.known)
+        full = substitute_directories(text, self.directories)
         if is_url(full):
             path = download(
                 full,
@@ -74,13 +79,13 @@ class Place:
                 max_seconds=self.options.download_time * 60,
             )
         else:
-            path = self._local(full)
+            path = self._find_local(full)
         if path.is_file() and is_archive(path.name):
-            limits = Limits(total=int(self.options.max_unpacked * 2**30))
+            limits = UnpackLimits(max_bytes=int(self.options.max_unpacked * 2**30))
             return unpack(path, cache_folder(self.options, "archives"), limits)
         return path
 
-    def _local(self, text: str) -> Path:
+    def _find_local(self, text: str) -> Path:
         path = expand_path(text)
         with suppress(OSError, ValueError):  # a path no file system can hold
             if path.exists():
@@ -93,14 +98,14 @@ class Place:
             "--amlb",
         )
 
-    def file(self, text: Any) -> Path:
-        """As :meth:`resolve`, for what must be a single table."""
+    def resolve_file(self, text: Any) -> Path:
+        """Return the single table that ``text`` names; as :meth:`resolve` otherwise."""
         path = self.resolve(text)
         if path.is_dir():
-            files = _tables(path)
+            files = _list_tables(path)
             if len(files) != 1:
                 raise SourceError(
-                    f"{self.task}: {text} holds {len(files)} tables where one is wanted",
+                    f"{self.task}: {text} holds {len(files)} tables, but one is wanted",
                     "give the folder or archive as 'path:', or one file",
                 )
             return files[0]
@@ -146,57 +151,44 @@ or 'train' and 'test')
                 f"{place.task}: the dataset has the keys {sorted(map(str, dataset))[:20]}",
                 "it needs 'path', or 'train' and 'test'",
             )
-        train, test = (_listed(dataset[part]) for part in ("train", "test"))
+        train, test = _as_list(dataset["train"]), _as_list(dataset["test"])
     elif isinstance(dataset, list):
         train, test = dataset[::2], dataset[1::2]
     else:
         path = place.resolve(dataset)
-        return _folder_pairs(path, place.task) if path.is_dir() else path
+        return _search_folder(path, place.task) if path.is_dir() else path
     if len(train) != len(test) or not train:
         raise SourceError(
-            f"{place.task}: {len(train)} training files and {len(test)} test files",
+            f"{place.task}: the dataset names {len(train)} training files and {len(test)} test "
+            "files",
             "give one test file for each training file",
         )
-    return [(place.file(a), place.file(b)) for a, b in zip(train, test, strict=True)]
+    pairs = []
+    for train_file, test_file in zip(train, test, strict=True):
+        pairs.append((place.resolve_file(train_file), place.resolve_file(test_file)))
+    return pairs
 
 
-def _folder_pairs(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
-    """The pairs of a folder by AMLB's naming convention.
+def _search_folder(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
+    """Return the pairs of a folder by AMLB's naming convention, or the only table in it.
 
     AMLB leaves derived copies in other formats beside a file, so the first format in the order
     of the readers that has a pair is taken alone.
     """
-    files = _tables(folder)
+    files = _list_tables(folder)
     if len(files) == 1:
         return files[0]
     for ending in READERS:
-        found: dict[str, dict[tuple[str, int | None], Path]] = {}
-        for file in files:
-            match = _PART.fullmatch(file.stem)
-            if match and file.suffix.lower() == ending:
-                fold = None if match["fold"] is None else int(match["fold"])
-                found.setdefault(match["root"] or "", {})[match["part"], fold] = file
-        if not found:
+        data_sets = _group_by_data_set(file for file in files if file.suffix.lower() == ending)
+        if not data_sets:
             continue
-        root = task if task in found else next(iter(found))
-        if len(found) > 1 and root != task:
+        name = task if task in data_sets else next(iter(data_sets))
+        if len(data_sets) > 1 and name != task:
             raise SourceError(
-                f"{task}: the folder holds several data sets: {', '.join(sorted(found))}",
+                f"{task}: the folder holds several data sets: {', '.join(sorted(data_sets))}",
                 "name the task like one of them, or give 'train' and 'test'",
             )
-        parts = found[root]
-        if ("train", None) in parts and ("test", None) in parts:
-            return [(parts["train", None], parts["test", None])]
-        pairs: list[tuple[Path, Path]] = []
-        while ("train", len(pairs)) in parts and ("test", len(pairs)) in parts:
-            fold = len(pairs)
-            pairs.append((parts["train", fold], parts["test", fold]))
-        numbers = {fold for _, fold in parts if fold is not None}
-        if numbers - set(range(len(pairs))):
-            raise SourceError(
-                f"{task}: fold {len(pairs)} lacks its training or its test file",
-                "number the folds from 0 without gaps, each with _train_N and _test_N",
-            )
+        pairs = _pair_up(data_sets[name], task)
         if pairs:
             return pairs
     shown = ", ".join(file.name for file in files[:5]) or "no table"
@@ -206,17 +198,46 @@ def _folder_pairs(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
     )
 
 
-def _tables(folder: Path) -> list[Path]:
-    found = []
+def _group_by_data_set(files: Iterable[Path]) -> dict[str, _Parts]:
+    """Return the files that follow the naming convention, by the name of their data set."""
+    data_sets: dict[str, _Parts] = {}
+    for file in files:
+        match = _FILE_NAME.fullmatch(file.stem)
+        if match:
+            fold = None if match["fold"] is None else int(match["fold"])
+            parts = data_sets.setdefault(match["data_set"] or "", {})
+            parts[match["part"], fold] = file
+    return data_sets
+
+
+def _pair_up(parts: _Parts, task: str) -> list[tuple[Path, Path]]:
+    """Return training and test file of each fold; files without a number go first, and alone."""
+    if ("train", None) in parts and ("test", None) in parts:
+        return [(parts["train", None], parts["test", None])]
+    pairs: list[tuple[Path, Path]] = []
+    while ("train", len(pairs)) in parts and ("test", len(pairs)) in parts:
+        fold = len(pairs)
+        pairs.append((parts["train", fold], parts["test", fold]))
+    if any(fold is not None and fold >= len(pairs) for _, fold in parts):
+        raise SourceError(
+            f"{task}: fold {len(pairs)} lacks its training or its test file",
+            "number the folds from 0 without gaps, each with _train_N and _test_N",
+        )
+    return pairs
+
+
+def _list_tables(folder: Path) -> list[Path]:
+    tables = []
     for count, path in enumerate(folder.rglob("*"), start=1):
         if count > MAX_FILES:
             raise SourceError(
-                f"{folder} holds more than {MAX_FILES} files", "name a folder of tables alone"
+                f"{folder} holds more than {MAX_FILES} files",
+                "name a folder of tables only",
             )
         if path.suffix.lower() in READERS and path.is_file() and not path.name.startswith("."):
-            found.append(path)
-    return sorted(found)
+            tables.append(path)
+    return sorted(tables)
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]

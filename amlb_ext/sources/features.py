@@ -10,7 +10,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.tables import MIN_ROWS, make_task
-from amlb_ext.core.task import Column
+from amlb_ext.core.task import Column, ColumnType
 from amlb_ext.sources.read_table import read_table
 
 
@@ -41,55 +41,84 @@ def read_features(
     """
     frame = read_table(path).frame
     names = [column.name for column in columns]
-    absent = [name for name in names if name not in frame.columns]
-    if absent:
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        shown = ", ".join(frame.columns[:8])
         raise DataError(
-            f"{path.name} lacks the feature {absent[0]!r} (it has {', '.join(frame.columns[:8])})",
+            f"{path.name} lacks the feature {missing[0]!r} (its columns: {shown})",
             "name the columns as the task's own table does",
         )
     if len(frame) < MIN_ROWS:
         raise DataError(
-            f"{path.name} has {len(frame)} rows, at least {MIN_ROWS} are needed", "give more rows"
+            f"{path.name} has {len(frame)} rows, but at least {MIN_ROWS} are needed",
+            "give more rows",
         )
+    for column in columns:
+        if column.is_numeric:
+            _check_is_numeric(frame[column.name], path)
+    features = _to_canonical_form(frame[names], columns, target, name=path.name)
+    notes = _note_unused_columns(frame, names, target, path)
+    for column in columns:
+        if not column.is_numeric:
+            values = features[column.name]
+            features[column.name] = values.cat.set_categories(list(column.categories))
+            notes += _note_unknown_values(values, features[column.name], path)
+    return features, notes
+
+
+def _to_canonical_form(
+    frame: pd.DataFrame, columns: Sequence[Column], target: str, *, name: str
+) -> pd.DataFrame:
+    """Convert rows as :func:`~amlb_ext.core.tables.make_task` converts those of a task."""
+    types: dict[str, ColumnType] = {}
+    categories = {}
+    for column in columns:
+        types[column.name] = "numeric" if column.is_numeric else "categorical"
+        if not column.is_numeric:
+            categories[column.name] = column.categories
+    # A task needs a target, and these rows have none: any column of two values will do.
+    placeholder = np.arange(len(frame)) % 2
+    task = make_task(
+        frame.assign(**{target: placeholder}),
+        target,
+        name=name,
+        kind="binary",
+        types=types,
+        categories=categories,
+    )
+    return task.features
+
+
+def _note_unused_columns(
+    frame: pd.DataFrame, used: Sequence[str], target: str, path: Path
+) -> list[str]:
     notes = []
     if target in frame.columns:
         notes.append(f"{path.name}: the target {target!r} was not looked at")
-    more = [name for name in frame.columns if name not in (*names, target)]
-    if more:
-        notes.append(f"{path.name}: {len(more)} other columns ignored: {', '.join(more[:5])}")
-    for column in columns:
-        if column.is_numeric:
-            _check_numbers(frame[column.name], path)
-    # a made-up target lends the rows of a task's table their way to canonical form
-    made = make_task(
-        frame[names].assign(**{target: np.arange(len(frame)) % 2}),
-        target,
-        name=path.name,
-        kind="binary",
-        types={c.name: "numeric" if c.is_numeric else "categorical" for c in columns},
-        categories={c.name: c.categories for c in columns if not c.is_numeric},
-    ).features
-    for column in columns:
-        if not column.is_numeric:
-            known = made[column.name].cat.set_categories(list(column.categories))
-            lost = known.isna() & made[column.name].notna()
-            if lost.any():
-                shown = made[column.name][lost].iloc[0]
-                notes.append(
-                    f"{path.name}: {int(lost.sum())} values of {column.name!r} are unknown to the "
-                    f"task and count as missing, the first is {shown!r}"
-                )
-            made[column.name] = known
-    return made, notes
+    others = [name for name in frame.columns if name not in (*used, target)]
+    if others:
+        shown = ", ".join(others[:5])
+        notes.append(f"{path.name}: {len(others)} other columns ignored: {shown}")
+    return notes
 
 
-def _check_numbers(values: pd.Series, path: Path) -> None:
-    wrong = pd.to_numeric(values, errors="coerce").isna() & values.notna()
-    if wrong.any():
-        row = int(np.flatnonzero(wrong.to_numpy())[0])
+def _note_unknown_values(before: pd.Series, after: pd.Series, path: Path) -> list[str]:
+    is_lost = after.isna() & before.notna()
+    if not is_lost.any():
+        return []
+    return [
+        f"{path.name}: {int(is_lost.sum())} values of {before.name!r} are unknown to the "
+        f"task and count as missing, the first is {before[is_lost].iloc[0]!r}"
+    ]
+
+
+def _check_is_numeric(values: pd.Series, path: Path) -> None:
+    is_text = pd.to_numeric(values, errors="coerce").isna() & values.notna()
+    if is_text.any():
+        row = int(np.flatnonzero(is_text.to_numpy())[0])
         raise DataError(
             f"{path.name}: column {values.name!r} holds {values.iloc[row]!r} in row {row}, "
-            "the task has numbers there",
+            "but the task has numbers there",
             "write a number, or leave the field empty",
         )
 
@@ -106,12 +135,14 @@ def find_copies(features: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> np.nd
     >>> find_copies(features, [test_rows]).tolist()
     [True, False, False]
     """
-
-    def keys(table: pd.DataFrame) -> pd.MultiIndex:
-        row = pd.Series(pd.util.hash_pandas_object(table, index=False).to_numpy())
-        return pd.MultiIndex.from_arrays([row, row.groupby(row).cumcount()])
-
-    own, found = keys(features), np.zeros(len(features), dtype=bool)
+    keys = _row_keys(features)
+    is_copy = np.zeros(len(features), dtype=bool)
     for table in tables:
-        found |= own.isin(keys(table))
-    return found
+        is_copy |= keys.isin(_row_keys(table))
+    return is_copy
+
+
+def _row_keys(table: pd.DataFrame) -> pd.MultiIndex:
+    """Return a key of each row: the hash of its values, and how many equal rows came before."""
+    hashes = pd.Series(pd.util.hash_pandas_object(table, index=False).to_numpy())
+    return pd.MultiIndex.from_arrays([hashes, hashes.groupby(hashes).cumcount()])

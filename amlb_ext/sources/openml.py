@@ -36,7 +36,14 @@ from amlb_ext.sources.table import Table
 
 _SPEC = re.compile(r"(?P<domain>openml|test\.openml)/(?P<what>[ts])/(?P<id>\d+)")
 _TEST_SERVER = "https://test.openml.org/api/v1/xml"
+#: Numbers of OpenML's task types.
 _KINDS = {1: "classification", 2: "regression"}
+#: OpenML's words for types of columns; numeric columns are told by their values.
+_COLUMN_TYPES: dict[str, ColumnType] = {
+    "nominal": "categorical",
+    "string": "text",
+    "date": "date",
+}
 
 
 class OpenMLSource(Source):
@@ -60,24 +67,24 @@ class OpenMLSource(Source):
         """Yield the task, or the suite's tasks (which asks the server)."""
         match = _SPEC.fullmatch(spec)
         if match is None:
-            raise SourceError(f"{spec!r} is no OpenML spec", f"accepted: {self.forms}")
+            raise SourceError(f"{spec!r} is not an OpenML spec", f"accepted: {self.forms}")
         domain, number = match["domain"], int(match["id"])
         if domain == "test.openml":
             options = options.model_copy(update={"openml_server": _TEST_SERVER})
-        numbers = [number] if match["what"] == "t" else suite_tasks(number, options, spec=spec)
-        if len(numbers) > options.max_tasks:
+        is_task = match["what"] == "t"
+        task_ids = [number] if is_task else list_suite_tasks(number, options, spec=spec)
+        if len(task_ids) > options.max_tasks:
             raise SourceError(
-                f"{spec} names {len(numbers):,} tasks, each of which would be fetched and hardened",
-                f"--max-tasks {len(numbers)} if you mean it (default: 1000)",
+                f"{spec} names {len(task_ids):,} tasks, and each would be fetched and hardened",
+                f"type --max-tasks {len(task_ids)} if you mean it (default: 1000)",
             )
-        for task_id in numbers:
-            one = f"{domain}/t/{task_id}"
-            yield TaskRef(
-                f"openml_t_{task_id}", one, partial(load_task, task_id, options, spec=one)
-            )
+        for task_id in task_ids:
+            task_spec = f"{domain}/t/{task_id}"
+            load = partial(load_task, task_id, options, spec=task_spec)
+            yield TaskRef(f"openml_t_{task_id}", task_spec, load)
 
 
-def suite_tasks(suite_id: int, options: SourceConfig, *, spec: str) -> list[int]:
+def list_suite_tasks(suite_id: int, options: SourceConfig, *, spec: str) -> list[int]:
     """Return the task ids of a suite, from the server or else as they were last seen.
 
     Raises
@@ -87,22 +94,28 @@ def suite_tasks(suite_id: int, options: SourceConfig, *, spec: str) -> list[int]
     SourceError
         There is no such suite, or it has no tasks.
     """
-    with client.borrowed(_client(options), options) as openml, client.explained(openml, spec):
+    with (
+        client.borrowed(_import_client(options), options) as openml,
+        client.explained(openml, spec),
+    ):
         host = re.sub(r"\W+", "_", openml.config.server)
         seen = cache_folder(options, "suites", host, f"{suite_id}.json")
         try:
             client.check_server(openml, spec, options)
-            tasks = [int(task) for task in openml.study.get_suite(suite_id).tasks or []]
+            suite = openml.study.get_suite(suite_id)
+            task_ids = [int(task_id) for task_id in suite.tasks or []]
         except NetworkError:
+            # The client does not cache suites, so we keep what we saw last.
             with suppress(OSError, ValueError):
-                return [int(task) for task in json.loads(seen.read_text(encoding="utf-8"))]
+                last_seen = json.loads(seen.read_text(encoding="utf-8"))
+                return [int(task_id) for task_id in last_seen]
             raise
-    if not tasks:
+    if not task_ids:
         raise SourceError(f"{spec} holds no tasks", "give another suite")
     with suppress(OSError):
         seen.parent.mkdir(parents=True, exist_ok=True)
-        seen.write_text(json.dumps(tasks), encoding="utf-8")
-    return tasks
+        seen.write_text(json.dumps(task_ids), encoding="utf-8")
+    return task_ids
 
 
 def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
@@ -132,30 +145,33 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
         As :func:`~amlb_ext.core.tables.make_task`.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="hardsynth-openml-") as private,
-        client.borrowed(_client(options), options) as openml,
+        tempfile.TemporaryDirectory(prefix="hardsynth-openml-") as private_cache,
+        client.borrowed(_import_client(options), options) as openml,
         client.explained(openml, spec),
     ):
-        kept = Path(openml.config.get_cache_directory())
-        openml.config.set_root_cache_directory(private)
+        cache = Path(openml.config.get_cache_directory())
+        openml.config.set_root_cache_directory(private_cache)
         work = Path(openml.config.get_cache_directory())
-        task, dataset = _fetch(openml, task_id, kept, work, spec, options)
-        folds = _folds(task, spec)
-        client.keep(work, kept)
-        table, notes = _table(dataset, work / "datasets" / str(dataset.dataset_id), spec)
-    return _to_task(table, task, dataset, folds, notes, spec)
+        task, dataset = _fetch(openml, task_id, cache=cache, work=work, spec=spec, options=options)
+        folds = _read_folds(task, spec)
+        client.copy_new_files(work, cache)
+        table = _read_data(dataset, work / "datasets" / str(dataset.dataset_id), spec)
+    return _to_task(table, task, dataset, folds=folds, spec=spec)
 
 
-def _client(options: SourceConfig) -> ModuleType:
-    """Import the client; with a cache given, without touching the user's home."""
+def _import_client(options: SourceConfig) -> ModuleType:
+    """Import the client; with a cache given, without touching the user's home.
+
+    The import itself makes folders: a cache, and one for settings unless the user has one.
+    """
     if "openml" in sys.modules:
         return sys.modules["openml"]
-    with tempfile.TemporaryDirectory(prefix="hardsynth-openml-") as nowhere:
-        given = nowhere if options.openml_cache else None
+    with tempfile.TemporaryDirectory(prefix="hardsynth-openml-") as empty_folder:
+        home = empty_folder if options.openml_cache else None
         settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "openml"
         with (
-            client.environment("OPENML_CACHE_DIR", given),
-            client.environment("XDG_CONFIG_HOME", None if settings.exists() else given),
+            client.environment("OPENML_CACHE_DIR", home),
+            client.environment("XDG_CONFIG_HOME", None if settings.exists() else home),
         ):
             try:
                 import openml
@@ -163,26 +179,34 @@ def _client(options: SourceConfig) -> ModuleType:
                 raise SourceError(
                     f"the OpenML client cannot make its cache: {error}", "use --openml-cache DIR"
                 ) from None
-    if given:
-        openml.config.set_root_cache_directory(
-            Path(openml.config._resolve_default_cache_dir()).expanduser()
-        )
+    if home:
+        default_cache = Path(openml.config._resolve_default_cache_dir()).expanduser()
+        openml.config.set_root_cache_directory(default_cache)
     return openml
 
 
 def _fetch(
-    openml: ModuleType, task_id: int, kept: Path, work: Path, spec: str, options: SourceConfig
+    openml: ModuleType,
+    task_id: int,
+    *,
+    cache: Path,
+    work: Path,
+    spec: str,
+    options: SourceConfig,
 ) -> tuple[Any, Any]:
-    """The client's task and dataset, with the split and the data in ``work``."""
-    here = work / "tasks" / str(task_id)
-    client.link(kept / "tasks" / str(task_id), here)
-    data_id = client.cached_data_id(here / "task.xml")
-    folder = work / "datasets" / data_id
+    """Return the client's task and dataset, with the split and the data in ``work``."""
+    task_folder = work / "tasks" / str(task_id)
+    client.link_cached_files(cache / "tasks" / str(task_id), task_folder)
+    data_id = client.cached_data_id(task_folder / "task.xml")
+    data_folder = work / "datasets" / data_id
     if data_id:
-        client.link(kept / "datasets" / data_id, folder)
-    arff, parquet = (folder / "dataset.arff").exists(), any(folder.glob("*.pq"))
-    needed = (here / "datasplits.arff", folder / "description.xml")
-    if not (data_id and (arff or parquet) and all(path.exists() for path in needed)):
+        client.link_cached_files(cache / "datasets" / data_id, data_folder)
+    has_arff = (data_folder / "dataset.arff").exists()
+    has_parquet = any(data_folder.glob("*.pq"))
+    has_split = (task_folder / "datasplits.arff").exists()
+    has_description = (data_folder / "description.xml").exists()
+    has_data = bool(data_id) and (has_arff or has_parquet)
+    if not (has_data and has_split and has_description):
         client.check_server(openml, spec, options)
     task = openml.tasks.get_task(task_id, download_data=False, download_qualities=False)
     if int(task.task_type_id.value) not in _KINDS:
@@ -190,9 +214,11 @@ def _fetch(
             f"{spec} is of the kind {task.task_type!r}",
             "give a supervised classification or regression task",
         )
-    client.link(kept / "datasets" / str(task.dataset_id), work / "datasets" / str(task.dataset_id))
-    skip = "false" if parquet and not arff else "true"
-    with client.environment("OPENML_SKIP_PARQUET", skip):
+    data_path = Path("datasets", str(task.dataset_id))
+    client.link_cached_files(cache / data_path, work / data_path)
+    # The client prefers Parquet, of which the server does not always have the declared types.
+    skip_parquet = "false" if has_parquet and not has_arff else "true"
+    with client.environment("OPENML_SKIP_PARQUET", skip_parquet):
         dataset = openml.datasets.get_dataset(
             task.dataset_id, download_data=True, download_qualities=False
         )
@@ -200,102 +226,135 @@ def _fetch(
     return task, dataset
 
 
-def _folds(task: Any, spec: str) -> tuple[Fold, ...]:
-    """Repeat 0, sample 0, as AMLB runs it."""
+def _read_folds(task: Any, spec: str) -> tuple[Fold, ...]:
+    """Return the folds of repeat 0 and sample 0, which are those that AMLB runs."""
     repeat = task.split.split[0]
     if any(len(samples) > 1 for samples in repeat.values()):
         raise SourceError(f"{spec} is a learning curve", "give a task with plain folds")
-    return tuple(
-        Fold(*(np.asarray(part, dtype=np.int64) for part in repeat[number][0]))
-        for number in sorted(repeat)
-    )
+    folds = []
+    for number in sorted(repeat):
+        train, test = repeat[number][0]
+        folds.append(Fold(train=_as_positions(train), test=_as_positions(test)))
+    return tuple(folds)
 
 
-def _table(dataset: Any, folder: Path, spec: str) -> tuple[Table, list[str]]:
-    """The data as a table; the ARFF file where there is one."""
-    notes: list[str] = []
-    path = folder / "dataset.arff"
-    if path.exists():
-        stated = str(dataset.md5_checksum or "").lower()
-        if (
-            re.fullmatch(r"[0-9a-f]{32}", stated)
-            and stated != hashlib.md5(path.read_bytes()).hexdigest()
-        ):
-            notes.append("the cached data file differs from the md5 checksum that OpenML states")
-        return read_arff(path), notes
-    path = next(iter(sorted(folder.glob("*.pq"))), path)
-    if not path.exists():
-        raise SourceError(f"{spec}: the client kept no data file", "try again")
-    read = read_parquet(path)
-    frame = read.frame
+def _as_positions(rows: Any) -> np.ndarray:
+    return np.asarray(rows, dtype=np.int64)
+
+
+def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
+    """Read the data of a task: the ARFF file where there is one, else the Parquet file."""
+    arff = folder / "dataset.arff"
+    if arff.exists():
+        table = read_arff(arff)
+        return replace(table, notes=(*table.notes, *_note_changed_file(arff, dataset)))
+    parquet = next(iter(sorted(folder.glob("*.pq"))), None)
+    if parquet is None:
+        raise SourceError(f"{spec}: the OpenML client kept no data file", "try again")
+    table = read_parquet(parquet)
     types: dict[str, ColumnType] = {}
     categories: dict[str, tuple[str, ...]] = {}
-    words: dict[str, ColumnType] = {"nominal": "categorical", "string": "text", "date": "date"}
     for feature in dataset.features.values():
-        if feature.data_type in words and feature.name in frame:
-            types[feature.name] = words[feature.data_type]
-            categories[feature.name] = tuple(map(str, feature.nominal_values or ()))
-    notes.append("read from the cached Parquet file, since the ARFF file is not in the cache")
-    known = {k: v for k, v in categories.items() if v}
-    return Table(path.name, frame, types, known, read.notes), notes
+        if feature.data_type in _COLUMN_TYPES and feature.name in table.frame:
+            types[feature.name] = _COLUMN_TYPES[feature.data_type]
+            if feature.nominal_values:
+                categories[feature.name] = tuple(map(str, feature.nominal_values))
+    note = "read from the cached Parquet file, since the ARFF file is not in the cache"
+    return Table(parquet.name, table.frame, types, categories, (*table.notes, note))
 
 
-def _to_task(
-    table: Table, task: Any, dataset: Any, folds: tuple[Fold, ...], notes: list[str], spec: str
-) -> Task:
-    target = _column(table, task.target_name)
+def _note_changed_file(path: Path, dataset: Any) -> tuple[str, ...]:
+    stated = str(dataset.md5_checksum or "").lower()
+    if not re.fullmatch(r"[0-9a-f]{32}", stated):
+        return ()
+    if stated == hashlib.md5(path.read_bytes()).hexdigest():
+        return ()
+    return ("the cached data file differs from the md5 checksum that OpenML states",)
+
+
+def _to_task(table: Table, task: Any, dataset: Any, *, folds: tuple[Fold, ...], spec: str) -> Task:
+    target = _find_column(table, task.target_name)
     if target is None:
         raise SourceError(
             f"{spec}: the data has no column {task.target_name!r}", "give another task"
         )
-    n = len(table.frame)
-    for number, fold in enumerate(folds):
-        both = np.concatenate([fold.train, fold.test])
-        if len(both) == 0 or both.min() < 0 or both.max() >= n or len(set(both)) < len(both):
-            raise SourceError(
-                f"{spec}: fold {number} names rows twice or beyond the {n} rows of the data",
-                "the task's split does not fit its data; delete both from the cache and try again",
-            )
-    unused = [*_names(dataset.row_id_attribute), *_names(dataset.ignore_attribute)]
-    hidden = {_column(table, name) for name in unused}
-    frame = table.frame.drop(columns=[name for name in hidden if name and name != target])
-    ids = {"task_id": task.task_id, "data_id": dataset.dataset_id, "version": dataset.version}
-    ids |= {"md5_checksum": dataset.md5_checksum, "target": target}
-    citation = dataset.citation
+    _check_folds(folds, len(table.frame), spec)
+    unused = set()
+    for name in (
+        *_column_names(dataset.row_id_attribute),
+        *_column_names(dataset.ignore_attribute),
+    ):
+        column = _find_column(table, name)
+        if column and column != target:
+            unused.add(column)
     return table_to_task(
-        replace(table, frame=frame),
+        replace(table, frame=table.frame.drop(columns=list(unused))),
         name=str(dataset.name),
         target=target,
         kind=_KINDS[int(task.task_type_id.value)],
         folds=folds,
-        origin=Origin(
-            spec,
-            {key: str(value) for key, value in ids.items() if value is not None},
-            _text(dataset.licence),
-            "; ".join(map(str, citation)) if isinstance(citation, list) else _text(citation),
-            _text(dataset.openml_url),
-        ),
-        notes=tuple(notes),
+        origin=_describe_origin(task, dataset, target, spec),
     )
 
 
-def _column(table: Table, name: Any) -> str | None:
-    """The table's column of that name; the server and the file may differ in quotes or case."""
+def _check_folds(folds: tuple[Fold, ...], n_rows: int, spec: str) -> None:
+    for number, fold in enumerate(folds):
+        rows = np.concatenate([fold.train, fold.test])
+        is_inside = len(rows) > 0 and rows.min() >= 0 and rows.max() < n_rows
+        if not is_inside or len(set(rows)) < len(rows):
+            raise SourceError(
+                f"{spec}: fold {number} names rows twice or beyond the {n_rows} rows of the data",
+                "the task's split does not fit its data; delete both from the cache and try again",
+            )
+
+
+def _describe_origin(task: Any, dataset: Any, target: str, spec: str) -> Origin:
+    ids = {
+        "task_id": task.task_id,
+        "data_id": dataset.dataset_id,
+        "version": dataset.version,
+        "md5_checksum": dataset.md5_checksum,
+        "target": target,
+    }
+    citation = dataset.citation
+    if isinstance(citation, list):
+        citation = "; ".join(map(str, citation))
+    return Origin(
+        spec=spec,
+        ids={key: str(value) for key, value in ids.items() if value is not None},
+        licence=_text_or_empty(dataset.licence),
+        citation=_text_or_empty(citation),
+        url=_text_or_empty(dataset.openml_url),
+    )
+
+
+def _find_column(table: Table, name: Any) -> str | None:
+    """Return the table's column of that name; server and file may differ in quotes or case."""
+    columns = [str(column) for column in table.frame.columns]
     wanted = str(name)
-    for same in (str, lambda text: text.strip("'\" ").casefold()):
-        for column in table.frame.columns:
-            if same(column) == same(wanted):
-                return str(column)
+    if wanted in columns:
+        return wanted
+    normalized = [_normalize_name(column) for column in columns]
+    if _normalize_name(wanted) in normalized:
+        return columns[normalized.index(_normalize_name(wanted))]
     return None
 
 
-def _names(value: Any) -> list[str]:
-    """The columns that an attribute of the data set names; it may be a list or commas."""
+def _normalize_name(name: str) -> str:
+    return name.strip("'\" ").casefold()
+
+
+def _column_names(value: Any) -> list[str]:
+    """Return the columns that an attribute of the data set names: a list, or a text with commas.
+
+    A name may hold a comma itself, so the whole text is tried too.
+    """
     if not value:
         return []
-    listed = value if isinstance(value, list) else str(value).split(",")
-    return [str(name).strip() for name in (value, *listed) if not isinstance(name, list)]
+    if isinstance(value, list):
+        return [str(name).strip() for name in value if not isinstance(name, list)]
+    return [name.strip() for name in (str(value), *str(value).split(","))]
 
 
-def _text(value: Any) -> str:
+def _text_or_empty(value: Any) -> str:
     return "" if value is None else str(value)

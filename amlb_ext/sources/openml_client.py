@@ -150,7 +150,7 @@ def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
             ) from None
 
 
-def link(kept: Path, work: Path) -> None:
+def link_cached_files(kept: Path, work: Path) -> None:
     """Show the cached files of folder ``kept`` in folder ``work``, but for pickles.
 
     Links, so that deleting ``work`` leaves ``kept`` alone; copies where links are forbidden.
@@ -167,7 +167,7 @@ def link(kept: Path, work: Path) -> None:
                 shutil.copyfile(path, place)
 
 
-def keep(work: Path, kept: Path) -> None:
+def copy_new_files(work: Path, kept: Path) -> None:
     """Copy new files from ``work`` to the cache ``kept``; a cache nobody may write stays as is."""
     for path in sorted(work.rglob("*")):
         place = kept / path.relative_to(work)

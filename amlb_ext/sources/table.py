@@ -65,27 +65,35 @@ def stack_tables(tables: Sequence[Table]) -> Table:
     """
     first = tables[0]
     types, categories = dict(first.types), dict(first.categories)
-    classes = {name: _class_of(first, name) for name in first.frame.columns}
+    classes = {name: _classify_values(first, name) for name in first.frame.columns}
     for other in tables[1:]:
         _check_names(first, other)
         for name in first.frame.columns:
-            was, now = classes[name], _class_of(other, name)
-            if was and now and was != now:
-                raise DataError(
-                    f"column {name!r} is {was} in {first.name} and {now} in {other.name}",
-                    "write it in the same form in both files",
-                )
-            classes[name] = was or now
+            classes[name] = _agree_on_class(name, classes[name], first=first, other=other)
             if name in other.types:
                 types.setdefault(name, other.types[name])
             if name in other.categories:
                 known = categories.get(name, ())
                 categories[name] = tuple(dict.fromkeys((*known, *other.categories[name])))
-    stacked = {
-        name: _stacked([table.frame[name] for table in tables], classes[name]) for name in classes
-    }
-    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
-    return Table(first.name, pd.DataFrame(stacked), types, categories, notes)
+    columns = {}
+    for name, value_class in classes.items():
+        parts = [table.frame[name] for table in tables]
+        columns[name] = _stack_column(parts, value_class)
+    notes: dict[str, None] = {}  # an ordered set
+    for table in tables:
+        notes |= dict.fromkeys(table.notes)
+    return Table(first.name, pd.DataFrame(columns), types, categories, tuple(notes))
+
+
+def _agree_on_class(name: str, first_class: str, *, first: Table, other: Table) -> str:
+    """Return what a column's values are in both tables; an empty column agrees with any."""
+    other_class = _classify_values(other, name)
+    if first_class and other_class and first_class != other_class:
+        raise DataError(
+            f"column {name!r} is {first_class} in {first.name} and {other_class} in {other.name}",
+            "write it in the same form in both files",
+        )
+    return first_class or other_class
 
 
 def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold, ...]]:
@@ -120,46 +128,53 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
     """
     table = stack_tables([part for pair in pairs for part in pair])
     sizes = [(len(train.frame), len(test.frame)) for train, test in pairs]
-    fold_of = np.repeat(np.arange(len(pairs)), [a + b for a, b in sizes])
-    place = np.arange(len(table.frame), dtype=np.int64)
+    fold_of_row = np.repeat(np.arange(len(pairs)), [n_train + n_test for n_train, n_test in sizes])
+    positions = np.arange(len(table.frame), dtype=np.int64)
     if len(pairs) > 1:
-        keys = pd.DataFrame(
-            {
-                "row": pd.util.hash_pandas_object(table.frame, index=False).to_numpy(),
-                "fold": fold_of,
-            }
-        )
-        keys["nth"] = keys.groupby(["row", "fold"]).cumcount()
-        number = keys.groupby(["row", "nth"], sort=False).ngroup().to_numpy().astype(np.int64)
-        first = np.unique(number, return_index=True)[1]
-        kept = table.frame.iloc[first].reset_index(drop=True)
-        # Hashes of 64 bits may collide; then nothing is merged.
-        if kept.iloc[number].reset_index(drop=True).equals(table.frame):
-            table = replace(table, frame=kept)
-            place = number
-    folds, start = [], 0
+        table, positions = _merge_repeated_rows(table, fold_of_row)
+    folds = []
+    start = 0
     for n_train, n_test in sizes:
-        middle = start + n_train
-        folds.append(Fold(place[start:middle], place[middle : middle + n_test]))
-        start = middle + n_test
+        middle, end = start + n_train, start + n_train + n_test
+        folds.append(Fold(train=positions[start:middle], test=positions[middle:end]))
+        start = end
     return table, tuple(folds)
 
 
+def _merge_repeated_rows(table: Table, fold_of_row: np.ndarray) -> tuple[Table, np.ndarray]:
+    """Keep one of the rows that several folds share; return where each row went."""
+    hashes = pd.util.hash_pandas_object(table.frame, index=False).to_numpy()
+    keys = pd.DataFrame({"row": hashes, "fold": fold_of_row})
+    # The second of two equal rows of a fold is another row than the first.
+    keys["nth"] = keys.groupby(["row", "fold"]).cumcount()
+    positions = keys.groupby(["row", "nth"], sort=False).ngroup().to_numpy().astype(np.int64)
+    first_of_each = np.unique(positions, return_index=True)[1]
+    merged = table.frame.iloc[first_of_each].reset_index(drop=True)
+    # Hashes of 64 bits may collide; then nothing is merged.
+    if merged.iloc[positions].reset_index(drop=True).equals(table.frame):
+        return replace(table, frame=merged), positions
+    return table, np.arange(len(table.frame), dtype=np.int64)
+
+
 def _check_names(first: Table, other: Table) -> None:
-    ours, theirs = list(first.frame.columns), list(other.frame.columns)
-    if ours == theirs:
+    wanted, names = list(first.frame.columns), list(other.frame.columns)
+    if names == wanted:
         return
-    missing = [name for name in ours if name not in theirs]
-    added = [name for name in theirs if name not in ours]
-    parts = [f"lacks {missing[:5]}" if missing else "", f"adds {added[:5]}" if added else ""]
-    what = " and ".join(part for part in parts if part) or "has them in another order"
+    missing = [name for name in wanted if name not in names]
+    added = [name for name in names if name not in wanted]
+    problems = []
+    if missing:
+        problems.append(f"lacks {missing[:5]}")
+    if added:
+        problems.append(f"adds {added[:5]}")
+    problem = " and ".join(problems) or "has them in another order"
     raise DataError(
-        f"{other.name} must have the columns of {first.name} but {what}",
+        f"{other.name} must have the columns of {first.name}, but it {problem}",
         "give both files the same columns in the same order",
     )
 
 
-def _class_of(table: Table, name: str) -> str:
+def _classify_values(table: Table, name: str) -> str:
     """Return ``numeric``, ``boolean``, ``date`` or ``text``, or nothing for an empty column."""
     declared = table.types.get(name)
     if declared is not None:
@@ -175,36 +190,36 @@ def _class_of(table: Table, name: str) -> str:
         return "date"
     if holds_numbers(values):
         return "numeric"
-    present = values.dropna()
-    if all(isinstance(value, bool | np.bool_) for value in present):
+    if all(isinstance(value, bool | np.bool_) for value in values.dropna()):
         return "boolean"
     return "text"
 
 
-def _stacked(parts: Sequence[pd.Series], final: str) -> pd.Series:
-    """Put one column of all tables under each other, in one form, and lose nothing by that."""
-    common = [_common(values, final) for values in parts]
-    differ = final == "numeric" and len({str(values.dtype) for values in common}) > 1
-    if differ and any(map(_may_be_inexact, common)):
-        exact = [values.astype(object) for values in common]
+def _stack_column(parts: Sequence[pd.Series], value_class: str) -> pd.Series:
+    """Put one column of all tables under each other, in one dtype that loses nothing."""
+    parts = [_to_common_dtype(values, value_class) for values in parts]
+    dtypes = {str(values.dtype) for values in parts}
+    if value_class == "numeric" and len(dtypes) > 1 and any(map(_may_be_inexact, parts)):
+        # As Python's numbers, since pandas would make floats of integers and floats together.
+        exact = [values.astype(object) for values in parts]
         return narrow_to_float64(pd.concat(exact, ignore_index=True))
-    return pd.concat(common, ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
 
 
 def _may_be_inexact(values: pd.Series) -> bool:
-    """Whether a column of numbers may change when another type than its own is taken for it."""
+    """Whether a column of numbers may change when it is converted to another dtype."""
     if pd.api.types.is_integer_dtype(values):
         return bool((values.max() > MAX_EXACT_INTEGER) or (values.min() < -MAX_EXACT_INTEGER))
     return pd.api.types.is_object_dtype(values)
 
 
-def _common(values: pd.Series, final: str) -> pd.Series:
-    """Bring a column to the form that all tables share, so that concatenation does not guess."""
-    if final == "numeric":
+def _to_common_dtype(values: pd.Series, value_class: str) -> pd.Series:
+    """Convert a column to a dtype that all tables share, so that pandas does not guess one."""
+    if value_class == "numeric":
         is_number = pd.api.types.is_numeric_dtype(values) or holds_numbers(values)
         return values if is_number else values.astype("float64")
     if pd.api.types.is_datetime64_any_dtype(values):
         return values
-    if final == "date" and not values.notna().any():
+    if value_class == "date" and not values.notna().any():
         return pd.to_datetime(values)
     return values.astype(object)

@@ -57,7 +57,7 @@ def read_yaml(data: bytes, folder: Path) -> None:
     for name, entry in read_definition(_file(data, folder / "d.yaml")):
         if entry.get("openml_task_id") is None and b"://" not in data:
             try:
-                load_entry(name, entry, folder / "d.yaml", f"d.yaml#{name}", options)
+                load_entry(name, entry, folder / "d.yaml", spec=f"d.yaml#{name}", options=options)
             except HardsynthError:
                 continue
 
@@ -74,7 +74,7 @@ def read_csv(data: bytes, folder: Path) -> None:
 
 def read_archive(data: bytes, folder: Path) -> None:
     """An archive; the first byte says which, so that checksums are no wall for the fuzzer."""
-    from amlb_ext.sources.archive import Limits, unpack
+    from amlb_ext.sources.archive import UnpackLimits, unpack
 
     kind, data = data[:1], data[1:]
     if kind == b"t":
@@ -88,7 +88,7 @@ def read_archive(data: bytes, folder: Path) -> None:
     else:
         path = _file(data, folder / "a.zip")
     before = set(folder.parent.iterdir())
-    found = unpack(path, folder / "cache", Limits(total=1 << 20))
+    found = unpack(path, folder / "cache", UnpackLimits(max_bytes=1 << 20))
     assert found.is_relative_to(folder / "cache")
     assert set(folder.parent.iterdir()) == before
 

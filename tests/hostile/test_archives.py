@@ -10,10 +10,10 @@ import pytest
 
 from amlb_ext.core.errors import SourceError
 from amlb_ext.sources import archive
-from amlb_ext.sources.archive import Limits
+from amlb_ext.sources.archive import UnpackLimits
 
 MIB = 1 << 20
-SMALL = Limits(total=4 * MIB, members=50, ratio=50, free_of_ratio=MIB)
+SMALL = UnpackLimits(max_bytes=4 * MIB, max_members=50, max_ratio=50, ratio_from=MIB)
 
 
 def zipped(path, *members, method=zipfile.ZIP_DEFLATED):
@@ -102,7 +102,7 @@ def test_a_header_that_wants_memory(tmp_path, packer):
     info.type, info.size = tarfile.XHDTYPE, 300 * MIB
     path = tmp_path / "a.tgz"
     path.write_bytes(packer(info.tobuf(tarfile.USTAR_FORMAT) + bytes(4 * MIB)))
-    refused(path, tmp_path, "header of more than 1 MiB", Limits())
+    refused(path, tmp_path, "header of more than 1 MiB", UnpackLimits())
 
 
 def test_a_sparse_member_stands_for_more_than_it_holds(tmp_path):
@@ -115,7 +115,7 @@ def test_a_sparse_member_stands_for_more_than_it_holds(tmp_path):
     path = tmp_path / "a.tar"
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as out:
         out.addfile(info)
-    refused(path, tmp_path, "no ordinary file")
+    refused(path, tmp_path, "not an ordinary file")
 
 
 @pytest.mark.parametrize("make", [zipped, tarred])
@@ -124,7 +124,7 @@ def test_two_members_of_one_name(tmp_path, make):
     path = make(
         tmp_path / ("a.zip" if make is zipped else "a.tgz"), ("t.csv", b"a\n"), ("T.csv", b"b\n")
     )
-    refused(path, tmp_path, "there twice")
+    refused(path, tmp_path, "occurs twice")
 
 
 def test_a_disk_that_is_too_small(tmp_path, monkeypatch):

@@ -265,7 +265,7 @@ class TestArchivesThatLeave:
             info = tarfile.TarInfo("link.csv")
             info.type, info.linkname = kind, "/etc/passwd"
             out.addfile(info)
-        with pytest.raises(SourceError, match="no ordinary file"):
+        with pytest.raises(SourceError, match="not an ordinary file"):
             archive.unpack(path, tmp_path / "cache")
 
     def test_links_in_zip(self, tmp_path):
@@ -274,7 +274,7 @@ class TestArchivesThatLeave:
             info = zipfile.ZipInfo("link.csv")
             info.external_attr = (stat.S_IFLNK | 0o777) << 16
             out.writestr(info, "/etc/passwd")
-        with pytest.raises(SourceError, match="no ordinary file"):
+        with pytest.raises(SourceError, match="not an ordinary file"):
             archive.unpack(path, tmp_path / "cache")
 
     @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz"])
