@@ -43,20 +43,23 @@ def number_rows(asked: pd.DataFrame, *others: pd.DataFrame) -> tuple[np.ndarray,
     """
     tables = (asked, *others)
     ends = np.cumsum([len(table) for table in tables])
-    number = np.zeros(ends[-1], dtype=np.int64)
+    # Rows of all tables are counted through; those of table k end before ends[k].
+    numbers = np.zeros(ends[-1], dtype=np.int64)
     undecided = np.arange(ends[-1])
-    for name in _most_telling_first(asked):
-        codes = _codes([table[name] for table in tables], undecided, ends)
-        joint = number[undecided] * (int(codes.max(initial=0)) + 1) + codes
-        number[undecided], distinct = pd.factorize(joint)
+    for name in _sort_numeric_first(asked):
+        codes = _encode_column([table[name] for table in tables], undecided, ends)
+        n_codes = int(codes.max(initial=0)) + 1
+        # Rows that were equal so far stay equal where this column agrees as well.
+        numbers[undecided], distinct = pd.factorize(numbers[undecided] * n_codes + codes)
         is_asked = np.zeros(len(distinct), dtype=bool)
-        is_asked[number[undecided[undecided < len(asked)]]] = True
-        left = is_asked[number[undecided]]
-        number[undecided[~left]] = -1
-        undecided = undecided[left]
+        undecided_asked = undecided[undecided < len(asked)]
+        is_asked[numbers[undecided_asked]] = True
+        equals_asked = is_asked[numbers[undecided]]
+        numbers[undecided[~equals_asked]] = -1
+        undecided = undecided[equals_asked]
         if len(undecided) == len(asked) == is_asked.sum():
             break  # nothing equals a row asked about but that row itself
-    return tuple(np.split(number, ends[:-1]))
+    return tuple(np.split(numbers, ends[:-1]))
 
 
 def repeats_earlier(numbers: np.ndarray) -> np.ndarray:
@@ -67,50 +70,67 @@ def repeats_earlier(numbers: np.ndarray) -> np.ndarray:
     >>> repeats_earlier(np.array([4, 7, 4, 4])).tolist()
     [False, False, True, True]
     """
-    repeated = np.ones(len(numbers), dtype=bool)
-    repeated[np.unique(numbers, return_index=True)[1]] = False
-    return repeated
+    is_repeated = np.ones(len(numbers), dtype=bool)
+    first_of_each = np.unique(numbers, return_index=True)[1]
+    is_repeated[first_of_each] = False
+    return is_repeated
 
 
-def _most_telling_first(table: pd.DataFrame) -> list[str]:
-    """Numeric columns first: where they are continuous the first one tells all rows apart."""
+def _sort_numeric_first(table: pd.DataFrame) -> list[str]:
+    """Return the columns, numeric ones first: a continuous one tells all rows apart at once."""
     return sorted(table.columns, key=lambda name: not pd.api.types.is_float_dtype(table[name]))
 
 
-def _codes(columns: Sequence[pd.Series], chosen: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return codes of one column's values, all tables one after the other, of the chosen rows."""
+def _encode_column(columns: Sequence[pd.Series], rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return codes of the values in some rows of a column; equal values have equal codes.
+
+    Parameters
+    ----------
+    columns : sequence of Series
+        The same column of each table.
+    rows : ndarray
+        Ascending, counted through all tables.
+    ends : ndarray
+        Where the rows of each table end.
+    """
     if all(pd.api.types.is_numeric_dtype(column) for column in columns):
-        values = [column.to_numpy(dtype=float) for column in columns]
-        largest = max((np.nanmax(np.abs(v), initial=0.0) for v in values), default=0.0)
-        return _number_codes(_take(values, chosen, ends), ULPS * np.spacing(largest))
-    if all(_has_categories_of(column, columns[0]) for column in columns):
+        floats = [column.to_numpy(dtype=float) for column in columns]
+        largest = max((np.nanmax(np.abs(values), initial=0.0) for values in floats), default=0.0)
+        return _encode_numbers(_take_rows(floats, rows, ends), ULPS * np.spacing(largest))
+    if all(_shares_categories(column, columns[0]) for column in columns):
         codes = [column.cat.codes.to_numpy(dtype=np.int64) for column in columns]
-        return _take(codes, chosen, ends) + 1
-    texts = _take([column.astype(object).to_numpy() for column in columns], chosen, ends)
-    return pd.factorize(texts)[0] + 1
+        return _take_rows(codes, rows, ends) + 1  # a missing value has the code -1
+    objects = [column.astype(object).to_numpy() for column in columns]
+    return pd.factorize(_take_rows(objects, rows, ends))[0] + 1
 
 
-def _take(parts: Sequence[np.ndarray], chosen: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return chosen entries of arrays that stand one after the other; ``chosen`` ascends."""
+def _take_rows(parts: Sequence[np.ndarray], rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return rows of arrays that are counted through, without joining the arrays."""
     begins = ends - [len(part) for part in parts]
-    cuts = np.searchsorted(chosen, ends[:-1])
-    pieces = np.split(chosen, cuts)
-    return np.concatenate([p[i - b] for p, i, b in zip(parts, pieces, begins, strict=True)])
+    rows_of_parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+    pieces = []
+    for part, begin, part_rows in zip(parts, begins, rows_of_parts, strict=True):
+        pieces.append(part[part_rows - begin])
+    return np.concatenate(pieces)
 
 
-def _has_categories_of(column: pd.Series, other: pd.Series) -> bool:
-    both = (column.dtype, other.dtype)
-    if not all(isinstance(dtype, pd.CategoricalDtype) for dtype in both):
-        return False
+def _shares_categories(column: pd.Series, other: pd.Series) -> bool:
+    for dtype in (column.dtype, other.dtype):
+        if not isinstance(dtype, pd.CategoricalDtype):
+            return False
     return bool(column.cat.categories.equals(other.cat.categories))
 
 
-def _number_codes(values: np.ndarray, tolerance: float) -> np.ndarray:
+def _encode_numbers(values: np.ndarray, tolerance: float) -> np.ndarray:
     """Return one code for each run of sorted values without a gap beyond the tolerance."""
+    if len(values) == 0:
+        return np.empty(0, dtype=np.int64)
     order = np.argsort(values, kind="stable")  # missing values come last
     ordered = values[order]
-    apart = ~(np.diff(ordered) <= tolerance)
-    apart &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+    # Not "greater than": a gap to a missing value is NaN, and opens a new run.
+    opens_run = ~(np.diff(ordered) <= tolerance)
+    are_both_missing = np.isnan(ordered[1:]) & np.isnan(ordered[:-1])
+    opens_run &= ~are_both_missing
     codes = np.empty(len(values), dtype=np.int64)
-    codes[order] = np.concatenate([[0], np.cumsum(apart)]) if len(values) else order
+    codes[order] = np.concatenate([[0], np.cumsum(opens_run)])
     return codes

@@ -11,26 +11,44 @@ from collections.abc import Iterable
 
 #: Texts that pandas 1.5.3, AMLB's, reads as missing: its ``pandas._libs.parsers.STR_NA_VALUES``.
 NA_TEXTS = frozenset(
-    {"", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "<NA>"}
-    | {"#NA", "#N/A", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
+    [
+        "",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "-1.#IND",
+        "-1.#QNAN",
+        "-NaN",
+        "-nan",
+        "1.#IND",
+        "1.#QNAN",
+        "<NA>",
+        "N/A",
+        "NA",
+        "NULL",
+        "NaN",
+        "n/a",
+        "nan",
+        "null",
+    ]
 )
-#: What some pandas version, or a reader that ignores case, takes for missing.
-_LIKE_NA = {text.lower() for text in NA_TEXTS} | {"none", "nat"}
+#: In lower case, what some version of pandas takes for missing, or a reader that ignores case.
+_LOWER_CASE_LOOKALIKES = {text.lower() for text in NA_TEXTS} | {"none", "nat"}
 
 
 def reads_as_missing(text: str) -> bool:
-    """Whether pandas, of some version, may read the text as missing.
+    """Whether some version of pandas may read the text as missing.
 
     Examples
     --------
     >>> [reads_as_missing(text) for text in ("", "NA", "None", " nan ", "nano")]
     [True, True, True, True, False]
     """
-    return text.strip().lower() in _LIKE_NA
+    return text.strip().lower() in _LOWER_CASE_LOOKALIKES
 
 
 def missing_lookalikes(texts: Iterable[str]) -> list[str]:
-    """Return the texts that are values here and that another reader may take for missing.
+    """Return, sorted, the texts that are values here but may be missing to another reader.
 
     Examples
     --------

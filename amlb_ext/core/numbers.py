@@ -1,9 +1,9 @@
-"""Numbers on their way to ``float64``, and those that would become one on the way.
+"""Columns of numbers on their way to ``float64``, and different numbers that become equal there.
 
-A table's numbers end as ``float64``, which tells about 17 digits apart. Whole numbers beyond
-2**53 and decimals of more digits may become equal. A column in which that would happen is read
-as Python's exact numbers (``object`` of ``int``, ``Decimal`` and ``float``) and kept so until
-:func:`amlb_ext.core.tables.make_task` decides what becomes of it.
+The numbers of a table end as ``float64``, which tells about 17 digits apart. Whole numbers beyond
+2**53 and decimals of more digits may become equal: an order number another order's. A column in
+which that would happen is read as Python's exact numbers (``object`` of ``int``, ``Decimal`` and
+``float``), and kept so until :func:`amlb_ext.core.tables.make_task` decides what becomes of it.
 """
 
 from __future__ import annotations
@@ -75,11 +75,16 @@ def convert_to_float64(values: pd.Series) -> FloatColumn:
         is_integer = pd.api.types.is_integer_dtype(values)
         if not is_integer or not (floats.abs() >= MAX_EXACT_INTEGER).any():
             return FloatColumn(floats)
-    exact = {_canonical(value) for value in present}
-    whole = {value for value in exact if isinstance(value, int)}
-    is_whole = all(isinstance(v, float) and v.is_integer() for v in exact - whole)
-    is_rounded = any(int(float(value)) != value for value in whole)
-    return FloatColumn(floats, len(exact), int(floats.nunique()), is_whole, is_rounded)
+    distinct = {_normalize_number(value) for value in present}
+    integers = {value for value in distinct if isinstance(value, int)}
+    others = distinct - integers
+    return FloatColumn(
+        values=floats,
+        before=len(distinct),
+        after=int(floats.nunique()),
+        is_whole=all(isinstance(value, float) and value.is_integer() for value in others),
+        is_rounded=any(int(float(value)) != value for value in integers),
+    )
 
 
 def holds_numbers(values: pd.Series) -> bool:
@@ -91,7 +96,9 @@ def holds_numbers(values: pd.Series) -> bool:
 
 
 def narrow_to_float64(values: pd.Series) -> pd.Series:
-    """Return an ``object`` column of numbers as ``float64``, unless distinct values become equal.
+    """Convert an ``object`` column of numbers to ``float64`` if distinct values stay distinct.
+
+    Else it stays ``object``, each number in one normal form.
 
     Raises
     ------
@@ -108,18 +115,20 @@ def narrow_to_float64(values: pd.Series) -> pd.Series:
     floats = convert_to_float64(values)
     if not floats.lost:
         return floats.values
-    present = values.notna()
-    return replace_as_objects(values, present, [_canonical(value) for value in values[present]])
+    is_present = values.notna()
+    exact = [_normalize_number(value) for value in values[is_present]]
+    return replace_as_objects(values, is_present, exact)
 
 
 def replace_as_objects(
     values: pd.Series, chosen: pd.Series, numbers: Sequence[object]
 ) -> pd.Series:
-    """Return a column as ``object`` with other numbers where ``chosen`` holds, as they are.
+    """Return a column as ``object``, with exact numbers in the rows where ``chosen`` holds.
 
     Assigning them to a Series of ``object`` would make an array of them first, and so floats.
     """
-    objects = values.astype(object).where(values.notna(), None).to_numpy(dtype=object, copy=True)
+    with_none = values.astype(object).where(values.notna(), None)
+    objects = with_none.to_numpy(dtype=object, copy=True)
     objects[chosen.to_numpy()] = numbers
     return pd.Series(objects, index=values.index, name=values.name, dtype=object)
 
@@ -143,11 +152,11 @@ def parse_number(text: str) -> float | int | Decimal:
     value = float(text)
     if len(text) < 16 or not LONG_NUMBER.search(text) or not np.isfinite(value):
         return value
-    return _canonical(Decimal(text.strip()))
+    return _normalize_number(Decimal(text.strip()))
 
 
-def _canonical(value: object) -> float | int | Decimal:
-    """One form for each number, so that equal numbers are equal and hash alike."""
+def _normalize_number(value: object) -> float | int | Decimal:
+    """Return one form of each number, so that numbers of one value are equal and hash alike."""
     if isinstance(value, float | np.floating):
         return float(value)
     if isinstance(value, int | np.integer):
@@ -156,10 +165,12 @@ def _canonical(value: object) -> float | int | Decimal:
     if not value.is_finite():
         return float(value)
     sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
+    assert isinstance(exponent, int)  # a text for infinity and NaN only
+    # 2.50 has the digits 250 and the exponent -2; without the last zero they are 25 and -1.
     text = "".join(map(str, digits)).rstrip("0")
     exponent += len(digits) - len(text)
-    if exponent >= 0 or not text:
+    is_whole = exponent >= 0 or not text
+    if is_whole:
         return int(value)
     if len(text) <= FLOAT_DIGITS:
         return float(value)

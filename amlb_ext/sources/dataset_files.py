@@ -28,7 +28,6 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
 from amlb_ext.sources.archive import UnpackLimits, is_archive, unpack
 from amlb_ext.sources.base import cache_folder
-from amlb_ext.sources.download import download
 from amlb_ext.sources.read_table import READERS
 from amlb_ext.sources.urls import is_url
 
@@ -71,6 +70,9 @@ class Place:
             )
         full = substitute_directories(text, self.directories)
         if is_url(full):
+            # Imported here, since it brings requests, which most specs do not need.
+            from amlb_ext.sources.download import download
+
             path = download(
                 full,
                 cache_folder(self.options, "downloads"),

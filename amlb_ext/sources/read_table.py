@@ -40,10 +40,17 @@ _CSV: dict[str, Any] = {
     "na_values": sorted(NA_TEXTS),
 }
 _ROWS_AT_ONCE = 50_000
-#: What pandas and Arrow raise for a damaged file, or for notes of pandas' own that lie about it.
+#: A text of fewer characters has no number that :data:`LONG_NUMBER` finds.
+_SHORTEST_LONG_NUMBER = 16
+#: What pandas and Arrow raise for a damaged file, or for metadata of pandas that lie about it.
 _DAMAGED = (
-    *(OSError, ValueError, NotImplementedError, LookupError, TypeError, AttributeError),
     ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    TypeError,
+    ValueError,
 )
 
 
@@ -90,7 +97,7 @@ def read_table(path: Path) -> Table:
     if not path.exists():
         raise SourceError(f"no such file: {path}", "check the path")
     if not path.is_file():
-        raise SourceError(f"{path} is no file", "give the path of one table")
+        raise SourceError(f"{path} is not a file", "give the path of one table")
     if path.stat().st_size == 0:
         raise SourceError(f"{path.name} is empty", "give a table with a header and rows")
     return read(path)
@@ -104,7 +111,8 @@ def _read_csv(path: Path) -> Table:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, low_memory=False, **_CSV)
-        frame, notes = _with_exact_numbers(_without_texts_for_missing(frame), path)
+        frame = _mark_missing_texts(frame)
+        frame, notes = _restore_exact_numbers(frame, path)
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except pd.errors.ParserWarning:
@@ -113,65 +121,72 @@ def _read_csv(path: Path) -> Table:
             "name every column in the first line",
         ) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, ValueError) as error:
-        said = str(error).strip().replace("\n", " ")
+        problem = str(error).strip().replace("\n", " ")
         raise SourceError(
-            f"{path.name} is no valid CSV file: {said}",
+            f"{path.name} is not a valid CSV file: {problem}",
             "use commas, one header line, and quotes around fields with commas",
         ) from None
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
-    return Table(path.name, _plain(frame, path), notes=notes)
+    return Table(path.name, _to_plain_dtypes(frame, path), notes=notes)
 
 
-def _without_texts_for_missing(frame: pd.DataFrame) -> pd.DataFrame:
+def _mark_missing_texts(frame: pd.DataFrame) -> pd.DataFrame:
     """Mark empty fields as missing where pandas left them texts.
 
     It does so in a column of whole numbers up to 2**64 that also has gaps.
     """
     for name in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[name]):
-            gaps = frame[name].isin(NA_TEXTS)
-            if gaps.any():
-                frame[name] = frame[name].astype(object).where(~gaps, None)
+        if pd.api.types.is_numeric_dtype(frame[name]):
+            continue
+        is_missing = frame[name].isin(NA_TEXTS)
+        if is_missing.any():
+            frame[name] = frame[name].astype(object).where(~is_missing, None)
     return frame
 
 
-def _with_exact_numbers(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Replace columns of numbers that ``float64`` makes equal, and name what was read otherwise.
+def _restore_exact_numbers(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Replace columns of numbers that ``float64`` makes equal, and note numbers that lost zeros.
 
     The file is read as text a second time only where it holds long numbers or leading zeros.
     """
-    numbers = [
-        position
-        for position, dtype in enumerate(frame.dtypes)
-        if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-    ]
-    if not numbers or not may_hold_odd_numbers(path):
+    positions = [k for k, dtype in enumerate(frame.dtypes) if _is_number_dtype(dtype)]
+    if not positions or not may_hold_odd_numbers(path):
         return frame, ()
-    long: dict[int, dict[int, int | float | Decimal]] = {position: {} for position in numbers}
-    zeros: dict[int, list[str]] = {position: [] for position in numbers}
-    chunks = pd.read_csv(path, usecols=numbers, dtype=str, chunksize=_ROWS_AT_ONCE, **_CSV)
+    long_numbers: dict[int, dict[int, int | float | Decimal]] = {k: {} for k in positions}
+    leading_zeros: dict[int, list[str]] = {k: [] for k in positions}
+    chunks = pd.read_csv(path, usecols=positions, dtype=str, chunksize=_ROWS_AT_ONCE, **_CSV)
     for chunk in chunks:
-        for position, name in zip(numbers, chunk.columns, strict=True):
+        for position, name in zip(positions, chunk.columns, strict=True):
             texts = chunk[name].dropna()
-            some = texts[texts.str.len() >= 16]
-            some = some[some.str.contains(LONG_NUMBER.pattern)]
+            # pandas keeps whole numbers exact, so only columns of floats have lost anything.
             if frame.dtypes.iloc[position] == "float64":
-                long[position] |= {row: parse_number(text) for row, text in some.items()}
-            zeros[position] += texts[texts.str.match(r"\s*[+-]?0\d")].tolist()
+                candidates = texts[texts.str.len() >= _SHORTEST_LONG_NUMBER]
+                is_long = candidates.str.contains(LONG_NUMBER.pattern)
+                for row, text in candidates[is_long].items():
+                    long_numbers[position][row] = parse_number(text)
+            has_zeros = texts.str.match(r"\s*[+-]?0\d")
+            leading_zeros[position] += texts[has_zeros].tolist()
     notes = []
-    for position, name in zip(numbers, frame.columns[numbers], strict=True):
-        if long[position]:
-            chosen = frame.index.to_series().isin(long[position].keys())
-            exact = replace_as_objects(frame[name], chosen, list(long[position].values()))
-            frame[name] = narrow_to_float64(exact)
-        if zeros[position]:
+    for position, name in zip(positions, frame.columns[positions], strict=True):
+        exact = long_numbers[position]
+        if exact:
+            is_long = frame.index.to_series().isin(exact.keys())
+            restored = replace_as_objects(frame[name], is_long, list(exact.values()))
+            frame[name] = narrow_to_float64(restored)
+        zeros = leading_zeros[position]
+        if zeros:
             notes.append(
-                f"column {name!r}: {len(zeros[position])} values with leading zeros, "
-                f"{zeros[position][0].strip()!r} the first, are read as numbers, as AMLB reads "
+                f"column {name!r}: {len(zeros)} values with leading zeros, "
+                f"{zeros[0].strip()!r} the first, are read as numbers, as AMLB reads "
                 "them; put a letter before them to keep them as texts"
             )
     return frame, tuple(notes)
+
+
+def _is_number_dtype(dtype: Any) -> bool:
+    """Whether a column is of numbers; to pandas, booleans are numbers too."""
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -199,33 +214,33 @@ def read_parquet(path: Path) -> Table:
         As :func:`read_table`.
     """
     try:
-        about = pq.read_metadata(path)
-        if about.num_rows * about.num_columns > MAX_CELLS:
+        metadata = pq.read_metadata(path)
+        if metadata.num_rows * metadata.num_columns > MAX_CELLS:
             raise DataError(
-                f"{path.name} stands for {about.num_rows} rows of {about.num_columns} columns, at "
-                f"most {MAX_CELLS:,} values are read",
+                f"{path.name} stands for {metadata.num_rows} rows of {metadata.num_columns} "
+                f"columns, but at most {MAX_CELLS:,} values are read",
                 "give fewer rows or columns",
             )
-        # without partitioning: a folder called year=2024 would add a column
+        # Without partitioning: a folder called year=2024 would add a column.
         frame = pd.read_parquet(path, partitioning=None)
     except _DAMAGED as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
+        lines = str(error).strip().splitlines() or [type(error).__name__]
         raise SourceError(
-            f"{path.name} is no valid Parquet file: {said}", "write it again, or as .csv"
+            f"{path.name} is not a valid Parquet file: {lines[0][:500]}",
+            "write it again, or as .csv",
         ) from None
-    frame, notes = _without_index(frame)
-    frame = _with_exact_gaps(_plain(frame, path), path)
-    categories = {
-        name: tuple(map(str, frame[name].cat.categories))
-        for name in frame.columns
-        if isinstance(frame[name].dtype, pd.CategoricalDtype)
-    }
+    frame, notes = _move_index_to_columns(frame)
+    frame = _restore_exact_integers(_to_plain_dtypes(frame, path), path)
+    categories = {}
+    for name in frame.columns:
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):
+            categories[name] = tuple(map(str, frame[name].cat.categories))
     types: dict[str, ColumnType] = dict.fromkeys(categories, "categorical")
     return Table(path.name, frame, types, categories, notes)
 
 
-def _without_index(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Make columns of named index levels; an index without a name is dropped, and named."""
+def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Make columns of named index levels; an index without a name is dropped, with a note."""
     names = [level for level in frame.index.names if level is not None]
     doubled = [name for name in names if name in frame.columns]
     if doubled:
@@ -241,17 +256,15 @@ def _without_index(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     return frame.reset_index(drop=True), (note,)
 
 
-def _with_exact_gaps(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _restore_exact_integers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Read again whole numbers with gaps, which pandas makes floats, where these are too short."""
-    integers = (pa.int64(), pa.uint64())
-    names = [
-        field.name
-        for field in pq.read_schema(path)
-        if field.type in integers
-        and field.name in frame.columns
-        and frame[field.name].dtype == "float64"
-        and (frame[field.name].abs() >= MAX_EXACT_INTEGER).any()
-    ]
+    names = []
+    for field in pq.read_schema(path):
+        if field.type not in (pa.int64(), pa.uint64()) or field.name not in frame.columns:
+            continue
+        values = frame[field.name]
+        if values.dtype == "float64" and (values.abs() >= MAX_EXACT_INTEGER).any():
+            names.append(field.name)
     if names:
         columns = pq.read_table(path, columns=names, partitioning=None)
         for name in names:
@@ -262,7 +275,7 @@ def _with_exact_gaps(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return frame
 
 
-def _plain(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _to_plain_dtypes(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Column names as ``str``, numbers as numpy numbers, booleans with gaps as objects."""
     frame.columns = pd.Index([str(name) for name in frame.columns])
     doubled = sorted(set(frame.columns[frame.columns.duplicated()]))
@@ -271,12 +284,11 @@ def _plain(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
             f"{path.name}: the column name {doubled[0]!r} occurs more than once",
             "rename one of them",
         )
-    return pd.DataFrame(
-        {name: _plain_column(frame[name], path.name) for name in frame.columns}, index=frame.index
-    )
+    columns = {name: _to_plain_dtype(frame[name], path.name) for name in frame.columns}
+    return pd.DataFrame(columns, index=frame.index)
 
 
-def _plain_column(values: pd.Series, file: str) -> pd.Series:
+def _to_plain_dtype(values: pd.Series, file: str) -> pd.Series:
     dtype = values.dtype
     if isinstance(dtype, pd.SparseDtype):
         return pd.Series(np.asarray(values), index=values.index, name=values.name)

@@ -180,7 +180,7 @@ def test_openml_task_in_a_definition(home, options, openml_cache):
         ({"dataset": "{home}/data"}, "{home} is unknown"),
         ({"dataset": "{user/data"}, "stands for nothing"),
         ({"dataset": "ftp://host/a.csv"}, "scheme 'ftp'"),
-        ({"dataset": 7}, "no path"),
+        ({"dataset": 7}, "not a path"),
         ({"dataset": PAIR, "folds": "two"}, "folds is 'two'"),
         ({"openml_task_id": "iris"}, "openml_task_id is 'iris'"),
         ({"dataset": {**PAIR, "target": "klass"}}, "no column 'klass'"),

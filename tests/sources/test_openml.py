@@ -97,7 +97,7 @@ def test_suite_goes_on_after_a_bad_task(options):
     refs = list(open_specs(["openml/s/7"], options))
     assert [ref.spec for ref in refs] == ["openml/t/11", "openml/t/13", "openml/t/12"]
     assert refs[0].load().name == "traps"
-    with pytest.raises(SourceError, match="no valid ARFF"):
+    with pytest.raises(SourceError, match="not a valid ARFF"):
         refs[1].load()
     assert refs[2].load().name == "sparse"
 
