@@ -53,24 +53,26 @@ def find_framework(
         config, "frameworks", "definition_file", OWN_FRAMEWORKS, userdir=userdir, root=root
     )
     for path in files:
+        # flaml:2023Q2 stands in frameworks_2023Q2.yaml.
         tagged = path.with_name(f"{path.stem}_{tag}{path.suffix}") if tag else path
         entries = read_amlb_yaml(tagged) if tagged.is_file() else None
-        for key, entry in (entries if isinstance(entries, dict) else {}).items():
+        if not isinstance(entries, dict):
+            continue
+        for key, entry in entries.items():
             known[str(key).lower()] = {"name": sanitize_name(str(key)), **(entry or {})}
-    line = _with_parents(name.lower(), known)
-    if not line:
+    lineage = _list_with_parents(name.lower(), known)
+    if not lineage:
         return None
     merged: dict[str, Any] = {}
-    for entry in reversed(line):
+    for entry in reversed(lineage):  # a child's settings replace its parent's
         merged.update(entry)
-    module = str(merged.get("module") or f"frameworks.{line[-1]['name']}")
-    folders = [base.joinpath(*module.split(".")) for base in (root, userdir)]
-    folder = next((folder for folder in folders if folder.is_dir()), None)
+    module = str(merged.get("module") or f"frameworks.{lineage[-1]['name']}")
+    folder = _find_module_folder(module, root, userdir)
     if folder is None:
         return None
     has_command = bool(merged.get("setup_cmd") or merged.get("setup_script"))
     return Framework(
-        name=str(line[0]["name"]),
+        name=str(lineage[0]["name"]),
         version=str(merged.get("version") or "stable"),
         module=module,
         folder=folder,
@@ -78,10 +80,18 @@ def find_framework(
     )
 
 
-def _with_parents(name: str, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a framework's entry, then those it extends."""
-    line: list[dict[str, Any]] = []
-    while name in known and known[name] not in line:
-        line.append(known[name])
+def _find_module_folder(module: str, *search_path: Path) -> Path | None:
+    for base in search_path:
+        folder = base.joinpath(*module.split("."))
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def _list_with_parents(name: str, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a framework's entry, then those it extends; a circle ends the list."""
+    lineage: list[dict[str, Any]] = []
+    while name in known and known[name] not in lineage:
+        lineage.append(known[name])
         name = str(known[name].get("extends") or "").lower()
-    return line
+    return lineage

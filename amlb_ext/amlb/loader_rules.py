@@ -9,7 +9,7 @@ tried on AMLB v2.1.7; ``tests/suite/test_amlb.py`` repeats that where AMLB can b
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +27,7 @@ from amlb_ext.core.missing import NA_TEXTS, reads_as_missing
 from amlb_ext.core.tables import MAX_ABS
 from amlb_ext.core.task import Kind
 
-Read = Literal["integer", "float", "boolean", "text"]
+InferredType = Literal["integer", "float", "boolean", "text"]
 
 
 def check_pair(
@@ -70,29 +70,38 @@ def check_pair(
     if type not in [kind.value for kind in Kind]:
         return [f"The type {type!r} is none of binary, multiclass, regression."]
     train, test = (read_train or read_fields)(train_csv), read_fields(test_csv)
-    if isinstance(train, str) or isinstance(test, str):
-        return [next(said for said in (train, test) if isinstance(said, str))]
-    if target not in train.columns:
-        return [f"The target {target!r} is no column of {train_csv.name}."]
-    if list(train.columns) != list(test.columns):
-        return ["The test file's columns are not the training file's, in the same order."]
-    if len(train) < 2:
-        return [f"The training file has {len(train)} rows, at least 2 are needed."]
-    if test.empty:
-        return ["The test file has no rows."]
-    out = [
-        f"The column name {name!r} holds characters that break frameworks."
-        for name in train.columns
-        if not name or BAD_NAME.search(name)
-    ]
-    if len(train.columns) < 2:
-        out.append("There is no feature beside the target.")
+    if isinstance(train, str):
+        return [train]
+    if isinstance(test, str):
+        return [test]
+    shape_problem = _check_shapes(train, test, target, train_csv.name)
+    if shape_problem:
+        return [shape_problem]
+    problems = []
     for name in train.columns:
-        out += _check_doubt(name, (train[name], test[name]))
+        if not name or BAD_NAME.search(name):
+            problems.append(f"The column name {name!r} holds characters that break frameworks.")
+    if len(train.columns) < 2:
+        problems.append("There is no feature beside the target.")
+    for name in train.columns:
+        problems += _check_doubtful_texts(name, train[name], test[name])
     for name in train.columns.drop(target):
-        out += _check_feature(name, train[name], test[name])
-    out += _check_target(train[target], test[target], Kind(type))
-    return out
+        problems += _check_feature(name, train[name], test[name])
+    problems += _check_target(train[target], test[target], Kind(type))
+    return problems
+
+
+def _check_shapes(train: pd.DataFrame, test: pd.DataFrame, target: str, train_name: str) -> str:
+    """Return the problem after which nothing else can be checked; empty where there is none."""
+    if target not in train.columns:
+        return f"The target {target!r} is no column of {train_name}."
+    if list(train.columns) != list(test.columns):
+        return "The test file's columns are not the training file's, in the same order."
+    if len(train) < 2:
+        return f"The training file has {len(train)} rows, at least 2 are needed."
+    if test.empty:
+        return "The test file has no rows."
+    return ""
 
 
 def read_fields(path: Path) -> pd.DataFrame | str:
@@ -115,71 +124,83 @@ def read_fields(path: Path) -> pd.DataFrame | str:
     return frame.set_axis(header, axis=1).astype(object).fillna("")
 
 
-def _read_as(tokens: pd.Series) -> tuple[Read, bool]:
-    """What pandas makes of a column, and whether a value is missing."""
-    distinct = [str(token) for token in tokens.unique()]
-    present = [token for token in distinct if not reads_as_missing(token)]
-    missing = len(present) < len(distinct)
-    if all(is_number(token) for token in present):
-        whole = bool(present) and all(_is_whole(token) for token in present)
-        return ("integer" if whole and not missing else "float"), missing
-    if all(is_boolean(token) for token in present) and not missing:
+def _infer_type(texts: pd.Series) -> tuple[InferredType, bool]:
+    """Return what pandas makes of a column, and whether a value is missing."""
+    distinct = [str(text) for text in texts.unique()]
+    present = [text for text in distinct if not reads_as_missing(text)]
+    has_missing = len(present) < len(distinct)
+    if all(map(is_number, present)):
+        # pandas has no missing integer, and takes an empty column for floats.
+        is_integer = bool(present) and all(map(_is_whole, present)) and not has_missing
+        return ("integer" if is_integer else "float"), has_missing
+    if all(map(is_boolean, present)) and not has_missing:
         return "boolean", False
-    return "text", missing
+    return "text", has_missing
 
 
-def _is_whole(token: str) -> bool:
-    return token.strip().lstrip("+-").isdigit()
+def _is_whole(text: str) -> bool:
+    return text.strip().lstrip("+-").isdigit()
 
 
-def _check_doubt(name: str, parts: Sequence[pd.Series]) -> Iterator[str]:
-    tokens = sorted({str(token) for part in parts for token in part.unique()})
-    doubt = [token for token in tokens if reads_as_missing(token) and token not in NA_TEXTS]
-    if doubt:
-        yield f"Column {name!r} holds {doubt[0]!r}, missing to some readers and text to others."
+def _check_doubtful_texts(name: str, train: pd.Series, test: pd.Series) -> Iterator[str]:
+    texts = {str(text) for text in (*train.unique(), *test.unique())}
+    doubtful = sorted(text for text in texts if reads_as_missing(text) and text not in NA_TEXTS)
+    if doubtful:
+        yield f"Column {name!r} holds {doubtful[0]!r}, missing to some readers and text to others."
 
 
 def _check_feature(name: str, train: pd.Series, test: pd.Series) -> Iterator[str]:
-    read, missing = _read_as(train)
-    tokens = test.unique()
-    if read == "text":
-        yield from _check_text(name, train, test, missing)
+    train_type, has_missing = _infer_type(train)
+    if train_type == "text":
+        yield from _check_categories(name, train, test, has_missing)
         return
-    for token in tokens:
-        wrong = (
-            (reads_as_missing(token) and read != "float")
-            or (not reads_as_missing(token) and (is_boolean(token) != (read == "boolean")))
-            or (not reads_as_missing(token) and read != "boolean" and not is_number(token))
-            or (read == "integer" and is_number(token) and float(token) % 1 != 0)
-        )
-        if wrong:
-            shown = "a missing value" if reads_as_missing(token) else repr(token)
-            yield f"Column {name!r} is {read} in the training file, the test file holds {shown}."
+    for text in test.unique():
+        if not _fits_type(text, train_type):
+            shown = "a missing value" if reads_as_missing(text) else repr(text)
+            yield (
+                f"Column {name!r} is {train_type} in the training file, the test file holds "
+                f"{shown}."
+            )
             break
-    if read != "boolean":
-        for tokens, where in ((train.unique(), "training"), (test.unique(), "test")):
-            yield from _check_size(f"Column {name!r}", tokens, where)
+    if train_type != "boolean":
+        yield from _check_size(f"Column {name!r}", train.unique(), "training")
+        yield from _check_size(f"Column {name!r}", test.unique(), "test")
 
 
-def _check_size(what: str, tokens: np.ndarray, where: str) -> Iterator[str]:
-    for token in tokens:
-        if not reads_as_missing(token) and is_number(token) and not abs(float(token)) <= MAX_ABS:
-            yield f"{what} holds {token} in the {where} file, beyond {MAX_ABS:.2g}."
+def _fits_type(text: str, train_type: InferredType) -> bool:
+    """Whether AMLB can read a text of the test file with the type of the training file."""
+    if reads_as_missing(text):
+        return train_type == "float"
+    if is_boolean(text):
+        return train_type == "boolean"
+    if train_type == "boolean" or not is_number(text):
+        return False
+    return train_type == "float" or float(text) % 1 == 0
+
+
+def _check_size(what: str, texts: np.ndarray, where: str) -> Iterator[str]:
+    for text in texts:
+        if reads_as_missing(text) or not is_number(text):
+            continue
+        if not abs(float(text)) <= MAX_ABS:  # NaN is not, either
+            yield f"{what} holds {text} in the {where} file, beyond {MAX_ABS:.2g}."
             return
 
 
-def _check_text(name: str, train: pd.Series, test: pd.Series, missing: bool) -> Iterator[str]:
-    known = {token for token in train.unique() if not reads_as_missing(token)}
+def _check_categories(
+    name: str, train: pd.Series, test: pd.Series, has_missing: bool
+) -> Iterator[str]:
+    known = {text for text in train.unique() if not reads_as_missing(text)}
     if len(set(map(normalize_text, known))) < len(known):
         yield f"Column {name!r} has categories that differ only by case or surrounding space."
-    absent = test.map(reads_as_missing).to_numpy()
-    if absent.any() and not missing:
-        row = int(np.flatnonzero(absent)[0])
+    is_missing = test.map(reads_as_missing).to_numpy()
+    if is_missing.any() and not has_missing:
+        row = int(np.flatnonzero(is_missing)[0])
         yield (
             f"Column {name!r} is missing in row {row} of the test file "
             "but nowhere in the training file."
         )
-    unseen = sorted(t for t in test.unique() if not reads_as_missing(t) and t not in known)
+    unseen = sorted(set(test[~is_missing].unique()) - known)
     if unseen:
         yield (
             f"Column {name!r} has {unseen[0]!r} in the test file, a category that the training "
@@ -188,20 +209,23 @@ def _check_text(name: str, train: pd.Series, test: pd.Series, missing: bool) -> 
 
 
 def _check_target(train: pd.Series, test: pd.Series, kind: Kind) -> Iterator[str]:
-    for tokens, where in ((train, "training"), (test, "test")):
-        absent = tokens.map(reads_as_missing)
-        if absent.any():
-            row = int(np.flatnonzero(absent.to_numpy())[0])
+    for texts, where in ((train, "training"), (test, "test")):
+        is_missing = texts.map(reads_as_missing).to_numpy()
+        if is_missing.any():
+            row = int(np.flatnonzero(is_missing)[0])
             yield f"The target is missing, or reads so, in row {row} of the {where} file."
             return
         if kind is Kind.REGRESSION:
-            odd = [token for token in tokens.unique() if not is_number(token)]
-            if odd:
-                yield f"The target holds {odd[0]!r} in the {where} file, regression needs numbers."
+            not_numbers = [text for text in texts.unique() if not is_number(text)]
+            if not_numbers:
+                yield (
+                    f"The target holds {not_numbers[0]!r} in the {where} file, regression needs "
+                    "numbers."
+                )
                 return
-            yield from _check_size("The target", tokens.unique(), where)
+            yield from _check_size("The target", texts.unique(), where)
     if kind is Kind.REGRESSION:
-        if _read_as(train)[0] == "integer" and _read_as(test)[0] != "integer":
+        if _infer_type(train)[0] == "integer" and _infer_type(test)[0] != "integer":
             yield "The target is integer in the training file, the test file holds fractions."
         return
     labels = list(train.unique())

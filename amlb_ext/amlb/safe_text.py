@@ -20,9 +20,11 @@ TAKEN_LABELS = frozenset({"predictions", "truth"})
 #: Characters that break a framework's column names (flaml and LightGBM, XGBoost).
 BAD_NAME = re.compile(r"[\[\]{}:,\"<>\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 
+_PLAIN_INTEGER = re.compile(r"0|-?[1-9]\d{0,14}")
 _NUMBER = re.compile(r"[+-]*(\d+[\d_]*\.?\d*|\.\d+)([eE][+-]?\d*)?|[+-]?(inf|infinity)", re.I)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
-_KEPT = 40  # characters of a text that its replacement keeps, for the reader
+#: Characters of a text that its replacement keeps, for the reader.
+_KEPT_CHARACTERS = 40
 
 
 def normalize_text(text: str) -> str:
@@ -96,9 +98,12 @@ def safe_values(values: Sequence[str]) -> tuple[str, ...]:
     >>> safe_values(["red", "Blue", "NA", "1", "x", "X"])
     ('red', 'Blue', 'c2_na', 'c3_1', 'c4_x', 'c5_x')
     """
-    often = Counter(map(normalize_text, values))
-    kept = {v for v in values if is_safe_text(v) and often[normalize_text(v)] == 1}
-    return _replace(values, kept)
+    counts = Counter(map(normalize_text, values))
+    survivors = set()
+    for value in values:
+        if is_safe_text(value) and counts[normalize_text(value)] == 1:
+            survivors.add(value)
+    return _replace_texts(values, survivors)
 
 
 def safe_labels(labels: Sequence[str]) -> tuple[str, ...]:
@@ -115,7 +120,7 @@ def safe_labels(labels: Sequence[str]) -> tuple[str, ...]:
     >>> safe_labels(["Yes", "no"]), safe_labels(["2", "9", "10"])
     (('c0_yes', 'c1_no'), ('c0_2', 'c1_9', 'c2_10'))
     """
-    return tuple(labels) if labels_survive(labels) else _replace(labels, set())
+    return tuple(labels) if labels_survive(labels) else _replace_texts(labels, set())
 
 
 def labels_survive(labels: Iterable[str]) -> bool:
@@ -126,17 +131,18 @@ def labels_survive(labels: Iterable[str]) -> bool:
     >>> [labels_survive(pair) for pair in (["a", "b"], ["a", "A"], ["1", "x"], ["1.0", "2.0"])]
     [True, False, False, False]
     """
-    present = list(labels)
-    texts = [normalize_text(label) for label in present]
-    if len(set(texts)) < len(texts) or TAKEN_LABELS & set(texts):
+    labels = list(labels)
+    normalized = [normalize_text(label) for label in labels]
+    if len(set(normalized)) < len(normalized) or TAKEN_LABELS & set(normalized):
         return False
-    if all(re.fullmatch(r"0|-?[1-9]\d{0,14}", label) for label in present):
-        raw = sorted(present, key=int)
-    elif all(is_safe_text(label) and label == label.strip() for label in present):
-        raw = sorted(present)
+    if all(_PLAIN_INTEGER.fullmatch(label) for label in labels):
+        order_in_file = sorted(labels, key=int)
+    elif all(is_safe_text(label) and label == label.strip() for label in labels):
+        order_in_file = sorted(labels)
     else:
         return False
-    return [normalize_text(label) for label in raw] == sorted(texts)
+    # AMLB names the probabilities in one order and fills them in the other.
+    return [normalize_text(label) for label in order_in_file] == sorted(normalized)
 
 
 def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
@@ -147,11 +153,11 @@ def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
     >>> safe_columns(["age", "a[0]", "a(0)", "", "a_0_"])
     ('age', 'a_0__2', 'a(0)', 'column', 'a_0_')
     """
-    taken = {name.lower() for name in names if name and not BAD_NAME.search(name)}
-    out = []
+    taken = {name.lower() for name in names if _is_safe_name(name)}
+    safe_names = []
     for name in names:
-        if name and not BAD_NAME.search(name):
-            out.append(name)
+        if _is_safe_name(name):
+            safe_names.append(name)
             continue
         base = BAD_NAME.sub("_", name) or "column"
         candidate, number = base, 1
@@ -159,23 +165,36 @@ def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
             number += 1
             candidate = f"{base}_{number}"
         taken.add(candidate.lower())
-        out.append(candidate)
-    return tuple(out)
+        safe_names.append(candidate)
+    return tuple(safe_names)
 
 
-def _replace(values: Sequence[str], kept: set[str]) -> tuple[str, ...]:
-    """Replace all but ``kept``; positions padded so that text order is the given order."""
+def _is_safe_name(name: str) -> bool:
+    return bool(name) and not BAD_NAME.search(name)
+
+
+def _replace_texts(values: Sequence[str], survivors: set[str]) -> tuple[str, ...]:
+    """Replace all texts but the survivors by ``c<position>_<text>``.
+
+    Positions are padded with zeros, so that the order of the texts is the order given.
+    """
     width = len(str(max(len(values) - 1, 0)))
-    fixed = {normalize_text(value) for value in kept}
-    letter = "c"
-    while any(text.startswith(letter) and text[len(letter) :][:1].isdigit() for text in fixed):
-        letter += "c"
-    return tuple(
-        value if value in kept else f"{letter}{position:0{width}d}_{_plain(value)}"
-        for position, value in enumerate(values)
-    )
+    normalized_survivors = [normalize_text(value) for value in survivors]
+    prefix = "c"
+    while any(_starts_with_number(text, prefix) for text in normalized_survivors):
+        prefix += "c"  # a survivor looks like a replacement
+    texts = []
+    for position, value in enumerate(values):
+        replacement = f"{prefix}{position:0{width}d}_{_to_ascii(value)}"
+        texts.append(value if value in survivors else replacement)
+    return tuple(texts)
 
 
-def _plain(text: str) -> str:
+def _starts_with_number(text: str, prefix: str) -> bool:
+    """Whether a digit follows the prefix, as in ``c0_yes``."""
+    return text.startswith(prefix) and text.removeprefix(prefix)[:1].isdigit()
+
+
+def _to_ascii(text: str) -> str:
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9.-]+", "_", ascii_text.strip())[:_KEPT].strip("_")
+    return re.sub(r"[^a-z0-9.-]+", "_", ascii_text.strip())[:_KEPT_CHARACTERS].strip("_")

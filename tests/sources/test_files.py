@@ -190,7 +190,7 @@ def test_missing_file_and_folder(tmp_path):
     with pytest.raises(SourceError, match="no such file"):
         load(tmp_path / "no.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(SourceError, match="is no file"):
+    with pytest.raises(SourceError, match="is not a file"):
         load(tmp_path / "folder.csv")
 
 
