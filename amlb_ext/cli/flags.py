@@ -238,7 +238,7 @@ def execution_from(arguments: argparse.Namespace) -> Any:
     ConfigError
         A value that cannot be used.
     """
-    from amlb_ext.core.parallel.execution import Execution, to_bytes
+    from amlb_ext.core.parallel.execution import Execution, parse_size
 
     options = {}
     for word in arguments.cluster_option:
@@ -254,6 +254,6 @@ def execution_from(arguments: argparse.Namespace) -> Any:
         options=options,
         shared=arguments.shared_files,
         timeout=arguments.fold_timeout,
-        memory=to_bytes(arguments.fold_memory) if arguments.fold_memory else 0,
+        memory=parse_size(arguments.fold_memory) if arguments.fold_memory else 0,
         retries=arguments.fold_retries,
     )

@@ -13,7 +13,7 @@ import pytest
 
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.parallel import Execution, Unit, processes, run_units
-from amlb_ext.core.parallel.execution import to_bytes
+from amlb_ext.core.parallel.execution import parse_size
 
 
 def square(x):
@@ -80,7 +80,7 @@ def test_a_unit_over_its_time_is_lost_and_the_rest_goes_on():
 
 def test_a_unit_over_its_memory_is_lost_and_the_rest_goes_on():
     calls = units((hold, 400), (square, 2))
-    found = by_name(run_units(calls, Execution(workers=1, memory=to_bytes("300MB"))))
+    found = by_name(run_units(calls, Execution(workers=1, memory=parse_size("300MB"))))
     assert found["hold 400"].lost == "over the limit of 300 MB of memory"
     assert found["square 2"].result == 4
 
@@ -162,7 +162,7 @@ def tell_and_sleep(folder, _):
 
 def test_what_cannot_be_meant_is_refused():
     with pytest.raises(ConfigError, match="no size"):
-        to_bytes("much")
+        parse_size("much")
     with pytest.raises(ConfigError, match="retries"):
         Execution(retries=-1)
     with pytest.raises(ConfigError, match="--cluster slurm"):

@@ -14,13 +14,13 @@ from typing import Any
 
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ClusterError
-from amlb_ext.core.parallel.execution import BATCH, Execution
+from amlb_ext.core.parallel.execution import BATCH_SYSTEMS, Execution
 
 #: They tell of errors in callbacks and tasks, with a traceback; dask-jobqueue submits in these.
 _LOGGERS = ("tornado.application", "asyncio")
 
 
-class Batch:
+class BatchJobs:
     """Jobs that are asked for, replaced when their time is over, and ended.
 
     Parameters
@@ -46,7 +46,7 @@ class Batch:
 
     def __init__(self, execution: Execution) -> None:
         dask_jobqueue = _imported(execution.cluster)
-        submit = BATCH[execution.cluster]
+        submit = BATCH_SYSTEMS[execution.cluster]
         if shutil.which(submit) is None:
             raise ClusterError(
                 f"--cluster {execution.cluster}, but there is no command {submit} here",
@@ -220,7 +220,7 @@ def _imported(name: str) -> Any:
     return dask_jobqueue
 
 
-def _telling(kind: type, batch: Batch) -> type:
+def _telling(kind: type, batch: BatchJobs) -> type:
     """Return a kind of job that notes whether the batch system took it, or what it said."""
     from distributed.core import Status
 

@@ -24,7 +24,7 @@ THREADS = {
 }
 
 
-def single_threaded(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def run_single_threaded(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """Return ``function(*arguments)`` with numerical libraries held to one thread."""
     from threadpoolctl import threadpool_limits
 
@@ -32,7 +32,7 @@ def single_threaded(function: Callable[..., Any], arguments: tuple[Any, ...]) ->
         return function(*arguments)
 
 
-def leave_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """End this process when its parent has died: nobody else would tell it.
 
     A process that waits for work does not notice that its parent was killed.
@@ -46,7 +46,7 @@ def leave_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True, name="leave_with").start()
 
 
-def attempt(
+def run_and_report(
     function: Callable[..., Any], arguments: tuple[Any, ...], log: str
 ) -> tuple[bool, Any, str]:
     """Run a function with its output in a file.
@@ -60,15 +60,15 @@ def attempt(
     trace : str
         Where it raised.
     """
-    with printing_to(log):
+    with redirect_output(log):
         try:
-            return True, single_threaded(function, arguments), ""
+            return True, run_single_threaded(function, arguments), ""
         except Exception as error:
             return False, error, traceback.format_exc()
 
 
 @contextlib.contextmanager
-def printing_to(log: str) -> Iterator[None]:
+def redirect_output(log: str) -> Iterator[None]:
     """Send this process's output, that of compiled libraries too, to a file."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import math
-import platform
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ClusterError
-from amlb_ext.core.parallel.batch import Batch
-from amlb_ext.core.parallel.execution import BATCH, Execution
-from amlb_ext.core.parallel.processes import Child
+from amlb_ext.core.parallel.batch import BatchJobs
+from amlb_ext.core.parallel.execution import BATCH_SYSTEMS, Execution
+from amlb_ext.core.parallel.processes import WorkerProcess
 from amlb_ext.core.parallel.units import Unit, UnitReport, WorkerDied, WorkerRefused, WorkersGone
-from amlb_ext.core.version import __version__
+from amlb_ext.core.parallel.versions import collect_versions, describe_differences
 
 #: Seconds to wait for a scheduler, and for a first worker of one that runs.
 PATIENCE = 30.0
@@ -36,10 +34,10 @@ SECURE = ("tls://", "wss://")
 ABSENCE = 300.0
 #: Seconds for which what the scheduler said of its workers is taken to hold.
 FRESH = 2.0
-_OWN = threading.local()
+_THREAD = threading.local()
 
 
-class Cluster:
+class ClusterPool:
     """A Dask cluster.
 
     Parameters
@@ -56,14 +54,14 @@ class Cluster:
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
-        self._here = versions()
+        self._here = collect_versions()
         self._refused: dict[str, str] = {}
         self._known: dict[str, dict[str, Any]] = {}
         self._asked = -math.inf
         self._held: dict[Future[UnitReport], tuple[Any, frozenset[str]]] = {}
         self._batch, self._client = _connect(execution)
         try:
-            self._greet()
+            self._check_workers()
         except BaseException:
             self.close()
             raise
@@ -76,12 +74,12 @@ class Cluster:
     def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
         """Hand a unit to the scheduler."""
         limits = self._execution
-        workers = self._wanted()
+        workers = self._wait_for_workers()
         with warnings.catch_warnings():
             # Tables go with the unit, so that the scheduler still has them when a worker is lost.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             task = self._client.submit(
-                supervised,
+                run_in_own_process,
                 unit.function,
                 unit.arguments,
                 (limits.timeout, limits.memory),
@@ -113,7 +111,7 @@ class Cluster:
         """Take back units for workers that are gone; raise when no worker comes any more."""
         if self._batch is not None:
             self._batch.tell()
-        here = self._wanted()
+        here = self._wait_for_workers()
         self._held = {future: held for future, held in self._held.items() if not future.done()}
         for future, (task, workers) in list(self._held.items()):
             if workers and not workers & here and not future.done():
@@ -121,12 +119,12 @@ class Cluster:
                     future.set_exception(WorkersGone("its workers are gone"))
                 task.cancel()
 
-    def _wanted(self) -> frozenset[str]:
-        """Workers that may have units; wait for one where there is none."""
+    def _wait_for_workers(self) -> frozenset[str]:
+        """Return the workers that may have units; wait for one where there is none."""
         for _ in range(int(ABSENCE / FRESH)):
-            found = frozenset(self._workers())
-            if found:
-                return found
+            workers = frozenset(self._workers())
+            if workers:
+                return workers
             time.sleep(FRESH)
         if self._batch is not None and self._batch.refusals:
             raise self._batch.error(self._batch.refusals[-1])
@@ -148,7 +146,7 @@ class Cluster:
             self._asked = time.monotonic()
         return {name: about for name, about in self._known.items() if name not in self._refused}
 
-    def _wait_for_job(self, batch: Batch) -> None:
+    def _wait_for_job(self, batch: BatchJobs) -> None:
         """Wait as long as the queue makes us wait, unless it takes no job at all."""
         name, waited = self._execution.cluster, 0.0
         print(f"hardsynth: waiting for the first job of {name} to start", file=sys.stderr)
@@ -168,7 +166,7 @@ class Cluster:
                     file=sys.stderr,
                 )
 
-    def _greet(self) -> None:
+    def _check_workers(self) -> None:
         """Wait for a worker and refuse those that are not like this machine."""
         if self._batch is not None:
             self._wait_for_job(self._batch)
@@ -181,21 +179,22 @@ class Cluster:
                     f"start some: dask worker {self._execution.cluster}",
                 ) from None
         try:
-            found = self._client.run(versions, on_error="return")
+            answers = self._client.run(collect_versions, on_error="return")
         except Exception as error:
             raise ClusterError(
                 f"the workers of {self._execution.cluster} do not answer: {error}",
                 "install hardsynth where they run",
             ) from None
-        for worker, there in sorted(found.items()):
-            lacks = isinstance(there, BaseException)
-            reason = f"it cannot load hardsynth ({there})" if lacks else ""
-            reason = reason or difference(self._here, there)
+        for worker, answer in sorted(answers.items()):
+            if isinstance(answer, BaseException):
+                reason = f"it cannot load hardsynth ({answer})"
+            else:
+                reason = describe_differences(self._here, answer)
             if reason:
                 self.refuse(worker, reason)
 
 
-def supervised(
+def run_in_own_process(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
     limits: tuple[float, int],
@@ -205,18 +204,18 @@ def supervised(
 
     Raises
     ------
-    Refused
+    WorkerRefused
         This worker came later, and is not like the machine that asks.
     """
     from distributed import get_worker
 
-    differs = difference(wanted, versions())
+    differs = describe_differences(wanted, collect_versions())
     if differs:
         raise WorkerRefused(differs, str(get_worker().address))
-    child = getattr(_OWN, "child", None)
-    if child is None:
-        child = _OWN.child = Child()
-    return child.run(function, arguments, *limits)
+    process = getattr(_THREAD, "process", None)
+    if process is None:
+        process = _THREAD.process = WorkerProcess()
+    return process.run(function, arguments, *limits)
 
 
 def _pass_on(task: Any, future: Future[UnitReport]) -> None:
@@ -237,7 +236,7 @@ def _pass_on(task: Any, future: Future[UnitReport]) -> None:
     task.release()
 
 
-def _connect(execution: Execution) -> tuple[Batch | None, Any]:
+def _connect(execution: Execution) -> tuple[BatchJobs | None, Any]:
     """Return the batch system's jobs, or None, and a client."""
     try:
         from distributed import Client
@@ -245,17 +244,17 @@ def _connect(execution: Execution) -> tuple[Batch | None, Any]:
         raise ClusterError(
             f"--cluster {execution.cluster} needs Dask", "pip install 'hardsynth[dask]'"
         ) from None
-    if execution.cluster in BATCH:
-        batch = Batch(execution)
+    if execution.cluster in BATCH_SYSTEMS:
+        batch = BatchJobs(execution)
         return batch, Client(batch.cluster, set_as_default=False)
-    place: dict[str, Any] = {"address": execution.cluster}
+    location: dict[str, Any] = {"address": execution.cluster}
     if "://" not in execution.cluster and Path(execution.cluster).is_file():
-        place = {"scheduler_file": execution.cluster}
+        location = {"scheduler_file": execution.cluster}
     try:
         with warnings.catch_warnings():
             # Each worker that differs is refused below, with what differs.
             warnings.filterwarnings("ignore", "Mismatched versions")
-            client = Client(**place, timeout=PATIENCE, set_as_default=False)
+            client = Client(**location, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(
             f"no Dask scheduler answers at {execution.cluster}: {error}",
@@ -269,42 +268,3 @@ def _connect(execution: Execution) -> tuple[Batch | None, Any]:
             file=sys.stderr,
         )
     return None, client
-
-
-# What must be the same on every machine for results to be the same.
-
-#: Packages whose numbers end up in a suite.
-NUMERICAL = (
-    "numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "torch", "deap", "xgboost",
-    "xgboost-cpu", "lightgbm", "catboost", "joblib",
-)  # fmt: skip
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of this tool, of Python, of what computes, and the kind of processor.
-
-    Examples
-    --------
-    >>> versions()["hardsynth"] == __version__
-    True
-    """
-    found = {"hardsynth": __version__, "python": ".".join(map(str, sys.version_info[:2]))}
-    found["processor"] = platform.machine()
-    for name in NUMERICAL:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "none"
-    return found
-
-
-def difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
-    """Return what differs, in words; empty where nothing does.
-
-    Examples
-    --------
-    >>> difference({"numpy": "2.1", "scipy": "1"}, {"numpy": "1.26", "scipy": "1"})
-    'numpy 1.26 (2.1 here)'
-    """
-    names = [name for name in here if here[name] != there.get(name, "none")]
-    return ", ".join(f"{name} {there.get(name, 'none')} ({here[name]} here)" for name in names)

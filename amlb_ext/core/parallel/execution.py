@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from amlb_ext.core.errors import ConfigError
 
 #: Batch systems that ``--cluster`` names instead of an address, and what submits a job to each.
-BATCH = {"slurm": "sbatch", "pbs": "qsub"}
+BATCH_SYSTEMS = {"slurm": "sbatch", "pbs": "qsub"}
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)}
 
@@ -25,7 +25,7 @@ def available_cores() -> int:
     return int(cpu_count())
 
 
-def to_bytes(text: str) -> int:
+def parse_size(text: str) -> int:
     """Return a size in bytes.
 
     Raises
@@ -35,7 +35,7 @@ def to_bytes(text: str) -> int:
 
     Examples
     --------
-    >>> to_bytes("4GB"), to_bytes("512 MiB"), to_bytes("1.5g")
+    >>> to_bytes("4GB"), to_bytes("512 MiB"), parse_size("1.5g")
     (4000000000, 536870912, 1500000000)
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
@@ -101,10 +101,10 @@ class Execution:
             raise ConfigError(f"a limit of {self.memory} bytes", "give a size such as 4GB")
         if self.retries < 0:
             raise ConfigError(f"{self.retries} retries", "give 0 or more")
-        if self.options and self.cluster not in BATCH:
+        if self.options and self.cluster not in BATCH_SYSTEMS:
             raise ConfigError(
                 f"options of a batch system ({', '.join(self.options)}) without one",
-                f"add --cluster {next(iter(BATCH))}, or leave --cluster-option out",
+                f"add --cluster {next(iter(BATCH_SYSTEMS))}, or leave --cluster-option out",
             )
 
     @property

@@ -1,4 +1,8 @@
-"""Hands out units, tries again within a bound, gives back what came of each."""
+"""Units of work handed out to a pool, run again within a bound, and what came of each.
+
+:func:`run_units` tells of every unit, the lost ones too; :func:`run_jobs` is for callers that want
+the results of a function and end with its first error.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any, Protocol
 
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.parallel.execution import Execution
-from amlb_ext.core.parallel.processes import Here, Processes
+from amlb_ext.core.parallel.processes import LocalPool, ThisProcess
 from amlb_ext.core.parallel.units import (
     Mishap,
     Unit,
@@ -22,8 +26,10 @@ from amlb_ext.core.parallel.units import (
     WorkersGone,
 )
 
-#: Seconds without a result after which a pool is looked at.
-CHECK = 5.0
+#: Seconds without a result after which a pool is asked whether it can still go on.
+CHECK_SECONDS = 5.0
+#: Most units that wait in a pool beside those that run: enough to keep every worker busy.
+MAX_WAITING = 32
 
 
 class Pool(Protocol):
@@ -47,15 +53,29 @@ class Pool(Protocol):
 
 
 @dataclass
-class _Held:
+class _PendingUnit:
+    """A unit without an outcome, and what happened to it so far."""
+
     index: int
     unit: Unit
-    handed: int = 0
-    died: int = 0
+    times_submitted: int = 0
+    times_died: int = 0
     attempts: list[str] = field(default_factory=list)
 
+    def outcome(self, report: UnitReport | None, lost: str = "") -> UnitOutcome:
+        return UnitOutcome(
+            index=self.index,
+            unit=self.unit,
+            report=report,
+            lost=lost,
+            attempts=tuple(self.attempts),
+        )
 
-def pool_of(execution: Execution) -> Pool:
+    def lost(self, reason: str, log: str = "") -> UnitOutcome:
+        return self.outcome(UnitReport(None, log=log) if log else None, reason)
+
+
+def open_pool(execution: Execution) -> Pool:
     """Return where an execution's units run.
 
     Raises
@@ -64,12 +84,12 @@ def pool_of(execution: Execution) -> Pool:
         No cluster, or none of its workers is like this machine.
     """
     if execution.cluster:
-        from amlb_ext.core.parallel.cluster import Cluster
+        from amlb_ext.core.parallel.cluster import ClusterPool
 
-        return Cluster(execution)
+        return ClusterPool(execution)
     if execution.processes == 1 and not execution.is_limited:
-        return Here()
-    return Processes(execution)
+        return ThisProcess()
+    return LocalPool(execution)
 
 
 def run_units(
@@ -87,87 +107,89 @@ def run_units(
 
     Yields
     ------
-    Outcome
+    UnitOutcome
 
     Raises
     ------
     ClusterError
-        See :func:`pool_of`.
+        See :func:`open_pool`.
     """
-    pool = pool_of(execution)
-    held: dict[Future[UnitReport], _Held] = {}
-    again: deque[_Held] = deque()
+    pool = open_pool(execution)
+    running: dict[Future[UnitReport], _PendingUnit] = {}
+    to_repeat: deque[_PendingUnit] = deque()
     queue = enumerate(units)
     try:
         while True:
-            while len(held) < pool.slots + min(pool.slots, 32):
-                if not again:
-                    drawn = next(queue, None)
-                    if drawn is None:
-                        break
-                    again.append(_Held(*drawn))
-                one = again.popleft()
-                # In this process the unit is done on return: it is given back at once.
-                one.handed += 1
-                future = pool.submit(one.unit, one.index, one.handed)
-                held[future] = one
-                if future.done():
+            while len(running) < pool.slots + min(pool.slots, MAX_WAITING):
+                pending = to_repeat.popleft() if to_repeat else _draw(queue)
+                if pending is None:
                     break
-            if not held:
+                pending.times_submitted += 1
+                future = pool.submit(pending.unit, pending.index, pending.times_submitted)
+                running[future] = pending
+                if future.done():
+                    # In this process a unit is done on return: its outcome is given back at once.
+                    break
+            if not running:
                 return
-            done, _ = wait(held, CHECK, FIRST_COMPLETED)
+            done, _ = wait(running, CHECK_SECONDS, FIRST_COMPLETED)
             if not done:
                 pool.check()
             for future in done:
-                one = held.pop(future)
-                outcome = _outcome(future, one, pool, execution.retries, raises)
+                pending = running.pop(future)
+                outcome = _settle(future, pending, pool, retries=execution.retries, raises=raises)
                 if outcome is None:
-                    again.append(one)
+                    to_repeat.append(pending)
                 else:
                     yield outcome
     finally:
         pool.close()
 
 
-def _outcome(
+def _draw(queue: Iterator[tuple[int, Unit]]) -> _PendingUnit | None:
+    for index, unit in queue:
+        return _PendingUnit(index, unit)
+    return None
+
+
+def _settle(
     future: Future[UnitReport],
-    one: _Held,
+    pending: _PendingUnit,
     pool: Pool,
+    *,
     retries: int,
     raises: tuple[type[Exception], ...],
 ) -> UnitOutcome | None:
-    """What came of a unit; None for one that is to be run again."""
-
-    def lost(reason: str, log: str = "") -> UnitOutcome:
-        report = UnitReport(None, log=log) if log else None
-        return UnitOutcome(one.index, one.unit, report, reason, tuple(one.attempts))
-
+    """Return what came of a unit; None for one that is to be run again."""
     try:
-        return UnitOutcome(one.index, one.unit, future.result(), "", tuple(one.attempts))
+        return pending.outcome(future.result())
     except WorkerRefused as refused:
+        # Not the unit's fault: it does not count as an attempt.
         pool.refuse(refused.worker, refused.reason)
         return None
     except WorkersGone:
         return None
     except (WorkerDied, CancelledError) as error:
-        one.died += 1
+        pending.times_died += 1
         reason = str(error) or "its worker was lost"
-        if one.died <= retries:
-            one.attempts.append(reason)
+        if pending.times_died <= retries:
+            pending.attempts.append(reason)
             return None
-        times = "" if one.died == 1 else f" ({one.died} attempts)"
-        return lost(f"{reason}{times}", getattr(error, "log", ""))
+        if pending.times_died > 1:
+            reason += f" ({pending.times_died} attempts)"
+        return pending.lost(reason, getattr(error, "log", ""))
     except Mishap as error:
-        return lost(str(error), error.log)
+        return pending.lost(str(error), error.log)
     except UnitFailed as failed:
         if isinstance(failed.error, raises):
             raise failed.error from None
-        return lost(_words(failed.error), failed.log + failed.trace)
-    except Exception as error:  # on its way to or from a worker
-        return lost(_words(error))
+        return pending.lost(_describe_error(failed.error), failed.log + failed.trace)
+    except Exception as error:
+        # Not of the unit's function: it happened on the way to a worker, or back.
+        return pending.lost(_describe_error(error))
 
 
-def _words(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     if isinstance(error, HardsynthError):
         return str(error)
     return f"{type(error).__name__}: {error}"

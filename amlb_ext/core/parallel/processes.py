@@ -1,4 +1,8 @@
-"""One process that computes one unit after another, under limits of time and memory."""
+"""Pools of this machine: processes that compute one unit after another, within limits.
+
+:class:`WorkerProcess` is one process under limits of time and memory, :class:`LocalPool` several of
+them, :class:`ThisProcess` a pool that starts none.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.parallel.child import THREADS, attempt, leave_with, single_threaded
+from amlb_ext.core.parallel.child import (
+    THREADS,
+    exit_with_parent,
+    run_and_report,
+    run_single_threaded,
+)
 from amlb_ext.core.parallel.execution import Execution
 from amlb_ext.core.parallel.units import LimitExceeded, Unit, UnitFailed, UnitReport, WorkerDied
 
@@ -26,7 +35,7 @@ POLL = 0.1
 NOTICE, PATIENCE = 5.0, 60.0
 
 
-class Child:
+class WorkerProcess:
     """A process of loky's that is started when it is needed, and again when it was killed."""
 
     def __init__(self) -> None:
@@ -65,9 +74,9 @@ class Child:
             seconds, peak = self._watch(future, timeout, memory, log)
             done, result, trace = self._result(future, log)
             if not done:
-                raise UnitFailed(result, trace, _text(log))
+                raise UnitFailed(result, trace, _read_end(log))
             where = f"{socket.gethostname()}, process {self._pid()}"
-            return UnitReport(result, seconds, peak, where, _text(log))
+            return UnitReport(result, seconds, peak, where, _read_end(log))
 
     def close(self) -> None:
         """End the process, whatever it does."""
@@ -88,7 +97,9 @@ class Child:
                 )
             try:
                 with _may_have_children():
-                    future: Future[Any] = self._pool.submit(attempt, function, arguments, log)
+                    future: Future[Any] = self._pool.submit(
+                        run_and_report, function, arguments, log
+                    )
                 return future
             except (Broken, ShutdownExecutorError):
                 self.close()
@@ -103,11 +114,13 @@ class Child:
             pid = self._pid()
             if suspended.is_over_patience(pid):
                 self.close()
-                raise WorkerDied(f"its process {pid} was suspended and not continued", _text(log))
+                raise WorkerDied(
+                    f"its process {pid} was suspended and not continued", _read_end(log)
+                )
             if not log.exists():  # the process is starting
                 began = time.monotonic()
                 continue
-            held = _held(pid, tree=bool(memory))
+            held = _memory_of(pid, with_children=bool(memory))
             peak = max(peak, held)
             over = ""
             if timeout and time.monotonic() - began > timeout:
@@ -116,7 +129,7 @@ class Child:
                 over = f"over the limit of {memory / 1e6:,.0f} MB of memory"
             if over:
                 self.close()
-                raise LimitExceeded(over, _text(log))
+                raise LimitExceeded(over, _read_end(log))
         return time.monotonic() - began, peak
 
     def _result(self, future: Future[Any], log: Path) -> tuple[bool, Any, str]:
@@ -128,7 +141,7 @@ class Child:
         except BrokenProcessPool as error:
             self.close()
             lack = "" if "SIGKILL" not in str(error) else ", most often for lack of memory"
-            raise WorkerDied(f"its process died{lack}", _text(log)) from None
+            raise WorkerDied(f"its process died{lack}", _read_end(log)) from None
 
     def _pid(self) -> int:
         return next(iter(self._pool._processes or {}), 0) if self._pool else 0
@@ -163,12 +176,12 @@ class _Suspension:
         return self._looks * POLL >= PATIENCE
 
 
-def _is_suspended(process: int) -> bool:
+def _is_suspended(pid: int) -> bool:
     """Whether a process was stopped by a signal, and not by a debugger."""
     import psutil
 
     try:
-        return bool(process and psutil.Process(process).status() == psutil.STATUS_STOPPED)
+        return bool(pid and psutil.Process(pid).status() == psutil.STATUS_STOPPED)
     except psutil.Error:
         return False
 
@@ -181,23 +194,25 @@ def _begin(parent: int) -> None:
     """
     from loky import process_executor
 
-    leave_with(parent)
+    exit_with_parent(parent)
     process_executor._MAX_MEMORY_LEAK_SIZE = float("inf")
 
 
-def _held(process: int, tree: bool) -> int:
-    """Bytes that a process holds, with those of its children where asked for."""
+def _memory_of(pid: int, *, with_children: bool) -> int:
+    """Return the bytes that a process holds, with those of its children where asked for."""
     import psutil
 
     try:
-        one = psutil.Process(process)
-        every = [one, *(one.children(recursive=True) if tree else [])]
+        parent = psutil.Process(pid)
+        processes = [parent]
+        if with_children:
+            processes += parent.children(recursive=True)
     except psutil.Error:
         return 0
     total = 0
-    for each in every:
-        with contextlib.suppress(psutil.Error):
-            total += each.memory_info().rss
+    for process in processes:
+        with contextlib.suppress(psutil.Error):  # it may have ended meanwhile
+            total += process.memory_info().rss
     return total
 
 
@@ -213,22 +228,23 @@ def _may_have_children() -> Iterator[None]:
             config["daemon"] = daemon
 
 
-def _text(log: Path, most: int = 100_000) -> str:
-    """The end of what was printed."""
+def _read_end(log: Path, max_bytes: int = 100_000) -> str:
+    """Return the end of what was printed."""
     try:
         with log.open("rb") as handle:
-            handle.seek(max(0, log.stat().st_size - most))
+            handle.seek(max(0, log.stat().st_size - max_bytes))
             return handle.read().decode("utf-8", "replace")
     except OSError:
         return ""
 
 
-# Units on this machine: in this process, or each of several threads minds a process of loky's.
+# --- Pools of this machine ------------------------------------------------------------------------
 #
-# A process that dies takes one unit with it; the others do not notice.
+# Units run in this process, or in processes each of which is minded by a thread. A process that
+# dies takes one unit with it; the others do not notice.
 
 
-class Here:
+class ThisProcess:
     """This process: a unit is done when it was handed in."""
 
     slots = 1
@@ -238,7 +254,7 @@ class Here:
         future: Future[UnitReport] = Future()
         began = time.monotonic()
         try:
-            result = single_threaded(unit.function, unit.arguments)
+            result = run_single_threaded(unit.function, unit.arguments)
             future.set_result(UnitReport(result, time.monotonic() - began))
         except Exception as error:
             future.set_exception(UnitFailed(error, traceback.format_exc()))
@@ -254,7 +270,7 @@ class Here:
         """Nothing is left."""
 
 
-class Processes:
+class LocalPool:
     """Processes of this machine.
 
     Parameters
@@ -266,8 +282,8 @@ class Processes:
         self.slots = execution.processes
         self._execution = execution
         self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="unit")
-        self._own = threading.local()
-        self._children: list[Child] = []
+        self._thread = threading.local()
+        self._processes: list[WorkerProcess] = []
         self._closed = False
 
     def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
@@ -283,16 +299,16 @@ class Processes:
     def close(self) -> None:
         """End every process; what it did not finish is lost."""
         self._closed = True
-        for child in self._children:
-            child.close()
+        for process in self._processes:
+            process.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, unit: Unit) -> UnitReport:
         if self._closed:
             raise WorkerDied("no longer wanted")
-        child = getattr(self._own, "child", None)
-        if child is None:
-            child = self._own.child = Child()
-            self._children.append(child)
+        process = getattr(self._thread, "process", None)
+        if process is None:
+            process = self._thread.process = WorkerProcess()
+            self._processes.append(process)
         limits = self._execution
-        return child.run(unit.function, unit.arguments, limits.timeout, limits.memory)
+        return process.run(unit.function, unit.arguments, limits.timeout, limits.memory)
