@@ -26,6 +26,20 @@ def true_probability(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return f[np.arange(len(y)), y.astype(int)]
 
 
+def symmetric_percentage_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return ``2 |f - y| / (|f| + |y|)``, from 0 to 2; its mean is SMAPE.
+
+    NOTE[DIFF]: a row with f = y = 0, where the definition divides 0 by 0, counts 0.
+
+    Examples
+    --------
+    >>> symmetric_percentage_error(np.array([1.0, 0.0]), np.array([3.0, 0.0])).tolist()
+    [1.0, 0.0]
+    """
+    size = np.abs(f) + np.abs(y)
+    return 2.0 * np.abs(f - y) / np.where(size > 0, size, 1.0)
+
+
 def brier_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Return the Brier loss per row, ``sum_c (p_c - 1[y = c])^2``.
 

@@ -12,7 +12,8 @@ development branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,10 @@ _TOLERANCE = 2e-5
 _JOB = ["amlb_task", "part", "framework", "constraint", "fold"]
 _WANTED = (*_JOB, "type", "metric", "value")
 
+#: AMLB's f1 of a multiclass task is the support-weighted mean.
+_MULTICLASS_NAMES = {"f1": "f1_macro", "f1_weighted": "f1"}
+
+#: Task, framework, constraint and fold.
 _Key = tuple[str, str, str, int]
 
 
@@ -98,24 +103,27 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     0                t      t    -2.0  neg_rmse  4.0   2.0
     1  hardsynth/t_bad  t_bad    -3.0  neg_rmse  NaN   3.0
     """
+    jobs: list[_ScoredJob] = []
     if len(added):
-        _check(added)
+        _check_scores(added)
+        jobs = _scored_jobs(added)
     rows: list[dict[str, Any]] = results.drop(columns="run", errors="ignore").to_dict("records")
-    theirs = set(results.columns)
-    own = _Own(rows)
-    others: dict[str, list[dict[str, Any]]] = {}
-    for job, scores in _jobs(added) if len(added) else ():
-        task = amlb_name(job["amlb_task"], job["part"])
-        same = own.jobs.get(_key(job, task), [])
-        for row in same:
-            if _same_predictions(row, scores):
-                row.update({name: v for name, v in scores.items() if name not in theirs})
-        if not same and np.isfinite(list(scores.values())).any():
-            others.setdefault(task, []).append(job | {"scores": scores})
-    for task, jobs in others.items():
-        metric = _result_metric(own, jobs)
-        rows += [_row(own.nearest(job), task, job, metric) for job in jobs]
-    return _framed(rows, theirs)
+    amlb_columns = set(results.columns)
+    amlb = _AmlbRows(rows)
+    jobs_by_task: dict[str, list[_ScoredJob]] = {}
+    for job in jobs:
+        own_rows = amlb.of_job(job, job.task)
+        for row in own_rows:
+            if _are_same_predictions(row, job.scores):
+                new = {name: job.scores[name] for name in job.scores if name not in amlb_columns}
+                row.update(new)
+        has_score = np.isfinite(list(job.scores.values())).any()
+        if not own_rows and has_score:
+            jobs_by_task.setdefault(job.task, []).append(job)
+    for task_jobs in jobs_by_task.values():
+        metric = _result_metric(amlb, task_jobs)
+        rows += [_result_row(job, metric, amlb.nearest(job)) for job in task_jobs]
+    return _in_amlb_order(rows, amlb_columns)
 
 
 def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
@@ -135,126 +143,180 @@ def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
     str
         The sha256 of the file.
     """
-    out = {str(name): _printable(str(name), frame[name]) for name in frame.columns}
-    table = pd.DataFrame(out, columns=list(out), dtype=object)
+    printable = {str(name): _printable(str(name), frame[name]) for name in frame.columns}
+    table = pd.DataFrame(printable, columns=list(printable), dtype=object)
     return write_file(
         path, lambda part: table.to_csv(part, index=False, lineterminator="\n", encoding="utf-8")
     )
 
 
-class _Own:
+@dataclass(frozen=True, kw_only=True)
+class _ScoredJob:
+    """Scores of ours, under AMLB's names, of one framework on one fold of one part."""
+
+    source: str
+    part: str
+    framework: str
+    constraint: str
+    fold: int
+    kind: str
+    scores: dict[str, float]
+
+    @property
+    def task(self) -> str:
+        """The name of the part as a task, ``credit-g_bad``."""
+        return amlb_name(self.source, self.part)
+
+
+class _AmlbRows:
     """AMLB's rows by job, and what rows of ours take from them."""
 
     def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        self.jobs: dict[_Key, list[dict[str, Any]]] = {}
-        self.metrics: dict[str, str] = {}
-        self._first: dict[tuple[str, str], dict[str, Any]] = {}
+        self._by_job: dict[_Key, list[dict[str, Any]]] = {}
+        self._first_by_framework: dict[tuple[str, str], dict[str, Any]] = {}
+        self._metric_by_task: dict[str, str] = {}
         for row in rows:
-            key = _key(row, row["task"])
-            self.jobs.setdefault(key, []).append(row)
-            self._first.setdefault(key[1:3], row)
-            self.metrics[key[0]] = self.metrics.get(key[0]) or str(row.get("metric") or "")
+            task, framework = str(row["task"]), str(row["framework"])
+            constraint = str(row.get("constraint", ""))
+            key = (task, framework, constraint, int(row["fold"]))
+            self._by_job.setdefault(key, []).append(row)
+            self._first_by_framework.setdefault((framework, constraint), row)
+            if not self._metric_by_task.get(task):
+                self._metric_by_task[task] = str(row.get("metric") or "")
 
-    def nearest(self, job: Mapping[str, Any]) -> Mapping[str, Any]:
+    def of_job(self, job: _ScoredJob, task: str) -> list[dict[str, Any]]:
+        """Return AMLB's rows of the same framework, constraint and fold on a task."""
+        return self._by_job.get((task, job.framework, job.constraint, job.fold), [])
+
+    def nearest(self, job: _ScoredJob) -> Mapping[str, Any]:
         """Return the framework's row of the same source and fold, else its first, else none."""
-        for task in _sources(job["amlb_task"]):
-            if same := self.jobs.get(_key(job, task)):
-                return same[0]
-        return self._first.get(_key(job, "")[1:3], {})
+        for task in _source_tasks(job.source):
+            rows = self.of_job(job, task)
+            if rows:
+                return rows[0]
+        return self._first_by_framework.get((job.framework, job.constraint), {})
+
+    def metric(self, source: str) -> str:
+        """Return the metric of AMLB's ``result`` on a source, empty where it is not known."""
+        for task in _source_tasks(source):
+            metric = self._metric_by_task.get(task, "")
+            if metric:
+                return metric.removeprefix("neg_")
+        return ""
 
 
-def _sources(name: str) -> tuple[str, str]:
-    return name, amlb_name(name, "full")
+def _source_tasks(source: str) -> tuple[str, str]:
+    """Return the AMLB tasks whose rows stand for a source."""
+    return source, amlb_name(source, "full")
 
 
-def _check(added: pd.DataFrame) -> None:
+def _check_scores(added: pd.DataFrame) -> None:
     for name in _WANTED:
         if name not in added.columns:
             raise DataError(f"the scores have no column {name!r}", f"they need {_WANTED}")
     unknown = sorted(set(added["metric"]) - set(DIRECTION))
     if unknown:
         raise DataError(f"unknown metric {unknown[0]!r}", f"known: {', '.join(DIRECTION)}")
-    double = added.duplicated([*_JOB, "metric"])
-    if double.any():
-        where = added.loc[double, [*_JOB, "metric"]].iloc[0].to_dict()
+    is_double = added.duplicated([*_JOB, "metric"])
+    if is_double.any():
+        where = added.loc[is_double, [*_JOB, "metric"]].iloc[0].to_dict()
         raise DataError(f"a score stands twice: {where}", "keep one run per job")
 
 
-def _jobs(added: pd.DataFrame) -> Iterable[tuple[dict[str, Any], dict[str, float]]]:
-    """Yield each job and part with its scores under AMLB's names."""
-    named = {name: "" for name in _JOB if name != "fold"}
-    for key, group in added.fillna(named).groupby(_JOB, sort=False):
-        job = dict(zip(_JOB, key, strict=True)) | {"type": str(group["type"].iloc[0])}
-        values = dict(zip(group["metric"], map(float, group["value"]), strict=True))
-        if job["type"] == "multiclass":
-            names = {"f1": "f1_macro", "f1_weighted": "f1"}
-            values = {names.get(name, name): value for name, value in values.items()}
-        yield job, values
+def _scored_jobs(added: pd.DataFrame) -> list[_ScoredJob]:
+    """Collect the scores of each job and part, under AMLB's names."""
+    # groupby drops rows whose key is missing.
+    empty_text = {name: "" for name in _JOB if name != "fold"}
+    jobs = []
+    for key, group in added.fillna(empty_text).groupby(_JOB, sort=False):
+        source, part, framework, constraint, fold = key
+        kind = str(group["type"].iloc[0])
+        scores = {}
+        for metric, value in zip(group["metric"], group["value"], strict=True):
+            name = _MULTICLASS_NAMES.get(metric, metric) if kind == "multiclass" else metric
+            scores[name] = float(value)
+        job = _ScoredJob(
+            source=source,
+            part=part,
+            framework=str(framework),
+            constraint=str(constraint),
+            fold=int(fold),
+            kind=kind,
+            scores=scores,
+        )
+        jobs.append(job)
+    return jobs
 
 
-def _key(row: Mapping[str, Any], task: str) -> _Key:
-    return str(task), str(row["framework"]), str(row.get("constraint", "")), int(row["fold"])
+def _are_same_predictions(row: Mapping[str, Any], scores: Mapping[str, float]) -> bool:
+    """Whether the metrics that AMLB has too are equal, but for its six digits."""
+    for name, ours in scores.items():
+        theirs = row.get(name, np.nan)
+        if not (np.isfinite(theirs) and np.isfinite(ours)):
+            continue
+        scale = max(abs(theirs), abs(ours), 1e-4)
+        if abs(theirs - ours) > _TOLERANCE * scale:
+            return False
+    return True
 
 
-def _same_predictions(row: Mapping[str, Any], scores: Mapping[str, float]) -> bool:
-    pairs = [(row.get(name, np.nan), value) for name, value in scores.items()]
-    known = [(a, b) for a, b in pairs if np.isfinite(a) and np.isfinite(b)]
-    return all(abs(a - b) <= _TOLERANCE * max(abs(a), abs(b), 1e-4) for a, b in known)
-
-
-def _result_metric(own: _Own, jobs: list[dict[str, Any]]) -> str:
+def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
     """Return what one task's ``result`` is made of, the same for every framework and fold."""
-    kind, source = jobs[0]["type"], jobs[0]["amlb_task"]
-    told = (own.metrics.get(task, "") for task in _sources(source))
-    main = next((name.removeprefix("neg_") for name in told if name), MAIN[kind])
-    folds = {job["fold"] for job in jobs}
-    wanted = (main, MAIN[kind], "rmse" if kind == "regression" else "logloss")
-    for name in wanted:
-        good = {job["fold"] for job in jobs if np.isfinite(job["scores"].get(name, np.nan))}
-        if good == folds:
-            return name
-    return wanted[-1]
+    kind, source = jobs[0].kind, jobs[0].source
+    fallback = "rmse" if kind == "regression" else "logloss"
+    folds = {job.fold for job in jobs}
+    for metric in (amlb.metric(source) or MAIN[kind], MAIN[kind]):
+        defined_folds = set()
+        for job in jobs:
+            if np.isfinite(job.scores.get(metric, np.nan)):
+                defined_folds.add(job.fold)
+        if defined_folds == folds:
+            return metric
+    return fallback
 
 
-def _row(own: Mapping[str, Any], task: str, job: Mapping[str, Any], metric: str) -> dict[str, Any]:
+def _result_row(job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of ours; ``framework_row`` is AMLB's own that lends it the version."""
     sign = -1.0 if DIRECTION[metric] == "lower" else 1.0
     return {
-        "id": f"hardsynth/{task}",
-        "task": task,
-        "framework": job["framework"],
-        "constraint": job["constraint"],
-        "fold": job["fold"],
-        "type": job["type"],
-        "result": sign * job["scores"].get(metric, np.nan),
+        "id": f"hardsynth/{job.task}",
+        "task": job.task,
+        "framework": job.framework,
+        "constraint": job.constraint,
+        "fold": job.fold,
+        "type": job.kind,
+        "result": sign * job.scores.get(metric, np.nan),
         "metric": f"neg_{metric}" if sign < 0 else metric,
-        **{name: own[name] for name in _COPIED if name in own},
-        **job["scores"],
+        **{name: framework_row[name] for name in _COPIED if name in framework_row},
+        **job.scores,
     }
 
 
-def _framed(rows: list[dict[str, Any]], theirs: set[str]) -> pd.DataFrame:
-    names = (theirs - {"run"}).union(*map(set, rows)) - set(FIXED)
-    order = [*FIXED, *sorted(names & _AMLB_METRICS), *sorted(names - _AMLB_METRICS)]
-    out = {}
+def _in_amlb_order(rows: list[dict[str, Any]], amlb_columns: set[str]) -> pd.DataFrame:
+    """Return the rows with AMLB's columns first, in AMLB's order and types."""
+    metrics = (amlb_columns - {"run"}).union(*rows) - set(FIXED)
+    order = [*FIXED, *sorted(metrics & _AMLB_METRICS), *sorted(metrics - _AMLB_METRICS)]
+    columns = {}
     for name in order:
         values = [row.get(name) for row in rows]
         if name in _TEXT:
             text = ["" if pd.isna(value) else str(value) for value in values]
-            out[name] = pd.Series(text, dtype=object)
-        elif name == "fold":
-            out[name] = pd.Series(values, dtype="int64")
+            columns[name] = pd.Series(text, dtype=object)
         else:
-            out[name] = pd.Series(values, dtype="float64")
-    return pd.DataFrame(out, columns=order)
+            dtype = "int64" if name == "fold" else "float64"
+            columns[name] = pd.Series(values, dtype=dtype)
+    return pd.DataFrame(columns, columns=order)
 
 
 def _printable(name: str, values: pd.Series) -> pd.Series:
     if name in _TEXT:
         return values
-    return pd.Series([_number(name, value) for value in values], dtype=object, index=values.index)
+    printed = [_printable_number(name, value) for value in values]
+    return pd.Series(printed, dtype=object, index=values.index)
 
 
-def _number(name: str, value: float) -> float | int | str:
+def _printable_number(name: str, value: float) -> float | int | str:
+    """Round as AMLB's ``as_printable_data_frame`` does."""
     if pd.isna(value):
         return ""
     if name in _WHOLE:

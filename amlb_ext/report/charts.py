@@ -2,6 +2,23 @@
 
 Figures after Zakharov & Boukhanovsky (2025): predictions against truth (3d, 4, 6), distribution
 of the target (5), ROC curves (7); the map of failures (8) is drawn by ``failures``.
+
+A :class:`~amlb_ext.report.model.Chart` holds no engine's words; ``still`` draws it with
+matplotlib, for print and for pages without scripts, and ``interactive`` with plotly.
+
+NOTE[OWN] Two engines behind one model, though Vega-Lite would draw both from one specification.
+Measured with vl-convert-python 1.9 (Vega 6.2):
+
+* For it: the same SVG, byte for byte, twice and in three processes; the live bundle weighs
+  0.9 MB (0.3 MB compressed) where plotly.js weighs 4.8 MB (1.5 MB), and the page is whole
+  without a network.
+* Against it: a wheel of 34 MB, 84 MB installed, which is a JavaScript engine that takes two to
+  three seconds to start in each process that draws; expressions are compiled with
+  ``new Function``, which the page's content security policy forbids; a still SVG names its parts
+  by ARIA attributes, but has no title and no description, a white background and a font of its
+  own, so ``inline`` would have to do for it what it does for matplotlib.
+
+matplotlib is needed for the critical difference diagram in any case. One large page is the price.
 """
 
 from __future__ import annotations
@@ -15,21 +32,26 @@ from sklearn.metrics import roc_curve
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.model import Chart, ChartSeries, ColourRole
 from amlb_ext.report.parts import F
-from amlb_ext.report.predictions import TaskPredictions
+from amlb_ext.report.predictions import TaskPredictions, has_prediction
 
 #: Frameworks that a crowded chart shows, the best ones.
 MOST_LINES = 5
 #: A mean change of F's loss beyond this is told, not drawn.
 OFF_THE_SCALE = 1.0
 _POINTS_ON_A_CURVE = 60
+#: Colour of each origin of rows, and what its rows are called.
 ORIGINS: dict[str, ColourRole] = {
     "good": "good",
     "bad": "bad",
     "ga": "ga",
     "synthetic": "synthetic",
 }
-WORDS = {"good": "good rows", "bad": "bad rows", "ga": "augmented rows",
-         "synthetic": "synthetic rows"}  # fmt: skip
+WORDS = {
+    "good": "good rows",
+    "bad": "bad rows",
+    "ga": "augmented rows",
+    "synthetic": "synthetic rows",
+}
 
 
 def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
@@ -40,116 +62,167 @@ def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
     >>> framework_colours(["flaml", "HardsynthNull"])
     {'F': 'f', 'flaml': 'c0', 'HardsynthNull': 'null'}
     """
-    colours: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
-    out: dict[str, ColourRole] = {F: "f"}
+    palette: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
+    colours: dict[str, ColourRole] = {F: "f"}
     candidates = [name for name in frameworks if not is_control_framework(name)]
     for index, name in enumerate(candidates):
-        out[name] = colours[index % len(colours)]
-    return out | {name: "null" for name in frameworks if is_control_framework(name)}
+        colours[name] = palette[index % len(palette)]
+    for name in frameworks:
+        if is_control_framework(name):
+            colours[name] = "null"
+    return colours
 
 
 def contrast_chart(
     key: str, contrasts: pd.DataFrame, colours: Mapping[str, ColourRole]
 ) -> Chart | None:
     """Return the contrasts with F and their intervals, the null control at the bottom."""
-    table = contrasts[contrasts["where"] == "region"] if len(contrasts) else contrasts
-    table = table.dropna(subset=["difference"]) if len(table) else table
+    if not len(contrasts):
+        return None
+    table = contrasts[contrasts["where"] == "region"].dropna(subset=["difference"])
     if not len(table):
         return None
-    names = [*table["framework"], "re-fits of F (null)"]
-    series = [
-        ChartSeries(
-            str(row["framework"]),
-            "intervals",
-            np.array([row["difference"]]),
-            np.array([float(position)]),
-            colours.get(str(row["framework"]), "ink"),
-            np.array([row["low"]]),
-            np.array([row["high"]]),
-            (f"{row['framework']}: {row['difference']:.4g} ({row['verdict']})",),
+    rows = table.to_dict("records")
+    series = []
+    for position, row in enumerate(rows):
+        framework = str(row["framework"])
+        marks = _interval_series(
+            framework,
+            position,
+            point=row["difference"],
+            low=row["low"],
+            high=row["high"],
+            role=colours.get(framework, "ink"),
+            text=f"{framework}: {row['difference']:.4g} ({row['verdict']})",
         )
-        for position, row in enumerate(table.to_dict("records"))
-    ]
-    middle, se = table["null_difference"].to_numpy(), table["null_se"].to_numpy()
-    if np.isfinite(middle).any():
-        where = int(np.flatnonzero(np.isfinite(middle))[0])
-        at, half = float(middle[where]), 1.96 * float(se[where])
-        series.append(
-            ChartSeries(
-                "re-fits of F (null)",
-                "intervals",
-                np.array([at]),
-                np.array([float(len(names) - 1)]),
-                "null",
-                np.array([at - half]),
-                np.array([at + half]),
-                (f"mean of F's re-fits: {at:.4g}, two standard errors either side",),
-            )
+        series.append(marks)
+    known = table[np.isfinite(table["null_difference"].to_numpy(dtype=float))]
+    if len(known):
+        # Every framework has the same re-fits beside it: the first row that has them will do.
+        middle = float(known["null_difference"].iloc[0])
+        half_width = 1.96 * float(known["null_se"].iloc[0])
+        marks = _interval_series(
+            "re-fits of F (null)",
+            len(rows),
+            point=middle,
+            low=middle - half_width,
+            high=middle + half_width,
+            role="null",
+            text=f"mean of F's re-fits: {middle:.4g}, two standard errors either side",
         )
-    else:
-        names.pop()
-    said = ", ".join(f"{r['framework']} {r['difference']:.3g}" for r in table.to_dict("records"))
+        series.append(marks)
+    differences = ", ".join(f"{row['framework']} {row['difference']:.3g}" for row in rows)
     return Chart(
-        key,
-        "Loss minus F's loss, on the region",
-        f"Negative is better than F. {said}. Bars are 95 % intervals; no bar, no interval.",
-        "difference of mean loss from F",
-        "",
-        tuple(series),
-        y_categories=tuple(map(str, names)),
+        key=key,
+        title="Loss minus F's loss, on the region",
+        about=f"Negative is better than F. {differences}. Bars are 95 % intervals; no bar, no "
+        "interval.",
+        x_label="difference of mean loss from F",
+        y_label="",
+        series=tuple(series),
+        y_categories=tuple(marks.name for marks in series),
         guides=("zero",),
+    )
+
+
+def _interval_series(
+    name: str,
+    position: int,
+    *,
+    point: float,
+    low: float,
+    high: float,
+    role: ColourRole,
+    text: str,
+) -> ChartSeries:
+    """Return one mark with its interval, on the row ``position`` of a chart by name."""
+    return ChartSeries(
+        name=name,
+        kind="intervals",
+        x=np.array([point]),
+        y=np.array([float(position)]),
+        role=role,
+        low=np.array([low]),
+        high=np.array([high]),
+        text=(text,),
     )
 
 
 def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None:
     """Return how the target is distributed among good, bad, augmented and synthetic rows."""
-    found = _by_origin(views)
-    if not found:
+    targets = _targets_by_origin(views)
+    if not targets:
         return None
-    view = next(iter(views.values()))
-    series = []
-    if view.labels:
-        for origin, y in found.items():
-            share = np.bincount(y.astype(int), minlength=len(view.labels)) / len(y)
-            text = [f"{WORDS[origin]}, {n}: {s:.1%}" for n, s in zip(view.labels, share,
-                                                                   strict=True)]  # fmt: skip
-            at = np.arange(len(view.labels), dtype=float)
-            series.append(ChartSeries(WORDS[origin], "bars", at, share, ORIGINS[origin], text=text))
-        labels: tuple[str, ...] = view.labels
+    labels = next(iter(views.values())).labels
+    if labels:
+        series = _class_share_series(targets, labels)
     else:
-        edges = np.histogram_bin_edges(np.concatenate(list(found.values())), bins=20)
-        for origin, y in found.items():
-            share = np.histogram(y, edges)[0] / len(y)
-            series.append(ChartSeries(WORDS[origin], "bars", edges, share, ORIGINS[origin]))
-        labels = ()
-    counts = ", ".join(f"{len(y)} {WORDS[origin]}" for origin, y in found.items())
+        series = _histogram_series(targets)
+    counts = ", ".join(f"{len(y)} {WORDS[origin]}" for origin, y in targets.items())
     return Chart(
-        key,
-        "Target, by kind of row",
-        f"Share of each kind of row per {'class' if labels else 'bin'}; {counts}.",
-        "class" if labels else "target",
-        "share of rows",
-        tuple(series),
+        key=key,
+        title="Target, by kind of row",
+        about=f"Share of each kind of row per {'class' if labels else 'bin'}; {counts}.",
+        x_label="class" if labels else "target",
+        y_label="share of rows",
+        series=series,
         x_categories=labels,
     )
 
 
-def _by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.ndarray]:
-    found = {}
-    for suffix, origins in (("full", ("good", "bad")), ("ga", ("ga",)), ("", ("ga", "synthetic"))):
-        view = views.get(suffix)
+def _targets_by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.ndarray]:
+    """Return the targets of the rows of each origin, from the first AMLB task that has any."""
+    origins_by_suffix = {"full": ("good", "bad"), "ga": ("ga",), "": ("ga", "synthetic")}
+    targets: dict[str, np.ndarray] = {}
+    for suffix, origins in origins_by_suffix.items():
+        if suffix not in views:
+            continue
+        predictions = views[suffix]
         for origin in origins:
-            if view is not None and origin not in found:
-                rows = (view.rows["origin"] == origin).to_numpy()
-                if rows.any():
-                    found[origin] = view.y[rows]
-    return found
+            is_origin = (predictions.rows["origin"] == origin).to_numpy()
+            if origin not in targets and is_origin.any():
+                targets[origin] = predictions.y[is_origin]
+    return targets
+
+
+def _class_share_series(
+    targets: Mapping[str, np.ndarray], labels: Sequence[str]
+) -> tuple[ChartSeries, ...]:
+    positions = np.arange(len(labels), dtype=float)
+    series = []
+    for origin, y in targets.items():
+        shares = np.bincount(y.astype(int), minlength=len(labels)) / len(y)
+        texts = []
+        for label, share in zip(labels, shares, strict=True):
+            texts.append(f"{WORDS[origin]}, {label}: {share:.1%}")
+        bars = ChartSeries(
+            name=WORDS[origin],
+            kind="bars",
+            x=positions,
+            y=shares,
+            role=ORIGINS[origin],
+            text=texts,
+        )
+        series.append(bars)
+    return tuple(series)
+
+
+def _histogram_series(targets: Mapping[str, np.ndarray]) -> tuple[ChartSeries, ...]:
+    # The same bins for all kinds of rows, or their shares could not be compared.
+    edges = np.histogram_bin_edges(np.concatenate(list(targets.values())), bins=20)
+    series = []
+    for origin, y in targets.items():
+        shares = np.histogram(y, edges)[0] / len(y)
+        bars = ChartSeries(name=WORDS[origin], kind="bars", x=edges, y=shares, role=ORIGINS[origin])
+        series.append(bars)
+    return tuple(series)
 
 
 def truth_chart(
+    *,
     key: str,
     title: str,
-    view: TaskPredictions,
+    predictions: TaskPredictions,
     rows: np.ndarray,
     order: Sequence[str],
     colours: Mapping[str, ColourRole],
@@ -160,42 +233,50 @@ def truth_chart(
     Parameters
     ----------
     key, title : str
-    view : Predicted
+    predictions : TaskPredictions
     rows : ndarray of shape (n,), bool
         The rows to show.
     order : sequence of str
         Candidates, the best first.
-    colours : mapping of str to Role
+    colours : mapping of str to ColourRole
     most : int
         Points per model; the rows are thinned evenly along the truth.
     """
-    entrants = _some(view, order, 2)
-    at = np.flatnonzero(rows)
-    if view.labels or not entrants or not len(at):
+    entrants = _best_entrants(predictions, order, 2)
+    shown = np.flatnonzero(rows)
+    if predictions.labels or not entrants or not len(shown):
         return None
-    at = at[np.argsort(view.y[at], kind="stable")]
-    at = at[np.unique(np.linspace(0, len(at) - 1, most).round().astype(int))]
+    shown = shown[np.argsort(predictions.y[shown], kind="stable")]
+    evenly = np.linspace(0, len(shown) - 1, most).round().astype(int)
+    shown = shown[np.unique(evenly)]
     series = []
-    for number, (name, f) in enumerate(entrants.items()):
-        series.append(
-            ChartSeries(name, "points", view.y[at], f[at], colours.get(name, "ink"), symbol=number)
+    for symbol, (name, f) in enumerate(entrants.items()):
+        points = ChartSeries(
+            name=name,
+            kind="points",
+            x=predictions.y[shown],
+            y=f[shown],
+            role=colours.get(name, "ink"),
+            symbol=symbol,
         )
+        series.append(points)
     return Chart(
-        key,
-        title,
-        "Each point is a row; on the diagonal the prediction is right.",
-        "truth",
-        "prediction",
-        tuple(series),
+        key=key,
+        title=title,
+        about="Each point is a row; on the diagonal the prediction is right.",
+        x_label="truth",
+        y_label="prediction",
+        series=tuple(series),
         guides=("diagonal",),
         square=True,
     )
 
 
 def roc_chart(
+    *,
     key: str,
     title: str,
-    view: TaskPredictions,
+    predictions: TaskPredictions,
     rows: np.ndarray,
     weights: np.ndarray | None,
     order: Sequence[str],
@@ -205,95 +286,112 @@ def roc_chart(
 
     With more than two classes the curve is the micro average: every (row, class) is one case.
     """
-    if not view.labels:
+    if not predictions.labels:
         return None
     series = []
-    for name, f in _some(view, order, MOST_LINES).items():
-        keep = rows & ~np.isnan(f[:, 0])
-        curve = _curve(view.y[keep], f[keep], None if weights is None else weights[keep])
+    for name, f in _best_entrants(predictions, order, MOST_LINES).items():
+        shown = rows & has_prediction(f)
+        shown_weights = None if weights is None else weights[shown]
+        curve = _roc_curve(predictions.y[shown], f[shown], shown_weights)
         if curve is not None:
-            series.append(ChartSeries(name, "line", *curve, colours.get(name, "ink")))
+            line = ChartSeries(
+                name=name, kind="line", x=curve[0], y=curve[1], role=colours.get(name, "ink")
+            )
+            series.append(line)
     if not series:
         return None
-    what = "the last class" if len(view.labels) == 2 else "every class against the rest, together"
+    classes = "every class against the rest, together"
+    if len(predictions.labels) == 2:
+        classes = "the last class"
     return Chart(
-        key,
-        title,
-        f"ROC curves for {what}; nearer to the upper left corner is better.",
-        "false positive rate",
-        "true positive rate",
-        tuple(series),
+        key=key,
+        title=title,
+        about=f"ROC curves for {classes}; nearer to the upper left corner is better.",
+        x_label="false positive rate",
+        y_label="true positive rate",
+        series=tuple(series),
         guides=("diagonal",),
         square=True,
     )
 
 
-def _some(view: TaskPredictions, order: Sequence[str], most: int) -> dict[str, np.ndarray]:
+def _best_entrants(
+    predictions: TaskPredictions, order: Sequence[str], most: int
+) -> dict[str, np.ndarray]:
     """Return predictions of F, where known, and of the best candidates."""
-    own = view.own()
-    out = {} if own is None or np.isnan(own).all() else {F: own}
-    for name in [name for name in order if name in view.f][:most]:
-        out[name] = view.f[name]
-    return out
+    entrants: dict[str, np.ndarray] = {}
+    own = predictions.own()
+    if own is not None and not np.isnan(own).all():
+        entrants[F] = own
+    candidates = [name for name in order if name in predictions.f]
+    for name in candidates[:most]:
+        entrants[name] = predictions.f[name]
+    return entrants
 
 
-def _curve(
-    y: np.ndarray, f: np.ndarray, w: np.ndarray | None
+def _roc_curve(
+    y: np.ndarray, probabilities: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    if f.shape[1] == 2:
-        hit, score = y == 1, f[:, 1]
+    """Return false and true positive rates; None where there is one class only."""
+    n_classes = probabilities.shape[1]
+    if n_classes == 2:
+        is_hit, score = y == 1, probabilities[:, 1]
     else:
-        hit, score = (y[:, None] == np.arange(f.shape[1])).ravel(), f.ravel()
-        w = None if w is None else np.repeat(w, f.shape[1])
-    if not len(hit) or hit.all() or not hit.any():
+        is_hit = (y[:, None] == np.arange(n_classes)).ravel()
+        score = probabilities.ravel()
+        weights = None if weights is None else np.repeat(weights, n_classes)
+    if not len(is_hit) or is_hit.all() or not is_hit.any():
         return None
-    x, t, _ = roc_curve(hit, score, sample_weight=w)
-    if len(x) > _POINTS_ON_A_CURVE:
-        # points evenly spread along the curve, its ends among them
-        way = np.cumsum(np.r_[0.0, np.hypot(np.diff(x), np.diff(t))])
-        at = np.searchsorted(way, np.linspace(0, way[-1], _POINTS_ON_A_CURVE))
-        at = np.unique(np.r_[0, np.minimum(at, len(x) - 1), len(x) - 1])
-        x, t = x[at], t[at]
-    return x, t
+    false_rate, true_rate, _ = roc_curve(is_hit, score, sample_weight=weights)
+    if len(false_rate) > _POINTS_ON_A_CURVE:
+        # Points evenly spread along the curve, its ends among them.
+        steps = np.hypot(np.diff(false_rate), np.diff(true_rate))
+        distance = np.cumsum(np.r_[0.0, steps])
+        last = len(false_rate) - 1
+        evenly = np.linspace(0, distance[-1], _POINTS_ON_A_CURVE)
+        kept = np.minimum(np.searchsorted(distance, evenly), last)
+        kept = np.unique(np.r_[0, kept, last])
+        false_rate, true_rate = false_rate[kept], true_rate[kept]
+    return false_rate, true_rate
 
 
 def overall_chart(overall: pd.DataFrame, colours: Mapping[str, ColourRole]) -> Chart | None:
     """Return the mean saving over tasks per framework, with its interval over tasks."""
     table = overall[np.isfinite(overall["relative"].to_numpy(dtype=float))]
-    far = table[table["relative"].abs() > OFF_THE_SCALE]
-    if len(far) < len(table):  # one constant predictor would hide all others
-        table = table.drop(far.index)
-    else:
-        far = far.head(0)
     if not len(table):
         return None
-    series = [
-        ChartSeries(
-            str(row["framework"]),
-            "intervals",
-            100 * np.array([row["relative"]]),
-            np.array([float(position)]),
-            colours.get(str(row["framework"]), "ink"),
-            100 * np.array([row["low"]]),
-            100 * np.array([row["high"]]),
-            (f"{row['framework']}: {row['relative']:+.1%} over {row['tasks']} tasks",),
+    # One constant predictor would hide all others; where all are far, all are drawn.
+    is_far = table["relative"].abs() > OFF_THE_SCALE
+    off_the_scale = table[is_far] if not is_far.all() else table.head(0)
+    table = table.drop(off_the_scale.index)
+    series = []
+    for position, row in enumerate(table.to_dict("records")):
+        framework = str(row["framework"])
+        marks = _interval_series(
+            framework,
+            position,
+            point=100 * row["relative"],
+            low=100 * row["low"],
+            high=100 * row["high"],
+            role=colours.get(framework, "ink"),
+            text=f"{framework}: {row['relative']:+.1%} over {row['tasks']} tasks",
         )
-        for position, row in enumerate(table.to_dict("records"))
-    ]
-    said = _changes(table)
-    if len(far):
-        said += f". Off the scale, not drawn: {_changes(far)}"
+        series.append(marks)
+    changes = _list_changes(table)
+    if len(off_the_scale):
+        changes += f". Off the scale, not drawn: {_list_changes(off_the_scale)}"
     return Chart(
-        "overall",
-        "Mean change of F's loss in its failure region, over tasks",
-        f"Negative saves loss. {said}. Bars are 95 % intervals with tasks as the sample.",
-        "change of F's loss, in %",
-        "",
-        tuple(series),
-        y_categories=tuple(map(str, table["framework"])),
+        key="overall",
+        title="Mean change of F's loss in its failure region, over tasks",
+        about=f"Negative saves loss. {changes}. Bars are 95 % intervals with tasks as the sample.",
+        x_label="change of F's loss, in %",
+        y_label="",
+        series=tuple(series),
+        y_categories=tuple(marks.name for marks in series),
         guides=("zero",),
     )
 
 
-def _changes(table: pd.DataFrame) -> str:
-    return ", ".join(f"{r['framework']} {r['relative']:+.0%}" for r in table.to_dict("records"))
+def _list_changes(table: pd.DataFrame) -> str:
+    rows = table.to_dict("records")
+    return ", ".join(f"{row['framework']} {row['relative']:+.0%}" for row in rows)

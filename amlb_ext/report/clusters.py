@@ -1,4 +1,4 @@
-"""Groups of failures and what sets each apart; ``space`` has the points and the map.
+"""Groups of failures and what sets each apart; ``feature_space`` has the points and the map.
 
 Notation
 --------
@@ -17,6 +17,7 @@ Made rows (``ga``, ``synthetic``) belong to the group of the real bad row they c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -33,8 +34,16 @@ from amlb_ext.report.conditions import plain_number, quote_category, shorten_tex
 SILHOUETTE, MIN_ROWS = 0.15, 20
 #: Structureless sets that real groups must surpass, and rows used of each.
 REFERENCES, _REFERENCE_ROWS = 19, 300
+#: Rows whose silhouettes are averaged.
+_SILHOUETTE_ROWS = 2000
 #: A departure worth words, in standard deviations; features named per group.
 DEPARTURE, NAMED = 0.5, 3
+#: The standard error of a median, in standard deviations of the rows, times sqrt(n).
+_MEDIAN_ERROR = 1.25
+#: Shares of missing values that differ by this are told instead of the values.
+_MISSING_GAP = 0.3
+#: A number with so few distinct values is told by its mean, for its median hardly moves.
+_FEW_VALUES = 10
 
 
 def find_clusters(Z_bad: np.ndarray, rng_seed: int, most: int = 6) -> np.ndarray:
@@ -57,44 +66,50 @@ def find_clusters(Z_bad: np.ndarray, rng_seed: int, most: int = 6) -> np.ndarray
     >>> np.bincount(find_clusters(Z, 0)).tolist()
     [25, 15]
     """
-    n = len(Z_bad)
-    one = np.zeros(n, dtype=int)
-    if n < MIN_ROWS:
-        return one
+    n_rows = len(Z_bad)
+    one_group = np.zeros(n_rows, dtype=int)
+    if n_rows < MIN_ROWS:
+        return one_group
     rng = random_stream(rng_seed, "clusters")
     with threadpool_limits(1):
-        best, labels = _best(Z_bad, most, rng, 10)
-        if best < SILHOUETTE:
-            return one
-        rows = min(n, _REFERENCE_ROWS)
+        silhouette, labels = _best_partition(Z_bad, most, rng, n_starts=10)
+        if silhouette < SILHOUETTE:
+            return one_group
+        n_reference = min(n_rows, _REFERENCE_ROWS)
+        centred = Z_bad - Z_bad.mean(axis=0)
         for _ in range(REFERENCES):
-            centred = Z_bad - Z_bad.mean(axis=0)
-            # Gaussian with the covariance of the rows: random sums of them
-            blank = rng.normal(size=(rows, n)) @ centred / np.sqrt(n)
-            if _best(blank, most, rng, 3)[0] >= best:
-                return one
-    order = np.argsort(-np.bincount(labels), kind="stable")
-    return np.asarray(np.argsort(order, kind="stable")[labels])
+            # Random sums of the rows are Gaussian with the covariance of the rows.
+            sums = rng.normal(size=(n_reference, n_rows))
+            structureless = sums @ centred / np.sqrt(n_rows)
+            if _best_partition(structureless, most, rng, n_starts=3)[0] >= silhouette:
+                return one_group
+    by_size = np.argsort(-np.bincount(labels), kind="stable")
+    rank_of_label = np.argsort(by_size, kind="stable")
+    return np.asarray(rank_of_label[labels])
 
 
-def _best(
-    Z: np.ndarray, most: int, rng: np.random.Generator, starts: int
+def _best_partition(
+    Z: np.ndarray, most: int, rng: np.random.Generator, n_starts: int
 ) -> tuple[float, np.ndarray]:
     """Return the best mean silhouette over k and its labels; no group may be very small."""
-    n = len(Z)
-    best, labels = -1.0, np.zeros(n, dtype=int)
-    distinct = len(np.unique(Z, axis=0))
-    for k in range(2, min(most, n // 5, distinct - 1) + 1):
-        tried = KMeans(k, n_init=starts, random_state=draw_int_seed(rng)).fit_predict(Z)
-        if np.bincount(tried, minlength=k).min() < max(3, 0.05 * n):
+    n_rows = len(Z)
+    best_silhouette, best_labels = -1.0, np.zeros(n_rows, dtype=int)
+    n_distinct = len(np.unique(Z, axis=0))
+    for k in range(2, min(most, n_rows // 5, n_distinct - 1) + 1):
+        kmeans = KMeans(k, n_init=n_starts, random_state=draw_int_seed(rng))
+        labels = kmeans.fit_predict(Z)
+        if np.bincount(labels, minlength=k).min() < max(3, 0.05 * n_rows):
             continue
-        rows = np.arange(n) if n <= 2000 else rng.choice(n, 2000, replace=False)
-        if len(np.unique(tried[rows])) < k:
+        # A silhouette takes all distances: beyond some rows a sample has to do.
+        sample = np.arange(n_rows)
+        if n_rows > _SILHOUETTE_ROWS:
+            sample = rng.choice(n_rows, _SILHOUETTE_ROWS, replace=False)
+        if len(np.unique(labels[sample])) < k:
             continue
-        score = float(silhouette_score(Z[rows], tried[rows]))
-        if score > best:
-            best, labels = score, tried
-    return best, labels
+        silhouette = float(silhouette_score(Z[sample], labels[sample]))
+        if silhouette > best_silhouette:
+            best_silhouette, best_labels = silhouette, labels
+    return best_silhouette, best_labels
 
 
 def assign_groups(parent: np.ndarray, source: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -112,8 +127,8 @@ def assign_groups(parent: np.ndarray, source: np.ndarray, labels: np.ndarray) ->
     >>> assign_groups(np.array([7, 5, 9]), np.array([5, 7]), np.array([0, 1])).tolist()
     [1, 0, -1]
     """
-    of = dict(zip(np.asarray(source).tolist(), np.asarray(labels).tolist(), strict=True))
-    return np.array([of.get(row, -1) for row in np.asarray(parent).tolist()], dtype=int)
+    group_of_source = dict(zip(source.tolist(), labels.tolist(), strict=True))
+    return np.array([group_of_source.get(row, -1) for row in parent.tolist()], dtype=int)
 
 
 def describe_clusters(
@@ -146,70 +161,120 @@ def describe_clusters(
     >>> describe_clusters(x[80:], [Column("age", "numeric")], np.zeros(20, int), x)
     ['high age (median 89.5, all rows 49.5)']
     """
-    groups = range(int(labels.max()) + 1 if len(labels) else 0)
-    surely = float(norm.isf(0.025 / max(1, len(columns))))
-    said: list[list[tuple[bool, float, str]]] = [[] for _ in groups]
+    n_groups = int(labels.max()) + 1 if len(labels) else 0
+    # Two-sided at 5 %, Bonferroni over the features.
+    critical = float(norm.isf(0.025 / max(1, len(columns))))
+    departures: list[list[_Departure]] = [[] for _ in range(n_groups)]
     for column in columns:
-        mine, everyone = features_bad[column.name], features_all[column.name]
-        tell = _number if column.is_numeric and everyone.nunique() > 2 else _category
-        for k in groups:
-            effect, rows, text = tell(shorten_text(column.name), mine[labels == k], everyone)
-            if effect >= DEPARTURE:
-                # 1.25: the standard error of a median, in standard deviations
-                said[k].append((effect >= 1.25 * surely / np.sqrt(rows), effect, text))
-    return [_phrase(parts) for parts in said]
+        bad_values, all_values = features_bad[column.name], features_all[column.name]
+        name = shorten_text(column.name)
+        describe = _category_departure
+        if column.is_numeric and all_values.nunique() > 2:
+            describe = _number_departure
+        for group in range(n_groups):
+            departure = describe(name, bad_values[labels == group], all_values)
+            if departure.effect >= DEPARTURE:
+                departures[group].append(departure)
+    return [_group_phrase(group_departures, critical) for group_departures in departures]
 
 
-def _phrase(parts: list[tuple[bool, float, str]]) -> str:
-    parts = sorted(parts, key=lambda part: -part[1])
-    clear = [text for sure, _, text in parts if sure][:NAMED]
+@dataclass(frozen=True, kw_only=True)
+class _Departure:
+    """How one feature of a group differs from that of all rows.
+
+    Attributes
+    ----------
+    effect : float
+        In standard deviations of all rows; never negative.
+    n_rows : int
+        Rows of the group that have a value.
+    text : str
+    """
+
+    effect: float
+    n_rows: int
+    text: str
+
+    def is_clear(self, critical: float) -> bool:
+        """Whether chance would hardly bring it; ``critical`` is the normal quantile."""
+        return self.effect >= _MEDIAN_ERROR * critical / np.sqrt(self.n_rows)
+
+
+def _group_phrase(departures: list[_Departure], critical: float) -> str:
+    """Return the largest clear departures of one group, or the nearest to one."""
+    largest_first = sorted(departures, key=lambda departure: -departure.effect)
+    clear = [departure.text for departure in largest_first if departure.is_clear(critical)]
     if clear:
-        return "; ".join(clear)
-    near = f"; nearest to it: {parts[0][2]}" if parts else ""
-    return f"no feature departs clearly from all rows{near}"
+        return "; ".join(clear[:NAMED])
+    nearest = f"; nearest to it: {largest_first[0].text}" if largest_first else ""
+    return f"no feature departs clearly from all rows{nearest}"
 
 
-def _number(name: str, part: pd.Series, everyone: pd.Series) -> tuple[float, int, str]:
-    """Return by how much a number departs, on how many rows, and the words."""
-    mine, all_rows = part.dropna(), everyone.dropna()
-    if not len(mine) or abs(part.isna().mean() - everyone.isna().mean()) >= 0.3:
-        known = [v.where(v.isna(), "known").astype(object) for v in (part, everyone)]
-        return _category(name, *known)
-    few = all_rows.nunique() <= 10
-    word = "mean" if few else "median"
-    a, b = (float(v.mean() if few else v.median()) for v in (mine, all_rows))
-    spread = float(all_rows.std())
-    if not few:
-        robust = float(all_rows.quantile(0.75) - all_rows.quantile(0.25)) / 1.349
-        spread = robust if robust > 0 else spread
-    if not spread > 0:
-        return 0.0, 1, ""
-    level = "high" if a > b else "low"
-    text = f"{level} {name} ({word} {_round(a)}, all rows {_round(b)})"
-    return abs(a - b) / spread, len(mine), text
-
-
-def _category(name: str, part: pd.Series, everyone: pd.Series) -> tuple[float, int, str]:
-    """Return by how much the share of a category departs, on how many rows, and the words."""
-    of_all, of_mine = (
-        v.astype(object).where(v.notna(), None).value_counts(normalize=True, dropna=False)
-        for v in (everyone, part)
-    )
-    mine = of_mine.reindex(of_all.index, fill_value=0.0)
-    gap = (mine - of_all) / np.sqrt(np.maximum(of_all * (1 - of_all), 0.09))
-    # what is frequent says more than what is rare
-    top = gap.argmax() if gap.max() >= 0.6 * -gap.min() else gap.argmin()
-    value, a, b = of_all.index[top], float(mine.iloc[top]), float(of_all.iloc[top])
-    word = ("mostly" if a >= 0.5 else "often") if a > b else ("never" if a == 0 else "rarely")
-    if a > b and b >= 0.5:
-        word = "more often"
-    if value is None or value != value:
-        told = "missing"
+def _number_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Departure:
+    """Return by how much the middle of a number departs."""
+    group_values, all_values = group.dropna(), everyone.dropna()
+    missing_gap = abs(group.isna().mean() - everyone.isna().mean())
+    if not len(group_values) or missing_gap >= _MISSING_GAP:
+        # Whether there is a value says more than the value.
+        group_known = group.where(group.isna(), "known").astype(object)
+        all_known = everyone.where(everyone.isna(), "known").astype(object)
+        return _category_departure(name, group_known, all_known)
+    spread = float(all_values.std())
+    if all_values.nunique() <= _FEW_VALUES:
+        word, middle, overall = "mean", float(group_values.mean()), float(all_values.mean())
     else:
-        told = quote_category(value) if isinstance(value, str) else plain_number(float(value))
-    text = f"{name} {word} {told} ({a:.0%}, all rows {b:.0%})"
-    return abs(float(gap.iloc[top])), len(part), text
+        word, middle, overall = "median", float(group_values.median()), float(all_values.median())
+        quartile_range = float(all_values.quantile(0.75) - all_values.quantile(0.25))
+        if quartile_range > 0:
+            spread = quartile_range / 1.349  # of a normal distribution, one standard deviation
+    if not spread > 0:
+        return _Departure(effect=0.0, n_rows=1, text="")
+    level = "high" if middle > overall else "low"
+    text = f"{level} {name} ({word} {_short_number(middle)}, all rows {_short_number(overall)})"
+    effect = abs(middle - overall) / spread
+    return _Departure(effect=effect, n_rows=len(group_values), text=text)
 
 
-def _round(value: float) -> str:
+def _category_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Departure:
+    """Return by how much the share of the category departs that departs most."""
+    all_shares = _category_shares(everyone)
+    group_shares = _category_shares(group).reindex(all_shares.index, fill_value=0.0)
+    # A rare category has a small variance: it is raised, lest every rare one stand out.
+    variance = np.maximum(all_shares * (1 - all_shares), 0.09)
+    gaps = (group_shares - all_shares) / np.sqrt(variance)
+    # What is frequent in the group says more than what is rare.
+    tell_frequent = gaps.max() >= 0.6 * -gaps.min()
+    position = gaps.argmax() if tell_frequent else gaps.argmin()
+    category = all_shares.index[position]
+    share, overall = float(group_shares.iloc[position]), float(all_shares.iloc[position])
+    if category is None or category != category:
+        shown = "missing"
+    elif isinstance(category, str):
+        shown = quote_category(category)
+    else:
+        shown = plain_number(float(category))
+    how_often = _frequency_word(share, overall)
+    return _Departure(
+        effect=abs(float(gaps.iloc[position])),
+        n_rows=len(group),
+        text=f"{name} {how_often} {shown} ({share:.0%}, all rows {overall:.0%})",
+    )
+
+
+def _category_shares(values: pd.Series) -> pd.Series:
+    """Return the share of each category, the most frequent first; None is missing."""
+    categories = values.astype(object).where(values.notna(), None)
+    return categories.value_counts(normalize=True, dropna=False)
+
+
+def _frequency_word(share: float, overall: float) -> str:
+    if share > overall:
+        if overall >= 0.5:
+            return "more often"
+        return "mostly" if share >= 0.5 else "often"
+    return "never" if share == 0 else "rarely"
+
+
+def _short_number(value: float) -> str:
+    """Return a number with three significant digits."""
     return plain_number(float(f"{value:.2e}"))

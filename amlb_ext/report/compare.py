@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from amlb_ext.report.predictions import TaskPredictions
+from amlb_ext.report.predictions import TaskPredictions, region_weights
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
     Weighting,
@@ -237,13 +237,6 @@ def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.Dat
         apart=inputs.controls,
         smallest=SMALLEST_EFFECTIVE_SIZE,
     )
-
-
-def region_weights(full: TaskPredictions) -> np.ndarray | None:
-    """Return P(F fails | x) of each row; None where it is not known."""
-    weights = full.rows["weight"].to_numpy(dtype=float)
-    is_usable = np.isfinite(weights).all() and weights.sum() > 0
-    return weights if is_usable else None
 
 
 def _weighting_text(whole_task: Weighting, contrasts: pd.DataFrame) -> str:

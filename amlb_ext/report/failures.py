@@ -6,6 +6,7 @@ All of it describes. Bad rows were chosen by F's errors, so none of it ranks mod
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from amlb_ext.suite.coding import Coding
 COLUMNS = ("task", "group", "about", "bad", "share", "ga", "synthetic", "loss_f")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FailureDescription:
     """What is known of a task's failures.
 
@@ -56,142 +57,197 @@ def find_failures(
     ----------
     suite : Suite
     task : str
-    full : Predicted
+    full : TaskPredictions
         The untouched test folds.
     points : int
         On the map at most; 0 for none.
     """
-    seed, coding = suite.manifest.seed, suite.tasks[task].coding
-    columns = _columns(coding)
-    features, _ = _read(suite, full.name)
+    seed = suite.manifest.seed
+    columns = _canonical_columns(suite.tasks[task].coding)
+    features = _read_test_rows(suite, full.name).features
     source = full.rows["source_row"].to_numpy()
     bad = (full.rows["origin"] == "bad").to_numpy()
     slices = find_slices(
         features, columns, bad, source, random_stream(seed, task, "report", "slices")
     )
     slices.insert(0, "task", task)
+
     space = FeatureSpace().fit(features, columns)
+    # A source row that occurs in several folds is one failure.
+    bad_rows = np.flatnonzero(bad)
+    first_bad = bad_rows[np.unique(source[bad], return_index=True)[1]]
     Z = space.transform(features)
-    first = np.flatnonzero(bad)[np.unique(source[bad], return_index=True)[1]]
-    labels = find_clusters(Z[first], derive_seed(seed, task, "report", "clusters") % 2**31)
-    groups = np.where(bad, assign_groups(source, source[first], labels), -1)
-    about = describe_clusters(features.iloc[first], columns, labels, features)
-    made, made_Z = _made(suite, task, space)
-    loss = full.rows["loss"].to_numpy(dtype=float)
-    parents = assign_groups(made["parent_row"].to_numpy(), source[first], labels)
-    rows = [
-        {
-            "task": task,
-            "group": group + 1,
-            "about": text,
-            "bad": int((labels == group).sum()),
-            "share": float((labels == group).mean()),
-            **{o: int(((made["origin"] == o) & (parents == group)).sum()) for o in ("ga",
-                                                                               "synthetic")},
-            "loss_f": float(loss[groups == group].mean()),
-        }
-        for group, text in enumerate(about)
-    ]  # fmt: skip
+    labels = find_clusters(Z[first_bad], derive_seed(seed, task, "report", "clusters") % 2**31)
+    groups = np.where(bad, assign_groups(source, source[first_bad], labels), -1)
+    made = _place_made_rows(suite, task, space)
+    made_groups = assign_groups(made.parent_row, source[first_bad], labels)
+
     chart = None
     if points > 0:
         once = np.unique(source, return_index=True)[1]
-        once = np.union1d(np.setdiff1d(once, np.flatnonzero(bad)), first)
-        chart = _map(task, seed, Z[once], bad[once], groups[once], made, made_Z, parents, points)
-    return FailureDescription(groups, pd.DataFrame(rows, columns=list(COLUMNS)), slices, chart)
-
-
-def _columns(coding: Coding) -> tuple[Column, ...]:
-    kinds = {"float": "numeric", "integer": "integer"}
-    return tuple(
-        Column(c.name, kinds.get(c.form, "categorical"), c.categories, True)  # type: ignore[arg-type]
-        for c in coding.columns
+        good_once = np.setdiff1d(once, bad_rows)
+        shown = np.union1d(good_once, first_bad)
+        origin = np.where(bad[shown], "bad", "good")
+        mapped = _MappedRows(
+            Z=np.concatenate([Z[shown], made.Z]) if len(made.Z) else Z[shown],
+            origin=np.concatenate([origin, made.origin]),
+            group=np.concatenate([groups[shown], made_groups]),
+        )
+        chart = _map_chart(task, mapped, points, random_stream(seed, task, "report", "map"))
+    phrases = describe_clusters(features.iloc[first_bad], columns, labels, features)
+    loss_f = full.rows["loss"].to_numpy(dtype=float)
+    clusters = []
+    for group, phrase in enumerate(phrases):
+        is_made_from = made_groups == group
+        row = {
+            "task": task,
+            "group": group + 1,
+            "about": phrase,
+            "bad": int((labels == group).sum()),
+            "share": float((labels == group).mean()),
+            "ga": int(((made.origin == "ga") & is_made_from).sum()),
+            "synthetic": int(((made.origin == "synthetic") & is_made_from).sum()),
+            "loss_f": float(loss_f[groups == group].mean()),
+        }
+        clusters.append(row)
+    return FailureDescription(
+        groups=groups,
+        clusters=pd.DataFrame(clusters, columns=list(COLUMNS)),
+        slices=slices,
+        chart=chart,
     )
 
 
-def _read(suite: Suite, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return features and provenance of an AMLB task's test rows, folds stacked.
+def _canonical_columns(coding: Coding) -> tuple[Column, ...]:
+    """Return the columns as they were before they were written: the files hold text alone."""
+    kinds = {"float": "numeric", "integer": "integer"}
+    columns = []
+    for column in coding.columns:
+        kind: Any = kinds.get(column.form, "categorical")
+        columns.append(Column(column.name, kind, column.categories, True))
+    return tuple(columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TestRows:
+    """Features and provenance of an AMLB task's test rows, folds stacked."""
+
+    features: pd.DataFrame
+    provenance: pd.DataFrame
+
+
+def _read_test_rows(suite: Suite, name: str) -> _TestRows:
+    """Read an AMLB task's test rows.
 
     Cells that were replaced, because no training row knows their category, are missing: what
     stands in their place says nothing about the row.
     """
-    coding, features, about = suite.coding(name), [], []
+    coding = suite.coding(name)
+    features_by_fold, provenance_by_fold = [], []
     for index in range(len(suite.amlb_task(name).folds)):
-        test = suite.pair(name, index)[1]
-        some, origin = coding.decode(coding.read_csv(test))[0], suite.provenance(name, index)
-        replaced = origin["substituted"]
+        test_file = suite.pair(name, index)[1]
+        features = coding.decode(coding.read_csv(test_file))[0]
+        provenance = suite.provenance(name, index)
+        # Names of replaced columns, joined by commas: one entry per cell after this.
+        replaced = provenance["substituted"]
         replaced = replaced[replaced.to_numpy() != ""].str.split(",").explode()
         for column in coding.columns:
-            at = replaced.index[(replaced == column.written).to_numpy(dtype=bool)]
-            if len(at):
-                some.loc[at, column.name] = np.nan
-        features.append(some)
-        about.append(origin)
-    return pd.concat(features, ignore_index=True), pd.concat(about, ignore_index=True)
+            is_replaced = (replaced == column.written).to_numpy(dtype=bool)
+            rows = replaced.index[is_replaced]
+            if len(rows):
+                features.loc[rows, column.name] = np.nan
+        features_by_fold.append(features)
+        provenance_by_fold.append(provenance)
+    return _TestRows(
+        features=pd.concat(features_by_fold, ignore_index=True),
+        provenance=pd.concat(provenance_by_fold, ignore_index=True),
+    )
 
 
-def _made(suite: Suite, task: str, space: FeatureSpace) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return provenance and points of the made rows."""
-    tables = [pd.DataFrame({"origin": [], "parent_row": []}).astype({"parent_row": "int64"})]
-    points = []
+@dataclass(frozen=True, kw_only=True)
+class _MadeRows:
+    """Augmented and synthetic rows: points, ``ga`` or ``synthetic``, and the row they came from."""
+
+    Z: np.ndarray
+    origin: np.ndarray
+    parent_row: np.ndarray
+
+
+def _place_made_rows(suite: Suite, task: str, space: FeatureSpace) -> _MadeRows:
+    points, origins, parents = [], [], []
     for suffix in ("ga", "synthetic"):
         name = amlb_name(task, suffix)
         if name in suite.amlb_tasks:
-            features, about = _read(suite, name)
-            points.append(space.transform(features))
-            tables.append(about[["origin", "parent_row"]])
+            rows = _read_test_rows(suite, name)
+            points.append(space.transform(rows.features))
+            origins.append(rows.provenance["origin"].to_numpy(dtype=object))
+            parents.append(rows.provenance["parent_row"].to_numpy())
     if not points:
-        return tables[0], np.empty((0, 0))
-    return pd.concat(tables[1:], ignore_index=True), np.concatenate(points)
-
-
-def _map(
-    task: str,
-    seed: int,
-    Z: np.ndarray,
-    bad: np.ndarray,
-    groups: np.ndarray,
-    made: pd.DataFrame,
-    made_Z: np.ndarray,
-    parents: np.ndarray,
-    points: int,
-) -> Chart:
-    kind = np.r_[np.where(bad, "bad", "good"), made["origin"].to_numpy(dtype=object)]
-    group = np.r_[groups, parents]
-    everything = np.concatenate([Z, made_Z]) if len(made) else Z
-    xy, chosen, method = project_rows(
-        everything,
-        random_stream(seed, task, "report", "map"),
-        keep=kind == "bad",
-        group=kind,
-        most=points,
+        return _MadeRows(
+            Z=np.empty((0, 0)), origin=np.empty(0, dtype=object), parent_row=np.empty(0, dtype=int)
+        )
+    return _MadeRows(
+        Z=np.concatenate(points),
+        origin=np.concatenate(origins),
+        parent_row=np.concatenate(parents),
     )
-    kind, group = kind[chosen], group[chosen]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MappedRows:
+    """Rows of the map: points, kinds of rows, and groups of failures (-1 for none)."""
+
+    Z: np.ndarray
+    origin: np.ndarray
+    group: np.ndarray
+
+
+def _map_chart(task: str, rows: _MappedRows, most: int, rng: np.random.Generator) -> Chart:
+    """Return the map of the rows; marks of bad rows differ by group."""
+    xy, chosen, method = project_rows(
+        rows.Z, rng, keep=rows.origin == "bad", group=rows.origin, most=most
+    )
+    origin, group = rows.origin[chosen], rows.group[chosen]
     series = []
-    for origin in ("good", "synthetic", "ga"):
-        at = kind == origin
-        if at.any():
-            text = [f"{WORDS[origin]}, group {g + 1}" if g >= 0 else WORDS[origin]
-                    for g in group[at]]  # fmt: skip
-            series.append(
-                ChartSeries(
-                    WORDS[origin], "points", xy[at, 0], xy[at, 1], ORIGINS[origin], text=text
-                )
-            )
-    most = int(group[kind == "bad"].max(initial=0))
-    for number in range(most + 1):
-        at = (kind == "bad") & (group == number)
-        if at.any():
-            name = f"bad rows, group {number + 1}" if most else "bad rows"
-            series.append(
-                ChartSeries(name, "points", xy[at, 0], xy[at, 1], "bad", symbol=(number + 1) % 6)
-            )
+    for kind in ("good", "synthetic", "ga"):  # bad rows come last: they lie on top
+        is_kind = origin == kind
+        if not is_kind.any():
+            continue
+        texts = []
+        for row_group in group[is_kind]:
+            suffix = f", group {row_group + 1}" if row_group >= 0 else ""
+            texts.append(WORDS[kind] + suffix)
+        marks = ChartSeries(
+            name=WORDS[kind],
+            kind="points",
+            x=xy[is_kind, 0],
+            y=xy[is_kind, 1],
+            role=ORIGINS[kind],
+            text=texts,
+        )
+        series.append(marks)
+    is_bad = origin == "bad"
+    largest = int(group[is_bad].max(initial=0))
+    for number in range(largest + 1):
+        in_group = is_bad & (group == number)
+        if not in_group.any():
+            continue
+        marks = ChartSeries(
+            name=f"bad rows, group {number + 1}" if largest else "bad rows",
+            kind="points",
+            x=xy[in_group, 0],
+            y=xy[in_group, 1],
+            role="bad",
+            symbol=(number + 1) % 6,
+        )
+        series.append(marks)
     return Chart(
-        f"{task}-map",
-        f"Map of the rows ({method})",
-        f"Near rows are alike in their features ({method} of all features). Marks of bad rows "
-        "differ by group of failures.",
-        "",
-        "",
-        tuple(series),
+        key=f"{task}-map",
+        title=f"Map of the rows ({method})",
+        about=f"Near rows are alike in their features ({method} of all features). Marks of bad "
+        "rows differ by group of failures.",
+        x_label="",
+        y_label="",
+        series=tuple(series),
         bare=True,
     )

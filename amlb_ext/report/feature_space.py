@@ -30,6 +30,11 @@ DIMENSIONS, FEWEST = 20, 30
 # scikit-learn < 1.5 calls it n_iter
 _ITERATIONS = "max_iter" if "max_iter" in TSNE().get_params() else "n_iter"
 
+#: Variances below this are rounding.
+_NO_VARIANCE = 1e-18
+#: Indicators and categories of less variance are scaled as if they had this much.
+_SMALLEST_VARIANCE = 0.25
+
 
 class FeatureSpace:
     """Real rows as points: normal scores of numbers, weighted categories, then PCA.
@@ -56,34 +61,44 @@ class FeatureSpace:
         """
         if not len(features) or not columns:
             raise DataError(f"a space needs rows and columns, got {features.shape}")
-        self.numeric_ = [c.name for c in columns if c.is_numeric]
-        self.texts_ = [c.name for c in columns if not c.is_numeric]
-        x = self._numbers(features)
-        gaps = np.isnan(x)
-        self.known_ = [np.sort(v[~np.isnan(v)]) for v in x.T]
-        self.gaps_ = gaps.mean(axis=0) >= 0.01
+        self.numeric_names_ = [column.name for column in columns if column.is_numeric]
+        self.category_names_ = [column.name for column in columns if not column.is_numeric]
+        numbers = self._numbers(features)
+        is_missing = np.isnan(numbers)
+        self.sorted_values_ = []
+        for values in numbers.T:
+            self.sorted_values_.append(np.sort(values[~np.isnan(values)]))
+        # One indicator per column that misses more than a few values.
+        self.has_indicator_ = is_missing.mean(axis=0) >= 0.01
         self.encoder_ = OneHotEncoder(
             max_categories=20, handle_unknown="infrequent_if_exist", sparse_output=False
         )
-        if self.texts_:
-            self.encoder_.fit(self._texts(features))
-        self.scale_ = np.ones(1)
-        flat = self._flat(features)
-        variance = flat.var(axis=0)
-        # a rare category or missing value is no reason to throw a row far out
-        scale = np.sqrt(np.maximum(variance, 0.25))
-        n = len(self.numeric_)
-        scale[:n] = np.where(variance[:n] > 1e-18, np.sqrt(variance[:n]), 1.0)
-        start = n + int(self.gaps_.sum())
-        for kept in self._widths():
-            scale[start : start + kept] = np.sqrt(max(variance[start : start + kept].sum(), 0.25))
-            start += kept
-        self.scale_ = scale
-        k = min(DIMENSIONS, *flat.shape)
+        if self.category_names_:
+            self.encoder_.fit(self._categories(features))
+
+        wide = self._wide(features)
+        variance = wide.var(axis=0)
+        self.scale_ = self._scales(variance)
         self.pca_ = None
-        if len(flat) > 1 and variance.sum() > 1e-18:
-            self.pca_ = PCA(k, random_state=0).fit(flat / scale)
+        if len(wide) > 1 and variance.sum() > _NO_VARIANCE:
+            n_components = min(DIMENSIONS, *wide.shape)
+            self.pca_ = PCA(n_components, random_state=0).fit(wide / self.scale_)
         return self
+
+    def _scales(self, variance: np.ndarray) -> np.ndarray:
+        """Return what each wide column is divided by, so that no feature outweighs another."""
+        # A rare category or missing value is no reason to throw a row far out.
+        scale = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
+        n_numbers = len(self.numeric_names_)
+        of_numbers = variance[:n_numbers]
+        scale[:n_numbers] = np.where(of_numbers > _NO_VARIANCE, np.sqrt(of_numbers), 1.0)
+        start = n_numbers + int(self.has_indicator_.sum())
+        for width in self._one_hot_widths():
+            # The categories of one column share a scale: together they weigh like a number.
+            total = variance[start : start + width].sum()
+            scale[start : start + width] = np.sqrt(max(total, _SMALLEST_VARIANCE))
+            start += width
+        return scale
 
     def transform(self, features: pd.DataFrame) -> np.ndarray:
         """Return rows as points ``(n, k)``; all at the origin when nothing varied at fit."""
@@ -91,40 +106,48 @@ class FeatureSpace:
             return np.zeros((len(features), 1))
         if not len(features):
             return np.zeros((0, self.pca_.n_components_))
-        return np.asarray(self.pca_.transform(self._flat(features) / self.scale_))
+        return np.asarray(self.pca_.transform(self._wide(features) / self.scale_))
 
     def _numbers(self, features: pd.DataFrame) -> np.ndarray:
-        return features[self.numeric_].to_numpy(dtype=float, na_value=np.nan)
+        return features[self.numeric_names_].to_numpy(dtype=float, na_value=np.nan)
 
-    def _texts(self, features: pd.DataFrame) -> np.ndarray:
-        values = features[self.texts_].astype(object)
+    def _categories(self, features: pd.DataFrame) -> np.ndarray:
+        values = features[self.category_names_].astype(object)
         return np.asarray(values.where(values.notna(), np.nan))
 
-    def _flat(self, features: pd.DataFrame) -> np.ndarray:
-        x = self._numbers(features)
-        gaps = np.isnan(x)
-        scores = [_normal_scores(v, known) for v, known in zip(x.T, self.known_, strict=True)]
-        parts = [np.array(scores).reshape(x.shape[::-1]).T, gaps[:, self.gaps_].astype(float)]
-        if self.texts_:
-            parts.append(self.encoder_.transform(self._texts(features)))
-        return np.hstack(parts)
+    def _wide(self, features: pd.DataFrame) -> np.ndarray:
+        """Return normal scores, indicators of missing values and one-hot categories."""
+        numbers = self._numbers(features)
+        scores = np.empty_like(numbers)
+        for position, known in enumerate(self.sorted_values_):
+            scores[:, position] = _normal_scores(numbers[:, position], known)
+        indicators = np.isnan(numbers)[:, self.has_indicator_].astype(float)
+        blocks = [scores, indicators]
+        if self.category_names_:
+            blocks.append(self.encoder_.transform(self._categories(features)))
+        return np.hstack(blocks)
 
-    def _widths(self) -> list[int]:
-        if not self.texts_:
+    def _one_hot_widths(self) -> list[int]:
+        """Return how many one-hot columns each categorical has."""
+        if not self.category_names_:
             return []
-        names = self.encoder_.get_feature_names_out([str(j) for j in range(len(self.texts_))])
-        owner = np.array([int(name.split("_", 1)[0]) for name in names])
-        return np.bincount(owner, minlength=len(self.texts_)).tolist()
+        positions = [str(position) for position in range(len(self.category_names_))]
+        # Rare categories share one column, so only the encoder knows: names begin "POSITION_".
+        names = self.encoder_.get_feature_names_out(positions)
+        owners = np.array([int(name.split("_", 1)[0]) for name in names])
+        return np.bincount(owners, minlength=len(positions)).tolist()
 
 
 def _normal_scores(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return normal scores of values among sorted ones, ties in the middle; 0 where missing."""
-    # scikit-learn's QuantileTransformer takes values closer than 1e-7 for equal, at any scale
+    # NOTE[OWN] scikit-learn's QuantileTransformer takes values closer than 1e-7 for equal, at
+    # any scale of the column.
     if not len(known):
         return np.zeros(len(values))
-    below, up_to = (np.searchsorted(known, values, side) for side in ("left", "right"))
-    share = np.where(np.isnan(values), 0.5, (below + up_to) / (2 * len(known)))
-    return np.asarray(norm.ppf(np.clip(share, 0.01, 0.99)))
+    n_below = np.searchsorted(known, values, "left")
+    n_up_to = np.searchsorted(known, values, "right")
+    quantile = np.where(np.isnan(values), 0.5, (n_below + n_up_to) / (2 * len(known)))
+    return np.asarray(norm.ppf(np.clip(quantile, 0.01, 0.99)))
 
 
 def project_rows(
@@ -165,19 +188,21 @@ def project_rows(
     >>> xy.shape, len(chosen), method
     ((20, 2), 20, 'PCA')
     """
-    n = len(Z)
-    kept = np.zeros(n, dtype=bool) if keep is None else np.asarray(keep, dtype=bool)
-    kinds = np.zeros(n, dtype=int)
+    n_rows = len(Z)
+    is_kept = np.zeros(n_rows, dtype=bool) if keep is None else np.asarray(keep, dtype=bool)
+    kinds = np.zeros(n_rows, dtype=int)
     if group is not None:
         kinds = np.unique(np.asarray(group), return_inverse=True)[1].reshape(-1)
-    chosen = _thin(kept, kinds, most, rng)
+    chosen = _choose_rows(is_kept, kinds, most, rng)
     points = Z[chosen]
     with threadpool_limits(1):
-        flat = _plane(points)
-        if method == "PCA" or len(np.unique(points, axis=0)) < FEWEST:
-            return flat, chosen, "PCA"
-        # rows that coincide part, and a map of one dimension may use the second
-        start = 1e-4 * (flat / flat[:, 0].std() + 0.01 * rng.normal(size=flat.shape))
+        plane = _principal_plane(points)
+        n_distinct = len(np.unique(points, axis=0))
+        if method == "PCA" or n_distinct < FEWEST:
+            return plane, chosen, "PCA"
+        # Noise parts rows that coincide, and lets a map of one dimension use the second.
+        noise = 0.01 * rng.normal(size=plane.shape)
+        start = 1e-4 * (plane / plane[:, 0].std() + noise)
         tsne = TSNE(
             perplexity=float(np.clip(len(points) / 10, 5, 30)),
             init=start.astype(np.float32),
@@ -187,30 +212,40 @@ def project_rows(
         return np.asarray(tsne.fit_transform(points), dtype=float), chosen, "t-SNE"
 
 
-def _plane(points: np.ndarray) -> np.ndarray:
+def _principal_plane(points: np.ndarray) -> np.ndarray:
     """Return the first two principal components, 0 where there are fewer."""
-    flat = np.zeros((len(points), 2))
-    if len(points) > 1 and np.ptp(points, axis=0).max(initial=0) > 0:
-        k = min(2, *points.shape)
-        flat[:, :k] = PCA(k, random_state=0).fit_transform(points)
-    return flat
+    plane = np.zeros((len(points), 2))
+    is_spread = len(points) > 1 and np.ptp(points, axis=0).max(initial=0) > 0
+    if is_spread:
+        n_components = min(2, *points.shape)
+        pca = PCA(n_components, random_state=0)
+        plane[:, :n_components] = pca.fit_transform(points)
+    return plane
 
 
-def _thin(kept: np.ndarray, kinds: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+def _choose_rows(
+    is_kept: np.ndarray, kinds: np.ndarray, most: int, rng: np.random.Generator
+) -> np.ndarray:
     """Return the positions of at most ``most`` rows, ascending."""
-    n = len(kept)
-    if n <= most:
-        return np.arange(n)
-    first = np.flatnonzero(kept)
-    room = max(2 * most // 3, most - int((~kept).sum()))
-    if len(first) > room:
-        first = rng.choice(first, room, replace=False)
-    parts = [first]
-    left = most - len(first)
-    stock = [np.flatnonzero(~kept & (kinds == kind)) for kind in np.unique(kinds[~kept])]
-    stock.sort(key=len)
-    for i, rows in enumerate(stock):
-        share = min(len(rows), left // (len(stock) - i))
-        parts.append(rng.choice(rows, share, replace=False))
-        left -= share
-    return np.sort(np.concatenate(parts))
+    n_rows = len(is_kept)
+    if n_rows <= most:
+        return np.arange(n_rows)
+    kept_rows = np.flatnonzero(is_kept)
+    n_others = n_rows - len(kept_rows)
+    places = max(2 * most // 3, most - n_others)
+    if len(kept_rows) > places:
+        kept_rows = rng.choice(kept_rows, places, replace=False)
+
+    rows_by_kind = []
+    for kind in np.unique(kinds[~is_kept]):
+        rows_by_kind.append(np.flatnonzero(~is_kept & (kinds == kind)))
+    # The smallest kind first: places that it does not fill go to the larger ones.
+    rows_by_kind.sort(key=len)
+    chosen = [kept_rows]
+    places = most - len(kept_rows)
+    for position, rows in enumerate(rows_by_kind):
+        kinds_left = len(rows_by_kind) - position
+        share = min(len(rows), places // kinds_left)
+        chosen.append(rng.choice(rows, share, replace=False))
+        places -= share
+    return np.sort(np.concatenate(chosen))

@@ -54,6 +54,11 @@ def axis_numbers(values: object) -> np.ndarray:
     return np.where(np.abs(flat) < 1e300, flat, np.nan)
 
 
+def interval_bound(bound: np.ndarray | None, length: int) -> np.ndarray:
+    """Return one side of a series' intervals, NaN where there is none."""
+    return np.full(length, np.nan) if bound is None else axis_numbers(bound)
+
+
 def legend_names(chart: Chart) -> list[str]:
     """Return the names that a legend tells apart; none when the axis names the series.
 
@@ -67,7 +72,10 @@ def legend_names(chart: Chart) -> list[str]:
     >>> legend_names(Chart("k", "t", "", "x", "", (a, b), y_categories=("b", "a")))
     []
     """
-    names = [s.name for s in chart.series if s.name and s.name not in chart.y_categories]
+    names = []
+    for series in chart.series:
+        if series.name and series.name not in chart.y_categories:
+            names.append(series.name)
     return names if len(names) > 1 else []
 
 
@@ -100,79 +108,114 @@ def inline_svg(drawn: str, key: str, title: str, about: str) -> str:
     """
     tree = ET.fromstring(drawn)
     prefix = "s" + hashlib.sha256(key.encode()).hexdigest()[:6]
-    names: dict[str, str] = {}
     for node in tree.iter():
-        node.tag = node.tag.rpartition("}")[2]
-        node.attrib = {name.rpartition("}")[2]: value for name, value in node.attrib.items()}
-        for value in node.attrib.values():
-            for name in _URL.findall(value) + re.findall("^#(.*)", node.get("href", "")):
-                names.setdefault(name, f"{prefix}-{len(names)}")
+        # A page's SVG needs no namespaces: {http://www.w3.org/1999/xlink}href is href.
+        node.tag = _without_namespace(node.tag)
+        node.attrib = {_without_namespace(name): node.attrib[name] for name in node.attrib}
+    ids = _short_ids(tree, prefix)
     for node in list(tree.iter()):
         for child in list(node):
-            if child.tag in ("metadata", "style") or _unseen(child):
+            if child.tag in ("metadata", "style") or _is_invisible(child):
                 node.remove(child)
     for node in tree.iter():
-        _tidy(node, names)
-    for node in tree.iter():  # what all marks have in common is said once
-        looks = {child.get("style") for child in node if child.tag == "use"}
-        if (
-            len(looks) == 1
-            and all(child.tag == "use" for child in node)
-            and "style" not in node.attrib
-        ):
-            node.set("style", looks.pop() or "")
-            for child in node:
-                child.attrib.pop("style", None)
+        _tidy_node(node, ids)
+    for node in tree.iter():
+        _hoist_common_style(node)
+
     tree.attrib = {
-        "xmlns": "http://www.w3.org/2000/svg", "class": "drawing", "role": "img",
-        "viewBox": tree.get("viewBox", ""), "aria-labelledby": f"{prefix}-t {prefix}-d",
+        "xmlns": "http://www.w3.org/2000/svg",
+        "class": "drawing",
+        "role": "img",
+        "viewBox": tree.get("viewBox", ""),
+        "aria-labelledby": f"{prefix}-t {prefix}-d",
         "style": "stroke-linejoin:round;stroke-linecap:butt",
-    }  # fmt: skip
-    for place, (tag, text) in enumerate((("title", title), ("desc", about))):
+    }
+    for position, (tag, text) in enumerate((("title", title), ("desc", about))):
         node = ET.Element(tag, {"id": f"{prefix}-{tag[0]}"})
         node.text = one_line(text, 2000)
-        tree.insert(place, node)
+        tree.insert(position, node)
     return ET.tostring(tree, encoding="unicode")
 
 
-def _unseen(node: ET.Element) -> bool:
+def _without_namespace(name: str) -> str:
+    return name.rpartition("}")[2]
+
+
+def _short_ids(tree: ET.Element, prefix: str) -> dict[str, str]:
+    """Return a short id for each id that something refers to; the others are not needed."""
+    ids: dict[str, str] = {}
+    for node in tree.iter():
+        for value in node.attrib.values():
+            references = _URL.findall(value) + re.findall("^#(.*)", node.get("href", ""))
+            for name in references:
+                ids.setdefault(name, f"{prefix}-{len(ids)}")
+    return ids
+
+
+def _is_invisible(node: ET.Element) -> bool:
     return node.tag == "path" and node.get("style", "") in ("fill: none", "fill: none; opacity: 0")
 
 
-def _tidy(node: ET.Element, names: dict[str, str]) -> None:
-    """Shorten one node, give it its colours and its own names."""
+def _hoist_common_style(node: ET.Element) -> None:
+    """Say once, on the parent, what all marks of a series have in common."""
+    styles = {child.get("style") for child in node if child.tag == "use"}
+    has_only_marks = all(child.tag == "use" for child in node)
+    if len(styles) == 1 and has_only_marks and "style" not in node.attrib:
+        node.set("style", styles.pop() or "")
+        for child in node:
+            child.attrib.pop("style", None)
+
+
+def _tidy_node(node: ET.Element, ids: dict[str, str]) -> None:
+    """Shorten one node, give it the page's colours and ids of its own."""
     old, node.attrib, node.tail = node.attrib, {}, None
     if node.tag != "text":
         node.text = None
-    if "id" in old and old["id"] in names:
-        node.set("id", names[old["id"]])
+    if "id" in old and old["id"] in ids:
+        node.set("id", ids[old["id"]])
     if "href" in old:
-        node.set("href", "#" + names[old["href"][1:]])
-    style = [part.split(": ", 1) for part in old.get("style", "").split("; ") if ": " in part]
-    style += [["fill", old["fill"]]] if "fill" in old else []
+        node.set("href", "#" + ids[old["href"][1:]])
     for name, value in old.items():
-        if name in ("id", "href", "style", "fill") or value.startswith("rotate(-0 "):
+        is_idle = value.startswith("rotate(-0 ")
+        if name in ("id", "href", "style", "fill") or is_idle:
             continue
-        node.set(name, _short(_own(value, names), 1 if node.tag == "use" else 2))
+        digits = 1 if node.tag == "use" else 2
+        node.set(name, _round_numbers(_with_short_ids(value, ids), digits))
     if "d" in old:
         node.set("d", re.sub(r"\s*([A-Za-z])\s*", r"\1", node.get("d", "")).strip())
-    looks = []
-    for name, value in style:
-        if name == "font":  # matplotlib before 3.9
+    style = _tidy_style(old, ids)
+    if style:
+        node.set("style", style)
+
+
+def _tidy_style(attributes: dict[str, str], ids: dict[str, str]) -> str:
+    """Return the style of a node with the page's colours, without its font."""
+    properties = []
+    for declaration in attributes.get("style", "").split("; "):
+        name, colon, value = declaration.partition(": ")
+        if colon:
+            properties.append((name, value))
+    if "fill" in attributes:
+        properties.append(("fill", attributes["fill"]))
+    declarations = []
+    for name, value in properties:
+        if name == "font":  # matplotlib before 3.9 writes size and family together
             name, value = "font-size", re.findall(r"[\d.]+px", value)[0]
         if name != "font-family":
-            looks.append(f"{name}:{_short(_own(value, names), 2)}")
-    if looks:
-        colour = _STAND_IN.sub(lambda m: f"var(--c-{_ROLES[int(m[1], 16)]})", ";".join(looks))
-        node.set("style", colour)
+            declarations.append(f"{name}:{_round_numbers(_with_short_ids(value, ids), 2)}")
+    return _STAND_IN.sub(_page_colour, ";".join(declarations))
 
 
-def _own(value: str, names: dict[str, str]) -> str:
-    return _URL.sub(lambda match: f"url(#{names[match[1]]})", value)
+def _page_colour(stand_in: re.Match[str]) -> str:
+    return f"var(--c-{_ROLES[int(stand_in[1], 16)]})"
 
 
-def _short(value: str, digits: int) -> str:
-    def number(match: re.Match[str]) -> str:
+def _with_short_ids(value: str, ids: dict[str, str]) -> str:
+    return _URL.sub(lambda match: f"url(#{ids[match[1]]})", value)
+
+
+def _round_numbers(value: str, digits: int) -> str:
+    def rounded(match: re.Match[str]) -> str:
         return f"{float(match[0]):.{digits}f}".rstrip("0").rstrip(".")
 
-    return re.sub(r"-?\d+\.\d+", number, value)
+    return re.sub(r"-?\d+\.\d+", rounded, value)

@@ -15,7 +15,7 @@ w : (n,) weights, sample_weight of scikit-learn
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from sklearn import config_context
 from sklearn import metrics as sk
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.row_losses import brier_loss
+from amlb_ext.core.row_losses import brier_loss, symmetric_percentage_error
 
 #: Which way each metric is better.
 DIRECTION: dict[str, Literal["lower", "higher"]] = {
@@ -47,7 +47,8 @@ DIRECTION: dict[str, Literal["lower", "higher"]] = {
 #: AMLB's first metric by kind of task, the one its ``result`` is made of.
 MAIN: dict[str, str] = {"regression": "rmse", "binary": "auc", "multiclass": "logloss"}
 
-_Weights = np.ndarray | None
+#: A metric whose arguments are bound: computed only where it is wanted.
+_Metric = Callable[[], Any]
 
 
 def score_rows(
@@ -128,115 +129,127 @@ def score_rows(
     y, f = np.asarray(y), np.asarray(f, dtype=float)
     if predicted is None and f.ndim == 2 and f.shape[1]:
         predicted = f.argmax(axis=1)
-    _check(y, f, weights, n_classes, predicted)
+    _check_shapes(f, n_classes, y=y, weights=weights, predicted=predicted)
+    _check_values(y, f, weights)
     if weights is not None:
         weights = np.asarray(weights, dtype=float)
-        counts = weights > 0
-        y, f, weights = y[counts], f[counts], weights[counts]
-        predicted = predicted if predicted is None else np.asarray(predicted)[counts]
+        has_weight = weights > 0
+        y, f, weights = y[has_weight], f[has_weight], weights[has_weight]
+        predicted = predicted if predicted is None else np.asarray(predicted)[has_weight]
     if f.ndim == 1:
-        metrics = _regression(y.astype(float), f, weights)
+        metrics = _regression_metrics(y.astype(float), f, weights)
     else:
         named = np.asarray(predicted).astype(int)
-        metrics = _classes(y.astype(int), f, weights, named)
+        metrics = _class_metrics(y.astype(int), f, weights, named)
     wanted = {name: metric for name, metric in metrics.items() if name not in leave_out}
     return _evaluate(wanted, len(y))
 
 
-def _check(
-    y: np.ndarray, f: np.ndarray, weights: _Weights, n_classes: int, predicted: _Weights
-) -> None:
-    columns = f.shape[1] if f.ndim == 2 else 0
-    if f.ndim not in (1, 2) or columns == 1 or (n_classes and columns != n_classes):
+def _check_shapes(f: np.ndarray, n_classes: int, **arrays: np.ndarray | None) -> None:
+    """Raise unless ``f`` has a column per class, and the arrays an entry per row."""
+    n_columns = f.shape[1] if f.ndim == 2 else 0
+    wrong_columns = n_columns == 1 or (n_classes and n_columns != n_classes)
+    if f.ndim not in (1, 2) or wrong_columns:
         wanted = f"(n, {n_classes})" if n_classes else "(n,) or (n, C)"
         raise DataError(
             f"predictions have the shape {f.shape}, wanted {wanted}",
             "hand in one column of probabilities per label",
         )
-    for name, values in (("y", y), ("weights", weights), ("predicted", predicted)):
+    for name, values in arrays.items():
         if values is not None and np.shape(values) != (len(f),):
             raise DataError(f"{name} has the shape {np.shape(values)}, wanted ({len(f)},)")
-    if columns and len(y) and not (np.isin(y, np.arange(columns))).all():
-        raise DataError(f"a class code is not among 0..{columns - 1}", "encode the labels first")
+
+
+def _check_values(y: np.ndarray, f: np.ndarray, weights: np.ndarray | None) -> None:
+    n_columns = f.shape[1] if f.ndim == 2 else 0
+    if n_columns and len(y) and not np.isin(y, np.arange(n_columns)).all():
+        raise DataError(f"a class code is not among 0..{n_columns - 1}", "encode the labels first")
     if weights is not None and not (np.asarray(weights) >= 0).all():
         raise DataError("a weight is negative or missing", "hand in one weight >= 0 per row")
 
 
-def _evaluate(metrics: dict[str, Callable[[], Any]], rows: int) -> dict[str, float]:
+def _evaluate(metrics: Mapping[str, _Metric], n_rows: int) -> dict[str, float]:
     """Return the values, NaN for what scikit-learn refuses."""
     values = dict.fromkeys(metrics, float("nan"))
-    if rows:
-        fast = config_context(skip_parameter_validation=True)
-        with fast, warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            for name, metric in metrics.items():
-                try:
-                    values[name] = float(metric())
-                except (ValueError, ZeroDivisionError):
-                    continue
+    if not n_rows:
+        return values
+    # Shapes are checked above, and checking them in each metric takes most of the time.
+    unchecked = config_context(skip_parameter_validation=True)
+    with unchecked, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name, metric in metrics.items():
+            try:
+                values[name] = float(metric())
+            except (ValueError, ZeroDivisionError):
+                continue
     return values
 
 
-def _regression(y: np.ndarray, f: np.ndarray, w: _Weights) -> dict[str, Callable[[], Any]]:
+def _regression_metrics(
+    y: np.ndarray, f: np.ndarray, weights: np.ndarray | None
+) -> dict[str, _Metric]:
     def r2() -> float:
-        constant = len(y) < 2 or y.min() == y.max()
-        return float("nan") if constant else sk.r2_score(y, f, sample_weight=w)
+        is_constant = len(y) < 2 or y.min() == y.max()
+        return float("nan") if is_constant else sk.r2_score(y, f, sample_weight=weights)
 
     def rmsle() -> float:
         if min(y.min(), f.min()) < 0:  # recent scikit-learn starts at -1, AMLB's at 0
             return float("nan")
-        return float(np.sqrt(sk.mean_squared_log_error(y, f, sample_weight=w)))
+        return float(np.sqrt(sk.mean_squared_log_error(y, f, sample_weight=weights)))
 
     return {
-        "mse": partial(sk.mean_squared_error, y, f, sample_weight=w),
-        "rmse": lambda: np.sqrt(sk.mean_squared_error(y, f, sample_weight=w)),
-        "mae": partial(sk.mean_absolute_error, y, f, sample_weight=w),
+        "mse": partial(sk.mean_squared_error, y, f, sample_weight=weights),
+        "rmse": lambda: np.sqrt(sk.mean_squared_error(y, f, sample_weight=weights)),
+        "mae": partial(sk.mean_absolute_error, y, f, sample_weight=weights),
         "r2": r2,
-        "smape": lambda: np.average(_smape(y, f), weights=w),
+        "smape": lambda: np.average(symmetric_percentage_error(y, f), weights=weights),
         "rmsle": rmsle,
     }
 
 
-def _smape(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    error, size = np.abs(f - y), np.abs(f) + np.abs(y)
-    out: np.ndarray = 2.0 * np.divide(error, size, out=np.zeros_like(size), where=size != 0)
-    return out
-
-
-def _classes(
-    y: np.ndarray, p: np.ndarray, w: _Weights, named: np.ndarray
-) -> dict[str, Callable[[], Any]]:
-    labels = np.arange(p.shape[1])
-    finite = bool(np.isfinite(p).all())
-    f1 = partial(sk.f1_score, y, named, sample_weight=w, zero_division=np.nan)
+def _class_metrics(
+    y: np.ndarray, probabilities: np.ndarray, weights: np.ndarray | None, named: np.ndarray
+) -> dict[str, _Metric]:
+    labels = np.arange(probabilities.shape[1])
+    is_finite = bool(np.isfinite(probabilities).all())
+    f1 = partial(sk.f1_score, y, named, sample_weight=weights, zero_division=np.nan)
 
     def logloss() -> float:
         tiny = np.finfo(float).eps
-        clipped = np.clip(p, tiny, 1 - tiny)
+        clipped = np.clip(probabilities, tiny, 1 - tiny)
         clipped /= clipped.sum(axis=1, keepdims=True)
-        return float(sk.log_loss(y, clipped, labels=labels, sample_weight=w))
+        return float(sk.log_loss(y, clipped, labels=labels, sample_weight=weights))
 
     def auc() -> float:
-        return float(sk.roc_auc_score(y, p[:, 1], sample_weight=w))
+        return float(sk.roc_auc_score(y, probabilities[:, 1], sample_weight=weights))
 
-    def auc_multi(way: str) -> float:
-        return float(
-            sk.roc_auc_score(
-                y, p, labels=labels, multi_class=way, average="weighted", sample_weight=w
-            )
+    def auc_of_pairs(scheme: str) -> float:
+        area = sk.roc_auc_score(
+            y,
+            probabilities,
+            labels=labels,
+            multi_class=scheme,
+            average="weighted",
+            sample_weight=weights,
         )
+        return float(area)
 
-    metrics: dict[str, Callable[[], Any]] = {
-        "acc": partial(sk.accuracy_score, y, named, sample_weight=w),
-        "balacc": partial(sk.balanced_accuracy_score, y, named, sample_weight=w),
+    def brier() -> float:
+        if not is_finite:
+            return float("nan")
+        return float(np.average(brier_loss(y, probabilities), weights=weights))
+
+    metrics: dict[str, _Metric] = {
+        "acc": partial(sk.accuracy_score, y, named, sample_weight=weights),
+        "balacc": partial(sk.balanced_accuracy_score, y, named, sample_weight=weights),
         "logloss": logloss,
-        "brier": lambda: np.average(brier_loss(y, p), weights=w) if finite else np.nan,
+        "brier": brier,
     }
     if len(labels) == 2:
         return metrics | {"auc": auc, "f1": partial(f1, labels=[1], average="macro")}
     return metrics | {
-        "auc_ovo": partial(auc_multi, "ovo"),
-        "auc_ovr": partial(auc_multi, "ovr"),
+        "auc_ovo": partial(auc_of_pairs, "ovo"),
+        "auc_ovr": partial(auc_of_pairs, "ovr"),
         "f1": partial(f1, labels=labels, average="macro"),
         "f1_weighted": partial(f1, labels=labels, average="weighted"),
     }

@@ -17,9 +17,22 @@ from amlb_ext.validity import Certificate
 
 #: Named colours; the page maps each to a light and a dark one. ``c0`` ... ``c7`` are frameworks.
 ColourRole = Literal[
-    "ink", "good", "bad", "ga", "synthetic", "f", "null",
-    "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7",
-]  # fmt: skip
+    "ink",
+    "good",
+    "bad",
+    "ga",
+    "synthetic",
+    "f",
+    "null",
+    "c0",
+    "c1",
+    "c2",
+    "c3",
+    "c4",
+    "c5",
+    "c6",
+    "c7",
+]
 #: Lines that help to read a chart: ``zero`` is vertical at x = 0.
 ChartGuide = Literal["zero", "diagonal"]
 
@@ -206,16 +219,18 @@ class TaskReport:
     @property
     def changes(self) -> str:
         """What was left out of the test folds and replaced in them; empty for nothing."""
-        parts = []
+        sentences = []
         if self.left_out:
-            parts.append(f"{self.left_out} test rows whose class no training row has are left out.")
+            sentences.append(
+                f"{self.left_out} test rows whose class no training row has are left out."
+            )
         if self.replaced:
             counts = ", ".join(f"{name} {count}" for name, count in self.replaced.items())
-            parts.append(
+            sentences.append(
                 f"{sum(self.replaced.values())} test cells whose value no training row has are "
                 f"replaced, by column: {counts}."
             )
-        return " ".join(parts)
+        return " ".join(sentences)
 
 
 @dataclass(frozen=True)

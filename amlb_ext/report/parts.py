@@ -9,6 +9,7 @@ rows; ``hard`` are models trained on hard rows, on their own test rows. All fold
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 
 from amlb_ext.core.row_losses import brier_loss
 from amlb_ext.report.metrics import DIRECTION, score_rows
-from amlb_ext.report.predictions import TaskPredictions
+from amlb_ext.report.predictions import TaskPredictions, has_prediction, region_weights
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 #: What F is called among frameworks.
@@ -24,51 +25,93 @@ F = "F"
 #: Parts chosen without looking at F's errors: all that models may be ranked on.
 UNSELECTED = ("full", "region")
 COLUMNS = (
-    *("task", "framework", "part", "metric", "value", "low", "high", "rows", "folds", "direction"),
+    *("task", "framework", "part", "metric", "value"),
+    *("low", "high", "rows", "folds", "direction"),
 )
 #: AMLB does not report these by default, and they are slow.
 _NOT_PER_FOLD = ("auc_ovo", "auc_ovr", "rmsle")
+#: Parts with scores per fold, and what :mod:`~amlb_ext.report.amlb_csv` calls each.
+_AMLB_PARTS = {
+    "full": "full",
+    "region": "weighted",
+    "bad": "bad",
+    "ga": "ga",
+    "synthetic": "synthetic",
+    "evaluation": "",
+}
 
-_View = tuple[TaskPredictions, np.ndarray, np.ndarray | None]
+
+@dataclass(frozen=True, kw_only=True)
+class ReportPart:
+    """Some rows of an AMLB task, on which every framework is scored.
+
+    Attributes
+    ----------
+    predictions : TaskPredictions
+    rows : ndarray of shape (n,), bool
+    weights : ndarray of shape (n,) or None
+        None where all rows count alike.
+    """
+
+    predictions: TaskPredictions
+    rows: np.ndarray
+    weights: np.ndarray | None = None
+
+    @classmethod
+    def whole(cls, predictions: TaskPredictions, weights: np.ndarray | None = None) -> ReportPart:
+        """Return all rows of an AMLB task."""
+        every_row = np.ones(len(predictions), dtype=bool)
+        return cls(predictions=predictions, rows=every_row, weights=weights)
+
+    @classmethod
+    def of_origin(cls, predictions: TaskPredictions, origin: str) -> ReportPart:
+        """Return the rows of one origin: ``bad``, ``ga`` or ``synthetic``."""
+        rows = (predictions.rows["origin"] == origin).to_numpy()
+        return cls(predictions=predictions, rows=rows)
 
 
 def report_parts(
     views: Mapping[str, TaskPredictions], groups: np.ndarray | None
-) -> dict[str, _View]:
-    """Return each part as an AMLB task, its rows (bool) and their weights.
+) -> dict[str, ReportPart]:
+    """Return the parts of a task that have rows, by name.
 
     Parameters
     ----------
-    views : mapping of str to Predicted
+    views : mapping of str to TaskPredictions
         By suffix of the AMLB task; those that were read.
     groups : ndarray of shape (n,), int, optional
         The failure cluster of each row of ``full``, -1 for none.
     """
-    out: dict[str, _View] = {}
+    parts: dict[str, ReportPart] = {}
     full, main = views.get("full"), views.get("")
     if full is not None:
-        everything, bad = np.ones(len(full), bool), (full.rows["origin"] == "bad").to_numpy()
-        out["full"] = (full, everything, None)
-        w = full.rows["weight"].to_numpy(dtype=float)
-        if np.isfinite(w).all() and w.sum() > 0:
-            out["region"] = (full, everything, w)
-        if bad.any():
-            out["bad"] = (full, bad, None)
+        parts["full"] = ReportPart.whole(full)
+        weights = region_weights(full)
+        if weights is not None:
+            parts["region"] = ReportPart.whole(full, weights)
+        bad = ReportPart.of_origin(full, "bad")
+        if bad.rows.any():
+            parts["bad"] = bad
     for origin in ("ga", "synthetic"):
-        for view in (views.get(origin), main):
-            if view is not None and (view.rows["origin"] == origin).any() and origin not in out:
-                out[origin] = (view, (view.rows["origin"] == origin).to_numpy(), None)
+        # Their own AMLB task first; older suites have these rows in the main one only.
+        for predictions in (views.get(origin), main):
+            if predictions is None or origin in parts:
+                continue
+            made = ReportPart.of_origin(predictions, origin)
+            if made.rows.any():
+                parts[origin] = made
     if main is not None:
-        out["evaluation"] = (main, np.ones(len(main), bool), None)
-    if (hard := views.get("hard")) is not None:
-        out["hard"] = (hard, np.ones(len(hard), bool), None)
+        parts["evaluation"] = ReportPart.whole(main)
+    if "hard" in views:
+        parts["hard"] = ReportPart.whole(views["hard"])
     if full is not None and groups is not None and groups.max(initial=-1) > 0:
+        # With a single group the part "bad" has the same rows.
         for group in range(groups.max() + 1):
-            out[f"group {group + 1}"] = (full, groups == group, None)
-    return out
+            parts[f"group {group + 1}"] = ReportPart(predictions=full, rows=groups == group)
+    return parts
 
 
-def score_parts(task: str, parts: Mapping[str, _View], level: float = 0.95) -> pd.DataFrame:
+def score_parts(task: str, parts: Mapping[str, ReportPart], level: float = 0.95) -> pd.DataFrame:
     """Return every metric of every framework on every part; NaN where it is undefined.
 
     Returns
@@ -79,119 +122,139 @@ def score_parts(task: str, parts: Mapping[str, _View], level: float = 0.95) -> p
         ``folds`` say how many those are. There is an interval for metrics that are means over
         rows, on the parts that were not chosen by F's errors; elsewhere it is NaN.
     """
-    out = []
-    for part, (view, rows, weights) in parts.items():
-        for name, f in _entrants(view, part).items():
-            keep = rows & ~np.isnan(f if f.ndim == 1 else f[:, 0])
-            if not keep.any():
+    scores = []
+    for part_name, part in parts.items():
+        for entrant in _part_entrants(part, part_name):
+            if not entrant.rows.any():
                 continue
-            about = {
-                "task": task,
-                "framework": name,
-                "part": part,
-                "rows": int(keep.sum()),
-                "folds": int(view.rows.loc[keep, "fold"].nunique()),
-            }
-            known = {}
-            if part in UNSELECTED:
-                known = _intervals(view, name, f, keep, weights, level)
-            for metric, value in _scores(view, name, f, keep, weights).items():
-                low, high = known.get(metric, (np.nan, np.nan))
-                out.append(about | {"metric": metric, "value": value, "low": low, "high": high,
-                                    "direction": DIRECTION[metric]})  # fmt: skip
-    return pd.DataFrame(out, columns=list(COLUMNS))
-
-
-def _intervals(
-    view: TaskPredictions,
-    name: str,
-    f: np.ndarray,
-    keep: np.ndarray,
-    weights: np.ndarray | None,
-    level: float,
-) -> dict[str, tuple[float, float]]:
-    """Return intervals of the metrics that are means over rows, clustered by source row."""
-    y, f = view.y[keep], f[keep]
-    if view.labels:
-        chosen = view.chosen[name][keep] if name in view.chosen else f.argmax(axis=1)
-        tiny = np.finfo(float).eps
-        own = np.clip(f[np.arange(len(y)), y], tiny, 1 - tiny)
-        values = {
-            "acc": (chosen == y).astype(float),
-            "brier": brier_loss(y, f),
-            "logloss": -np.log(own),
-        }
-    else:
-        values = {"mse": (f - y) ** 2, "mae": np.abs(f - y)}
-    w = None if weights is None else weights[keep]
-    clusters = view.rows["source_row"].to_numpy()[keep]
-    out = {}
-    for metric, each in values.items():
-        found = weighted_mean_interval(each, w, clusters, level)
-        out[metric] = (found.low, found.high)
-    if "mse" in out:  # a monotone function of the mean has its ends at those of the mean
-        low, high = out["mse"]
-        out["rmse"] = (float(np.sqrt(max(low, 0.0))), float(np.sqrt(high)))
-    return out
+            intervals = {}
+            if part_name in UNSELECTED:
+                intervals = _metric_intervals(part, entrant, level)
+            n_folds = part.predictions.rows.loc[entrant.rows, "fold"].nunique()
+            for metric, value in _entrant_scores(part, entrant).items():
+                low, high = intervals.get(metric, (np.nan, np.nan))
+                row = {
+                    "task": task,
+                    "framework": entrant.name,
+                    "part": part_name,
+                    "rows": int(entrant.rows.sum()),
+                    "folds": int(n_folds),
+                    "metric": metric,
+                    "value": value,
+                    "low": low,
+                    "high": high,
+                    "direction": DIRECTION[metric],
+                }
+                scores.append(row)
+    return pd.DataFrame(scores, columns=list(COLUMNS))
 
 
 def fold_scores(
-    task: str, parts: Mapping[str, _View], jobs: Mapping[str, tuple[str, str]]
+    task: str, parts: Mapping[str, ReportPart], jobs: Mapping[str, tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
     """Yield scores per fold, as :func:`amlb_ext.report.amlb_csv.amlb_rows` takes them.
 
     Parameters
     ----------
     task : str
-    parts : mapping
+    parts : mapping of str to ReportPart
         See :func:`report_parts`.
     jobs : mapping of str to (str, str)
         AMLB's name and constraint of each framework.
     """
-    named = {"evaluation": "", "full": "full", "region": "weighted"}
-    named |= {part: part for part in ("bad", "ga", "synthetic")}
-    for part, (view, rows, weights) in parts.items():
-        if part not in named:
+    for part_name, amlb_part in _AMLB_PARTS.items():
+        if part_name not in parts:
             continue
-        folds = view.rows["amlb_fold"].to_numpy()
-        for name, f in view.f.items():
-            known = rows & view.scored(name)
-            for fold in np.unique(folds[known]):
-                keep = known & (folds == fold)
-                scores = _scores(view, name, f, keep, weights, _NOT_PER_FOLD)
+        part = parts[part_name]
+        predictions = part.predictions
+        folds = predictions.rows["amlb_fold"].to_numpy()
+        for framework, f in predictions.f.items():
+            is_scored = part.rows & predictions.scored(framework)
+            amlb_name, constraint = jobs[framework]
+            for fold in np.unique(folds[is_scored]):
+                entrant = _Entrant(name=framework, f=f, rows=is_scored & (folds == fold))
+                scores = _entrant_scores(part, entrant, leave_out=_NOT_PER_FOLD)
                 for metric, value in scores.items():
                     yield {
                         "amlb_task": task,
                         "fold": int(fold),
-                        "framework": jobs[name][0],
-                        "constraint": jobs[name][1],
-                        "part": named[part],
-                        "type": view.kind.value,
+                        "framework": amlb_name,
+                        "constraint": constraint,
+                        "part": amlb_part,
+                        "type": predictions.kind.value,
                         "metric": metric,
                         "value": value,
                     }
 
 
-def _entrants(view: TaskPredictions, part: str) -> dict[str, np.ndarray]:
-    own = view.own()
-    # on the rows of `hard` the provenance holds F trained on other rows: no fair neighbour
-    return ({} if own is None or part == "hard" else {F: own}) | dict(sorted(view.f.items()))
+@dataclass(frozen=True, kw_only=True)
+class _Entrant:
+    """A framework, or F, on the rows of a part that it predicted."""
+
+    name: str
+    f: np.ndarray
+    rows: np.ndarray
 
 
-def _scores(
-    view: TaskPredictions,
-    name: str,
-    f: np.ndarray,
-    keep: np.ndarray,
-    weights: np.ndarray | None,
-    leave_out: Collection[str] = (),
+def _part_entrants(part: ReportPart, part_name: str) -> list[_Entrant]:
+    """Return F, where its predictions are kept, and every framework by name."""
+    f_by_name = dict(sorted(part.predictions.f.items()))
+    own = part.predictions.own()
+    # On the rows of `hard` the provenance holds F trained on other rows: no fair neighbour.
+    if own is not None and part_name != "hard":
+        f_by_name = {F: own, **f_by_name}
+    entrants = []
+    for name, f in f_by_name.items():
+        entrants.append(_Entrant(name=name, f=f, rows=part.rows & has_prediction(f)))
+    return entrants
+
+
+def _entrant_scores(
+    part: ReportPart, entrant: _Entrant, leave_out: Collection[str] = ()
 ) -> dict[str, float]:
-    chosen = view.chosen.get(name)
+    predictions, rows = part.predictions, entrant.rows
+    chosen = predictions.chosen.get(entrant.name)
     return score_rows(
-        view.y[keep],
-        f[keep],
-        None if weights is None else weights[keep],
-        len(view.labels),
-        None if chosen is None else chosen[keep],
-        leave_out,
+        predictions.y[rows],
+        entrant.f[rows],
+        weights=None if part.weights is None else part.weights[rows],
+        n_classes=len(predictions.labels),
+        predicted=None if chosen is None else chosen[rows],
+        leave_out=leave_out,
     )
+
+
+def _metric_intervals(
+    part: ReportPart, entrant: _Entrant, level: float
+) -> dict[str, tuple[float, float]]:
+    """Return intervals of the metrics that are means over rows, clustered by source row."""
+    predictions, rows = part.predictions, entrant.rows
+    clusters = predictions.rows["source_row"].to_numpy()[rows]
+    weights = None if part.weights is None else part.weights[rows]
+    intervals = {}
+    for metric, values in _row_metrics(predictions, entrant).items():
+        mean = weighted_mean_interval(values, weights, clusters, level)
+        intervals[metric] = (mean.low, mean.high)
+    if "mse" in intervals:  # a monotone function of the mean has its ends at those of the mean
+        low, high = intervals["mse"]
+        intervals["rmse"] = (float(np.sqrt(max(low, 0.0))), float(np.sqrt(high)))
+    return intervals
+
+
+def _row_metrics(predictions: TaskPredictions, entrant: _Entrant) -> dict[str, np.ndarray]:
+    """Return the metrics that are means over rows, row by row."""
+    rows = entrant.rows
+    y, f = predictions.y[rows], entrant.f[rows]
+    if not predictions.labels:
+        return {"mse": (f - y) ** 2, "mae": np.abs(f - y)}
+    if entrant.name in predictions.chosen:
+        chosen = predictions.chosen[entrant.name][rows]
+    else:
+        chosen = f.argmax(axis=1)
+    tiny = np.finfo(float).eps
+    of_true_class = np.clip(f[np.arange(len(y)), y], tiny, 1 - tiny)
+    return {
+        "acc": (chosen == y).astype(float),
+        "brier": brier_loss(y, f),
+        "logloss": -np.log(of_true_class),
+    }

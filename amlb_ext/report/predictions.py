@@ -31,7 +31,7 @@ from amlb_ext.suite import Suite
 from amlb_ext.suite.coding import Coding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaskPredictions:
     """One AMLB task.
 
@@ -69,8 +69,7 @@ class TaskPredictions:
 
     def scored(self, framework: str) -> np.ndarray:
         """Return which rows a framework predicted, bool of shape (n,)."""
-        f = self.f[framework]
-        return ~np.isnan(f if f.ndim == 1 else f[:, 0])
+        return has_prediction(self.f[framework])
 
     def loss(self, framework: str) -> np.ndarray:
         """Return Brier losses, or squared errors of the scaled target; NaN where none, (n,)."""
@@ -85,8 +84,8 @@ class TaskPredictions:
 
     def disagreements(self, framework: str) -> list[Disagreement]:
         """Return where a framework that is F is not the F that the provenance keeps."""
-        own, rows = self.own(), self.scored(framework)
-        if own is None or not rows.any():
+        own, is_scored = self.own(), self.scored(framework)
+        if own is None or not is_scored.any():
             return []
         compared = ComparedRows(
             fold=self.rows["amlb_fold"].to_numpy(),
@@ -97,7 +96,19 @@ class TaskPredictions:
             null=stored_refits(self.rows),
             span=self.span,
         )
-        return find_disagreements(self.name, compared.take(rows))
+        return find_disagreements(self.name, compared.take(is_scored))
+
+
+def has_prediction(f: np.ndarray) -> np.ndarray:
+    """Return which rows of ``(n,)`` or ``(n, C)`` predictions are not NaN, bool of shape (n,)."""
+    return ~np.isnan(f if f.ndim == 1 else f[:, 0])
+
+
+def region_weights(predictions: TaskPredictions) -> np.ndarray | None:
+    """Return P(F fails | x) of each row; None where it is not known."""
+    weights = predictions.rows["weight"].to_numpy(dtype=float)
+    is_usable = np.isfinite(weights).all() and weights.sum() > 0
+    return weights if is_usable else None
 
 
 def read_task_predictions(
@@ -115,7 +126,7 @@ def read_task_predictions(
 
     Returns
     -------
-    predicted : Predicted
+    predictions : TaskPredictions
     refused : dict of int to str
         By index in ``jobs``: predictions that cannot be used, and why; the first row whose
         truth differs is named.
@@ -127,71 +138,104 @@ def read_task_predictions(
     """
     task = suite.amlb_task(name)
     coding = suite.coding(name)
-    tables, targets, lows, spans, raw = [], [], [], [], []
-    for index, fold in enumerate(task.folds):
-        train, test = suite.pair(name, index)
-        about = suite.provenance(name, index)
-        text = _target(test, coding)
-        raw.append(text)
-        about.insert(0, "row", np.arange(len(about)))
-        about.insert(0, "amlb_fold", index)
-        about.insert(0, "fold", fold)
-        tables.append(about)
-        y, low, span = _truth(text, train, coding)
-        targets.append(y)
-        lows.append(np.full(len(y), low))
-        spans.append(np.full(len(y), span))
-    ends = np.cumsum([0, *map(len, targets)])
-    out = TaskPredictions(
-        name,
-        task.suffix,
-        task.type,
-        coding.labels,
-        pd.concat(tables, ignore_index=True),
-        np.concatenate(targets),
-        np.concatenate(lows),
-        np.concatenate(spans),
-    )
-    shape = (len(out), len(coding.labels)) if coding.labels else (len(out),)
+    folds = []
+    for index, source_fold in enumerate(task.folds):
+        folds.append(_read_fold(suite, name, index, source_fold))
+    n_rows = sum(len(fold.y) for fold in folds)
+    ends = np.cumsum([0] + [len(fold.y) for fold in folds])
+    shape = (n_rows, len(coding.labels)) if coding.labels else (n_rows,)
+
+    f_by_framework: dict[str, np.ndarray] = {}
+    chosen_by_framework: dict[str, np.ndarray] = {}
     refused = {}
-    here = jobs[(jobs["amlb_task"] == name) & (jobs["status"] == "scored")]
-    for index, job in zip(here.index, here.to_dict("records"), strict=True):
-        k, label = int(job["fold"]), str(job["framework"])
-        if not 0 <= k < len(task.folds):
-            refused[index] = f"the suite has {len(task.folds)} folds of {name}, this is fold {k}"
+    scored_jobs = jobs[(jobs["amlb_task"] == name) & (jobs["status"] == "scored")]
+    for job_index, job in zip(scored_jobs.index, scored_jobs.to_dict("records"), strict=True):
+        index, framework = int(job["fold"]), str(job["framework"])
+        if not 0 <= index < len(folds):
+            refused[job_index] = f"the suite has {len(folds)} folds of {name}, this is fold {index}"
             continue
+        fold = folds[index]
+        # Without columns of the provenance, for a class may have the name of one.
+        no_columns = fold.rows[[]]
         try:
-            # no column of the provenance, for a class may have the name of one
-            table = join_predictions(
-                read_predictions(str(job["run"]), name, k), tables[k][[]], raw[k]
-            )
-            f, chosen = _predictions(table, coding)
+            written = read_predictions(str(job["run"]), name, index)
+            table = join_predictions(written, no_columns, fold.target_text)
+            f, chosen = _parse_predictions(table, coding)
         except RunError as error:
-            refused[index] = str(error)
+            refused[job_index] = str(error)
             continue
-        at = slice(ends[k], ends[k + 1])
-        out.f.setdefault(label, np.full(shape, np.nan))[at] = f
+        rows = slice(ends[index], ends[index + 1])
+        f_by_framework.setdefault(framework, np.full(shape, np.nan))[rows] = f
         if coding.labels:
-            out.chosen.setdefault(label, np.full(len(out), -1))[at] = chosen
-    return out, refused
+            chosen_by_framework.setdefault(framework, np.full(n_rows, -1))[rows] = chosen
+    predictions = TaskPredictions(
+        name=name,
+        suffix=task.suffix,
+        kind=task.type,
+        labels=coding.labels,
+        rows=pd.concat([fold.rows for fold in folds], ignore_index=True),
+        y=np.concatenate([fold.y for fold in folds]),
+        low=np.concatenate([np.full(len(fold.y), fold.low) for fold in folds]),
+        span=np.concatenate([np.full(len(fold.y), fold.span) for fold in folds]),
+        f=f_by_framework,
+        chosen=chosen_by_framework,
+    )
+    return predictions, refused
 
 
-def _target(path: Path, coding: Coding) -> pd.Series:
+@dataclass(frozen=True, kw_only=True)
+class _TestFold:
+    """The test rows of one fold.
+
+    Attributes
+    ----------
+    rows : DataFrame of shape (n, p)
+        Folds and position, then the provenance.
+    target_text : Series of str
+        The target as the test file has it.
+    y : ndarray of shape (n,)
+    low, span : float
+        Smallest target of the training file, and its range; 0 and 1 for classes.
+    """
+
+    rows: pd.DataFrame
+    target_text: pd.Series
+    y: np.ndarray
+    low: float
+    span: float
+
+
+def _read_fold(suite: Suite, name: str, index: int, source_fold: int) -> _TestFold:
+    coding = suite.coding(name)
+    train_file, test_file = suite.pair(name, index)
+    rows = suite.provenance(name, index)
+    rows.insert(0, "row", np.arange(len(rows)))
+    rows.insert(0, "amlb_fold", index)
+    rows.insert(0, "fold", source_fold)
+    target_text = _read_target(test_file, coding)
+    if coding.labels:
+        code_of_label = {label: code for code, label in enumerate(coding.written_labels)}
+        y = target_text.map(code_of_label).to_numpy(dtype=np.int64)
+        return _TestFold(rows=rows, target_text=target_text, y=y, low=0.0, span=1.0)
+    training_targets = _read_target(train_file, coding).to_numpy(dtype=float)
+    low = float(training_targets.min())
+    span = float(training_targets.max()) - low
+    return _TestFold(
+        rows=rows,
+        target_text=target_text,
+        y=target_text.to_numpy(dtype=float),
+        low=low,
+        span=span or 1.0,  # a constant target has no range to divide by
+    )
+
+
+def _read_target(path: Path, coding: Coding) -> pd.Series:
     """Return the target column of a file, as text."""
     name = coding.written_target
     return pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)[name]
 
 
-def _truth(text: pd.Series, train: Path, coding: Coding) -> tuple[np.ndarray, float, float]:
-    if coding.labels:
-        codes = {label: code for code, label in enumerate(coding.written_labels)}
-        return text.map(codes).to_numpy(dtype=np.int64), 0.0, 1.0
-    known = _target(train, coding).to_numpy(dtype=float)
-    low = float(known.min())
-    return text.to_numpy(dtype=float), low, float(known.max()) - low or 1.0
-
-
-def _predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray, np.ndarray]:
+def _parse_predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray, np.ndarray]:
     """Return predictions, and the codes of the classes that are named.
 
     Raises
@@ -201,17 +245,16 @@ def _predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray, np.nd
     """
     if not coding.labels:
         f = table["predictions"].to_numpy(dtype=float)
-        _finite(f)
+        _check_finite(f)
         return f, np.empty(0)
-    n = len(table)
+    # Frameworks that encode labels may write a label's text with other case or space.
     codes = {normalize_text(label): code for code, label in enumerate(coding.written_labels)}
-    columns = {normalize_text(str(c)): c for c in table.columns}
-    f = np.zeros((n, len(codes)))
+    columns = {normalize_text(str(column)): column for column in table.columns}
+    f = np.zeros((len(table), len(codes)))
     for label, code in codes.items():
         if label in columns:
             f[:, code] = table[columns[label]].to_numpy(dtype=float)
-    _finite(f)
-    # encoded frameworks may write the label's text with other case or space
+    _check_finite(f)
     chosen = table["predictions"].map(lambda text: codes.get(normalize_text(str(text)), -1))
     if (chosen < 0).any():
         row = int(np.flatnonzero(chosen < 0)[0])
@@ -220,20 +263,21 @@ def _predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray, np.nd
             f"row {row} predicts {named!r}, which is no class of the task", "run that fold again"
         )
     total = f.sum(axis=1)
-    if (f < 0).any() or (total <= 0).any():
-        row = int(np.flatnonzero((f < 0).any(axis=1) | (total <= 0))[0])
+    is_invalid = (f < 0).any(axis=1) | (total <= 0)
+    if is_invalid.any():
+        row = int(np.flatnonzero(is_invalid)[0])
         raise RunError(
             f"the probabilities of row {row} are negative or all zero", "run that fold again"
         )
     return f / total[:, None], chosen.to_numpy(dtype=np.int64)
 
 
-def _finite(f: np.ndarray) -> None:
-    good = np.isfinite(f) if f.ndim == 1 else np.isfinite(f).all(axis=1)
-    if not good.all():
-        row = int(np.flatnonzero(~good)[0])
+def _check_finite(f: np.ndarray) -> None:
+    is_finite = np.isfinite(f) if f.ndim == 1 else np.isfinite(f).all(axis=1)
+    if not is_finite.all():
+        row = int(np.flatnonzero(~is_finite)[0])
         raise RunError(
-            f"{int((~good).sum())} of {len(good)} predictions are no finite numbers, "
+            f"{int((~is_finite).sum())} of {len(f)} predictions are no finite numbers, "
             f"the first in row {row}",
             "run that fold again",
         )

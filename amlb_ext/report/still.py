@@ -9,10 +9,12 @@ is a point: at ``width=6.4`` a chart shown 460 pixels wide has text of 10 pixels
 from __future__ import annotations
 
 import io
+import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -24,25 +26,50 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from amlb_ext.report.inline import COLOUR, axis_numbers, inline_svg, legend_names, one_line
+from amlb_ext.report.inline import (
+    COLOUR,
+    axis_numbers,
+    inline_svg,
+    interval_bound,
+    legend_names,
+    one_line,
+)
 from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
 
 _INK, _GRID = COLOUR["ink"], COLOUR["grid"]
 _MARKS = ("o", "s", "D", "^", "X", "v")
-#: Size and opacity of points, up to how many.
-_CROWDS = ((60, (5.5, 0.85)), (300, (4.5, 0.7)), (np.inf, (3.6, 0.55)))
+#: Up to how many points: their size and opacity.
+_CROWDS = ((60, (5.5, 0.85)), (300, (4.5, 0.7)), (math.inf, (3.6, 0.55)))
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
 _HATCHES = ("", "////", "----", "\\\\\\\\", "||||", "xxxx")
 _SETTINGS: Any = {
-    "svg.fonttype": "none", "text.parse_math": False, "font.size": 10, "axes.labelsize": 10,
-    "xtick.labelsize": 9.5, "ytick.labelsize": 9.5, "legend.fontsize": 9.5,
-    "text.color": _INK, "axes.labelcolor": _INK, "axes.edgecolor": _INK, "xtick.color": _INK,
-    "ytick.color": _INK, "axes.linewidth": 0.7, "grid.color": _GRID, "grid.linewidth": 0.6,
-    "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.major.size": 3,
-    "ytick.major.size": 3, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.axisbelow": True, "axes.formatter.offset_threshold": 5, "axes.formatter.limits": (-4, 6),
+    # Text stays text, to be found and read aloud, and takes the page's font.
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.size": 10,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9.5,
+    "ytick.labelsize": 9.5,
+    "legend.fontsize": 9.5,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "axes.linewidth": 0.7,
+    "grid.color": _GRID,
+    "grid.linewidth": 0.6,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.formatter.offset_threshold": 5,
+    "axes.formatter.limits": (-4, 6),
     "hatch.linewidth": 0.7,
-}  # fmt: skip
+}
 
 
 def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) -> str:
@@ -75,23 +102,29 @@ def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) ->
     >>> text.startswith("<svg"), "var(--c-c0)" in text
     (True, True)
     """
-    columns, lines = _legend_shape(chart, width)
+    legend_columns, legend_lines = _legend_shape(chart, width)
+    if height is None:
+        height = _default_height(chart, width) + 0.2 * legend_lines
     with _canvas(chart.key):
-        figure = Figure((width, height or _height(chart, width) + 0.2 * lines), dpi=72)
+        figure = Figure((width, height), dpi=72)
         axes = figure.subplots()
-        _frame(axes, chart, width)
-        handles = _draw(axes, chart)
+        _draw_frame(axes, chart, width)
+        entries = _draw_series(axes, chart)
         if chart.square:
-            _square(axes, chart)
-        if handles:
-            box = figure.legend(
-                [handle for handle, _ in handles], ["name"] * len(handles), frameon=False,
-                loc="outside lower center", ncols=columns, handlelength=2.4,
-            )  # fmt: skip
+            _make_square(axes, chart)
+        if entries:
+            legend = figure.legend(
+                [entry.handle for entry in entries],
+                ["name"] * len(entries),
+                frameon=False,
+                loc="outside lower center",
+                ncols=legend_columns,
+                handlelength=2.4,
+            )
             # Set afterwards: a leading "_" would hide the entry.
-            for shown, (_, name) in zip(box.get_texts(), handles, strict=True):
-                shown.set_text(one_line(name))
-        return _written(figure, chart.key, chart.title, chart.about)
+            for text, entry in zip(legend.get_texts(), entries, strict=True):
+                text.set_text(one_line(entry.name))
+        return _to_svg(figure, chart.key, chart.title, chart.about)
 
 
 def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> str:
@@ -101,7 +134,7 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
 
     Parameters
     ----------
-    ranks : Ranks
+    ranks : FrameworkRanks
     key : str
         Unique in the page.
     alpha : float
@@ -125,25 +158,34 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
     from scikit_posthocs import critical_difference_diagram
 
     # Numbered, not named: sets of names have another order in each process.
-    p = ranks.p.reindex(index=mean.index, columns=mean.index).fillna(1.0)
-    p = p.set_axis(range(len(mean)), axis=0).set_axis(range(len(mean)), axis=1)
+    numbers = range(len(mean))
+    p_values = ranks.p.reindex(index=mean.index, columns=mean.index).fillna(1.0)
+    p_values = p_values.set_axis(numbers, axis=0).set_axis(numbers, axis=1)
     names = [one_line(name, 24) for name in mean.index]
-    numbered = mean.set_axis(range(len(mean)))
-    width = float(np.clip(3.6 + 0.15 * (max(map(len, names)) + 7), 6.4, 9.0))
-    unit = 0.015 * (len(mean) - 1)  # of ranks
+    longest_label = max(len(name) for name in names) + len(" (1.23)")
+    width = float(np.clip(3.6 + 0.15 * longest_label, 6.4, 9.0))
+    margin = 0.015 * (len(mean) - 1)  # in ranks
     with _canvas(key):
         figure = Figure((width, 3.0), dpi=72)
         axes = figure.subplots()
-        found = critical_difference_diagram(
-            numbered, p, ax=axes, alpha=alpha, label_fmt_left="{label}", label_fmt_right="{label}",
-            text_h_margin=2 * unit, label_props={"size": 9.5},
-            elbow_props={"color": _INK, "linewidth": 0.8}, marker_props={"s": 16},
+        diagram = critical_difference_diagram(
+            mean.set_axis(numbers),
+            p_values,
+            ax=axes,
+            alpha=alpha,
+            label_fmt_left="{label}",
+            label_fmt_right="{label}",
+            text_h_margin=2 * margin,
+            label_props={"size": 9.5},
+            elbow_props={"color": _INK, "linewidth": 0.8},
+            marker_props={"s": 16},
             crossbar_props={"color": COLOUR["c0"], "linewidth": 3.5, "zorder": 2},
-        )  # fmt: skip
-        for label in found["labels"]:
+        )
+        for label in diagram["labels"]:
             place = int(label.get_text())
             label.set_text(f"{names[place]} ({mean.iloc[place]:.2f})")
-            label.set_x(label.get_position()[0] + (-unit if label.get_ha() == "right" else unit))
+            is_left = label.get_ha() == "right"
+            label.set_x(label.get_position()[0] + (-margin if is_left else margin))
         for mark in (*axes.lines, *axes.collections):
             mark.set_clip_on(False)
         axes.spines["top"].set_visible(True)
@@ -153,8 +195,8 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
         axes.xaxis.set_label_position("top")
         depth = -axes.get_ylim()[0]
         figure.set_size_inches(width, 0.6 + 0.2 * depth)
-        best = f"{names[0]} has the best mean rank, {mean.iloc[0]:.2f}. {ranks.about}"
-        return _written(figure, key, "Mean ranks and critical differences", best)
+        about = f"{names[0]} has the best mean rank, {mean.iloc[0]:.2f}. {ranks.about}"
+        return _to_svg(figure, key, "Mean ranks and critical differences", about)
 
 
 @contextmanager
@@ -170,7 +212,8 @@ def _canvas(key: str) -> Iterator[None]:
         yield
 
 
-def _height(chart: Chart, width: float) -> float:
+def _default_height(chart: Chart, width: float) -> float:
+    """Return the height without the legend, in inches."""
     if chart.y_categories:
         return 0.75 + 0.27 * len(chart.y_categories)
     return width * (0.75 if chart.square else 0.52)
@@ -178,15 +221,20 @@ def _height(chart: Chart, width: float) -> float:
 
 def _legend_shape(chart: Chart, width: float) -> tuple[int, int]:
     """Return columns and lines: one line where it fits, else columns as wide as the longest."""
-    wide = [len(one_line(name)) * 5.6 + 50 for name in legend_names(chart)]
-    if not wide:
+    # In points: a letter takes about 5.6, the mark and the gap beside it 50.
+    entry_widths = [len(one_line(name)) * 5.6 + 50 for name in legend_names(chart)]
+    n_entries = len(entry_widths)
+    if not n_entries:
         return 1, 0
-    most = len(wide) if sum(wide) <= width * 72 else max(1, int(width * 72 // max(wide)))
-    lines = -(-len(wide) // most)
-    return -(-len(wide) // lines), lines
+    room = width * 72
+    per_line = n_entries
+    if sum(entry_widths) > room:
+        per_line = max(1, int(room // max(entry_widths)))
+    n_lines = math.ceil(n_entries / per_line)
+    return math.ceil(n_entries / n_lines), n_lines
 
 
-def _frame(axes: Axes, chart: Chart, width: float) -> None:
+def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
     """Draw what stands around the marks."""
     axes.set_xlabel(one_line(chart.x_label, 70))
     axes.set_ylabel(one_line(chart.y_label, 44))
@@ -194,95 +242,175 @@ def _frame(axes: Axes, chart: Chart, width: float) -> None:
         axes.tick_params(length=0, labelbottom=False, labelleft=False)
         axes.spines[:].set(visible=True, color=_GRID)
     if chart.x_categories:
-        names = [one_line(name, 22) for name in chart.x_categories]
-        every = -(-len(names) // 25)
-        wide = max(map(len, names)) * 5.8 + 8 > (width * 72 - 60) / len(names) * every
-        turned: Any = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"} if wide else {}
-        axes.set_xticks(range(0, len(names), every), names[::every], **turned)
-        axes.set_xlim(-0.6, len(names) - 0.4)
-        axes.tick_params("x", length=0, pad=5)
+        _name_x_positions(axes, chart.x_categories, width)
     if chart.y_categories:
-        axes.set_yticks(range(len(chart.y_categories)), map(one_line, chart.y_categories))
-        axes.set_ylim(len(chart.y_categories) - 0.4, -0.6)
+        n_rows = len(chart.y_categories)
+        axes.set_yticks(range(n_rows), [one_line(name) for name in chart.y_categories])
+        axes.set_ylim(n_rows - 0.4, -0.6)
         axes.tick_params("y", length=0, pad=7)
     if not chart.bare:
-        axes.grid(axis="y" if chart.x_categories else "x" if chart.y_categories else "both")
+        # Lines across the marks help to read numbers; there are none to read along categories.
+        grid_axis: Literal["x", "y", "both"] = "both"
+        if chart.x_categories:
+            grid_axis = "y"
+        elif chart.y_categories:
+            grid_axis = "x"
+        axes.grid(axis=grid_axis)
     if "zero" in chart.guides:
         axes.axvline(0, color=_INK, linewidth=0.9)
     if "diagonal" in chart.guides:
         axes.axline((0, 0), slope=1, color=_INK, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.6)
 
 
-def _draw(axes: Axes, chart: Chart) -> list[tuple[Artist, str]]:
+def _name_x_positions(axes: Axes, categories: Sequence[str], width: float) -> None:
+    """Write categories below the axis, turned where they would overlap, 25 at most."""
+    names = [one_line(name, 22) for name in categories]
+    step = math.ceil(len(names) / 25)
+    longest = max(len(name) for name in names) * 5.8 + 8  # in points
+    room = (width * 72 - 60) / len(names) * step
+    look: dict[str, Any] = {}
+    if longest > room:
+        look = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(range(0, len(names), step), names[::step], **look)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.tick_params("x", length=0, pad=5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LegendEntry:
+    handle: Artist
+    name: str
+
+
+def _draw_series(axes: Axes, chart: Chart) -> list[_LegendEntry]:
     """Draw all series; return what stands in the legend, if there is one."""
-    handles: list[tuple[Artist, str]] = []
-    drawn, names = {"line": 0, "bars": 0}, legend_names(chart)
-    grouped = sum(series.kind == "bars" for series in chart.series) if chart.x_categories else 0
+    entries: list[_LegendEntry] = []
+    names = legend_names(chart)
+    # Lines and bars are told apart by their order among their kind, not by colour alone.
+    n_drawn = {"points": 0, "line": 0, "bars": 0, "intervals": 0}
+    n_grouped = 0
+    if chart.x_categories:
+        n_grouped = sum(series.kind == "bars" for series in chart.series)
+    is_empty = True
     for series in chart.series:
-        x, y = (axis_numbers(values) for values in (series.x, series.y))
-        edges = series.kind == "bars" and not grouped
-        if len(x) != len(y) + edges and len(x) + len(y):
-            raise ValueError(
-                f"chart {chart.key!r}, series {series.name!r}: {len(x)} x and {len(y)} y; give "
-                + ("one x more than y, the edges of the bins" if edges else "as many of each")
-            )
-        order = drawn.get(series.kind, 0)
-        drawn[series.kind] = order + 1
+        x, y = axis_numbers(series.x), axis_numbers(series.y)
+        has_edges = series.kind == "bars" and not n_grouped
+        _check_lengths(chart, series, has_edges)
+        order = n_drawn[series.kind]
+        n_drawn[series.kind] += 1
         if not np.isfinite(y).any() or not np.isfinite(x).any():
             continue
-        handle = _marks(axes, series, x, y, order, grouped)
+        if series.kind == "points":
+            handle = _draw_points(axes, series, x, y)
+        elif series.kind == "line":
+            handle = _draw_line(axes, series, x, y, order)
+        elif series.kind == "intervals":
+            handle = _draw_intervals(axes, series, x, y)
+        elif has_edges:
+            handle = _draw_steps(axes, series, x, y, order)
+        else:
+            handle = _draw_grouped_bars(axes, series, x, y, order, n_grouped)
         if series.name in names:
-            handles.append((handle, series.name))
-        axes.set_label("drawn")
-    if axes.get_label() != "drawn":
+            entries.append(_LegendEntry(handle=handle, name=series.name))
+        is_empty = False
+    if is_empty:
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", va="center")
         axes.tick_params(length=0, labelbottom=False, labelleft=bool(chart.y_categories))
-    return handles
+    return entries
 
 
-def _marks(
-    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, order: int, grouped: int
+def _check_lengths(chart: Chart, series: ChartSeries, has_edges: bool) -> None:
+    n_x, n_y = np.size(series.x), np.size(series.y)
+    is_empty = n_x + n_y == 0
+    if n_x != n_y + has_edges and not is_empty:
+        remedy = "one x more than y, the edges of the bins" if has_edges else "as many of each"
+        raise ValueError(
+            f"chart {chart.key!r}, series {series.name!r}: {n_x} x and {n_y} y; give {remedy}"
+        )
+
+
+def _draw_points(axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray) -> Artist:
+    is_shown = np.isfinite(x) & np.isfinite(y)
+    size, alpha = next(look for most, look in _CROWDS if is_shown.sum() <= most)
+    look: dict[str, Any] = {
+        "marker": _MARKS[series.symbol % len(_MARKS)],
+        "linestyle": "none",
+        "color": COLOUR[series.role],
+        "mew": 0,
+    }
+    axes.plot(x[is_shown], y[is_shown], markersize=size, alpha=alpha, **look)
+    return Line2D([], [], markersize=6, **look)
+
+
+def _draw_line(axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, order: int) -> Artist:
+    # A line through one point has no length: it gets a mark.
+    is_single = np.isfinite(x + y).sum() == 1
+    lines = axes.plot(
+        x,
+        y,
+        color=COLOUR[series.role],
+        linestyle=_DASHES[order % len(_DASHES)],
+        marker="o" if is_single else "",
+        linewidth=1.6,
+        dash_capstyle="butt",
+    )
+    return lines[0]
+
+
+def _draw_grouped_bars(
+    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, order: int, n_series: int
 ) -> Artist:
     colour = COLOUR[series.role]
-    mark = _MARKS[series.symbol % len(_MARKS)]
-    if series.kind == "points":
-        kept = np.isfinite(x) & np.isfinite(y)
-        size, alpha = next(look for most, look in _CROWDS if kept.sum() <= most)
-        look: dict[str, Any] = {"marker": mark, "linestyle": "none", "color": colour, "mew": 0}
-        axes.plot(x[kept], y[kept], markersize=size, alpha=alpha, **look)
-        return Line2D([], [], markersize=6, **look)
-    if series.kind == "line":
-        single = "o" if np.isfinite(x + y).sum() == 1 else ""
-        dashes = _DASHES[order % len(_DASHES)]
-        return axes.plot(
-            x, y, color=colour, linestyle=dashes, marker=single, linewidth=1.6, dash_capstyle="butt"
-        )[0]
-    if series.kind == "bars" and grouped:
-        wide = 0.8 / grouped
-        x = x + (order - (grouped - 1) / 2) * wide
-        y = np.nan_to_num(y)
-        hatch = _HATCHES[order % len(_HATCHES)] if len(x) <= 30 else ""  # not seen if narrow
-        axes.bar(x, y, 0.92 * wide, facecolor=colour, alpha=0.4 if hatch else 0.8, linewidth=0)
-        if not hatch:
-            return Patch(facecolor=colour, alpha=0.8)
-        box: dict[str, Any] = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.9}
-        axes.bar(x, y, 0.92 * wide, hatch=hatch, **box)
-        return Patch(hatch=hatch, **box)
-    if series.kind == "bars":
-        look = {"linewidth": 1.3, "linestyle": _DASHES[order % len(_DASHES)], "edgecolor": colour}
-        axes.stairs(y, x, fill=True, facecolor=(colour, 0.28), **look)
-        return Patch(facecolor=(colour, 0.28), **look)
-    low, high = (np.full(len(x), np.nan) if side is None else axis_numbers(side)
-                 for side in (series.low, series.high))  # fmt: skip
-    known = np.isfinite(low) & np.isfinite(high) & np.isfinite(y)
-    axes.hlines(y[known], low[known], high[known], color=colour, linewidth=1.8)
-    look = {"marker": mark, "color": colour, "linewidth": 1.8, "markersize": 6, "mew": 1.3}
-    axes.plot(x[known], y[known], **{**look, "linestyle": "none"})
-    axes.plot(x[~known], y[~known], **{**look, "linestyle": "none"}, fillstyle="none")
+    width = 0.8 / n_series
+    x = x + (order - (n_series - 1) / 2) * width
+    y = np.nan_to_num(y)
+    # A pattern is not seen if the bars are narrow.
+    hatch = _HATCHES[order % len(_HATCHES)] if len(x) <= 30 else ""
+    alpha = 0.4 if hatch else 0.8
+    axes.bar(x, y, 0.92 * width, facecolor=colour, alpha=alpha, linewidth=0)
+    if not hatch:
+        return Patch(facecolor=colour, alpha=0.8)
+    look: dict[str, Any] = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.9}
+    axes.bar(x, y, 0.92 * width, hatch=hatch, **look)
+    return Patch(hatch=hatch, **look)
+
+
+def _draw_steps(
+    axes: Axes, series: ChartSeries, edges: np.ndarray, heights: np.ndarray, order: int
+) -> Artist:
+    """Draw bins as an outline with a light filling: several can be seen through each other."""
+    colour = COLOUR[series.role]
+    look: dict[str, Any] = {
+        "linewidth": 1.3,
+        "linestyle": _DASHES[order % len(_DASHES)],
+        "edgecolor": colour,
+        "facecolor": (colour, 0.28),
+    }
+    axes.stairs(heights, edges, fill=True, **look)
+    return Patch(**look)
+
+
+def _draw_intervals(axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray) -> Artist:
+    colour = COLOUR[series.role]
+    low = interval_bound(series.low, len(x))
+    high = interval_bound(series.high, len(x))
+    has_interval = np.isfinite(low) & np.isfinite(high) & np.isfinite(y)
+    axes.hlines(y[has_interval], low[has_interval], high[has_interval], color=colour, linewidth=1.8)
+    look: dict[str, Any] = {
+        "marker": _MARKS[series.symbol % len(_MARKS)],
+        "color": colour,
+        "linewidth": 1.8,
+        "markersize": 6,
+        "mew": 1.3,
+    }
+    mark_look = look | {"linestyle": "none"}
+    axes.plot(x[has_interval], y[has_interval], **mark_look)
+    # An open mark says that there is no interval.
+    axes.plot(x[~has_interval], y[~has_interval], **mark_look, fillstyle="none")
     return Line2D([], [], **look)
 
 
-def _square(axes: Axes, chart: Chart) -> None:
+def _make_square(axes: Axes, chart: Chart) -> None:
     """Make units equally long; a diagonal runs from corner to corner."""
     if "diagonal" in chart.guides:
         ends = (*axes.get_xlim(), *axes.get_ylim())
@@ -292,10 +420,10 @@ def _square(axes: Axes, chart: Chart) -> None:
         axes.set_aspect("equal", adjustable="datalim")
 
 
-def _written(figure: Figure, key: str, title: str, about: str) -> str:
-    # an engine of the figure's own would draw everything once more
+def _to_svg(figure: Figure, key: str, title: str, about: str) -> str:
+    # An engine of the figure's own would draw everything once more.
     FigureCanvasSVG(figure)
     ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06).execute(figure)
-    drawn = io.StringIO()
-    figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
-    return inline_svg(drawn.getvalue(), key, title, about)
+    drawing = io.StringIO()
+    figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None})
+    return inline_svg(drawing.getvalue(), key, title, about)

@@ -17,7 +17,7 @@ from amlb_ext.report.compare import (
     is_baseline_framework,
     is_control_framework,
 )
-from amlb_ext.report.failures import FailureDescription, find_failures
+from amlb_ext.report.failures import find_failures
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
@@ -42,7 +42,7 @@ WHAT_TO_DO = (
 SHOWN = ("full", "", "ga")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaskEvaluation:
     """A task's part of the report, and what goes into the whole.
 
@@ -88,7 +88,7 @@ def evaluate_task(
     jobs : DataFrame
         The rows of :func:`amlb_ext.runner.read_jobs` that belong to it.
     certificate : Certificate or None
-    colours : mapping of str to Role
+    colours : mapping of str to ColourRole
         Of the frameworks.
     level : float
     points : int
@@ -96,66 +96,95 @@ def evaluate_task(
     """
     suite = Suite.load(directory)
     entry = suite.tasks[task]
-    summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
-    views: dict[str, TaskPredictions] = {}
-    refused: dict[int, str] = {}
-    for suffix in READ:
-        name = amlb_name(task, suffix)
-        if name in suite.amlb_tasks and (suffix in SHOWN or (jobs["amlb_task"] == name).any()):
-            views[suffix], problems = read_task_predictions(suite, name, jobs)
-            refused |= problems
+    full_name = amlb_name(task, "full")
+    views, refused = _read_views(suite, task, jobs)
     full = views["full"]
-    folds = len(suite.amlb_task(amlb_name(task, "full")).folds)
-    incomplete = _incomplete(jobs[jobs["amlb_task"] == full.name], refused)
-    null = read_null(suite, task)
-    alarm = _alarm(views)
-    found = compare_frameworks(
-        task, full, certificate, null, incomplete, folds, level, NO_CLAIM if alarm else ""
+    n_folds = len(suite.amlb_task(full_name).folds)
+    incomplete = _incomplete_results(jobs[jobs["amlb_task"] == full_name], refused)
+    alarm = _baseline_alarm(views)
+    comparison = compare_frameworks(
+        task,
+        full,
+        certificate,
+        null=read_null(suite, task),
+        incomplete=incomplete,
+        folds=n_folds,
+        level=level,
+        alarm=NO_CLAIM if alarm else "",
     )
     failures = find_failures(suite, task, full, points)
     parts = report_parts(views, failures.groups)
-    order = _order(found.contrasts)
-    names = {str(j["framework"]): (str(j["name"]), str(j["constraint"]))
-             for j in jobs.to_dict("records")}  # fmt: skip
-    candidates = [name for name in full.f if not is_control_framework(name)]
-    losses = pd.DataFrame({name: full.loss(name) for name in candidates}, index=full.rows.index)
+    task_charts: tuple[Chart, ...] = ()
+    if points > 0:
+        task_charts = _draw_charts(
+            task, views, comparison, failures.chart, colours=colours, points=points
+        )
+    summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
+    incomplete_warnings = [f"{framework}: {why}." for framework, why in incomplete.items()]
     report = TaskReport(
         name=task,
         title=entry.source_name or task,
         kind=entry.kind.value,
         target=entry.target,
         labels=entry.coding.labels,
-        rows=_rows(suite, task),
-        folds=folds,
+        rows=_row_counts(suite, task),
+        folds=n_folds,
         certificate=certificate,
         loss="Brier loss" if full.labels else "squared error of the scaled target",
-        weighting=found.weighting,
-        no_claim=found.no_claim,
-        warnings=(*found.warnings, *(f"{name}: {why}." for name, why in incomplete.items())),
-        contrasts=found.contrasts,
-        pairs=found.pairs,
+        weighting=comparison.weighting,
+        no_claim=comparison.no_claim,
+        warnings=(*comparison.warnings, *incomplete_warnings),
+        contrasts=comparison.contrasts,
+        pairs=comparison.pairs,
         scores=score_parts(task, parts, level),
         slices=failures.slices,
         clusters=failures.clusters,
-        charts=_charts(task, views, failures, found, order, colours, points),
-        notes=(*entry.notes, *_notes_of_folds(suite.manifest, task)),
-        weighted=found.is_weighted,
+        charts=task_charts,
+        notes=(*entry.notes, *_fold_note_sentences(suite.manifest, task)),
+        weighted=comparison.is_weighted,
         alarm=alarm,
-        left_out=sum(sum(s.get("left_out", {}).values()) for s in summaries),
-        replaced=dict(sum((Counter(s.get("replaced", {})) for s in summaries), Counter())),
+        left_out=_sum_counts(summaries, "left_out").total(),
+        replaced=dict(_sum_counts(summaries, "replaced")),
     )
+    job_names = {}
+    for job in jobs.to_dict("records"):
+        job_names[str(job["framework"])] = (str(job["name"]), str(job["constraint"]))
+    candidates = [name for name in full.f if not is_control_framework(name)]
     return TaskEvaluation(
-        report,
-        refused,
-        list(fold_scores(task, parts, names)),
-        losses,
-        full.rows["loss"].to_numpy(dtype=float),
-        full.rows["source_row"].to_numpy(),
-        found.weights,
+        report=report,
+        refused=refused,
+        added=list(fold_scores(task, parts, job_names)),
+        losses=pd.DataFrame({name: full.loss(name) for name in candidates}, index=full.rows.index),
+        loss_f=full.rows["loss"].to_numpy(dtype=float),
+        clusters=full.rows["source_row"].to_numpy(),
+        weights=comparison.weights,
     )
 
 
-def _notes_of_folds(manifest: Manifest, task: str) -> list[str]:
+def _read_views(
+    suite: Suite, task: str, jobs: pd.DataFrame
+) -> tuple[dict[str, TaskPredictions], dict[int, str]]:
+    """Return the AMLB tasks of a task by suffix, and predictions that cannot be used."""
+    views: dict[str, TaskPredictions] = {}
+    refused: dict[int, str] = {}
+    for suffix in READ:
+        name = amlb_name(task, suffix)
+        has_jobs = (jobs["amlb_task"] == name).any()
+        if name in suite.amlb_tasks and (suffix in SHOWN or has_jobs):
+            views[suffix], refused_here = read_task_predictions(suite, name, jobs)
+            refused |= refused_here
+    return views, refused
+
+
+def _sum_counts(summaries: Sequence[Mapping[str, Any]], key: str) -> Counter[str]:
+    """Add up the counts that each fold's summary keeps under a key."""
+    total: Counter[str] = Counter()
+    for summary in summaries:
+        total += Counter(summary.get(key, {}))
+    return total
+
+
+def _fold_note_sentences(manifest: Manifest, task: str) -> list[str]:
     """Return what happened in the folds, but for rows and cells, which are counted elsewhere."""
     return [
         note.sentence
@@ -164,99 +193,134 @@ def _notes_of_folds(manifest: Manifest, task: str) -> list[str]:
     ]
 
 
-def _alarm(views: Mapping[str, TaskPredictions]) -> str:
+def _baseline_alarm(views: Mapping[str, TaskPredictions]) -> str:
     """Return where the F that AMLB ran is not the F of the suite; empty where it is."""
-    told = []
     for suffix in ("full", ""):
-        view = views.get(suffix)
-        for name in sorted(view.f) if view is not None else ():
-            found = (
-                view.disagreements(name) if view is not None and is_baseline_framework(name) else []
-            )
-            if found:
-                told.append(alarm_text(f"{name}, as it was run,", found))
-        if told:
-            break
-    return " ".join(f"{text}. {WHAT_TO_DO}" for text in told)
+        if suffix not in views:
+            continue
+        predictions = views[suffix]
+        sentences = []
+        for name in sorted(predictions.f):
+            if not is_baseline_framework(name):
+                continue
+            disagreements = predictions.disagreements(name)
+            if disagreements:
+                what_differs = alarm_text(f"{name}, as it was run,", disagreements)
+                sentences.append(f"{what_differs}. {WHAT_TO_DO}")
+        if sentences:  # The other rows would only say the same again.
+            return " ".join(sentences)
+    return ""
 
 
-def _incomplete(jobs: pd.DataFrame, refused: Mapping[int, str]) -> dict[str, str]:
-    """Return why a framework's results on real rows are not whole; folds not asked for are."""
-    out: dict[str, str] = {}
-    for name, some in jobs.groupby("framework", sort=True):
-        gone: dict[str, list[int]] = {}
-        for index, job in zip(some.index, some.to_dict("records"), strict=True):
-            reason = refused.get(int(index), str(job["reason"]))
-            word = "refused" if int(index) in refused else str(job["status"])
-            if word in ("failed", "missing", "refused"):
-                gone.setdefault(f"{word} ({reason})", []).append(int(job["fold"]))
-        if gone:
-            out[str(name)] = "; ".join(
-                f"fold{'s' if len(which) > 1 else ''} {', '.join(map(str, which))} {word}"
-                for word, which in gone.items()
-            )
-    return out
+def _incomplete_results(jobs: pd.DataFrame, refused: Mapping[int, str]) -> dict[str, str]:
+    """Return why a framework's results on real rows are not whole, by framework.
+
+    Folds that nobody asked for are no reason.
+    """
+    incomplete: dict[str, str] = {}
+    for framework, framework_jobs in jobs.groupby("framework", sort=True):
+        folds_by_reason: dict[str, list[str]] = {}
+        records = framework_jobs.to_dict("records")
+        for index, job in zip(framework_jobs.index, records, strict=True):
+            status, reason = str(job["status"]), str(job["reason"])
+            if index in refused:
+                status, reason = "refused", refused[index]
+            if status in ("failed", "missing", "refused"):
+                fold = str(int(job["fold"]))
+                folds_by_reason.setdefault(f"{status} ({reason})", []).append(fold)
+        texts = []
+        for reason, folds in folds_by_reason.items():
+            plural = "s" if len(folds) > 1 else ""
+            texts.append(f"fold{plural} {', '.join(folds)} {reason}")
+        if texts:
+            incomplete[str(framework)] = "; ".join(texts)
+    return incomplete
 
 
-def _order(contrasts: pd.DataFrame) -> list[str]:
+def _best_first(contrasts: pd.DataFrame) -> list[str]:
     """Return candidates by their contrast on the region, the best first."""
-    table = contrasts[contrasts["where"] == "region"] if len(contrasts) else contrasts
-    if len(table):
-        table = table.dropna(subset=["difference"]).sort_values("difference", kind="stable")
-    return [str(name) for name in table.get("framework", ()) if not is_control_framework(str(name))]
+    if not len(contrasts):
+        return []
+    region = contrasts[contrasts["where"] == "region"]
+    region = region.dropna(subset=["difference"]).sort_values("difference", kind="stable")
+    return [str(name) for name in region["framework"] if not is_control_framework(str(name))]
 
 
-def _rows(suite: Suite, task: str) -> dict[str, int]:
-    out = {}
+def _row_counts(suite: Suite, task: str) -> dict[str, int]:
+    """Return test rows by part, all folds together."""
+    counts = {}
     for suffix in ("full", "bad", "ga", "synthetic"):
-        entry = suite.amlb_tasks.get(amlb_name(task, suffix))
-        out[suffix] = sum(entry.test_rows) if entry is not None else 0
-    return out
+        amlb_task = suite.amlb_tasks.get(amlb_name(task, suffix))
+        counts[suffix] = sum(amlb_task.test_rows) if amlb_task is not None else 0
+    return counts
 
 
-def _charts(
+def _draw_charts(
     task: str,
     views: Mapping[str, TaskPredictions],
-    failures: FailureDescription,
-    found: TaskComparison,
-    order: Sequence[str],
+    comparison: TaskComparison,
+    failure_map: Chart | None,
+    *,
     colours: Mapping[str, ColourRole],
     points: int,
 ) -> tuple[Chart, ...]:
-    if points <= 0:
-        return ()
+    """Return the charts of a task, already drawn: this is a process of the task's own."""
+    order = _best_first(comparison.contrasts)
     full, main = views["full"], views.get("")
-    everything = np.ones(len(full), dtype=bool)
-    each = max(40, points // 4)
-    out = [
-        charts.contrast_chart(f"{task}-contrasts", found.contrasts, colours),
-        failures.chart,
+    most_points = max(40, points // 4)  # per framework: several share a chart
+    task_charts = [
+        charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours),
+        failure_map,
         charts.target_chart(f"{task}-target", views),
     ]
     if full.labels:
-        weights = found.weights if found.is_weighted else None
+        weights = comparison.weights if comparison.is_weighted else None
         title = "ROC on the failure region (real rows, weighted)"
         if weights is None:
             title = "ROC on all real rows, each counting alike"
-        out.append(charts.roc_chart(f"{task}-roc-region", title, full, everything, weights, order,
-                                  colours))  # fmt: skip
+        roc_on_real_rows = charts.roc_chart(
+            key=f"{task}-roc-region",
+            title=title,
+            predictions=full,
+            rows=np.ones(len(full), dtype=bool),
+            weights=weights,
+            order=order,
+            colours=colours,
+        )
+        task_charts.append(roc_on_real_rows)
     else:
-        out.append(
-            charts.truth_chart(f"{task}-truth", "Prediction against truth, real rows", full,
-                             everything, order, colours, each)
-        )  # fmt: skip
-    if main is not None:
-        made = np.ones(len(main), dtype=bool)
-        title = "bad and synthetic rows (chosen by F's errors)"
-        if full.labels:
-            out.append(
-                charts.roc_chart(
-                    f"{task}-roc-evaluation", f"ROC on {title}", main, made, None, order, colours
-                )
-            )
-        else:
-            out.append(charts.truth_chart(f"{task}-truth-evaluation",
-                                        f"Prediction against truth, {title}", main, made, order,
-                                        colours, each))  # fmt: skip
-    # drawn here, in a process of the task's own
-    return tuple(replace(chart, drawn=draw_chart(chart)) for chart in out if chart is not None)
+        truth_of_real_rows = charts.truth_chart(
+            key=f"{task}-truth",
+            title="Prediction against truth, real rows",
+            predictions=full,
+            rows=np.ones(len(full), dtype=bool),
+            order=order,
+            colours=colours,
+            most=most_points,
+        )
+        task_charts.append(truth_of_real_rows)
+    made_rows = "bad and synthetic rows (chosen by F's errors)"
+    if main is not None and full.labels:
+        roc_on_made_rows = charts.roc_chart(
+            key=f"{task}-roc-evaluation",
+            title=f"ROC on {made_rows}",
+            predictions=main,
+            rows=np.ones(len(main), dtype=bool),
+            weights=None,
+            order=order,
+            colours=colours,
+        )
+        task_charts.append(roc_on_made_rows)
+    elif main is not None:
+        truth_of_made_rows = charts.truth_chart(
+            key=f"{task}-truth-evaluation",
+            title=f"Prediction against truth, {made_rows}",
+            predictions=main,
+            rows=np.ones(len(main), dtype=bool),
+            order=order,
+            colours=colours,
+            most=most_points,
+        )
+        task_charts.append(truth_of_made_rows)
+    shown = [chart for chart in task_charts if chart is not None]
+    return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)

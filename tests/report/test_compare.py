@@ -45,7 +45,14 @@ class Planted:
         )
         zero = np.zeros(n)
         self.full = TaskPredictions(
-            "t_full", "full", Kind.REGRESSION, (), rows, zero, zero, zero + 1
+            name="t_full",
+            suffix="full",
+            kind=Kind.REGRESSION,
+            labels=(),
+            rows=rows,
+            y=zero,
+            low=zero,
+            span=zero + 1,
         )
         self.null = rows[["fold", "row", "loss"]].copy()
         for number in range(5):

@@ -30,7 +30,15 @@ def hand_made(labels, y, f, low=0.0, span=1.0):
     rows = pd.DataFrame({"fold": 0, "amlb_fold": 0, "row": np.arange(n)})
     y = np.array(y)
     return TaskPredictions(
-        "t", "full", kind, labels, rows, y, np.full(n, low), np.full(n, span), {"G": np.array(f)}
+        name="t",
+        suffix="full",
+        kind=kind,
+        labels=labels,
+        rows=rows,
+        y=y,
+        low=np.full(n, low),
+        span=np.full(n, span),
+        f={"G": np.array(f)},
     )
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from scipy.stats import wasserstein_distance
 from sklearn.metrics import f1_score, roc_auc_score
 
+from amlb_ext.core.row_losses import symmetric_percentage_error
+
 
 def smape(y: np.ndarray, f: np.ndarray) -> float:
     """Return the symmetric mean absolute percentage error, between 0 and 2 (section 5.2).
@@ -24,8 +26,7 @@ def smape(y: np.ndarray, f: np.ndarray) -> float:
     >>> smape(np.array([1.0, 0.0]), np.array([3.0, 0.0]))
     0.5
     """
-    size = np.abs(f) + np.abs(y)
-    return float(np.mean(2 * np.abs(f - y) / np.where(size > 0, size, 1.0)))
+    return float(np.mean(symmetric_percentage_error(y, f)))
 
 
 def score_predictions(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
