@@ -1,12 +1,13 @@
 """The report wing: from AMLB's results to an answer.
 
-``model`` what a report is made of · ``rows`` predictions joined to the rows of the suite ·
+``model`` what a report is made of · ``predictions`` predictions joined to the rows of the suite ·
 ``metrics`` and ``parts`` scores on each part · ``compare`` frameworks against F and each other ·
-``slices`` (with ``conditions``), ``clusters`` (with ``space``) and ``failures`` what failures look
-like · ``draw`` the charts · ``task`` one task of it · ``ranks`` and ``summary`` all tasks at once ·
-``build`` from a suite and results to a ``Report`` · ``still`` (with ``inline``) and ``interactive``
-a chart drawn · ``page``, ``text``, ``export`` and ``files`` the report shown and written ·
-``notebook`` the same as data frames (``Suite``).
+``slices`` (with ``conditions``), ``clusters`` (with ``feature_space``) and ``failures`` what
+failures look like · ``charts`` what is to be seen · ``task`` one task of it · ``ranks`` and
+``summary`` all tasks at once · ``build`` from a suite and results to a ``SuiteReport`` ·
+``still`` (with ``inline``) and ``interactive`` a chart drawn · ``tables``, ``page``, ``text``,
+``amlb_csv`` and ``files`` the report shown and written · ``notebook`` the same as data frames
+(``SuiteTables``).
 """
 
 from amlb_ext.report.build import BuiltReport, build_report

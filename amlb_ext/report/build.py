@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.report.charts import framework_colours, overall_chart
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.model import FrameworkRanks, SuiteReport, TaskReport
+from amlb_ext.report.model import ColourRole, FrameworkRanks, SuiteReport, TaskReport
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import baseline_alarm, overall_table, verdict_sentences
 from amlb_ext.report.task import TaskEvaluation, evaluate_task
@@ -28,13 +28,13 @@ MOST_POINTS, ALL_POINTS = 800, 30_000
 _BROKEN = ("failed", "missing", "refused")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BuiltReport:
     """A report with what its files need beyond it.
 
     Attributes
     ----------
-    report : Report
+    report : SuiteReport
     results : DataFrame
         AMLB's own rows.
     added : DataFrame
@@ -75,7 +75,7 @@ def build_report(
 
     Returns
     -------
-    Built
+    BuiltReport
 
     Raises
     ------
@@ -89,202 +89,264 @@ def build_report(
     if not 0 < level < 1:
         raise ConfigError(f"an interval of level {level:g}", "give a level between 0 and 1, as .95")
     suite = Suite.load(directory)
-    nothing = JobTable(pd.DataFrame(columns=list(JOB_COLUMNS)), pd.DataFrame())
-    found = read_jobs(suite, *results) if results else nothing
-    jobs = found.table
-    certificates = read_certificates(suite)
-    names = sorted(
-        jobs["framework"].unique(), key=lambda name: (is_control_framework(name), name.lower())
-    )
-    points = min(MOST_POINTS, ALL_POINTS // max(1, len(suite.tasks))) if charts else 0
-    whose = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
-    work = [
-        (str(directory), task, jobs[whose == task], certificates.get(task),
-         framework_colours(names), level, points)
-        for task in suite.tasks
-    ]  # fmt: skip
-    done: dict[int, TaskEvaluation] = {}
-    workers = min(workers or available_cores(), max(1, len(work)))
-    with tqdm(total=len(work), desc="report", unit="task", disable=quiet) as bar:
-        for index, result in run_jobs(evaluate_task, work, workers):
-            done[index] = result
-            bar.update()
-    parts = [done[index] for index in sorted(done)]
-    jobs = _refuse(jobs, parts)
-    report = _whole(suite, [part.report for part in parts], parts, jobs, names, level, found.notes)
     if results:
-        first = Path(results[0])
+        found = read_jobs(suite, *results)
+    else:
+        found = JobTable(pd.DataFrame(columns=list(JOB_COLUMNS)), pd.DataFrame())
+    names = sorted(found.table["framework"].unique(), key=_candidates_first)
+    points = 0
+    if charts:
+        points = min(MOST_POINTS, ALL_POINTS // max(1, len(suite.tasks)))
+    work = _task_arguments(suite, found.table, framework_colours(names), level, points)
+    evaluations = _evaluate_tasks(work, workers, quiet)
+
+    jobs = _with_refused(found.table, evaluations)
+    report = _assemble_report(
+        suite, evaluations, jobs=jobs, names=names, level=level, notes=found.notes
+    )
+    if results:
         broken = jobs[jobs["status"].isin(_BROKEN)]
-        report = replace(report, commands=tuple(rerun_commands(broken, suite, first)))
+        commands = rerun_commands(broken, suite, Path(results[0]))
+        report = replace(report, commands=tuple(commands))
     if charts:
         chart = overall_chart(report.overall, framework_colours(names))
         report = replace(report, charts=(chart,) if chart is not None else ())
-    added = pd.DataFrame([row for part in parts for row in part.added])
-    return BuiltReport(report, found.rows, added)
+    added = []
+    for evaluation in evaluations:
+        added += evaluation.added
+    return BuiltReport(report=report, results=found.rows, added=pd.DataFrame(added))
 
 
-def _refuse(jobs: pd.DataFrame, parts: Sequence[TaskEvaluation]) -> pd.DataFrame:
+def _candidates_first(framework: str) -> tuple[bool, str]:
+    """Sort frameworks by name, F's own controls behind them."""
+    return is_control_framework(framework), framework.lower()
+
+
+def _task_arguments(
+    suite: Suite,
+    jobs: pd.DataFrame,
+    colours: Mapping[str, ColourRole],
+    level: float,
+    points: int,
+) -> list[tuple[Any, ...]]:
+    """Return the arguments of :func:`evaluate_task` for each task."""
+    certificates = read_certificates(suite)
+    task_of_job = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
+    directory = str(suite.layout.root)
+    arguments = []
+    for task in suite.tasks:
+        task_jobs = jobs[task_of_job == task]
+        arguments.append(
+            (directory, task, task_jobs, certificates.get(task), colours, level, points)
+        )
+    return arguments
+
+
+def _evaluate_tasks(
+    work: Sequence[tuple[Any, ...]], workers: int, quiet: bool
+) -> list[TaskEvaluation]:
+    """Evaluate each task in a process of its own; the order is that of the suite."""
+    evaluations: dict[int, TaskEvaluation] = {}
+    workers = min(workers or available_cores(), max(1, len(work)))
+    with tqdm(total=len(work), desc="report", unit="task", disable=quiet) as bar:
+        for index, evaluation in run_jobs(evaluate_task, work, workers):
+            evaluations[index] = evaluation
+            bar.update()
+    return [evaluations[index] for index in sorted(evaluations)]
+
+
+def _with_refused(jobs: pd.DataFrame, evaluations: Sequence[TaskEvaluation]) -> pd.DataFrame:
+    """Return the jobs; those whose predictions could not be used are refused."""
     jobs = jobs.copy()
-    for part in parts:
-        for index, why in part.refused.items():
+    for evaluation in evaluations:
+        for index, why in evaluation.refused.items():
             jobs.loc[index, ["status", "reason"]] = "refused", why
     return jobs
 
 
-def _whole(
+def _assemble_report(
     suite: Suite,
-    tasks: list[TaskReport],
-    parts: Sequence[TaskEvaluation],
+    evaluations: Sequence[TaskEvaluation],
+    *,
     jobs: pd.DataFrame,
     names: Sequence[str],
     level: float,
     notes: Sequence[str],
 ) -> SuiteReport:
-    ranks = _ranks(tasks, parts, names)
-    table = overall_table(tasks, ranks, level)
-    said = verdict_sentences(tasks, table, ranks)
-    if not len(jobs):
-        said = (
+    tasks = [evaluation.report for evaluation in evaluations]
+    ranks = _rank_frameworks(evaluations, names)
+    overall = overall_table(tasks, ranks, level)
+    if len(jobs):
+        verdict = verdict_sentences(tasks, overall, ranks)
+    else:
+        verdict = (
             "No results were given: this tells of the suite alone. Run a framework, then name its "
             "output folder with --results.",
         )
-    said = (*baseline_alarm(tasks), *said)
     unscored = jobs[jobs["status"] != "scored"]
     columns = ["framework", "amlb_task", "fold", "status", "reason"]
     return SuiteReport(
         name=suite.manifest.name,
-        about=_about(suite.manifest, tasks),
-        verdict=said,
-        warnings=tuple(_warnings(jobs, tasks)),
+        about=_suite_overview(suite.manifest, tasks),
+        verdict=(*baseline_alarm(tasks), *verdict),
+        warnings=(
+            *_alarm_warnings(tasks),
+            *_job_warnings(jobs),
+            *_certificate_warnings(tasks),
+        ),
         tasks=tuple(tasks),
-        overall=table,
+        overall=overall,
         ranks=ranks,
-        frameworks=_frameworks(jobs, names),
+        frameworks=_framework_table(jobs, names),
         jobs=unscored[columns].reset_index(drop=True),
         level=level,
         notes=tuple(notes),
     )
 
 
-def _ranks(
-    tasks: Sequence[TaskReport], parts: Sequence[TaskEvaluation], names: Sequence[str]
-) -> FrameworkRanks:
+def _rank_frameworks(evaluations: Sequence[TaskEvaluation], names: Sequence[str]) -> FrameworkRanks:
     """Rank F and the candidates on the tasks where claims may be made.
 
     A candidate without whole results on at least half of those is left out, lest it take the
     tasks away from all others.
     """
-    left_out = {task.name: task.no_claim for task in tasks if task.no_claim}
-    kept = {
-        task.name: (task, part)
-        for task, part in zip(tasks, parts, strict=True)
-        if task.name not in left_out
-    }
+    left_out: dict[str, str] = {}
+    judged: list[TaskEvaluation] = []
+    for evaluation in evaluations:
+        if evaluation.report.no_claim:
+            left_out[evaluation.report.name] = evaluation.report.no_claim
+        else:
+            judged.append(evaluation)
+
     candidates = [name for name in names if not is_control_framework(name)]
-    whole = {
-        name: [t for t, pair in kept.items() if _whole_on(pair[0], name)] for name in candidates
-    }
-    ranked = [name for name in candidates if 2 * len(whole[name]) >= max(1, len(kept))]
-    for name in kept:
-        gone = [who for who in ranked if name not in whole[who]]
-        if gone:
-            left_out[name] = f"no whole results of {', '.join(gone)}"
-    table = pd.DataFrame(
-        {name: _mean(part, ranked) for name, (_, part) in kept.items() if name not in left_out}
-    ).T
-    ranks = rank_tasks(table if ranked else pd.DataFrame(), left_out)
-    absent = [f"{name} ({len(whole[name])} of {len(kept)} tasks)" for name in candidates
-              if name not in ranked]  # fmt: skip
-    if not absent:
+    n_whole: dict[str, int] = {}
+    for candidate in candidates:
+        n_whole[candidate] = sum(_has_whole_results(task.report, candidate) for task in judged)
+    ranked = [name for name in candidates if 2 * n_whole[name] >= max(1, len(judged))]
+
+    losses_by_task = {}
+    for evaluation in judged:
+        task = evaluation.report
+        lacking = [name for name in ranked if not _has_whole_results(task, name)]
+        if lacking:
+            left_out[task.name] = f"no whole results of {', '.join(lacking)}"
+        else:
+            losses_by_task[task.name] = _mean_losses_on_shared_rows(evaluation, ranked)
+    losses = pd.DataFrame(losses_by_task).T if ranked else pd.DataFrame()
+    ranks = rank_tasks(losses, left_out)
+    unranked = []
+    for name in candidates:
+        if name not in ranked:
+            unranked.append(f"{name} ({n_whole[name]} of {len(judged)} tasks)")
+    if not unranked:
         return ranks
-    about = f"{ranks.about} Not ranked, for want of whole results: {', '.join(absent)}."
+    about = f"{ranks.about} Not ranked, for want of whole results: {', '.join(unranked)}."
     return replace(ranks, about=about)
 
 
-def _whole_on(task: TaskReport, framework: str) -> bool:
+def _has_whole_results(task: TaskReport, framework: str) -> bool:
     """Whether a framework's results on a task are there, and none of them failed."""
-    own = task.contrasts[task.contrasts["framework"] == framework]
-    return len(own) > 0 and not (own["verdict"] == "incomplete").any()
+    contrasts = task.contrasts[task.contrasts["framework"] == framework]
+    return len(contrasts) > 0 and not (contrasts["verdict"] == "incomplete").any()
 
 
-def _mean(part: TaskEvaluation, frameworks: Sequence[str]) -> pd.Series:
+def _mean_losses_on_shared_rows(evaluation: TaskEvaluation, frameworks: Sequence[str]) -> pd.Series:
     """Return mean losses of F and some frameworks on the rows that all of them have."""
-    losses = part.losses[list(frameworks)]
-    return mean_losses(losses, part.loss_f, part.weights, losses.notna(), part.clusters)
+    losses = evaluation.losses[list(frameworks)]
+    return mean_losses(
+        losses,
+        evaluation.loss_f,
+        evaluation.weights,
+        scored=losses.notna(),
+        clusters=evaluation.clusters,
+    )
 
 
-def _about(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
+def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
+    """Return what the suite was made with and holds, by label."""
     config: dict[str, Any] = manifest.config
-    verdicts = pd.Series(
-        [task.certificate.verdict if task.certificate else "not certified" for task in tasks]
-    ).value_counts()
-    counts = {part: sum(t.rows.get(part, 0) for t in tasks) for part in ("full", "bad", "ga",
-                                                                       "synthetic")}  # fmt: skip
+    verdicts = [task.certificate.verdict if task.certificate else "not certified" for task in tasks]
+    verdict_counts = pd.Series(verdicts).value_counts()
+    n_rows = {}
+    for part in ("full", "bad", "ga", "synthetic"):
+        n_rows[part] = sum(task.rows.get(part, 0) for task in tasks)
     return {
         "Suite": manifest.name,
         "Tasks": f"{len(tasks)}, {sum(task.folds for task in tasks)} folds",
         "Baseline F": str(config["baseline"]["model"]),
         "Preset": str(config.get("preset", "")),
-        "Test rows": f"{counts['full']:,}, of which {counts['bad']:,} are bad for F",
-        "Made rows": f"{counts['ga']:,} augmented, {counts['synthetic']:,} synthetic",
-        "Certificates": ", ".join(f"{count} {word}" for word, count in verdicts.items()),
+        "Test rows": f"{n_rows['full']:,}, of which {n_rows['bad']:,} are bad for F",
+        "Made rows": f"{n_rows['ga']:,} augmented, {n_rows['synthetic']:,} synthetic",
+        "Certificates": ", ".join(f"{count} {word}" for word, count in verdict_counts.items()),
         "Seed": str(manifest.seed),
         "hardsynth": manifest.version,
         "Made by": manifest.command,
     }
 
 
-def _frameworks(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def _framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return what was run of each framework; see ``SuiteReport.frameworks``."""
     rows = []
-    for name in names:
-        own = jobs[jobs["framework"] == name]
-        count = own["status"].value_counts()
-        seconds = pd.to_numeric(own["duration"], errors="coerce").sum()
-        rows.append(
-            {
-                "framework": name,
-                "name": own["name"].iloc[0],
-                "constraint": ", ".join(sorted(set(own["constraint"]))),
-                "version": ", ".join(sorted(set(own["version"]) - {""})),
-                "runs": own["run"].nunique(),
-                **{
-                    word.replace(" ", "_"): int(count.get(word, 0))
-                    for word in ("scored", *_BROKEN, "not run")
-                },
-                "minutes": float(seconds) / 60,
-            }
-        )
-    columns = ["framework", "name", "constraint", "version", "runs", "scored", *_BROKEN, "not_run",
-               "minutes"]  # fmt: skip
+    for framework in names:
+        framework_jobs = jobs[jobs["framework"] == framework]
+        n_by_status = framework_jobs["status"].value_counts()
+        seconds = pd.to_numeric(framework_jobs["duration"], errors="coerce").sum()
+        row = {
+            "framework": framework,
+            "name": framework_jobs["name"].iloc[0],
+            "constraint": ", ".join(sorted(set(framework_jobs["constraint"]))),
+            "version": ", ".join(sorted(set(framework_jobs["version"]) - {""})),
+            "runs": framework_jobs["run"].nunique(),
+        }
+        for status in ("scored", *_BROKEN, "not run"):
+            row[status.replace(" ", "_")] = int(n_by_status.get(status, 0))
+        row["minutes"] = float(seconds) / 60
+        rows.append(row)
+    columns = ["framework", "name", "constraint", "version", "runs"]
+    columns += ["scored", *_BROKEN, "not_run", "minutes"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _warnings(jobs: pd.DataFrame, tasks: Sequence[TaskReport]) -> list[str]:
-    out = [f"{task.title or task.name}: {task.alarm}" for task in tasks if task.alarm]
-    said = {
+def _alarm_warnings(tasks: Sequence[TaskReport]) -> list[str]:
+    return [f"{task.title or task.name}: {task.alarm}" for task in tasks if task.alarm]
+
+
+def _job_warnings(jobs: pd.DataFrame) -> list[str]:
+    """Return one sentence per way in which jobs have no usable score."""
+    warnings = []
+    texts = {
         "refused": "files of predictions do not fit the suite and were not used",
         "failed": "jobs failed",
         "missing": "jobs left no result",
     }
-    for word, text in said.items():
-        some = jobs[jobs["status"] == word]
-        if len(some):
-            who = ", ".join(
-                f"{n} of {name}" for name, n in some["framework"].value_counts().items()
-            )
-            first = some.iloc[0]
-            out.append(
-                f"{len(some)} {text} ({who}). The first: {first['framework']}, "
-                f"{first['amlb_task']}, fold {first['fold']}: {first['reason']}"
-            )
-    idle = jobs[jobs["status"] == "not run"]
-    if len(idle):
-        who = ", ".join(f"{n} of {name}" for name, n in idle["framework"].value_counts().items())
-        out.append(f"{len(idle)} jobs of the definition were not run ({who}).")
-    bare = [task.name for task in tasks if task.certificate is None]
-    if bare:
-        out.append(
-            f"{len(bare)} of {len(tasks)} tasks have no certificate, so nothing is claimed on "
-            "them: hardsynth certify writes it."
+    for status, text in texts.items():
+        affected = jobs[jobs["status"] == status]
+        if not len(affected):
+            continue
+        first = affected.iloc[0]
+        warnings.append(
+            f"{len(affected)} {text} ({_count_by_framework(affected)}). "
+            f"The first: {first['framework']}, {first['amlb_task']}, fold {first['fold']}: "
+            f"{first['reason']}"
         )
-    return out
+    not_run = jobs[jobs["status"] == "not run"]
+    if len(not_run):
+        warnings.append(
+            f"{len(not_run)} jobs of the definition were not run ({_count_by_framework(not_run)})."
+        )
+    return warnings
+
+
+def _count_by_framework(jobs: pd.DataFrame) -> str:
+    counts = jobs["framework"].value_counts()
+    return ", ".join(f"{count} of {framework}" for framework, count in counts.items())
+
+
+def _certificate_warnings(tasks: Sequence[TaskReport]) -> list[str]:
+    n_uncertified = sum(task.certificate is None for task in tasks)
+    if not n_uncertified:
+        return []
+    return [
+        f"{n_uncertified} of {len(tasks)} tasks have no certificate, so nothing is claimed on "
+        "them: hardsynth certify writes it."
+    ]

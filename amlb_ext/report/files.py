@@ -13,7 +13,7 @@ from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.json_values import to_json_values
 from amlb_ext.report.amlb_csv import amlb_rows, write_amlb_csv
 from amlb_ext.report.build import BuiltReport
-from amlb_ext.report.model import Chart, SuiteReport
+from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks, SuiteReport
 from amlb_ext.report.page import render_page
 
 #: What each file holds, by name; the page lists them.
@@ -39,7 +39,7 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
 
     Parameters
     ----------
-    built : Built
+    built : BuiltReport
     directory : Path
         Where to; ``hardsynth`` in the suite is the usual place.
     interactive : bool
@@ -55,10 +55,11 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
     SuiteError
         The folder cannot be written.
     """
-    folder, links = directory / "report", {}
-    for name, frame in report_tables(built.report).items():
+    folder = directory / "report"
+    links = {}
+    for name, table in report_tables(built.report).items():
         path = folder / f"{name}.csv"
-        _write_csv(frame, path)
+        _write_csv(table, path)
         links[f"{name}.csv: {TABLES[name]}"] = f"report/{path.name}"
     write_text(folder / "report.json", json.dumps(report_as_json(built.report), indent=1) + "\n")
     links["report.json: everything but the charts' points"] = "report/report.json"
@@ -67,9 +68,9 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
         links["results.csv: AMLB's rows, ours behind them, for AMLB's own reporting"] = (
             "report/results.csv"
         )
-    path = directory / "report.html"
-    write_text(path, render_page(built.report, links, interactive))
-    return path
+    page = directory / "report.html"
+    write_text(page, render_page(built.report, links, interactive))
+    return page
 
 
 def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
@@ -77,16 +78,17 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
     stacked = {}
     for name in ("contrasts", "pairs", "scores", "slices", "clusters"):
         frames = [getattr(task, name) for task in report.tasks]
-        some = [frame for frame in frames if len(frame)]
-        stacked[name] = pd.concat(some, ignore_index=True) if some else pd.concat(frames[:1])
+        filled = [frame for frame in frames if len(frame)]
+        # Without any row the columns of the first task's table are kept.
+        stacked[name] = pd.concat(filled or frames[:1], ignore_index=bool(filled))
     return {
         "overall": report.overall,
         **stacked,
-        "ranks": _ranks(report),
-        "measures": _measures(report),
+        "ranks": _rank_table(report.ranks),
+        "measures": _measure_table(report),
         "jobs": report.jobs,
         "frameworks": report.frameworks,
-        "charts": _points(report),
+        "charts": _chart_points(report),
     }
 
 
@@ -96,61 +98,66 @@ def report_as_json(report: SuiteReport) -> dict[str, Any]:
     return out
 
 
-def _ranks(report: SuiteReport) -> pd.DataFrame:
-    ranks = report.ranks
-    table = pd.DataFrame({"entrant": list(ranks.mean.index), "mean_rank": ranks.mean.to_numpy()})
+def _rank_table(ranks: FrameworkRanks) -> pd.DataFrame:
+    entrants = ranks.mean.index
+    table = pd.DataFrame({"entrant": list(entrants), "mean_rank": ranks.mean.to_numpy()})
     for name in ranks.p.columns:
-        table[f"p: {name}"] = ranks.p[name].reindex(ranks.mean.index).to_numpy()
+        table[f"p: {name}"] = ranks.p[name].reindex(entrants).to_numpy()
     return table
 
 
-def _measures(report: SuiteReport) -> pd.DataFrame:
-    rows = [
-        {"task": task.name, "verdict": task.certificate.verdict, **measure.to_json()}
-        for task in report.tasks
-        if task.certificate is not None
-        for measure in task.certificate.measures
-    ]
+def _measure_table(report: SuiteReport) -> pd.DataFrame:
+    rows = []
+    for task in report.tasks:
+        if task.certificate is None:
+            continue
+        for measure in task.certificate.measures:
+            row = {"task": task.name, "verdict": task.certificate.verdict, **measure.to_json()}
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _points(report: SuiteReport) -> pd.DataFrame:
+def _chart_points(report: SuiteReport) -> pd.DataFrame:
+    """Return the points of every chart: those over all tasks first, their task is empty."""
     frames = []
-    charts = [(task.name, chart) for task in report.tasks for chart in task.charts]
-    for task, chart in [("", chart) for chart in report.charts] + charts:
-        frames += list(_of_chart(task, chart))
-    columns = ["task", "chart", "series", "kind", "x", "y", "low", "high", "text"]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    for chart in report.charts:
+        frames += [_series_points("", chart, series) for series in chart.series]
+    for task in report.tasks:
+        for chart in task.charts:
+            frames += [_series_points(task.name, chart, series) for series in chart.series]
+    if not frames:
+        columns = ["task", "chart", "series", "kind", "x", "y", "low", "high", "text"]
+        return pd.DataFrame(columns=columns)
+    return pd.concat(frames, ignore_index=True)
 
 
-def _of_chart(task: str, chart: Chart) -> list[pd.DataFrame]:
-    out = []
-    for series in chart.series:
-        n = len(series.y)
-        x = np.asarray(series.x, dtype=float)
-        frame = pd.DataFrame(
-            {
-                "task": task,
-                "chart": chart.title,
-                "series": series.name,
-                "kind": series.kind,
-                "x": x[:n],  # of bins the left edges
-                "y": np.asarray(series.y, dtype=float),
-                "low": series.low if series.low is not None else np.nan,
-                "high": series.high if series.high is not None else np.nan,
-                "text": list(series.text) if len(series.text) == n else "",
-            },
-        )
-        if len(x) == n + 1:
-            frame["low"], frame["high"] = x[:-1], x[1:]
-        out.append(frame)
-    return out
+def _series_points(task: str, chart: Chart, series: ChartSeries) -> pd.DataFrame:
+    n_marks = len(series.y)
+    x = np.asarray(series.x, dtype=float)
+    frame = pd.DataFrame(
+        {
+            "task": task,
+            "chart": chart.title,
+            "series": series.name,
+            "kind": series.kind,
+            "x": x[:n_marks],  # of bins the left edges
+            "y": np.asarray(series.y, dtype=float),
+            "low": series.low if series.low is not None else np.nan,
+            "high": series.high if series.high is not None else np.nan,
+            "text": list(series.text) if len(series.text) == n_marks else "",
+        },
+    )
+    has_edges = len(x) == n_marks + 1
+    if has_edges:
+        frame["low"], frame["high"] = x[:-1], x[1:]
+    return frame
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> None:
     safe = frame.copy()
     for name in safe.columns:
-        if safe[name].dtype == object or isinstance(safe[name].dtype, pd.StringDtype):
+        is_text = safe[name].dtype == object or isinstance(safe[name].dtype, pd.StringDtype)
+        if is_text:
             safe[name] = safe[name].map(_no_formula)
     write_file(
         path,

@@ -20,7 +20,7 @@ Results = str | Path | Sequence[str | Path]
 
 @dataclass(frozen=True)
 class SuiteTables:
-    """A finished suite and what became of it; open one with :meth:`load`.
+    """A finished suite and what became of it, as data frames; open one with :meth:`load`.
 
     Attributes
     ----------
@@ -29,8 +29,8 @@ class SuiteTables:
 
     Examples
     --------
-    >>> from amlb_ext import Suite
-    >>> suite = Suite.load("hard")                                  # doctest: +SKIP
+    >>> from amlb_ext import SuiteTables
+    >>> suite = SuiteTables.load("hard")                                  # doctest: +SKIP
     >>> suite.certificate[["task", "verdict"]]                      # doctest: +SKIP
     >>> suite.contrasts("results").query("verdict == 'better'")     # doctest: +SKIP
     """
@@ -84,12 +84,12 @@ class SuiteTables:
         """One row per task and measure: ``task``, ``verdict``, ``measure``, ``value``, ``low``,
         ``high``, ``sense``, ``threshold``, ``passed``, ``text``."""
         columns = ["value", "low", "high", "sense", "threshold", "passed", "text"]
-        rows = [
-            {"task": task, "verdict": found.verdict, "measure": m.name}
-            | {name: getattr(m, name) for name in columns}
-            for task, found in self.certificates.items()
-            for m in found.measures
-        ]
+        rows = []
+        for task, certificate in self.certificates.items():
+            for measure in certificate.measures:
+                row = {"task": task, "verdict": certificate.verdict, "measure": measure.name}
+                row |= {name: getattr(measure, name) for name in columns}
+                rows.append(row)
         return pd.DataFrame(rows, columns=["task", "verdict", "measure", *columns])
 
     def provenance(self, task: str, fold: int) -> pd.DataFrame:
@@ -145,21 +145,28 @@ class SuiteTables:
             No results there, or none of this suite.
         """
         paths = (results,) if isinstance(results, (str, Path)) else tuple(results)
-        found = [self.directory.resolve(), *(Path(path).resolve() for path in paths)]
-        return report_tables(_built(*found, stamp=_stamp(found)).report)[name].copy()
+        folders = [self.directory.resolve(), *(Path(path).resolve() for path in paths)]
+        built = _build_once(*folders, stamp=_folder_stamp(folders))
+        return report_tables(built.report)[name].copy()
 
 
 @lru_cache(maxsize=4)
-def _built(directory: Path, *results: Path, stamp: int) -> BuiltReport:
+def _build_once(directory: Path, *results: Path, stamp: int) -> BuiltReport:
     """Build a report once for as long as its files (``stamp``) stay as they are."""
     return build_report(directory, results, charts=False)
 
 
-def _stamp(folders: Sequence[Path]) -> int:
+def _folder_stamp(folders: Sequence[Path]) -> int:
     """Return a number that changes when results or certificates below some folders do."""
-    runs = ("scores/results.csv", "asked.json", "run.log", "predictions/*/*/predictions.csv")
-    patterns = [*runs, *(f"*/{name}" for name in runs), "results.csv", "hardsynth/*.json",
-                "hardsynth/*/certificate.json"]  # fmt: skip
-    found = sorted({path for folder in folders for name in patterns for path in folder.glob(name)})
-    about = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in found]
-    return hash(tuple(about))
+    run_files = ("scores/results.csv", "asked.json", "run.log", "predictions/*/*/predictions.csv")
+    patterns = [*run_files, *(f"*/{name}" for name in run_files), "results.csv"]
+    patterns += ["hardsynth/*.json", "hardsynth/*/certificate.json"]
+    paths: set[Path] = set()
+    for folder in folders:
+        for pattern in patterns:
+            paths.update(folder.glob(pattern))
+    stamps = []
+    for path in sorted(paths):
+        status = path.stat()
+        stamps.append((str(path), status.st_mtime_ns, status.st_size))
+    return hash(tuple(stamps))

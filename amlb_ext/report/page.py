@@ -37,10 +37,10 @@ MANY_TASKS = 8
 MANY_JOBS = 30
 #: Colour of a badge, beside its words.
 TONES = {
-    "rank": "yes", "better": "yes", "pass": "yes",
-    "describe": "some", "incomplete": "some", "missing": "some", "not run": "some",
-    "stress-test only": "no", "worse": "no", "FAIL": "no", "failed": "no", "refused": "no",
-}  # fmt: skip
+    **dict.fromkeys(("rank", "better", "pass"), "yes"),
+    **dict.fromkeys(("describe", "incomplete", "missing", "not run"), "some"),
+    **dict.fromkeys(("stress-test only", "worse", "FAIL", "failed", "refused"), "no"),
+}
 
 
 def render_page(report: SuiteReport, links: Mapping[str, str], interactive: bool = True) -> str:
@@ -48,22 +48,23 @@ def render_page(report: SuiteReport, links: Mapping[str, str], interactive: bool
 
     Parameters
     ----------
-    report : Report
+    report : SuiteReport
     links : dict of str to str
         Files to offer for download: their relative addresses by label.
     interactive : bool
         Whether charts become plotly figures where scripts run; 5 MB more.
     """
     folder = asset_path("resources", "report")
-    drawn = interactive and bool(report.charts or any(task.charts for task in report.tasks))
+    has_charts = bool(report.charts) or any(task.charts for task in report.tasks)
+    is_live = interactive and has_charts
     template = _environment().get_template("page.html.j2")
     return template.render(
         report=report,
         links={label: quote(href, safe="/%#?=&") for label, href in links.items()},
         anchors=task_anchors([task.name for task in report.tasks]),
         many=len(report.tasks) > MANY_TASKS,
-        interactive=drawn,
-        library=Markup(plotly_library()) if drawn else "",
+        interactive=is_live,
+        library=Markup(plotly_library()) if is_live else "",
         style=Markup((folder / "report.css").read_text("utf-8")),
         script=Markup((folder / "report.js").read_text("utf-8")),
     )
@@ -109,16 +110,16 @@ def task_anchors(names: list[str]) -> list[str]:
     >>> task_anchors(["Bank, 2011", "???", "bank-2011"])
     ['task-bank-2011', 'task', 'task-bank-2011-2']
     """
-    made: list[str] = []
+    used: list[str] = []
     for name in names:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
         stem = anchor = f"task-{slug}" if slug else "task"
         count = 1
-        while anchor in made:
+        while anchor in used:
             count += 1
             anchor = f"{stem}-{count}"
-        made.append(anchor)
-    return made
+        used.append(anchor)
+    return used
 
 
 def embedded_figure(chart: Chart) -> str:

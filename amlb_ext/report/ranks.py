@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ def rank_tasks(table: pd.DataFrame, left_out: Mapping[str, str] | None = None) -
 
     Returns
     -------
-    Ranks
+    FrameworkRanks
         Over the tasks on which every entrant is scored.
 
     Examples
@@ -50,50 +51,71 @@ def rank_tasks(table: pd.DataFrame, left_out: Mapping[str, str] | None = None) -
     >>> round(ranks.friedman_p, 3)
     0.097
     """
-    without = dict(left_out or {})
+    reasons = dict(left_out or {})
     for task in table.index[table.isna().any(axis=1)]:
-        names = ", ".join(map(str, table.columns[table.loc[task].isna()]))
-        without[str(task)] = f"no losses of {names}"
-    whole = table.dropna(axis=0)
-    if whole.shape[1] < 2 or not len(whole):
-        about = (
-            "There is nothing to rank: fewer than two entrants share a task on which claims "
-            "may be made."
-        )
+        entrants = table.columns[table.loc[task].isna()]
+        reasons[str(task)] = f"no losses of {', '.join(str(name) for name in entrants)}"
+    losses = table.dropna(axis=0)
+    if losses.shape[1] < 2 or not len(losses):
         return FrameworkRanks(
-            pd.Series(dtype=float), (), without, float("nan"), pd.DataFrame(), about
+            mean=pd.Series(dtype=float),
+            tasks=(),
+            left_out=reasons,
+            friedman_p=float("nan"),
+            p=pd.DataFrame(),
+            about="There is nothing to rank: fewer than two entrants share a task on which "
+            "claims may be made.",
         )
-    mean = whole.rank(axis=1).mean().sort_values(kind="stable")
-    tasks = tuple(map(str, whole.index))
-    p_all, p, about = _tests(whole)
-    return FrameworkRanks(mean, tasks, without, p_all, p, about)
+    test = _test_ranks(losses)
+    return FrameworkRanks(
+        mean=losses.rank(axis=1).mean().sort_values(kind="stable"),
+        tasks=tuple(str(task) for task in losses.index),
+        left_out=reasons,
+        friedman_p=test.friedman_p,
+        p=test.p,
+        about=test.about,
+    )
 
 
-def _tests(whole: pd.DataFrame) -> tuple[float, pd.DataFrame, str]:
-    n, k = whole.shape
-    nothing = float("nan"), pd.DataFrame()
-    if n < FEWEST_TASKS:
-        plural = "" if n == 1 else "s"
-        return *nothing, f"{n} task{plural}: too few to test ranks, they only describe."
-    values = whole.to_numpy(dtype=float)
+@dataclass(frozen=True, kw_only=True)
+class _RankTest:
+    """Whether ranks differ; see :class:`~amlb_ext.report.model.FrameworkRanks`."""
+
+    about: str
+    friedman_p: float = float("nan")
+    p: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def _test_ranks(losses: pd.DataFrame) -> _RankTest:
+    n_tasks, n_entrants = losses.shape
+    if n_tasks < FEWEST_TASKS:
+        plural = "" if n_tasks == 1 else "s"
+        return _RankTest(
+            about=f"{n_tasks} task{plural}: too few to test ranks, they only describe."
+        )
+    values = losses.to_numpy(dtype=float)
     if (values == values[:, :1]).all():
-        return *nothing, "All entrants have the same losses."
-    names = list(whole.columns)
-    if k == 2:
+        return _RankTest(about="All entrants have the same losses.")
+    names = list(losses.columns)
+    if n_entrants == 2:
+        # Friedman's test needs three entrants; of two it would be the sign test.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ties and few tasks: the p-value is approximate
             p_value = float(wilcoxon(values[:, 0], values[:, 1]).pvalue)
-        p = pd.DataFrame([[1.0, p_value], [p_value, 1.0]], names, names)
-        return float("nan"), p, f"Wilcoxon's signed-rank test over {n} tasks: p = {p_value:.3f}."
-    p_all = float(friedmanchisquare(*values.T).pvalue)
-    p = scikit_posthocs.posthoc_nemenyi_friedman(values)
-    p.index = p.columns = pd.Index(names)
-    weak = " With so few tasks only large differences can show." if n < 10 else ""
-    return (
-        p_all,
-        p.astype(float),
-        f"Friedman's test over {n} tasks and {k} entrants: p = {p_all:.3f}; entrants joined by a "
-        f"bar do not differ by Nemenyi's test at .05.{weak}",
+        return _RankTest(
+            p=pd.DataFrame([[1.0, p_value], [p_value, 1.0]], names, names),
+            about=f"Wilcoxon's signed-rank test over {n_tasks} tasks: p = {p_value:.3f}.",
+        )
+    friedman_p = float(friedmanchisquare(*values.T).pvalue)
+    nemenyi_p = scikit_posthocs.posthoc_nemenyi_friedman(values)
+    nemenyi_p.index = nemenyi_p.columns = pd.Index(names)
+    caution = " With so few tasks only large differences can show." if n_tasks < 10 else ""
+    return _RankTest(
+        friedman_p=friedman_p,
+        p=nemenyi_p.astype(float),
+        about=f"Friedman's test over {n_tasks} tasks and {n_entrants} entrants: "
+        f"p = {friedman_p:.3f}; entrants joined by a bar do not differ by Nemenyi's test at "
+        f".05.{caution}",
     )
 
 
@@ -115,12 +137,16 @@ def mean_losses(
     >>> mean_losses(losses, np.full(120, 2.0), w, losses.notna()).to_dict()
     {'F': 2.0, 'a': 2.5}
     """
-    keep = scored.all(axis=1).to_numpy(dtype=bool)
-    if not keep.any():
+    is_shared = scored.all(axis=1).to_numpy(dtype=bool)
+    if not is_shared.any():
         return pd.Series(np.nan, index=["F", *losses.columns])
-    own = None if weights is None else np.asarray(weights, dtype=float)[keep]
-    w = choose_weighting(own, None if clusters is None else clusters[keep]).weights
-    out = {"F": float(np.average(loss_f[keep], weights=w))}
+    # Whether to weight is decided for these rows: they may be fewer than the task's.
+    weighting = choose_weighting(
+        None if weights is None else np.asarray(weights, dtype=float)[is_shared],
+        None if clusters is None else clusters[is_shared],
+    )
+    means = {"F": float(np.average(loss_f[is_shared], weights=weighting.weights))}
     for name in losses.columns:
-        out[str(name)] = float(np.average(losses[name].to_numpy(dtype=float)[keep], weights=w))
-    return pd.Series(out)
+        shared = losses[name].to_numpy(dtype=float)[is_shared]
+        means[str(name)] = float(np.average(shared, weights=weighting.weights))
+    return pd.Series(means)

@@ -37,26 +37,25 @@ def best_contrast(task: TaskReport) -> dict[str, Any] | None:
     """Return the contrast in the region with the smallest difference; F itself does not count."""
     if task.no_claim:
         return None
-    rows = [
-        row
-        for row in table_records(task.contrasts, where="region")
-        if row["verdict"] in ("better", "worse", "undecided")
-        and is_known(row["difference"])
-        and not is_control_framework(row["framework"])
-    ]
-    return min(rows, key=lambda row: row["difference"], default=None)
+    candidates = []
+    for row in table_records(task.contrasts, where="region"):
+        is_judged = row["verdict"] in ("better", "worse", "undecided")
+        is_compared = is_judged and is_known(row["difference"])
+        if is_compared and not is_control_framework(row["framework"]):
+            candidates.append(row)
+    return min(candidates, key=lambda row: row["difference"], default=None)
 
 
 def job_groups(jobs: pd.DataFrame) -> list[dict[str, Any]]:
     """Return jobs without a score, those alike in framework, status and reason together."""
-    groups: dict[tuple[Any, ...], list[str]] = {}
+    groups: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in table_records(jobs):
         key = (row["framework"], row["status"], row["reason"])
-        groups.setdefault(key, []).append(f"{row['amlb_task']} (fold {format_cell(row['fold'])})")
-    return [
-        {"framework": key[0], "status": key[1], "reason": key[2], "jobs": jobs}
-        for key, jobs in groups.items()
-    ]
+        group = groups.setdefault(
+            key, {"framework": key[0], "status": key[1], "reason": key[2], "jobs": []}
+        )
+        group["jobs"].append(f"{row['amlb_task']} (fold {format_cell(row['fold'])})")
+    return list(groups.values())
 
 
 def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
@@ -66,31 +65,53 @@ def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
     cells by part, each with ``value``, ``low``, ``high``, ``best`` and ``folds`` (0 when all
     folds are there).
     """
-    rows = table_records(task.scores)
-    metrics = dict.fromkeys(row["metric"] for row in rows)
-    for metric in sorted(metrics, key=lambda name: name != MAIN.get(task.kind)):
-        mine = [row for row in rows if row["metric"] == metric]
-        lower = mine[0]["direction"] == "lower"
-        held = dict.fromkeys(row["part"] for row in mine)
-        parts = [part for part in PARTS if part in held] + [p for p in held if p not in PARTS]
-        table: dict[str, dict[str, dict[str, Any]]] = {}
-        for row in mine:
-            rivals = (r for r in mine if r["part"] == row["part"] and _rival(r, task.folds))
-            values = [r["value"] for r in rivals if is_known(r["value"])]
-            top = (min if lower else max)(values, default=None)
-            table.setdefault(row["framework"], {})[row["part"]] = {
-                "value": row["value"],
-                "low": row["low"],
-                "high": row["high"],
-                "best": row["part"] in UNSELECTED
-                and row["value"] == top
-                and _rival(row, task.folds),
-                "folds": row["folds"] if row["folds"] < task.folds else 0,
+    scores_by_metric: dict[str, list[dict[str, Any]]] = {}
+    for score in table_records(task.scores):
+        scores_by_metric.setdefault(score["metric"], []).append(score)
+    main_metric = MAIN.get(task.kind)
+    for metric in sorted(scores_by_metric, key=lambda name: name != main_metric):
+        scores = scores_by_metric[metric]
+        lower_is_better = scores[0]["direction"] == "lower"
+        rows_by_part: dict[str, int] = {}
+        for score in scores:
+            most = rows_by_part.get(score["part"], 0)
+            rows_by_part[score["part"]] = max(most, score["rows"])
+        best_by_part = _best_values(scores, task.folds, lower_is_better)
+        cells_by_framework: dict[str, dict[str, dict[str, Any]]] = {}
+        for score in scores:
+            part = score["part"]
+            is_best = _may_be_best(score, task.folds) and score["value"] == best_by_part.get(part)
+            cells_by_framework.setdefault(score["framework"], {})[part] = {
+                "value": score["value"],
+                "low": score["low"],
+                "high": score["high"],
+                "best": is_best,
+                "folds": score["folds"] if score["folds"] < task.folds else 0,
             }
-        counts = {part: max(r["rows"] for r in mine if r["part"] == part) for part in parts}
-        yield {"metric": metric, "lower": lower, "parts": counts, "rows": table.items()}
+        parts = [part for part in PARTS if part in rows_by_part]
+        parts += [part for part in rows_by_part if part not in PARTS]
+        yield {
+            "metric": metric,
+            "lower": lower_is_better,
+            "parts": {part: rows_by_part[part] for part in parts},
+            "rows": cells_by_framework.items(),
+        }
 
 
-def _rival(row: Mapping[str, Any], folds: int) -> bool:
-    """Whether a score may be the best one: a candidate's or F's, on all folds."""
-    return row["folds"] == folds and not is_control_framework(row["framework"])
+def _best_values(
+    scores: list[dict[str, Any]], folds: int, lower_is_better: bool
+) -> dict[str, float]:
+    """Return the best value of one metric on each part where there may be one."""
+    values_by_part: dict[str, list[float]] = {}
+    for score in scores:
+        if _may_be_best(score, folds) and is_known(score["value"]):
+            values_by_part.setdefault(score["part"], []).append(score["value"])
+    choose = min if lower_is_better else max
+    return {part: choose(values) for part, values in values_by_part.items()}
+
+
+def _may_be_best(score: Mapping[str, Any], folds: int) -> bool:
+    """Whether a score may be called the best: a candidate's or F's, on all folds of a part
+    that was not chosen by F's errors."""
+    is_fair = score["part"] in UNSELECTED and score["folds"] == folds
+    return is_fair and not is_control_framework(score["framework"])
