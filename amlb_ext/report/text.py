@@ -58,7 +58,7 @@ def _overall_lines(overall: pd.DataFrame) -> list[str]:
     counted = ["tasks", "better", "worse", "undecided", "withheld"]
     rows = []
     for row in overall.to_dict("records"):
-        counts = [str(row[name]) for name in counted]
+        counts = [int(row[name]) for name in counted]
         change = format_percent(row["relative"])
         mean_rank = format_number(row["mean_rank"])
         rows.append([one_line(row["framework"]), *counts, change, _percent_range(row), mean_rank])

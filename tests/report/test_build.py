@@ -26,17 +26,23 @@ BASELINE, NULL, CANDIDATE = "HardsynthBaseline", "HardsynthNull", "HardsynthCand
 
 #: What amlb_ext.report.model promises of each table.
 COLUMNS = {
-    "overall": ("framework tasks better worse undecided withheld better_family relative low high "
-                "mean_rank"),
-    "contrasts": ("task framework where folds rows loss loss_f difference low high relative p "
-                  "p_holm effective_size weighted null_difference null_se p_null verdict reason"),
-    "pairs": ("task framework other folds rows weighted difference low high p p_holm p_null "
-              "verdict reason"),
+    "overall": (
+        "framework tasks better worse undecided withheld better_family relative low high mean_rank"
+    ),
+    "contrasts": (
+        "task framework where folds rows loss loss_f difference low high relative p "
+        "p_holm effective_size weighted null_difference null_se p_null verdict reason"
+    ),
+    "pairs": (
+        "task framework other folds rows weighted difference low high p p_holm p_null "
+        "verdict reason"
+    ),
     "scores": "task framework part metric value rows folds direction",
-    "frameworks": ("framework name constraint version runs scored failed missing refused not_run "
-                   "minutes"),
+    "frameworks": (
+        "framework name constraint version runs scored failed missing refused not_run minutes"
+    ),
     "jobs": "framework amlb_task fold status reason",
-}  # fmt: skip
+}
 VERDICTS = {"better", "worse", "undecided", "incomplete", "no claim"}
 
 
@@ -73,8 +79,10 @@ def test_the_answer(built):
     assert region.loc[CANDIDATE, "relative"] < -0.5
     assert region.loc[BASELINE, "verdict"] == "undecided"
     assert abs(region.loc[BASELINE, "difference"]) < 1e-9
-    assert any("HardsynthBaseline, which is F itself, is called better on none" in sentence
-               for sentence in report.verdict)  # fmt: skip
+    assert any(
+        "HardsynthBaseline, which is F itself, is called better on none" in sentence
+        for sentence in report.verdict
+    )
 
 
 def test_tables_are_as_documented(found):

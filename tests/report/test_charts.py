@@ -56,17 +56,47 @@ def all_kinds(text="name", key="k"):
     given = {"title": text, "about": text, "x_label": text, "y_label": text}
     names = (text + " a", text + " b", "c")
     return {
-        "map": Chart(f"{key}-map", **given, bare=True, square=True, series=tuple(
-            points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20) for i in range(6))),
-        "line": Chart(f"{key}-line", **given, guides=("diagonal",), square=True, series=tuple(
-            ChartSeries(f"{text}{i}", "line", spots, spots**i, role=f"c{i}") for i in range(3))),
-        "bins": Chart(f"{key}-bins", **given, series=tuple(
-            ChartSeries(f"{text}{i}", "bars", edges, edges[1:] + i, role="f") for i in range(2))),
-        "shares": Chart(f"{key}-shares", **given, x_categories=names, series=tuple(
-            ChartSeries(f"{text}{i}", "bars", spots, gap, role="ga") for i in range(3))),
-        "forest": Chart(f"{key}-forest", **given, y_categories=names, guides=("zero",),
-                        series=(intervals, hollow)),
-    }  # fmt: skip
+        "map": Chart(
+            f"{key}-map",
+            **given,
+            bare=True,
+            square=True,
+            series=tuple(
+                points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20) for i in range(6)
+            ),
+        ),
+        "line": Chart(
+            f"{key}-line",
+            **given,
+            guides=("diagonal",),
+            square=True,
+            series=tuple(
+                ChartSeries(f"{text}{i}", "line", spots, spots**i, role=f"c{i}") for i in range(3)
+            ),
+        ),
+        "bins": Chart(
+            f"{key}-bins",
+            **given,
+            series=tuple(
+                ChartSeries(f"{text}{i}", "bars", edges, edges[1:] + i, role="f") for i in range(2)
+            ),
+        ),
+        "shares": Chart(
+            f"{key}-shares",
+            **given,
+            x_categories=names,
+            series=tuple(
+                ChartSeries(f"{text}{i}", "bars", spots, gap, role="ga") for i in range(3)
+            ),
+        ),
+        "forest": Chart(
+            f"{key}-forest",
+            **given,
+            y_categories=names,
+            guides=("zero",),
+            series=(intervals, hollow),
+        ),
+    }
 
 
 KINDS = list(all_kinds())
@@ -166,8 +196,14 @@ def test_same_chart_same_bytes_whatever_the_users_settings():
 
 
 def test_still_is_small():
-    many = Chart("a-key-as-long-as-keys-of-charts-may-be-map", "t", "a", "x", "y", tuple(
-        points(200, f"n{i}", role=f"c{i}", symbol=i) for i in range(4)))  # fmt: skip
+    many = Chart(
+        "a-key-as-long-as-keys-of-charts-may-be-map",
+        "t",
+        "a",
+        "x",
+        "y",
+        tuple(points(200, f"n{i}", role=f"c{i}", symbol=i) for i in range(4)),
+    )
     text = draw_chart(many)
     assert len(text.encode()) < 60_000
     assert text.count("<use") >= 800
@@ -223,9 +259,16 @@ def test_gaps_and_infinities_are_not_drawn():
 
 def test_intervals_without_ends_are_hollow():
     y = np.arange(2.0)
-    chart = Chart("k", "t", "a", "x", "", (
-        ChartSeries("s", "intervals", y, y, "good", low=y - [1, np.nan], high=y + 1),
-    ), y_categories=("a", "b"), bare=True)  # fmt: skip
+    chart = Chart(
+        "k",
+        "t",
+        "a",
+        "x",
+        "",
+        (ChartSeries("s", "intervals", y, y, "good", low=y - [1, np.nan], high=y + 1),),
+        y_categories=("a", "b"),
+        bare=True,
+    )
     assert "fill:none;stroke:var(--c-good)" in draw_chart(chart)
     trace = plotly_figure(chart)["data"][0]
     assert trace["marker"]["symbol"] == ["circle", "circle-open"]

@@ -19,11 +19,13 @@ SCHEMA = (
 
 
 def table(n, rng):
-    x = pd.DataFrame({
-        "age": rng.normal(40, 10, n),
-        "size": rng.lognormal(0, 2, n),
-        "job": pd.Categorical(rng.choice(["blue", "white", "none"], n)),
-    })  # fmt: skip
+    x = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n),
+            "size": rng.lognormal(0, 2, n),
+            "job": pd.Categorical(rng.choice(["blue", "white", "none"], n)),
+        }
+    )
     x.loc[rng.random(n) < 0.1, "age"] = np.nan
     x.loc[rng.random(n) < 0.1, "job"] = np.nan
     return x
@@ -31,9 +33,7 @@ def table(n, rng):
 
 def blobs(sizes, dims, rng):
     centres = 8 * np.eye(len(sizes), dims)
-    return np.vstack(
-        [c + rng.normal(size=(n, dims)) for c, n in zip(centres, sizes, strict=True)]
-    )  # fmt: skip
+    return np.vstack([c + rng.normal(size=(n, dims)) for c, n in zip(centres, sizes, strict=True)])
 
 
 def test_space_is_finite_and_orders_nothing_by_scale():
@@ -48,10 +48,12 @@ def test_space_is_finite_and_orders_nothing_by_scale():
 
 def test_a_categorical_counts_about_as_much_as_a_number():
     rng = np.random.default_rng(0)
-    x = pd.DataFrame({
-        "n": rng.normal(size=2000),
-        "c": pd.Categorical(rng.choice([f"c{i}" for i in range(12)], 2000)),
-    })  # fmt: skip
+    x = pd.DataFrame(
+        {
+            "n": rng.normal(size=2000),
+            "c": pd.Categorical(rng.choice([f"c{i}" for i in range(12)], 2000)),
+        }
+    )
     for names in (["n"], ["c"]):
         schema = [Column(n, "numeric" if n == "n" else "categorical") for n in names]
         total = FeatureSpace().fit(x, schema).transform(x).var(axis=0).sum()
@@ -61,10 +63,13 @@ def test_a_categorical_counts_about_as_much_as_a_number():
 def test_space_takes_unseen_and_missing_values():
     rng = np.random.default_rng(0)
     space = FeatureSpace().fit(table(200, rng), SCHEMA)
-    odd = pd.DataFrame({
-        "age": [np.nan, 1e300, -1e300], "size": [np.nan] * 3,
-        "job": pd.Categorical(["never seen", None, "blue"]),
-    })  # fmt: skip
+    odd = pd.DataFrame(
+        {
+            "age": [np.nan, 1e300, -1e300],
+            "size": [np.nan] * 3,
+            "job": pd.Categorical(["never seen", None, "blue"]),
+        }
+    )
     z = space.transform(odd)
     assert np.isfinite(z).all()
     assert np.abs(z).max() < 20

@@ -236,8 +236,10 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
     assert "Not so for light: on the folds that were run" in found.weighting
     pairs = found.pairs.set_index(["framework", "other"])
     assert pairs["weighted"].astype(bool).to_dict() == {
-        ("all", "heavy"): True, ("all", "light"): False, ("heavy", "light"): False,
-    }  # fmt: skip
+        ("all", "heavy"): True,
+        ("all", "light"): False,
+        ("heavy", "light"): False,
+    }
     assert pairs.loc[("heavy", "light"), "rows"] == 0
 
 

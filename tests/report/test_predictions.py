@@ -131,17 +131,21 @@ def _zeros(table):
 
 DAMAGES = {
     "a row too few": (lambda t: t[:-1], "rows cannot be joined: 261 predictions, 262 rows"),
-    "no probability": (_set(5, 0, ""), "1 of 262 predictions are no finite numbers, the first in "
-                                       "row 5"),
+    "no probability": (
+        _set(5, 0, ""),
+        "1 of 262 predictions are no finite numbers, the first in row 5",
+    ),
     "NaN": (_set(7, 1, "nan"), "the first in row 7"),
     "infinite": (_set(0, 1, "inf"), "the first in row 0"),
-    "unknown class": (_set(3, "predictions", "drowned"), "row 3 predicts 'drowned', which is no "
-                                                         "class of the task"),
+    "unknown class": (
+        _set(3, "predictions", "drowned"),
+        "row 3 predicts 'drowned', which is no class of the task",
+    ),
     "negative": (_set(2, 0, "-0.25"), "the probabilities of row 2 are negative or all zero"),
     "all zero": (_zeros, "the probabilities of row 4 are negative or all zero"),
     "no truth": (lambda t: t.drop(columns="truth"), "has no column 'truth'"),
     "empty": (lambda t: t[:0], "rows cannot be joined: 0 predictions, 262 rows"),
-}  # fmt: skip
+}
 
 
 def test_damaged_probabilities_are_refused_with_the_reason(copied):

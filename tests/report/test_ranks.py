@@ -27,9 +27,23 @@ DEMSAR = pd.DataFrame(
         (0.957, 0.978, 0.946, 0.970),
     ],
     columns=["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"],
-    index=["adult", "cancer", "wisconsin", "cmc", "ionosphere", "iris", "liver", "lung", "lympho",
-           "mushroom", "tumor", "rheum", "voting", "wine"],
-)  # fmt: skip
+    index=[
+        "adult",
+        "cancer",
+        "wisconsin",
+        "cmc",
+        "ionosphere",
+        "iris",
+        "liver",
+        "lung",
+        "lympho",
+        "mushroom",
+        "tumor",
+        "rheum",
+        "voting",
+        "wine",
+    ],
+)
 
 
 def test_the_example_of_demsar():
@@ -102,8 +116,10 @@ def test_tasks_without_a_loss_are_left_out_by_name():
     pd.testing.assert_series_equal(ranks.mean, expected.mean)
 
 
-@pytest.mark.parametrize("table", [pd.DataFrame(), pd.DataFrame({"F": [0.1, 0.2]}),
-                                   pd.DataFrame({"F": [0.1], "a": [np.nan]})])  # fmt: skip
+@pytest.mark.parametrize(
+    "table",
+    [pd.DataFrame(), pd.DataFrame({"F": [0.1, 0.2]}), pd.DataFrame({"F": [0.1], "a": [np.nan]})],
+)
 def test_nothing_to_rank(table):
     ranks = rank_tasks(table)
     assert not len(ranks.mean)
@@ -114,8 +130,9 @@ def test_nothing_to_rank(table):
 
 
 def test_equal_losses_are_not_tested():
-    ranks = rank_tasks(pd.DataFrame({"F": [0.1, 0.2, 0.3]}).assign(a=lambda t: t["F"], b=[
-        0.1, 0.2, 0.3]))  # fmt: skip
+    ranks = rank_tasks(
+        pd.DataFrame({"F": [0.1, 0.2, 0.3]}).assign(a=lambda t: t["F"], b=[0.1, 0.2, 0.3])
+    )
     assert (ranks.mean == 2).all()
     assert np.isnan(ranks.friedman_p)
     assert ranks.about == "All entrants have the same losses."

@@ -27,12 +27,14 @@ SCHEMA = (
 
 
 def table(n, rng):
-    return pd.DataFrame({
-        "x1": rng.random(n),
-        "x2": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
-        "k": rng.integers(0, 6, n).astype(float),
-        "c": pd.Categorical(rng.choice(list("abcd"), n)),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "x1": rng.random(n),
+            "x2": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+            "k": rng.integers(0, 6, n).astype(float),
+            "c": pd.Categorical(rng.choice(list("abcd"), n)),
+        }
+    )
 
 
 def planted(n, rng, inside=0.7, outside=0.03):
@@ -133,10 +135,14 @@ def test_few_rows_constant_and_empty_columns():
     rng = np.random.default_rng(0)
     assert len(slices(table(30, rng), rng.random(30) < 0.5)) == 0
     assert len(slices(table(0, rng), np.zeros(0, bool))) == 0
-    x = pd.DataFrame({
-        "one": np.ones(300), "none": np.full(300, np.nan),
-        "no": pd.Categorical([None] * 300, categories=["u"]), "same": pd.Categorical(["u"] * 300),
-    })  # fmt: skip
+    x = pd.DataFrame(
+        {
+            "one": np.ones(300),
+            "none": np.full(300, np.nan),
+            "no": pd.Categorical([None] * 300, categories=["u"]),
+            "same": pd.Categorical(["u"] * 300),
+        }
+    )
     schema = [Column(c, "numeric" if c in ("one", "none") else "categorical") for c in x]
     bad = rng.random(300) < 0.3
     assert len(slices(x, bad, schema)) == 0
@@ -189,10 +195,15 @@ def test_many_categories_are_shortened():
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
-        (2.0, np.inf, "n > 2"), (-np.inf, 2.0, "n <= 2"), (1.0, 4.0, "1 < n <= 4"),
-        (2.0, 3.0, "n = 3"), (4.0, np.inf, "n = 5"), (-np.inf, 0.0, "n = 0"), (-1.0, 9.0, ""),
+        (2.0, np.inf, "n > 2"),
+        (-np.inf, 2.0, "n <= 2"),
+        (1.0, 4.0, "1 < n <= 4"),
+        (2.0, 3.0, "n = 3"),
+        (4.0, np.inf, "n = 5"),
+        (-np.inf, 0.0, "n = 0"),
+        (-1.0, 9.0, ""),
     ],
-)  # fmt: skip
+)
 def test_ranges_of_whole_numbers(low, high, text):
     x = np.arange(6.0)
     assert (
