@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from amlb_ext.publish.export.export import Export
+    from amlb_ext.publish.export import Export
 
 Add = Callable[[argparse.ArgumentParser], None]
 
@@ -52,7 +52,7 @@ def add_export(commands: Any, output: Add) -> None:
 
 def export(arguments: argparse.Namespace) -> int:
     """Write an export; see :func:`amlb_ext.publish.export.export.export_suite`."""
-    from amlb_ext.publish.export.export import UPLOAD, export_suite
+    from amlb_ext.publish.export import UPLOAD, export_suite
     from amlb_ext.suite.sealed_json import json_text
 
     done = export_suite(
@@ -72,7 +72,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 def _told(done: Export, suite: str) -> str:
     """Return what was written, and what to do with it."""
-    from amlb_ext.publish.export.export import UPLOAD
+    from amlb_ext.publish.export import UPLOAD
 
     folder, out = shlex.quote(str(done.out / UPLOAD)), shlex.quote(str(done.out))
     count, name = len(done.uploads), next(iter(done.definitions))

@@ -1,4 +1,4 @@
-"""Tables to matrices and back (paper, section 4.1).
+"""Turn tables into matrices and back (paper, section 4.1).
 
 The integration that runs F in AMLB (``frameworks/HardsynthSklearn/pipeline.py``) sees nothing but
 the CSV files of a fold. So categories are numbered by what is *written* of them, in text order, and
@@ -81,31 +81,35 @@ class Encoder(BaseEstimator):
         for column in self.columns:
             has_codes = not column.is_numeric and len(self._known_codes(column, features)) > 0
             (self.categorical_ if has_codes else self.numeric_).append(column)
-        self.names_ = [c.name for c in (*self.categorical_, *self.numeric_)]
+        self.names_ = [column.name for column in (*self.categorical_, *self.numeric_)]
         self._learn_categories(features)
+        self._learn_ranges(features)
+        return self
+
+    def _learn_ranges(self, features: pd.DataFrame) -> None:
         values = self._numbers(features)
-        seen = ~np.isnan(values)
-        low = np.where(seen, values, np.inf).min(axis=0, initial=np.inf)
-        high = np.where(seen, values, -np.inf).max(axis=0, initial=-np.inf)
+        is_known = ~np.isnan(values)
+        # infinite where no row has a value; the ``initial`` serves a table without rows
+        low = np.where(is_known, values, np.inf).min(axis=0, initial=np.inf)
+        high = np.where(is_known, values, -np.inf).max(axis=0, initial=-np.inf)
         self.low_ = np.where(np.isfinite(low), low, 0.0)
         span = np.where(np.isfinite(high), high, 0.0) - self.low_
         self.span_ = np.where(span > 0, span, 1.0)
-        return self
 
     def _learn_categories(self, features: pd.DataFrame) -> None:
         self.values_: list[tuple[str, ...]] = []
-        # from the table's codes to ours, position -1 for missing, and back
-        self._code: list[np.ndarray] = []
-        self._back: list[np.ndarray] = []
+        # by column: from the table's codes to ours, -1 (missing) counting from the end, and back
+        self._to_ours: list[np.ndarray] = []
+        self._to_table: list[np.ndarray] = []
         for column in self.categorical_:
-            order = np.argsort(np.array(written_values(column), dtype=object), kind="stable")
-            codes = self._known_codes(column, features)
-            known = order[np.isin(order, codes)]
-            code = np.full(len(column.categories) + 1, len(known))
-            code[known] = np.arange(len(known))
-            self.values_.append(tuple(column.categories[k] for k in known))
-            self._code.append(code)
-            self._back.append(np.array([*known, _unknown_value(column, known)]))
+            written = np.array(written_values(column), dtype=object)
+            text_order = np.argsort(written, kind="stable")
+            known = text_order[np.isin(text_order, self._known_codes(column, features))]
+            to_ours = np.full(len(column.categories) + 1, len(known))
+            to_ours[known] = np.arange(len(known))
+            self.values_.append(tuple(column.categories[code] for code in known))
+            self._to_ours.append(to_ours)
+            self._to_table.append(np.array([*known, _code_for_unknown(column, known)]))
         self.cards_ = tuple(len(values) + 1 for values in self.values_)
 
     def _known_codes(self, column: Column, features: pd.DataFrame) -> np.ndarray:
@@ -121,18 +125,22 @@ class Encoder(BaseEstimator):
         return len(self.cards_)
 
     def _numbers(self, features: pd.DataFrame) -> np.ndarray:
-        out = np.full((len(features), len(self.numeric_)), np.nan)
+        """Return the numeric columns as they stand in the table."""
+        numbers = np.full((len(features), len(self.numeric_)), np.nan)
         for j, column in enumerate(self.numeric_):
+            # a text column without any training value stands here too, missing everywhere
             if column.is_numeric:
-                out[:, j] = features[column.name].to_numpy(dtype=float)
-        return out
+                numbers[:, j] = features[column.name].to_numpy(dtype=float)
+        return numbers
 
     def transform(self, features: pd.DataFrame) -> np.ndarray:
         """Return the encoded rows, ``(n, d)``."""
         codes = np.empty((len(features), self.n_categorical_))
         for j, column in enumerate(self.categorical_):
-            codes[:, j] = self._code[j][features[column.name].cat.codes.to_numpy()]
-        return np.hstack([codes, (self._numbers(features) - self.low_) / self.span_])
+            table_codes = features[column.name].cat.codes.to_numpy()
+            codes[:, j] = self._to_ours[j][table_codes]
+        numbers = (self._numbers(features) - self.low_) / self.span_
+        return np.hstack([codes, numbers])
 
     def metric(self, encoded: np.ndarray) -> np.ndarray:
         """Return rows in which two categories lie as far apart as a column's extremes.
@@ -148,11 +156,12 @@ class Encoder(BaseEstimator):
         >>> encoder.metric(encoder.transform(table)).round(2).tolist()
         [[0.71, 0.0, 0.0, 0.0], [0.0, 0.71, 0.0, 1.0]]
         """
-        parts = [
-            np.eye(card)[encoded[:, j].astype(int)] / np.sqrt(2)
-            for j, card in enumerate(self.cards_)
-        ]
-        return np.hstack([*parts, encoded[:, self.n_categorical_ :]])
+        # two one-hot rows that differ lie the root of 2 apart
+        blocks = []
+        for j, card in enumerate(self.cards_):
+            one_hot = np.eye(card)[encoded[:, j].astype(int)]
+            blocks.append(one_hot / np.sqrt(2))
+        return np.hstack([*blocks, encoded[:, self.n_categorical_ :]])
 
     def inverse(self, encoded: np.ndarray) -> pd.DataFrame:
         """Return rows in canonical form; integers are rounded, the column order is the task's.
@@ -160,20 +169,22 @@ class Encoder(BaseEstimator):
         A category's last code becomes missing; of a column written as ``True``/``False`` it
         becomes the truth value that the training rows lack.
         """
-        out: dict[str, pd.Series | np.ndarray] = {}
+        decoded: dict[str, pd.Series | np.ndarray] = {}
         for j, column in enumerate(self.categorical_):
             code = np.clip(np.rint(encoded[:, j]).astype(int), 0, self.cards_[j] - 1)
-            out[column.name] = _categories(column, self._back[j][code])
+            decoded[column.name] = _categories_from_codes(column, self._to_table[j][code])
         for j, column in enumerate(self.numeric_):
             if not column.is_numeric:
-                out[column.name] = _categories(column, np.full(len(encoded), -1))
+                all_missing = np.full(len(encoded), -1)
+                decoded[column.name] = _categories_from_codes(column, all_missing)
                 continue
             values = encoded[:, self.n_categorical_ + j] * self.span_[j] + self.low_[j]
-            out[column.name] = np.rint(values) + 0.0 if column.type == "integer" else values
-        return pd.DataFrame({c.name: out[c.name] for c in self.columns})
+            # adding 0 turns -0.0 into 0.0, which is written without a sign
+            decoded[column.name] = np.rint(values) + 0.0 if column.type == "integer" else values
+        return pd.DataFrame({column.name: decoded[column.name] for column in self.columns})
 
 
-def _unknown_value(column: Column, known: np.ndarray) -> int:
+def _code_for_unknown(column: Column, known: np.ndarray) -> int:
     """Return the table's code for a column's last code: -1, missing, where there is a choice."""
     if column_form(column) != "boolean":
         return -1
@@ -181,7 +192,7 @@ def _unknown_value(column: Column, known: np.ndarray) -> int:
     return min(absent, default=-1)
 
 
-def _categories(column: Column, codes: np.ndarray) -> pd.Series:
+def _categories_from_codes(column: Column, codes: np.ndarray) -> pd.Series:
     dtype = pd.CategoricalDtype(list(column.categories))
     return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype))
 
@@ -196,19 +207,25 @@ class TargetEncoder:
         Class labels in the task's order; empty for regression.
     train : Series
         The training rows' target, in canonical form.
+
+    Attributes
+    ----------
+    low, span : float
+        Minimum and range of the training rows' target; 0 and 1 for classes.
+    has_whole_numbers : bool
+        Whether every training row's target is a whole number.
     """
 
     def __init__(self, kind: Kind, labels: Sequence[str], train: pd.Series) -> None:
         self.kind = kind
         self.labels = tuple(labels)
-        self.low = 0.0
-        self.span = 1.0
-        self.whole = False
+        self.low, self.span = 0.0, 1.0
+        self.has_whole_numbers = False
         if kind is Kind.REGRESSION:
             values = train.to_numpy(dtype=float)
             self.low = float(values.min())
             self.span = float(values.max() - values.min()) or 1.0
-            self.whole = bool(np.all(values == np.rint(values)))
+            self.has_whole_numbers = bool(np.all(values == np.rint(values)))
 
     @property
     def n_classes(self) -> int:
@@ -224,7 +241,7 @@ class TargetEncoder:
         >>> target.snap(np.array([0.3, 0.4])).tolist()
         [0.25, 0.5]
         """
-        if not self.whole:
+        if not self.has_whole_numbers:
             return y
         return (np.rint(y * self.span + self.low) - self.low) / self.span
 

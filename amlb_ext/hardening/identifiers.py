@@ -54,7 +54,7 @@ class IdentifierColumn:
 
     @property
     def reason(self) -> str:
-        """Why the column is taken for an identifier, in a few words.
+        """Why the column is taken for an identifier, as the task's notes say it.
 
         Examples
         --------
@@ -74,7 +74,7 @@ on them')
 
 @dataclass(frozen=True)
 class RequiredColumns:
-    """Columns that a fitted F was fitted on and so must be given.
+    """Columns that F, a model fitted elsewhere, was fitted on and so must be given.
 
     Attributes
     ----------
@@ -112,31 +112,36 @@ def find_identifiers(task: Task) -> list[IdentifierColumn]:
     >>> table = pd.DataFrame({"x": ["a", "b"] * 30, "y": [0, 1] * 30})
     >>> table["id"] = [f"row {k}" for k in range(60)]
     >>> task = split_task(make_task(table, "y", name="t"), SplitConfig(), seed=1)
-    >>> [(found.name, found.share_new) for found in find_identifiers(task)]
+    >>> [(column.name, column.share_new) for column in find_identifiers(task)]
     [('id', 1.0)]
     """
-    out = []
+    identifiers = []
     for column in task.columns:
         if column.is_numeric or column.type == "boolean":
             continue
-        found = _identifier(column, task)
-        if found.share_new > MOST_NEW:
-            out.append(found)
-    return out
+        measured = _measure_identifier(column, task)
+        if measured.share_new > MOST_NEW:
+            identifiers.append(measured)
+    return identifiers
 
 
-def _identifier(column: Column, task: Task) -> IdentifierColumn:
+def _measure_identifier(column: Column, task: Task) -> IdentifierColumn:
+    """Measure over all folds how many rows a column's values tell apart."""
     codes = task.features[column.name].cat.codes.to_numpy()
-    rows, new, present, distinct = 0, 0.0, 0, 0
+    rows, new_rows, known_rows, distinct = 0, 0.0, 0, 0
     for fold in task.folds:
-        own = codes[fold.train]
-        counts = np.bincount(own[own >= 0])
+        train_codes = codes[fold.train]
+        counts = np.bincount(train_codes[train_codes >= 0])
         counts = counts[counts > 0]
-        rows += len(own)
-        new += float((counts * _chance_together(counts, len(own))).sum())
-        present += int(counts.sum())
+        rows += len(train_codes)
+        new_rows += float((counts * _chance_together(counts, len(train_codes))).sum())
+        known_rows += int(counts.sum())
         distinct += len(counts)
-    return IdentifierColumn(column.name, new / max(rows, 1), distinct / max(present, 1))
+    return IdentifierColumn(
+        name=column.name,
+        share_new=new_rows / max(rows, 1),
+        per_value=distinct / max(known_rows, 1),
+    )
 
 
 def _chance_together(counts: np.ndarray, rows: int) -> np.ndarray:
@@ -150,10 +155,11 @@ def _chance_together(counts: np.ndarray, rows: int) -> np.ndarray:
     >>> _chance_together(np.array([1, 2]), 101).round(3).tolist()
     [1.0, 0.192]
     """
-    size = rows / PARTS
-    chance = np.where(counts > min(size, RARE), 0.0, 1.0)
+    part_size = rows / PARTS
+    chance = np.where(counts > min(part_size, RARE), 0.0, 1.0)
     for taken in range(1, RARE):
-        chance = np.where(counts > taken, chance * (size - taken) / (rows - taken), chance)
+        one_row_more = chance * (part_size - taken) / (rows - taken)
+        chance = np.where(counts > taken, one_row_more, chance)
     return np.maximum(chance, 0.0)
 
 
@@ -162,17 +168,18 @@ def row_numbers(task: Task) -> list[str]:
 
     Rows without a target are gone, so the numbers may have as many gaps as rows were dropped.
     """
-    most = int(task.row_ids.max(initial=-1)) + 1
-    out = []
+    rows_of_table = int(task.row_ids.max(initial=-1)) + 1
+    names = []
     for column in task.columns:
         if not column.is_numeric or column.has_missing:
             continue
         values = task.features[column.name].to_numpy()
-        if values.max() - values.min() >= most or not (values == np.rint(values)).all():
+        if values.max() - values.min() >= rows_of_table:
             continue
-        if len(np.unique(values)) == len(values):
-            out.append(column.name)
-    return out
+        are_whole = (values == np.rint(values)).all()
+        if are_whole and len(np.unique(values)) == len(values):
+            names.append(column.name)
+    return names
 
 
 def read_required_columns(config: BaselineConfig) -> RequiredColumns:
@@ -225,9 +232,9 @@ def check_column_options(
                     "name a feature, or another target with --target",
                 )
             if name not in known and (all_read or owner is not None):
-                what = f", only as the target of {owner.name}" if owner is not None else ""
+                as_target = f", only as the target of {owner.name}" if owner is not None else ""
                 raise ConfigError(
-                    f"--{flag} names {name!r}, and no table has such a column{what}",
+                    f"--{flag} names {name!r}, but no table has such a column{as_target}",
                     suggest_nearest(name, known),
                 )
     for task in tasks:
@@ -238,7 +245,7 @@ def check_column_options(
             )
 
 
-def select_columns(task: Task, options: SourceConfig, demand: RequiredColumns) -> Task:
+def select_columns(task: Task, options: SourceConfig, required: RequiredColumns) -> Task:
     """Return a task without the columns that identify rows, and without those named.
 
     Parameters
@@ -247,7 +254,7 @@ def select_columns(task: Task, options: SourceConfig, demand: RequiredColumns) -
         With folds.
     options : SourceConfig
         ``keep`` and ``drop``, see :func:`check_column_options`.
-    demand : Demand
+    required : RequiredColumns
         What F needs, see :func:`read_required_columns`.
 
     Returns
@@ -265,79 +272,94 @@ def select_columns(task: Task, options: SourceConfig, demand: RequiredColumns) -
     names = [column.name for column in task.columns]
     asked = [name for name in names if name in options.drop]
     for name in asked:
-        if demand.names is not None and name in demand.names:
+        if required.names is not None and name in required.names:
             raise ConfigError(
-                f"--drop names {name!r}, and F, the file {demand.file}, was fitted on it",
+                f"--drop names {name!r}, but F, the file {required.file}, was fitted on it",
                 "keep the column, or fit F without it",
             )
-    found = [one for one in find_identifiers(task) if one.name not in asked]
-    kept = [one for one in found if one.name in options.keep]
-    needed = [one for one in found if one not in kept and demand.needs(one.name)]
-    left_out = [one for one in found if one not in kept and one not in needed]
-    gone = {*asked, *(one.name for one in left_out)}
-    if len(gone) == len(names):
+    left_out, kept, needed = [], [], []
+    for column in find_identifiers(task):
+        if column.name in asked:
+            continue
+        if column.name in options.keep:
+            kept.append(column)
+        elif required.needs(column.name):
+            needed.append(column)
+        else:
+            left_out.append(column)
+    dropped = {*asked, *(column.name for column in left_out)}
+    if len(dropped) == len(names):
         raise DataError(
             f"{task.name}: every column looks like an identifier ({_listed(left_out)}), so no "
             "feature would be left",
             f"keep one: --keep {shlex.quote(left_out[0].name)}",
         )
-    numbers = [name for name in row_numbers(task) if name not in {*gone, *options.keep}]
-    notes = _notes(asked, left_out, kept, needed, numbers, demand)
-    return dataclasses.replace(drop_columns(task, gone), notes=(*task.notes, *notes))
+    counters = [name for name in row_numbers(task) if name not in {*dropped, *options.keep}]
+    notes = [
+        *_note_left_out(left_out),
+        *_note_kept(kept),
+        *_note_needed(needed, required),
+        *_note_asked(asked),
+        *_note_row_numbers(counters),
+    ]
+    return dataclasses.replace(drop_columns(task, dropped), notes=(*task.notes, *notes))
 
 
-def drop_columns(task: Task, gone: Collection[str]) -> Task:
+def drop_columns(task: Task, dropped: Collection[str]) -> Task:
     """Return a task without some of its columns; the others are not copied."""
-    if not gone:
+    if not dropped:
         return task
-    columns = tuple(column for column in task.columns if column.name not in gone)
+    columns = tuple(column for column in task.columns if column.name not in dropped)
     kept = {column.name: task.features[column.name] for column in columns}
     features = pd.DataFrame(kept, index=task.features.index, copy=False)
     return dataclasses.replace(task, columns=columns, features=features)
 
 
-def _notes(
-    asked: Sequence[str],
-    left_out: Sequence[IdentifierColumn],
-    kept: Sequence[IdentifierColumn],
-    needed: Sequence[IdentifierColumn],
-    numbers: Sequence[str],
-    demand: RequiredColumns,
-) -> list[str]:
-    out = []
-    if left_out:
-        flags = " ".join(f"--keep {shlex.quote(one.name)}" for one in left_out[:3])
-        out.append(
-            f"{_columns(left_out)} left out, being like identifiers: {_listed(left_out)}; to "
-            f"bring back: {flags}"
-        )
-    if kept:
-        out.append(f"like identifiers, and kept because --keep says so: {_listed(kept)}")
-    if needed:
-        why = (
-            "does not say which columns it was fitted on"
-            if demand.names is None
-            else f"was fitted on {'it' if len(needed) == 1 else 'them'}"
-        )
-        out.append(
-            f"like identifiers, and kept because F, the file {demand.file}, {why}: "
-            f"{_listed(needed)}"
-        )
-    if asked:
-        out.append(f"left out because --drop says so: {', '.join(map(repr, asked))}")
-    if numbers:
-        flags = " ".join(f"--drop {shlex.quote(name)}" for name in numbers[:3])
-        does = "counts" if len(numbers) == 1 else "count"
-        out.append(
-            f"{', '.join(map(repr, numbers))} only {does} the rows; if that says nothing of the "
-            f"target, leave it out: {flags}"
-        )
-    return out
+# Notes of a task, one for each reason why a column is left out, kept, or had better be left out
 
 
-def _columns(found: Sequence[IdentifierColumn]) -> str:
-    return "1 column was" if len(found) == 1 else f"{len(found)} columns were"
+def _note_left_out(columns: Sequence[IdentifierColumn]) -> list[str]:
+    if not columns:
+        return []
+    count = "1 column was" if len(columns) == 1 else f"{len(columns)} columns were"
+    flags = " ".join(f"--keep {shlex.quote(column.name)}" for column in columns[:3])
+    return [f"{count} left out, being like identifiers: {_listed(columns)}; to bring back: {flags}"]
 
 
-def _listed(found: Sequence[IdentifierColumn]) -> str:
-    return ", ".join(f"{one.name!r} ({one.reason})" for one in found)
+def _note_kept(columns: Sequence[IdentifierColumn]) -> list[str]:
+    if not columns:
+        return []
+    return [f"like identifiers, and kept because --keep says so: {_listed(columns)}"]
+
+
+def _note_needed(columns: Sequence[IdentifierColumn], required: RequiredColumns) -> list[str]:
+    if not columns:
+        return []
+    if required.names is None:
+        why = "does not say which columns it was fitted on"
+    else:
+        why = f"was fitted on {'it' if len(columns) == 1 else 'them'}"
+    return [
+        f"like identifiers, and kept because F, the file {required.file}, {why}: {_listed(columns)}"
+    ]
+
+
+def _note_asked(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    return [f"left out because --drop says so: {', '.join(map(repr, names))}"]
+
+
+def _note_row_numbers(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    flags = " ".join(f"--drop {shlex.quote(name)}" for name in names[:3])
+    does = "counts" if len(names) == 1 else "count"
+    return [
+        f"{', '.join(map(repr, names))} only {does} the rows; if that says nothing of the "
+        f"target, leave it out: {flags}"
+    ]
+
+
+def _listed(columns: Sequence[IdentifierColumn]) -> str:
+    return ", ".join(f"{column.name!r} ({column.reason})" for column in columns)

@@ -1,14 +1,15 @@
 """The publish wing: a suite on an OpenML server, or behind an address that AMLB fetches from.
 
-For an address: ``base_url`` is it one · ``archives`` the files to upload · ``target`` the folder
-to write to · ``export`` all in order. For a server:
+What is sent: ``procedures`` the two splits of OpenML that depend on row counts alone · ``rows``
+which rows are sent, how often and where · ``arff`` the data file · ``limits`` what a server takes ·
+``licence`` may it be published · ``unit`` one fold of an AMLB task · ``describe`` its texts ·
+``objects`` its XML, by the OpenML client · ``plan`` everything that would be sent, checked.
 
-``splits`` the two splits that depend on row counts alone · ``rows`` which rows are sent, how often
-and where · ``arff`` the data file · ``limits`` what a server takes · ``licence`` may it be
-published · ``unit`` one fold of an AMLB task · ``describe`` its texts · ``objects`` the XML, by the
-OpenML client · ``plan`` everything that would be sent, checked · ``address`` server and key ·
-``codes`` its errors in plain words · ``wire`` requests · ``lookup`` what it has already ·
-``journal`` what was sent · ``steps`` what can be done again · ``publish`` all in order.
+How it is sent: ``address`` server and key · ``server`` requests, and errors in plain words ·
+``lookup`` what the server has already · ``journal`` what was sent · ``steps`` each step, safe to
+repeat · ``publish`` all steps in order.
+
+:mod:`amlb_ext.publish.export` packs a suite for workers that fetch its data from an address.
 """
 
 from amlb_ext.publish.address import api_key, server_url

@@ -1,9 +1,9 @@
 """ARFF that Weka, OpenML's upload check and liac-arff all read as it was meant.
 
-Written here and not by liac-arff, whose writer leaves a category ``?`` bare (it would be read as
-missing), does not quote braces, and does not escape names. Whatever is not plain is quoted, and
+It is written here and not by liac-arff, whose writer leaves a category ``?`` bare (it would be read
+as missing), does not quote braces, and does not escape names. Whatever is not plain is quoted, and
 what could end or bend a quoted text is written as three octal digits, the only escape that all
-three readers share. Read (splits of a server) through liac-arff.
+three readers share. A server's splits are read through liac-arff.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import numpy as np
 
 from amlb_ext.core.errors import PublishError
 
+#: Texts that every reader takes without quotes.
 _PLAIN = re.compile(r"[A-Za-z0-9_.+()/-]+")
+#: Characters that could end or bend a quoted text.
 _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"'\\]")
+#: Characters that no escape carries through all three readers in a name.
 _NAME_LOST = re.compile(r"[\x00-\x1f\x7f\"\\]")
 
 
@@ -70,17 +73,18 @@ def attribute_names(names: Sequence[str]) -> tuple[str, ...]:
     >>> attribute_names(["age", "it's", "a\\\\b", "a_b", " x'"])
     ('age', "it's", 'a_b_2', 'a_b', '_x_')
     """
-    safe = [_safe_name(name) for name in names]
-    taken = {name for name, new in zip(names, safe, strict=True) if name == new}
-    out = []
-    for name, new in zip(names, safe, strict=True):
-        candidate, number = new, 1
-        while new != name and candidate in taken:
+    # names that may stay as they are keep theirs, wherever they stand
+    taken = {name for name in names if _safe_name(name) == name}
+    unique = []
+    for name in names:
+        safe = _safe_name(name)
+        candidate, number = safe, 1
+        while safe != name and candidate in taken:
             number += 1
-            candidate = f"{new}_{number}"
+            candidate = f"{safe}_{number}"
         taken.add(candidate)
-        out.append(candidate)
-    return tuple(out)
+        unique.append(candidate)
+    return tuple(unique)
 
 
 def _safe_name(name: str) -> str:
@@ -122,14 +126,15 @@ def arff_text(
         name = attribute.name if _PLAIN.fullmatch(attribute.name) else f'"{attribute.name}"'
         lines.append(f"@attribute {name} {attribute.declared}")
     lines += ["", "@data"]
-    written = []
+    cells = []
     for attribute, column in zip(attributes, columns, strict=True):
-        if attribute.values is None and not attribute.text:
-            written.append(["?" if value is None else value for value in column])
-        else:
-            known = {value: quote(value) for value in set(column) if value is not None}
-            written.append(["?" if value is None else known[value] for value in column])
-    lines += map(",".join, zip(*written, strict=True))
+        is_number = attribute.values is None and not attribute.text
+        # columns repeat their values: each is quoted once
+        distinct = {value for value in column if value is not None}
+        written = {value: value if is_number else quote(value) for value in distinct}
+        cells.append(["?" if value is None else written[value] for value in column])
+    for row in zip(*cells, strict=True):
+        lines.append(",".join(row))
     return "\n".join(lines) + "\n"
 
 
@@ -150,20 +155,23 @@ def read_split(text: str) -> dict[tuple[int, int, int], tuple[np.ndarray, np.nda
     """
     import arff
 
+    positions: dict[tuple[int, int, int], dict[str, list[int]]] = {}
     try:
         decoded = arff.loads(text)
         names = [str(name).lower() for name, _ in decoded["attributes"]]
-        type_, row, repeat, fold = (names.index(n) for n in ("type", "rowid", "repeat", "fold"))
+        type_, row, repeat, fold = map(names.index, ("type", "rowid", "repeat", "fold"))
         sample = names.index("sample") if "sample" in names else None
-        parts: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
         for line in decoded["data"]:
             key = (int(line[repeat]), int(line[fold]), 0 if sample is None else int(line[sample]))
-            side = {"TRAIN": 0, "TEST": 1}[line[type_]]
-            parts.setdefault(key, ([], []))[side].append(int(line[row]))
+            sides = positions.setdefault(key, {"TRAIN": [], "TEST": []})
+            sides[line[type_]].append(int(line[row]))
     except (arff.ArffException, ValueError, KeyError, TypeError, IndexError) as error:
-        said = " ".join(str(error).split())[:120]
-        raise PublishError(f"the server's split is no split file: {said}", "try again") from None
-    return {
-        key: (np.sort(np.asarray(train, dtype=np.int64)), np.sort(np.asarray(test, dtype=np.int64)))
-        for key, (train, test) in parts.items()
-    }
+        reason = " ".join(str(error).split())[:120]
+        raise PublishError(
+            f"what the server sent is no split file: {reason}", "run the same command again"
+        ) from None
+    parts = {}
+    for key, sides in positions.items():
+        train, test = (np.asarray(sides[side], dtype=np.int64) for side in ("TRAIN", "TEST"))
+        parts[key] = np.sort(train), np.sort(test)
+    return parts

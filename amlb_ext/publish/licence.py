@@ -1,18 +1,20 @@
-"""May a task's rows be published again? The source's licence decides, or the publisher's word."""
+"""May a task's rows be published again? The source's licence decides, or the publisher."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from amlb_ext.core.errors import PublishError, suggest_nearest
-from amlb_ext.publish.limits import DATA, ascii_text, cut
+from amlb_ext.publish.limits import DATA, ascii_text, cut_text
 
+#: No derivatives, or no redistribution: then nobody may publish hard rows of the data.
 _FORBIDS = re.compile(
     r"\bnd\b|no[- ]?deriv|propriet|all rights reserved|confidential|internal use"
     r"|(?:\bno|\bnot?(?: be| for)?|non|without)[- ]?(?:re)?distribut|do not (?:re)?distribute"
 )
+#: Licences that are known to allow redistribution; the whole text must match.
 _ALLOWS = re.compile(
     r"public(?:[- ]domain\b.*| *[(,;:.].*)?|(?:cc|creative commons)[- ]?(?:0|zero)\b.*"
     r"|cc[- ]?by\b.*|creative commons[- ,:(]+attribution\b.*|attribution[- ](?:4|3|share|non).*"
@@ -40,17 +42,17 @@ class Licence:
     @property
     def sent(self) -> str:
         """The text within the server's limits."""
-        return cut(ascii_text(self.text), DATA["licence"].length)
+        return cut_text(ascii_text(self.text), DATA["licence"].length)
 
 
-def forbidden(licence: str) -> str:
+def why_not_allowed(licence: str) -> str:
     """Return why a licence does not let its data be published again; empty when it does.
 
     Examples
     --------
-    >>> [forbidden(text) for text in ("CC BY-SA 4.0", "Public", "Apache-2.0")]
+    >>> [why_not_allowed(text) for text in ("CC BY-SA 4.0", "Public", "Apache-2.0")]
     ['', '', '']
-    >>> forbidden("CC BY-ND 4.0"), forbidden("see website"), forbidden("")
+    >>> why_not_allowed("CC BY-ND 4.0"), why_not_allowed("see website"), why_not_allowed("")
     ("forbids it ('CC BY-ND 4.0')", "is not known to allow it ('see website')", 'is not stated')
     """
     text = re.sub(r"[\s_]+", " ", licence).strip().casefold()
@@ -63,7 +65,7 @@ def forbidden(licence: str) -> str:
     return ""
 
 
-def settle(licences: Mapping[str, str], stated: Sequence[str]) -> dict[str, Licence]:
+def settle_licences(licences: Mapping[str, str], stated: Sequence[str]) -> dict[str, Licence]:
     """Return the licence of every task, or refuse.
 
     Parameters
@@ -81,34 +83,24 @@ def settle(licences: Mapping[str, str], stated: Sequence[str]) -> dict[str, Lice
 
     Examples
     --------
-    >>> found = settle({"a": "CC0", "b": ""}, ["by permission of the owner"])
-    >>> found["a"].stated, found["b"].sent
+    >>> settled = settle_licences({"a": "CC0", "b": ""}, ["by permission of the owner"])
+    >>> settled["a"].stated, settled["b"].sent
     (False, 'by permission of the owner')
     """
-    everywhere, single = "", dict[str, str]()
-    for word in stated:
-        task, equals, text = word.partition("=")
-        if equals and task in licences:
-            single[task] = text.strip()
-        elif equals and re.fullmatch(r"[A-Za-z0-9_-]+", task):
-            raise PublishError(
-                f"--licence {word!r}: no task {task!r}", suggest_nearest(task, licences)
-            )
-        elif everywhere:
-            raise PublishError("two licences were stated for every task", "use TASK=TEXT")
-        else:
-            everywhere = word.strip()
-    out, refused = {}, []
+    for_all_tasks, for_one_task = _parse_statements(stated, licences)
+    settled, refused = {}, []
     for task, licence in licences.items():
-        reason, text = forbidden(licence), single.get(task, everywhere)
-        if not reason and task not in single:
-            out[task] = Licence(licence.strip())
+        problem = why_not_allowed(licence)
+        if not problem and task not in for_one_task:
+            settled[task] = Licence(licence.strip())
             continue
-        if not text or _FORBIDS.search(text.casefold()):
-            why = reason if not text else f"as stated {forbidden(text)}"
-            refused.append(f"{task}: its licence {why}")
-            continue
-        out[task] = Licence(text, stated=True)
+        statement = for_one_task.get(task, for_all_tasks)
+        if not statement:
+            refused.append(f"{task}: its licence {problem}")
+        elif _FORBIDS.search(statement.casefold()):
+            refused.append(f"{task}: its licence as stated {why_not_allowed(statement)}")
+        else:
+            settled[task] = Licence(statement, stated=True)
     if refused:
         more = f"; and {len(refused) - 5} more" if len(refused) > 5 else ""
         raise PublishError(
@@ -116,4 +108,26 @@ def settle(licences: Mapping[str, str], stated: Sequence[str]) -> dict[str, Lice
             "if you may publish them, state under which licence: --licence [TASK=]TEXT; "
             "or leave them out with --only",
         )
-    return out
+    return settled
+
+
+def _parse_statements(stated: Sequence[str], tasks: Collection[str]) -> tuple[str, dict[str, str]]:
+    """Return the licence stated for every task, empty if none, and those stated for one task."""
+    for_all_tasks = ""
+    for_one_task: dict[str, str] = {}
+    for statement in stated:
+        task, equals, text = statement.partition("=")
+        if equals and task in tasks:
+            for_one_task[task] = text.strip()
+        elif equals and re.fullmatch(r"[A-Za-z0-9_-]+", task):
+            # what stands before = looks like a task's name: a slip of the pen, not a licence
+            raise PublishError(
+                f"--licence {statement!r}: there is no task {task!r}", suggest_nearest(task, tasks)
+            )
+        elif for_all_tasks:
+            raise PublishError(
+                "--licence states two licences for every task", "use --licence TASK=TEXT"
+            )
+        else:
+            for_all_tasks = statement.strip()
+    return for_all_tasks, for_one_task

@@ -17,12 +17,13 @@ NAMESPACE = "{http://openml.org/openml}"
 #: clients; this is a size that is surely a mistake for rows of a test fold and their training rows.
 UPLOAD_LIMIT = 100 * 2**20
 #: What PHP takes where nobody configured it, as in the server's published container.
-UPLOAD_DOUBT = 2 * 2**20
+UPLOAD_DEFAULT = 2 * 2**20
 #: Characters of data set, target, ignore and row-id names.
 NAME = r"[a-zA-Z0-9_\-\.\(\),]+"
 #: Characters of tags and aliases.
 TAG = r"[a-zA-Z0-9_\-\.]+"
 _LATIN = r"[\x00-\x7f]*"
+#: Characters that Unicode does not decompose into ASCII, and how they are spelled.
 _SPELLED = str.maketrans(
     dict(zip("‐‑‒–—−‘’“”łøđ", "------''\"\"lod", strict=True))
     | {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Ø": "O", "Ł": "L"}
@@ -79,9 +80,18 @@ def check_xml(xml: str, limits: dict[str, Limit]) -> Iterator[str]:
         elif len(text) > limit.length:
             yield f"{field} has {len(text)} characters, the server takes {limit.length}"
         elif not re.fullmatch(limit.pattern, text):
-            what = re.sub(r"\\|^\[|\]\+$", "", limit.pattern)
-            what = "ASCII" if limit.pattern == _LATIN else what
-            yield f"{field} {text[:60]!r} holds characters that the server refuses; it takes {what}"
+            yield (
+                f"{field} {text[:60]!r} holds characters that the server refuses; it takes "
+                f"{_allowed_characters(limit)}"
+            )
+
+
+def _allowed_characters(limit: Limit) -> str:
+    """Return which characters a limit allows, as a user reads it."""
+    if limit.pattern == _LATIN:
+        return "ASCII"
+    # the inside of [...]+ without its backslashes
+    return re.sub(r"\\|^\[|\]\+$", "", limit.pattern)
 
 
 def ascii_text(text: str) -> str:
@@ -94,17 +104,18 @@ def ascii_text(text: str) -> str:
     >>> ascii_text("日")
     '\\\\u65e5'
     """
-    plain = unicodedata.normalize("NFKD", text.translate(_SPELLED))
-    plain = "".join(c for c in plain if not unicodedata.combining(c)).replace("μ", "u")
+    decomposed = unicodedata.normalize("NFKD", text.translate(_SPELLED))
+    letters = [character for character in decomposed if not unicodedata.combining(character)]
+    plain = "".join(letters).replace("μ", "u")  # the micro sign decomposes into a Greek mu
     return _BREAKS_XML.sub(" ", plain.encode("ascii", "backslashreplace").decode())
 
 
-def cut(text: str, length: int) -> str:
+def cut_text(text: str, length: int) -> str:
     """Return text cut to a length, with ``...`` where something is missing.
 
     Examples
     --------
-    >>> cut("abcdefgh", 6)
+    >>> cut_text("abcdefgh", 6)
     'abc...'
     """
     return text if len(text) <= length else text[: length - 3] + "..."
@@ -121,4 +132,5 @@ def server_name(text: str, length: int = 128) -> str:
     name = re.sub(r"[^a-zA-Z0-9_.()-]", "_", ascii_text(text)) or "_"
     if len(name) <= length:
         return name
+    # two long names that begin alike must not become one
     return name[: length - 9] + "-" + hashlib.sha256(text.encode()).hexdigest()[:8]

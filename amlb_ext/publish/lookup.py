@@ -1,4 +1,4 @@
-"""What a server already has: asked before anything is sent, so that nothing is sent twice."""
+"""Look up what a server already has, before anything is sent: nothing is sent twice."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from amlb_ext.publish.arff import read_split
 from amlb_ext.publish.limits import NAMESPACE
-from amlb_ext.publish.server import Refused, Server, find
+from amlb_ext.publish.server import Refused, Server, find_text
 from amlb_ext.publish.unit import PublishUnit
 
-#: OpenML's answer to a list without entries.
+#: OpenML's error code for a list without entries.
 NO_RESULTS = 372
 
 
@@ -30,24 +30,27 @@ class ServerDataSet:
 
     def holds(self, unit: PublishUnit) -> bool:
         """Whether it is this unit's, by content: its checksum, and our label where it is kept."""
-        same = self.name == unit.name and self.md5 in ("", unit.md5)
-        return same and self.label in ((unit.label, "") if self.md5 else (unit.label,))
+        if self.name != unit.name:
+            return False
+        if not self.md5:  # nothing but our label can tell
+            return self.label == unit.label
+        return self.md5 == unit.md5 and self.label in (unit.label, "")
 
 
-def data_set(server: Server, data_id: int) -> ServerDataSet:
+def read_data_set(server: Server, data_id: int) -> ServerDataSet:
     """Return what the server says of a data set; ``Refused`` when it has none of that number."""
     root = server.get(f"data/{data_id}")
     return ServerDataSet(
         id=data_id,
-        name=find(root, "name"),
-        status=find(root, "status"),
-        md5=find(root, "md5_checksum").lower(),
-        label=find(root, "version_label"),
-        error=find(root, "error"),
+        name=find_text(root, "name"),
+        status=find_text(root, "status"),
+        md5=find_text(root, "md5_checksum").lower(),
+        label=find_text(root, "version_label"),
+        error=find_text(root, "error"),
     )
 
 
-def find_data(server: Server, unit: PublishUnit) -> int | None:
+def find_data_set(server: Server, unit: PublishUnit) -> int | None:
     """Return the number of the data set that holds this unit, if the server has it.
 
     A deactivated one does not count: it was taken back.
@@ -58,12 +61,19 @@ def find_data(server: Server, unit: PublishUnit) -> int | None:
         if error.code == NO_RESULTS:
             return None
         raise
-    entries = root.findall(f"{NAMESPACE}dataset")
-    known = [_id(entry) for entry in entries if find(entry, "status") != "deactivated"]
-    return next((n for n in sorted(known) if n and data_set(server, n).holds(unit)), None)
+    candidates = []
+    for entry in root.findall(f"{NAMESPACE}dataset"):
+        data_id = _listed_id(entry)
+        if data_id and find_text(entry, "status") != "deactivated":
+            candidates.append(data_id)
+    # the oldest one first, so that everybody finds the same
+    for data_id in sorted(candidates):
+        if read_data_set(server, data_id).holds(unit):
+            return data_id
+    return None
 
 
-def statuses(server: Server, data_ids: Sequence[int]) -> dict[int, str]:
+def list_statuses(server: Server, data_ids: Sequence[int]) -> dict[int, str]:
     """Return the status of data sets; those that the server does not list are left out."""
     listed = ",".join(map(str, data_ids))
     try:
@@ -73,12 +83,12 @@ def statuses(server: Server, data_ids: Sequence[int]) -> dict[int, str]:
             return {}
         raise
     entries = root.findall(f"{NAMESPACE}dataset")
-    return {_id(entry): find(entry, "status") for entry in entries}
+    return {_listed_id(entry): find_text(entry, "status") for entry in entries}
 
 
-def _id(entry: Element) -> int:
-    """The number of a listed data set; 0 where it has none."""
-    text = find(entry, "did")
+def _listed_id(entry: Element) -> int:
+    """Return the number of a listed data set; 0 where it has none."""
+    text = find_text(entry, "did")
     return int(text) if text.isdigit() else 0
 
 
@@ -98,43 +108,43 @@ class ServerTask:
         return (self.data_id, self.target, self.procedure) == wanted
 
 
-def task(server: Server, task_id: int) -> ServerTask:
+def read_task(server: Server, task_id: int) -> ServerTask:
     """Return what the server says of a task; ``Refused`` when it has none of that number."""
     root = server.get(f"task/{task_id}")
     procedure = "input/estimation_procedure"
     return ServerTask(
         id=task_id,
-        data_id=find(root, "input/data_set/data_set_id"),
-        target=find(root, "input/data_set/target_feature"),
-        procedure=find(root, f"{procedure}/id"),
-        split_url=find(root, f"{procedure}/data_splits_url"),
+        data_id=find_text(root, "input/data_set/data_set_id"),
+        target=find_text(root, "input/data_set/target_feature"),
+        procedure=find_text(root, f"{procedure}/id"),
+        split_url=find_text(root, f"{procedure}/data_splits_url"),
     )
 
 
-def difference(server: Server, unit: PublishUnit, found: ServerTask) -> str:
+def compare_split(server: Server, unit: PublishUnit, task: ServerTask) -> str:
     """Return how the server's split differs from ours; empty when it does not.
 
     Raises
     ------
     Refused, Uncertain
-        The split cannot be had.
+        The split cannot be downloaded.
     PublishError
-        It is no split.
+        What was downloaded is not a split.
     """
-    if not found.split_url:
+    if not task.split_url:
         return "the server names no split"
-    parts = read_split(server.download(found.split_url))
+    parts = read_split(server.download(task.split_url))
     if set(parts) != {(0, 0, 0)}:
-        return f"the server splits {len(parts)} times, once was wanted"
+        return f"the server splits the rows {len(parts)} times instead of once"
     train, test = parts[0, 0, 0]
-    wanted = unit.rows.test_positions
-    rest = np.setdiff1d(np.arange(len(unit.rows)), wanted)
-    if np.array_equal(test, wanted) and np.array_equal(train, rest):
+    wanted_test = unit.rows.test_positions
+    wanted_train = np.setdiff1d(np.arange(len(unit.rows)), wanted_test)
+    if np.array_equal(test, wanted_test) and np.array_equal(train, wanted_train):
         return ""
-    common = len(np.intersect1d(test, wanted))
+    common = len(np.intersect1d(test, wanted_test))
     return (
-        f"the server has {len(train)} training and {len(test)} test rows, {common} of them ours; "
-        f"{len(rest)} and {len(wanted)} were wanted"
+        f"the server has {len(train)} training and {len(test)} test rows, {common} of them ours, "
+        f"instead of {len(wanted_train)} and {len(wanted_test)}"
     )
 
 
@@ -153,12 +163,13 @@ def find_suite(server: Server, name: int | str) -> ServerSuite | None:
         root = server.get(f"study/{name}")
     except Refused:
         return None
-    number = find(root, "id")
+    number = find_text(root, "id")
     if not number.isdigit():
         return None
-    ids = [e.text or "" for e in root.findall(f"{NAMESPACE}tasks/{NAMESPACE}task_id")]
+    listed = root.findall(f"{NAMESPACE}tasks/{NAMESPACE}task_id")
+    texts = [(element.text or "").strip() for element in listed]
     return ServerSuite(
         id=int(number),
-        alias=find(root, "alias"),
-        tasks=frozenset(int(text) for text in ids if text.strip().isdigit()),
+        alias=find_text(root, "alias"),
+        tasks=frozenset(int(text) for text in texts if text.isdigit()),
     )

@@ -1,4 +1,4 @@
-"""The XML of data sets, tasks and suites, by the OpenML client's own objects."""
+"""The XML of data sets, tasks and suites, written by the OpenML client's own objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def openml_client() -> ModuleType:
         import openml
     except OSError as error:
         raise PublishError(
-            f"the OpenML client cannot make its cache: {error}",
+            f"the OpenML client cannot create its cache folder: {error}",
             "set OPENML_CACHE_DIR to a folder that you may write",
         ) from None
     return openml
@@ -32,9 +32,9 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
     ----------
     unit : Unit
     texts : mapping
-        As :func:`amlb_ext.publish.describe.fitted` gives them.
+        As :func:`amlb_ext.publish.describe.fit_texts` gives them.
     """
-    row, *ignored = unit.own
+    row, *ignored = unit.own_columns
     return str(
         openml_client()
         .datasets.OpenMLDataset(
@@ -71,13 +71,13 @@ def task_xml(unit: PublishUnit, data_id: int) -> str:
 
 def suite_xml(texts: Mapping[str, str], alias: str, task_ids: Sequence[int]) -> str:
     """Return the description of a suite of tasks on the server."""
-    made = openml_client().study.create_benchmark_suite(
+    suite = openml_client().study.create_benchmark_suite(
         name=texts["name"],
         description=texts["description"],
         task_ids=list(task_ids),
         alias=alias,
     )
-    return str(made._to_xml())
+    return str(suite._to_xml())
 
 
 def alias_of(units: Iterable[PublishUnit], task_ids: Iterable[int] = ()) -> str:

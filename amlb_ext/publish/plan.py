@@ -1,4 +1,4 @@
-"""What would be sent: the chosen folds of a suite as units, checked against every limit."""
+"""Plan what would be sent: the chosen folds of a suite as units, checked against every limit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from typing import Any
 
 from amlb_ext.core.errors import PublishError, suggest_nearest
 from amlb_ext.core.files import write_text
-from amlb_ext.publish.describe import fitted, split_words, suite_texts, verdict
-from amlb_ext.publish.licence import Licence, settle
-from amlb_ext.publish.limits import DATA, STUDY, UPLOAD_DOUBT, UPLOAD_LIMIT, check_xml
+from amlb_ext.publish.describe import (
+    certificate_verdict,
+    describe_split,
+    fit_texts,
+    suite_texts,
+)
+from amlb_ext.publish.licence import Licence, settle_licences
+from amlb_ext.publish.limits import DATA, STUDY, UPLOAD_DEFAULT, UPLOAD_LIMIT, check_xml
 from amlb_ext.publish.objects import alias_of, data_xml, suite_xml, task_xml
 from amlb_ext.publish.rows import Fit
 from amlb_ext.publish.unit import PublishUnit, build_unit
@@ -21,7 +26,7 @@ from amlb_ext.suite import MAIN_SUFFIXES, Suite
 UNKNOWN_ID = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlannedUnit:
     """A unit with what is sent for it.
 
@@ -41,7 +46,7 @@ class PlannedUnit:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishPlan:
     """Everything that would be sent.
 
@@ -67,7 +72,7 @@ class PublishPlan:
         texts = suite_texts(self.suite, [planned.unit for planned in self.units], self.url)
         return {
             "suite": {"alias": self.alias, "tag": "hardsynth", **texts},
-            "units": [_entry(self.suite, planned) for planned in self.units],
+            "units": [_unit_json(self.suite, planned) for planned in self.units],
         }
 
 
@@ -91,9 +96,9 @@ def plan_suite(
     folds : sequence of int
         AMLB's fold numbers; all when empty.
     fit : str
-        See :func:`amlb_ext.publish.rows.sizes`.
+        See :func:`amlb_ext.publish.rows.choose_sizes`.
     licences : sequence of str
-        See :func:`amlb_ext.publish.licence.settle`.
+        See :func:`amlb_ext.publish.licence.settle_licences`.
     url : str
         Where the file suite can be had.
 
@@ -110,46 +115,62 @@ def plan_suite(
         No finished suite, or no such task.
     """
     suite = Suite.load(directory)
-    names = list(dict.fromkeys(only)) or [
-        name for name, task in suite.amlb_tasks.items() if task.suffix in MAIN_SUFFIXES
-    ]
-    for name in names:
-        if name not in suite.amlb_tasks:
-            raise PublishError(
-                f"--only {name}: no such task", suggest_nearest(name, suite.amlb_tasks)
-            )
+    names = _choose_tasks(suite, only)
     sources = dict.fromkeys(suite.amlb_tasks[name].task for name in names)
-    settled = settle({task: suite.tasks[task].origin.licence for task in sources}, licences)
-    chosen = [
-        (name, fold)
-        for name in names
-        for fold in range(len(suite.amlb_tasks[name].folds))
-        if not folds or fold in folds
-    ]
-    if not chosen:
-        most = max(len(suite.amlb_tasks[name].folds) for name in names) - 1
-        raise PublishError(
-            f"no task has fold {', '.join(map(str, folds))}", f"use 0 to {most}, as AMLB does"
-        )
+    source_licences = {task: suite.tasks[task].origin.licence for task in sources}
+    settled = settle_licences(source_licences, licences)
     units = []
-    for name, fold in chosen:
+    for name, fold in _choose_folds(suite, names, folds):
         unit = build_unit(suite, name, fold, fit)
         licence = settled[unit.amlb_task.task]
-        texts, notes = fitted(unit, licence, url)
-        xml = data_xml(unit, texts)
-        units.append(PlannedUnit(unit, licence, xml, (*unit.notes, *notes, *_doubts(unit))))
-    plan = PublishPlan(suite, tuple(units), url)
-    problems = list(_problems(plan))
+        texts, notes = fit_texts(unit, licence, url)
+        planned = PlannedUnit(
+            unit=unit,
+            licence=licence,
+            xml=data_xml(unit, texts),
+            notes=(*unit.notes, *notes, *_size_notes(unit)),
+        )
+        units.append(planned)
+    plan = PublishPlan(suite=suite, units=tuple(units), url=url)
+    problems = list(_find_problems(plan))
     if problems:
         raise PublishError(
-            f"the server would refuse {len(problems)} things: {'; '.join(problems[:5])}",
+            f"the server would refuse this for {len(problems)} reasons: {'; '.join(problems[:5])}",
             "leave such tasks out with --only, or send fewer rows with --fit drop",
         )
     return plan
 
 
-def _problems(plan: PublishPlan) -> Iterator[str]:
-    """What a server would refuse; checked on what is really sent."""
+def _choose_tasks(suite: Suite, only: Sequence[str]) -> list[str]:
+    """Return the AMLB tasks that were asked for; those of the main definition by default."""
+    for name in only:
+        if name not in suite.amlb_tasks:
+            raise PublishError(
+                f"--only {name}: no such task", suggest_nearest(name, suite.amlb_tasks)
+            )
+    main = [name for name, task in suite.amlb_tasks.items() if task.suffix in MAIN_SUFFIXES]
+    return list(dict.fromkeys(only)) or main
+
+
+def _choose_folds(
+    suite: Suite, names: Sequence[str], folds: Sequence[int]
+) -> list[tuple[str, int]]:
+    """Return task and fold of each unit; a task need not have all folds that were asked for."""
+    chosen = []
+    for name in names:
+        for fold in range(len(suite.amlb_tasks[name].folds)):
+            if not folds or fold in folds:
+                chosen.append((name, fold))
+    if not chosen:
+        last = max(len(suite.amlb_tasks[name].folds) for name in names) - 1
+        raise PublishError(
+            f"no task has fold {', '.join(map(str, folds))}", f"use 0 to {last}, as AMLB does"
+        )
+    return chosen
+
+
+def _find_problems(plan: PublishPlan) -> Iterator[str]:
+    """Yield what a server would refuse; checked on what is really sent."""
     for planned in plan.units:
         unit = planned.unit
         where = f"{unit.amlb_task.name}, fold {unit.fold}"
@@ -168,26 +189,26 @@ def _problems(plan: PublishPlan) -> Iterator[str]:
         yield f"the suite: {problem}"
 
 
-def _doubts(unit: PublishUnit) -> Iterator[str]:
-    if UPLOAD_DOUBT < unit.size <= UPLOAD_LIMIT:
+def _size_notes(unit: PublishUnit) -> Iterator[str]:
+    if UPLOAD_DEFAULT < unit.size <= UPLOAD_LIMIT:
         yield (
             f"the data file has {megabytes(unit.size)}; a server whose uploads nobody configured "
-            f"takes {megabytes(UPLOAD_DOUBT)}"
+            f"takes {megabytes(UPLOAD_DEFAULT)}"
         )
 
 
 def megabytes(size: int) -> str:
-    """Return a number of bytes in words.
+    """Return a number of bytes with its unit.
 
     Examples
     --------
     >>> megabytes(100 * 2**20), megabytes(20480)
     ('100 MB', '20 kB')
     """
-    value = size / 2**20
-    if value < 0.1:
+    number = size / 2**20
+    if number < 0.1:
         return f"{size / 2**10:.0f} kB"
-    return f"{value:.0f} MB" if value >= 10 else f"{value:.1f} MB"
+    return f"{number:.0f} MB" if number >= 10 else f"{number:.1f} MB"
 
 
 def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
@@ -201,25 +222,24 @@ def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        The numbers that the server gives stand as 0.
+        The files; numbers that the server will give stand in them as 0.
     """
-    paths = []
-
-    def put(name: str, text: str) -> None:
-        write_text(folder / name, text)
-        paths.append(folder / name)
-
+    contents = {}
     for planned in plan.units:
         unit = planned.unit
-        put(f"{unit.name}.arff", unit.arff())
-        put(f"{unit.name}.data.xml", planned.xml)
-        put(f"{unit.name}.task.xml", task_xml(unit, UNKNOWN_ID))
+        contents[f"{unit.name}.arff"] = unit.arff()
+        contents[f"{unit.name}.data.xml"] = planned.xml
+        contents[f"{unit.name}.task.xml"] = task_xml(unit, UNKNOWN_ID)
     texts = suite_texts(plan.suite, [planned.unit for planned in plan.units], plan.url)
-    put("suite.xml", suite_xml(texts, plan.alias, [UNKNOWN_ID] * len(plan.units)))
+    contents["suite.xml"] = suite_xml(texts, plan.alias, [UNKNOWN_ID] * len(plan.units))
+    paths = []
+    for name, text in contents.items():
+        write_text(folder / name, text)
+        paths.append(folder / name)
     return paths
 
 
-def _entry(suite: Suite, planned: PlannedUnit) -> dict[str, Any]:
+def _unit_json(suite: Suite, planned: PlannedUnit) -> dict[str, Any]:
     unit, task = planned.unit, planned.unit.amlb_task
     return {
         "name": unit.name,
@@ -232,11 +252,11 @@ def _entry(suite: Suite, planned: PlannedUnit) -> dict[str, Any]:
         "test": [len(unit.rows.test), task.test_rows[unit.fold]],
         "repeats": unit.rows.repeats,
         "procedure": {"id": unit.rows.procedure.id, "name": unit.rows.procedure.name},
-        "split": split_words(unit),
+        "split": describe_split(unit),
         "target": unit.target,
         "measure": unit.measure,
         "licence": {"text": planned.licence.text, "stated": planned.licence.stated},
-        "verdict": verdict(suite, task.task),
+        "verdict": certificate_verdict(suite, task.task),
         "bytes": unit.size,
         "md5": unit.md5,
         "label": unit.label,

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from amlb_ext.core.errors import PublishError
+from amlb_ext.publish.procedures import Procedure
 
 #: ``repeat``: test rows as often as the training rows allow; one repetition more, with a few test
 #: rows less, where that keeps many more training rows. ``drop``: each test row once, and only as
@@ -22,8 +23,8 @@ Fit = Literal["repeat", "drop"]
 TEST_WEIGHT = 2.0
 
 
-@dataclass(frozen=True)
-class Chosen:
+@dataclass(frozen=True, kw_only=True)
+class SentRows:
     """Rows of a fold in the order in which they are sent.
 
     Attributes
@@ -53,21 +54,24 @@ class Chosen:
 
         Examples
         --------
-        >>> from amlb_ext.publish.rows import HOLDOUT
-        >>> rows = Chosen(HOLDOUT, np.arange(7), np.array([0, 2, 3]), 1)
-        >>> side, row, again = rows.layout()
-        >>> row[side].tolist(), row[~side].tolist(), side.tolist().index(True)
+        >>> from amlb_ext.publish.procedures import HOLDOUT
+        >>> test = np.array([0, 2, 3])
+        >>> rows = SentRows(procedure=HOLDOUT, train=np.arange(7), test=test, repeats=1)
+        >>> is_test, position, repetition = rows.layout()
+        >>> position[is_test].tolist(), position[~is_test].tolist(), is_test.tolist().index(True)
         ([0, 2, 3], [0, 1, 2, 3, 4, 5, 6], 4)
         """
-        side = np.zeros(len(self), dtype=bool)
-        side[self.test_positions] = True
-        row, again = np.zeros(len(self), dtype=np.int64), np.zeros(len(self), dtype=np.int64)
-        row[~side], row[side] = self.train, np.tile(self.test, self.repeats)
-        again[side] = np.repeat(np.arange(self.repeats), len(self.test))
-        return side, row, again
+        is_test = np.zeros(len(self), dtype=bool)
+        is_test[self.test_positions] = True
+        position = np.zeros(len(self), dtype=np.int64)
+        position[~is_test] = self.train
+        position[is_test] = np.tile(self.test, self.repeats)
+        repetition = np.zeros(len(self), dtype=np.int64)
+        repetition[is_test] = np.repeat(np.arange(self.repeats), len(self.test))
+        return is_test, position, repetition
 
 
-def sizes(procedure: Procedure, train: int, test: int, fit: Fit) -> tuple[int, int, int]:
+def choose_sizes(procedure: Procedure, train: int, test: int, fit: Fit) -> tuple[int, int, int]:
     """Return t, m and r.
 
     ``repeat`` takes the r that loses least: as many repetitions of all test rows as fit, or one
@@ -79,8 +83,7 @@ def sizes(procedure: Procedure, train: int, test: int, fit: Fit) -> tuple[int, i
     procedure : Procedure
     train, test : int
         N and M.
-    fit : str
-        ``repeat`` or ``drop``.
+    fit : {'repeat', 'drop'}
 
     Raises
     ------
@@ -89,49 +92,57 @@ def sizes(procedure: Procedure, train: int, test: int, fit: Fit) -> tuple[int, i
 
     Examples
     --------
-    >>> from amlb_ext.publish.rows import HOLDOUT, ORDERED
-    >>> sizes(ORDERED, 900, 100, "repeat"), sizes(ORDERED, 900, 100, "drop")
+    >>> from amlb_ext.publish.procedures import HOLDOUT, ORDERED
+    >>> choose_sizes(ORDERED, 900, 100, "repeat"), choose_sizes(ORDERED, 900, 100, "drop")
     ((805, 100, 2), (405, 100, 1))
-    >>> sizes(ORDERED, 800, 1247, "repeat"), sizes(HOLDOUT, 800, 200, "repeat")
+    >>> choose_sizes(ORDERED, 800, 1247, "repeat"), choose_sizes(HOLDOUT, 800, 200, "repeat")
     ((800, 199, 1), (800, 197, 2))
     """
-    largest = _largest_test(procedure, train)
+    largest = _largest_test_count(procedure, train)
     if largest < 1 or test < 1:
         raise PublishError(
             f"{train} training and {test} test rows are too few for the server's split",
             "publish other tasks with --only, or the file suite itself",
         )
-    once = largest // test
-    options = {max(1, once), once + 1} if fit == "repeat" else {1}
-    found = []
-    for repeats in sorted(options):
-        kept = min(test, largest // repeats)
-        used = min(train, procedure.train_range(repeats * kept)[1])
-        lost = (train - used) / train + TEST_WEIGHT * (test - kept) / test
-        found.append((lost, repeats, used, kept))
-    _, repeats, used, kept = min(found)
-    return used, kept, repeats
+    options = [1]
+    if fit == "repeat":
+        all_test_rows_fit = largest // test
+        options = sorted({max(1, all_test_rows_fit), all_test_rows_fit + 1})
+    # (loss, r, t, m): of options that lose the same the fewest repetitions
+    candidates = []
+    for repeats in options:
+        kept_test = min(test, largest // repeats)
+        _, most_train = procedure.train_range(repeats * kept_test)
+        kept_train = min(train, most_train)
+        loss = (train - kept_train) / train + TEST_WEIGHT * (test - kept_test) / test
+        candidates.append((loss, repeats, kept_train, kept_test))
+    _, repeats, kept_train, kept_test = min(candidates)
+    return kept_train, kept_test, repeats
 
 
-def _largest_test(procedure: Procedure, train: int) -> int:
-    """The most test rows T that so many training rows allow."""
+def _largest_test_count(procedure: Procedure, train: int) -> int:
+    """Return the most test rows T that so many training rows allow, by bisection."""
     low, high = 0, train
-    while low < high:  # the fewest training rows grow with T
+    while low < high:
         middle = (low + high + 1) // 2
-        low, high = (
-            (middle, high) if procedure.train_range(middle)[0] <= train else (low, middle - 1)
-        )
+        # the fewest training rows grow with T
+        fewest_train, _ = procedure.train_range(middle)
+        if fewest_train <= train:
+            low = middle
+        else:
+            high = middle - 1
     return low
 
 
-def choose(
+def choose_rows(
     procedure: Procedure,
     train_groups: Sequence[Sequence[object]],
     test_groups: Sequence[Sequence[object]],
+    *,
     fit: Fit,
     rng: np.random.Generator,
-) -> Chosen:
-    """Choose the rows of a fold.
+) -> SentRows:
+    """Choose the rows of a fold that are sent.
 
     Parameters
     ----------
@@ -141,19 +152,17 @@ def choose(
         for regression.
     test_groups : sequence of sequences
         The same per test row: its label, its origin.
-    fit : str
+    fit : {'repeat', 'drop'}
     rng : Generator
-
-    Returns
-    -------
-    Chosen
     """
-    t, m, repeats = sizes(procedure, len(train_groups), len(test_groups), fit)
-    test = draw(test_groups, m, rng)
-    return Chosen(procedure, draw(train_groups, t, rng), test, repeats)
+    n_train, n_test, repeats = choose_sizes(procedure, len(train_groups), len(test_groups), fit)
+    # the test rows are drawn first: the order of draws is part of what was published earlier
+    test = draw_rows(test_groups, n_test, rng)
+    train = draw_rows(train_groups, n_train, rng)
+    return SentRows(procedure=procedure, train=train, test=test, repeats=repeats)
 
 
-def draw(groups: Sequence[Sequence[object]], k: int, rng: np.random.Generator) -> np.ndarray:
+def draw_rows(groups: Sequence[Sequence[object]], k: int, rng: np.random.Generator) -> np.ndarray:
     """Draw k rows with every group in proportion, and present where k allows.
 
     Parameters
@@ -171,179 +180,52 @@ def draw(groups: Sequence[Sequence[object]], k: int, rng: np.random.Generator) -
     Examples
     --------
     >>> rows = [["a"]] * 90 + [["b"]] * 10
-    >>> drawn = draw(rows, 10, np.random.default_rng(0))
+    >>> drawn = draw_rows(rows, 10, np.random.default_rng(0))
     >>> int((drawn >= 90).sum()), len(drawn)
     (1, 10)
     """
     rows = np.arange(len(groups), dtype=np.int64)
     if k >= len(rows):
         return rows
-    return np.sort(_draw(rows, groups, 0, k, rng))
+    return np.sort(_draw_within(rows, groups, level=0, k=k, rng=rng))
 
 
-def _draw(
+def _draw_within(
     rows: np.ndarray,
     groups: Sequence[Sequence[object]],
+    *,
     level: int,
     k: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
+    """Draw k of the rows, in proportion to their groups of ``level`` and of those inside."""
     if len(rows) == 0 or len(groups[rows[0]]) <= level:
         return np.asarray(rng.choice(rows, size=k, replace=False), dtype=np.int64)
     members: dict[object, list[int]] = {}
     for row in rows:
         members.setdefault(groups[row][level], []).append(int(row))
-    shares = _allot([len(group) for group in members.values()], k)
-    parts = [
-        _draw(np.asarray(group, dtype=np.int64), groups, level + 1, share, rng)
-        for group, share in zip(members.values(), shares, strict=True)
-        if share
-    ]
-    return np.concatenate(parts)
+    shares = _split_proportionally([len(group) for group in members.values()], k)
+    drawn = []
+    for group, share in zip(members.values(), shares, strict=True):
+        if share:
+            inner = np.asarray(group, dtype=np.int64)
+            drawn.append(_draw_within(inner, groups, level=level + 1, k=share, rng=rng))
+    return np.concatenate(drawn)
 
 
-def _allot(counts: Sequence[int], k: int) -> list[int]:
+def _split_proportionally(counts: Sequence[int], k: int) -> list[int]:
     """Split k over groups by largest remainders; each gets one where k allows."""
-    total, least = sum(counts), 1 if k >= len(counts) else 0
+    total = sum(counts)
+    least = 1 if k >= len(counts) else 0
     exact = [k * count / total for count in counts]
     shares = [max(least, int(value)) for value in exact]
-    order = sorted(range(len(counts)), key=lambda i: exact[i] - shares[i], reverse=True)
+    by_remainder = sorted(range(len(counts)), key=lambda i: exact[i] - shares[i], reverse=True)
     while sum(shares) < k:
-        for i in order:
+        for i in by_remainder:
             if sum(shares) < k and shares[i] < counts[i]:
                 shares[i] += 1
-    while sum(shares) > k:  # the minimum of one took too many: from the most favoured
-        able = [i for i in range(len(counts)) if shares[i] > least]
-        shares[max(able, key=lambda i: shares[i] - exact[i])] -= 1
+    # the minimum of one took too many: give back from the most favoured
+    while sum(shares) > k:
+        reducible = [i for i in range(len(counts)) if shares[i] > least]
+        shares[max(reducible, key=lambda i: shares[i] - exact[i])] -= 1
     return shares
-
-
-# The two splits of an OpenML server that depend on the number of rows alone.
-#
-# A server takes no splits of ours: it makes its own when a task is first asked for. Two of its
-# estimation procedures never look at a value, so rows can be ordered such that the split comes out
-# as wanted. Both rules are those of ``openml/EvaluationEngine`` (``HoldoutOrderedSplitsGenerator``,
-# ``HoldoutSplitsGenerator``); what a server really answers is compared after publishing.
-#
-# Notation: n rows are sent, T of them are test rows.
-
-_MULTIPLIER, _INCREMENT = 0x5DEECE66D, 0xB
-_MASK = (1 << 48) - 1
-
-
-@dataclass(frozen=True)
-class Procedure:
-    """An estimation procedure of OpenML.
-
-    Attributes
-    ----------
-    id : int
-    name : str
-        As the server calls it.
-    task_type : int
-        1 classification, 2 regression.
-    """
-
-    id: int
-    name: str
-    task_type: int
-
-    def test_count(self, n: int) -> int:
-        """Return T for n rows.
-
-        Examples
-        --------
-        >>> ORDERED.test_count(1000), HOLDOUT.test_count(1000)
-        (199, 330)
-        """
-        return n - (4 * n // 5 + 1) if self is ORDERED else 33 * n // 100
-
-    def test_positions(self, n: int) -> np.ndarray:
-        """Return the positions of the test rows, ascending, of shape (T,).
-
-        Examples
-        --------
-        >>> ORDERED.test_positions(10).tolist(), HOLDOUT.test_positions(10).tolist()
-        ([9], [4, 8, 9])
-        """
-        if self is ORDERED:  # row f is for training where f <= n - 20 n / 100
-            return np.arange(n - self.test_count(n), n, dtype=np.int64)
-        # HOLDOUT: the first T rows of the shuffled table are test rows
-        return np.sort(weka_order(n)[: self.test_count(n)])
-
-    def train_range(self, test: int) -> tuple[int, int]:
-        """Return the fewest and the most training rows that go with T test rows.
-
-        Examples
-        --------
-        >>> ORDERED.train_range(100), HOLDOUT.train_range(100)
-        ((401, 405), (204, 206))
-        """
-        if self is ORDERED:
-            return 4 * test + 1, 4 * test + 5
-        fewest = -(-100 * test // 33)
-        most = -(-100 * (test + 1) // 33) - 1
-        return fewest - test, most - test
-
-
-#: Train rows first: row f of n is for training where f <= n - 20 n / 100.
-ORDERED = Procedure(28, "20% Holdout (Ordered)", 1)
-#: Rows shuffled by ``Random(0)``; the first floor(33 n / 100) are for testing.
-HOLDOUT = Procedure(12, "33% Holdout set", 2)
-
-
-class JavaRandom:
-    """``java.util.Random``, the linear congruential generator of the Java documentation.
-
-    Parameters
-    ----------
-    seed : int
-
-    Examples
-    --------
-    >>> random = JavaRandom(0)
-    >>> [random.next_int(10) for _ in range(10)]
-    [0, 8, 9, 7, 5, 3, 1, 1, 9, 4]
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._state = (seed ^ _MULTIPLIER) & _MASK
-
-    def _next(self, bits: int) -> int:
-        self._state = (self._state * _MULTIPLIER + _INCREMENT) & _MASK
-        return self._state >> (48 - bits)
-
-    def next_int(self, bound: int) -> int:
-        """Return the next number in 0 .. ``bound`` - 1."""
-        if bound & -bound == bound:  # a power of two
-            return (bound * self._next(31)) >> 31
-        while True:
-            drawn = self._next(31)
-            value = drawn % bound
-            if drawn - value + bound - 1 < 1 << 31:  # else Java's int would have overflown
-                return value
-
-
-def weka_order(n: int, seed: int = 0) -> np.ndarray:
-    """Return the rows in the order of Weka's ``Instances.randomize(new Random(seed))``.
-
-    Parameters
-    ----------
-    n : int
-    seed : int
-        The evaluation engine of OpenML uses 0.
-
-    Returns
-    -------
-    ndarray of shape (n,), int64
-
-    Examples
-    --------
-    >>> weka_order(5).tolist()
-    [4, 2, 1, 3, 0]
-    """
-    random, order = JavaRandom(seed), list(range(n))
-    for j in range(n - 1, 0, -1):
-        k = random.next_int(j + 1)
-        order[j], order[k] = order[k], order[j]
-    return np.asarray(order, dtype=np.int64)

@@ -1,14 +1,16 @@
-"""Requests to an OpenML server: bounded in time, retried where that is safe, without the key.
+"""Talk to an OpenML server: requests within limits of time, and errors in plain words.
 
 The client's own calls are not used: they have no timeout, put the key into the address of every
 GET, and send a POST again when the connection breaks after the server took it. Here the key
-travels in the body of a POST only, and a POST is sent once; its sender looks up what became of it.
+travels in the body of a POST only. A GET is tried again; a POST is sent once, and its sender looks
+up what became of it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from amlb_ext.core.errors import NetworkError, PublishError
@@ -17,14 +19,87 @@ from amlb_ext.core.version import __version__
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.sources.openml_client import CONNECT_TIMEOUT
 
+if TYPE_CHECKING:
+    import requests
+
 #: Seconds until an answer must begin; a large file takes its time.
 ANSWER_TIMEOUT = 300.0
-#: Tries of a GET, and seconds before the second; they double.
-TRIES, PAUSE = 4, 1.0
+#: Tries of a GET.
+TRIES = 4
+#: Seconds before the second try; they double from try to try.
+FIRST_PAUSE = 1.0
+#: Longest text of a server that an error quotes, in characters.
+_LONGEST_QUOTE = 300
+
+
+# What OpenML's error codes mean, and what to do
+
+_BUG_REPORT = "report it as a bug, with the output of --dry-run --json"
+_SET_KEY = "set OPENML_APIKEY in the environment"
+_SMALLER_FILE = "send fewer rows with --fit drop, or leave the task out with --only"
+_LATER = "run the same command again later; it continues where it stopped"
+#: The server's database is overloaded: it may take the request a moment later.
+OVERLOADED = 107
+#: The data set is still being processed, so that no task can be made of it.
+NOT_ACTIVE = 623
+#: code → (what it means, what to do). 413 is the status of HTTP, the others are OpenML's.
+CODES: dict[int, tuple[str, str]] = {
+    102: ("the request had no API key", _SET_KEY),
+    103: (
+        "the API key is not known to this server",
+        "each server has its own keys: set OPENML_APIKEY to the one on your profile page there",
+    ),
+    104: ("the account may only read", "ask the server's operators for an account that may write"),
+    OVERLOADED: ("the server's database is overloaded", _LATER),
+    112: ("the data set is private", "use the API key of its owner"),
+    130: (
+        "the upload is incomplete, most often because the file is larger than the server takes",
+        _SMALLER_FILE,
+    ),
+    131: ("the description does not follow the server's schema", _BUG_REPORT),
+    137: ("the request had no API key", _SET_KEY),
+    138: ("the API key is not known to this server", "set OPENML_APIKEY to a key of this server"),
+    145: (
+        "the server cannot read the data file",
+        "report it as a bug, with the files of --dry-run --out DIR",
+    ),
+    163: ("the description does not follow the server's schema", _BUG_REPORT),
+    413: ("the file is larger than the server takes", _SMALLER_FILE),
+    613: ("the task does not follow the server's schema", _BUG_REPORT),
+    614: ("the task already exists", "nothing needs to be done"),
+    622: (
+        "the server does not offer this estimation procedure, measure or target",
+        "a server of your own needs OpenML's estimation procedures 12 and 28",
+    ),
+    NOT_ACTIVE: ("the data set is not active yet", _LATER),
+    696: ("only the server's operators may activate data sets", "wait, or ask them to do it"),
+    1032: ("the suite does not follow the server's schema", _BUG_REPORT),
+    1038: ("a suite with this alias already exists", "nothing needs to be done"),
+}
+#: With these no other request would fare better.
+FATAL = frozenset({102, 103, 104, 137, 138})
+
+
+def explain_code(code: int) -> tuple[str, str]:
+    """Return what a code means, to be put behind the server's words, and what to do.
+
+    Examples
+    --------
+    >>> explain_code(1038)
+    (': a suite with this alias already exists', 'nothing needs to be done')
+    >>> explain_code(999)
+    ('', 'run the same command again, it continues where it stopped; see docs/publish.md')
+    """
+    unknown = ("", "run the same command again, it continues where it stopped; see docs/publish.md")
+    reason, remedy = CODES.get(code, unknown)
+    return (f": {reason}" if reason else ""), remedy
+
+
+# Requests and their answers
 
 
 class Refused(PublishError):
-    """The server answered, and the answer is no: nothing was taken.
+    """The server answered that it refuses: nothing was taken.
 
     Attributes
     ----------
@@ -35,14 +110,14 @@ class Refused(PublishError):
     """
 
     def __init__(self, what: str, code: int, said: str) -> None:
-        reason, remedy = explain(code)
-        super().__init__(f"{what}: the server answers '{said}' ({code}){reason}", remedy)
+        reason, remedy = explain_code(code)
+        super().__init__(f"{what}: the server answered '{said}' ({code}){reason}", remedy)
         self.code = code
         self.said = said
 
 
 class Uncertain(NetworkError):
-    """No answer, or one that says nothing: the server may have taken it."""
+    """No answer, or one that nobody can read: the server may have taken what was sent."""
 
 
 class Server:
@@ -84,10 +159,10 @@ class Server:
             try:
                 return self._send("GET", address)
             except (Uncertain, Refused) as error:
-                passing = isinstance(error, Uncertain) or error.code == 107
-                if not passing or attempt == TRIES:
+                may_pass = isinstance(error, Uncertain) or error.code == OVERLOADED
+                if not may_pass or attempt == TRIES:
                     raise
-            self.sleep(PAUSE * 2 ** (attempt - 1))
+            self.sleep(FIRST_PAUSE * 2 ** (attempt - 1))
         raise AssertionError("not reached")
 
     def post(
@@ -121,7 +196,8 @@ class Server:
 
     def hide(self, text: object) -> str:
         """Return text without the key, in one line."""
-        return " ".join(redact_text(str(text), self._key).split())[:300]
+        one_line = " ".join(redact_text(str(text), self._key).split())
+        return one_line[:_LONGEST_QUOTE]
 
     def _send(self, method: str, address: str, **content: object) -> str:
         import requests
@@ -133,126 +209,75 @@ class Server:
                 address,
                 timeout=(CONNECT_TIMEOUT, ANSWER_TIMEOUT),
                 headers={"user-agent": f"hardsynth/{__version__}"},
+                # a POST that follows a redirect could hand the key to another host
                 allow_redirects=method == "GET",
                 **content,  # type: ignore[arg-type]
             )
         except requests.Timeout:
-            raise self._lost(what, "no answer in time") from None
+            raise self._uncertain(what, "the server did not answer in time") from None
         except requests.ConnectionError:
-            raise self._lost(what, "no connection, or it was lost") from None
+            raise self._uncertain(what, "the connection failed or was closed") from None
         except (requests.RequestException, OSError, ValueError) as error:
-            raise self._lost(what, f"{type(error).__name__}: {self.hide(error)}") from None
-        status = answer.status_code
+            reason = f"{type(error).__name__}: {self.hide(error)}"
+            raise self._uncertain(what, reason) from None
         answer.encoding = "utf-8"
-        if status == 200:
+        if answer.status_code == 200:
             return answer.text
-        code, said = _error(answer.text)
-        if code:
-            raise Refused(what, code, self.hide(said))
-        if status >= 500 or status in (408, 425, 429):
-            raise self._lost(what, f"status {status}")
-        moved = f"moved to {self.hide(answer.headers.get('location', ''))}"
-        raise Refused(what, status, moved if 300 <= status < 400 else answer.reason or "no reason")
+        raise self._failure(what, answer)
 
-    def _lost(self, what: str, why: str) -> Uncertain:
-        return Uncertain(f"{what}: {why}", "the same command continues when the server answers")
+    def _failure(self, what: str, answer: requests.Response) -> Refused | Uncertain:
+        """Return the error for an answer whose status is not 200."""
+        status = answer.status_code
+        code, message = _openml_error(answer.text)
+        if code:
+            return Refused(what, code, self.hide(message))
+        # a proxy or a server in trouble: it may have taken the request nevertheless
+        if status >= 500 or status in (408, 425, 429):
+            return self._uncertain(what, f"the server answered with status {status}")
+        if 300 <= status < 400:
+            location = self.hide(answer.headers.get("location", ""))
+            return Refused(what, status, f"moved to {location}")
+        return Refused(what, status, answer.reason or "no reason")
+
+    def _uncertain(self, what: str, reason: str) -> Uncertain:
+        return Uncertain(
+            f"{what}: {reason}", "run the same command again when the server answers; it continues"
+        )
 
     def _parsed(self, what: str, text: str) -> ElementTree.Element:
-        code, said = _error(text)
+        code, message = _openml_error(text)
         if code:  # some servers answer so with status 200
-            raise Refused(what, code, self.hide(said))
+            raise Refused(what, code, self.hide(message))
         try:
             return ElementTree.fromstring(text)
         except ElementTree.ParseError:
             raise PublishError(
-                f"{what}: the answer is no XML: {self.hide(text)[:80]!r}",
+                f"{what}: the answer is not XML: {self.hide(text)[:80]!r}",
                 f"check that {self.url} is the API of an OpenML server",
             ) from None
 
 
-def find(element: ElementTree.Element, path: str) -> str:
+def find_text(element: ElementTree.Element, path: str) -> str:
     """Return the text of a descendant, in OpenML's namespace; empty when there is none.
 
     Examples
     --------
     >>> xml = '<oml:d xmlns:oml="http://openml.org/openml"><oml:id> 7 </oml:id></oml:d>'
-    >>> find(ElementTree.fromstring(xml), "id"), find(ElementTree.fromstring(xml), "name")
+    >>> find_text(ElementTree.fromstring(xml), "id"), find_text(ElementTree.fromstring(xml), "name")
     ('7', '')
     """
-    steps = "/".join(step if step.startswith(".") else NAMESPACE + step for step in path.split("/"))
-    return (element.findtext(steps) or "").strip()
+    steps = [step if step.startswith(".") else NAMESPACE + step for step in path.split("/")]
+    return (element.findtext("/".join(steps)) or "").strip()
 
 
-def _error(text: str) -> tuple[int, str]:
-    """OpenML's error code and words in an answer; 0 when it holds none."""
+def _openml_error(text: str) -> tuple[int, str]:
+    """Return the code and the message of an error of OpenML's; 0 when the answer is none."""
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError:
         return 0, ""
-    code = find(root, "code")
+    code = find_text(root, "code")
     if root.tag != f"{NAMESPACE}error" or not code.isdigit():
         return 0, ""
-    more = find(root, "additional_information")
-    return int(code), find(root, "message") + (f" - {more}" if more else "")
-
-
-# OpenML's error codes in plain words, with what to do.
-
-#: code → (what it means, what to do).
-CODES: dict[int, tuple[str, str]] = {
-    102: ("no API key came", "set OPENML_APIKEY in the environment"),
-    103: (
-        "the API key is not known to this server",
-        "each server has its own keys: set OPENML_APIKEY to the one on your profile page there",
-    ),
-    104: ("the account may only read", "ask the server's operators for an account that may write"),
-    107: ("the server's database is overloaded", "run the same command again later, it continues"),
-    112: ("the data set is private", "use the API key of its owner"),
-    130: (
-        "the file did not arrive whole, most often since it is larger than the server takes",
-        "send fewer rows with --fit drop, or leave the task out with --only",
-    ),
-    131: (
-        "the description breaks the server's schema",
-        "report it as a bug, with --dry-run --json",
-    ),
-    137: ("no API key came", "set OPENML_APIKEY in the environment"),
-    138: ("the API key is not known to this server", "set OPENML_APIKEY to a key of this server"),
-    145: ("the server cannot read the data file", "report it as a bug, with --dry-run --out DIR"),
-    163: (
-        "the description breaks the server's schema",
-        "report it as a bug, with --dry-run --json",
-    ),
-    413: (
-        "the file is larger than the server takes",
-        "send fewer rows with --fit drop, or leave the task out with --only",
-    ),
-    613: ("the task breaks the server's schema", "report it as a bug, with --dry-run --json"),
-    614: ("the task exists already", "nothing needs to be done"),
-    622: (
-        "the server does not offer this procedure, measure or target",
-        "a server of one's own needs OpenML's estimation procedures 12 and 28",
-    ),
-    623: ("the data set is not active yet", "run the same command again later, it continues"),
-    696: ("only the server's operators may activate data sets", "wait, or ask them to"),
-    1032: ("the suite breaks the server's schema", "report it as a bug, with --dry-run --json"),
-    1038: ("a suite of this alias exists already", "nothing needs to be done"),
-}
-#: With these no other request would fare better.
-FATAL = frozenset({102, 103, 104, 137, 138})
-
-
-def explain(code: int) -> tuple[str, str]:
-    """Return what a code means, to be put behind the server's words, and what to do.
-
-    Examples
-    --------
-    >>> explain(623)
-    (': the data set is not active yet', 'run the same command again later, it continues')
-    >>> explain(999)
-    ('', 'run the same command again, it continues; see docs/publish.md')
-    """
-    reason, remedy = CODES.get(
-        code, ("", "run the same command again, it continues; see docs/publish.md")
-    )
-    return (f": {reason}" if reason else ""), remedy
+    details = find_text(root, "additional_information")
+    return int(code), find_text(root, "message") + (f" - {details}" if details else "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 from xml.etree.ElementTree import Element
 
 from amlb_ext.core.errors import PublishError
@@ -16,93 +16,104 @@ from amlb_ext.publish import lookup
 from amlb_ext.publish.journal import Journal
 from amlb_ext.publish.objects import TAG, suite_xml, task_xml
 from amlb_ext.publish.plan import PlannedUnit
-from amlb_ext.publish.server import Refused, Server, Uncertain, find
+from amlb_ext.publish.server import OVERLOADED, Refused, Server, Uncertain, find_text
 from amlb_ext.publish.unit import PublishUnit
 
 #: How often something is sent when no answer came and the server does not have it.
 POSTS = 3
 #: Seconds before each look for what was sent without an answer: the server may still be at it.
 SETTLE = (0.0, 3.0, 10.0)
-_OVERLOADED, _DUPLICATE_TASK, _TAGGED, _DUPLICATE_ALIAS = 107, 614, 473, 1038
+#: OpenML's error codes: the task, the tag or the alias of a suite exists already.
+_DUPLICATE_TASK, _DUPLICATE_TAG, _DUPLICATE_ALIAS = 614, 473, 1038
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
-def ensure_data(server: Server, journal: Journal, planned: PlannedUnit) -> tuple[int, bool]:
+def ensure_data_set(server: Server, journal: Journal, planned: PlannedUnit) -> tuple[int, bool]:
     """Return the number of the unit's data set on the server, and whether it was sent now."""
     unit = planned.unit
     last = journal.last(unit.key, "data")
     known = last.get("id")
-    if isinstance(known, int) and _still(lambda: lookup.data_set(server, known).holds(unit)):
+    if isinstance(known, int) and _is_still_there(
+        lambda: lookup.read_data_set(server, known).holds(unit)
+    ):
         return known, False
-    looks = SETTLE if last.get("state") == "posting" else SETTLE[:1]
-    found = _look(server, looks, lambda: lookup.find_data(server, unit))
-    if found is not None:
-        journal.write(unit.key, "data", "found", id=found, name=unit.name)
-        return found, False
-    text = unit.arff()
-    for attempt in range(1, POSTS + 1):
-        journal.write(unit.key, "data", "posting", name=unit.name, attempt=attempt)
-        try:
-            found = _number(server.post("data/", description=planned.xml, dataset=text))
-        except (Uncertain, Refused) as error:
-            if not _maybe(error):
-                journal.write(unit.key, "data", "refused", code=getattr(error, "code", 0))
-                raise
-            found = _look(server, SETTLE, lambda: lookup.find_data(server, unit))
-            if found is None and attempt == POSTS:
-                raise
-        if found is not None:
-            journal.write(unit.key, "data", "posted", id=found, name=unit.name)
-            return found, True
-    raise AssertionError("not reached")
+
+    def find_ours() -> int | None:
+        return lookup.find_data_set(server, unit)
+
+    # after a run that was cut off the server may still be at work on what it was sent
+    pauses = SETTLE if last.get("state") == "posting" else SETTLE[:1]
+    data_id = _look(server, pauses, find_ours)
+    if data_id is not None:
+        journal.write(unit.key, "data", "found", id=data_id, name=unit.name)
+        return data_id, False
+    content = unit.arff()
+    data_id = _send(
+        server,
+        journal,
+        unit.key,
+        step="data",
+        post=lambda: server.post("data/", description=planned.xml, dataset=content),
+        find=find_ours,
+        name=unit.name,
+    )
+    return data_id, True
 
 
 def ensure_task(server: Server, journal: Journal, unit: PublishUnit, data_id: int) -> int:
     """Return the number of the unit's task on the server.
 
-    The server itself refuses a second task of the same inputs and names the first one.
+    The server itself refuses a second task of the same inputs and names the first one, so that
+    nothing need be looked up before a task is sent again.
     """
     known = journal.last(unit.key, "task").get("id")
-    if isinstance(known, int) and _still(lambda: lookup.task(server, known).asks(unit, data_id)):
+    if isinstance(known, int) and _is_still_there(
+        lambda: lookup.read_task(server, known).asks(unit, data_id)
+    ):
         return known
     xml = task_xml(unit, data_id)
     for attempt in range(1, POSTS + 1):
         journal.write(unit.key, "task", "posting", data=data_id, attempt=attempt)
         try:
-            found, state = _number(server.post("task/", description=xml)), "posted"
+            task_id, state = _new_number(server.post("task/", description=xml)), "posted"
         except (Uncertain, Refused) as error:
-            ids = _matched(error)
-            if not ids:
-                if not _maybe(error):
+            existing = _existing_tasks(error)
+            if not existing:
+                if not _may_have_been_taken(error):
                     journal.write(unit.key, "task", "refused", code=getattr(error, "code", 0))
-                if not _maybe(error) or attempt == POSTS:
+                    raise
+                if attempt == POSTS:
                     raise
                 server.sleep(SETTLE[1])
                 continue
-            found, state = min(ids), "found"
-        journal.write(unit.key, "task", state, id=found, data=data_id)
-        return found
+            task_id, state = min(existing), "found"
+        journal.write(unit.key, "task", state, id=task_id, data=data_id)
+        return task_id
     raise AssertionError("not reached")
 
 
-def compare(server: Server, journal: Journal, unit: PublishUnit, data_id: int, task_id: int) -> str:
+def compare_split(
+    server: Server, journal: Journal, unit: PublishUnit, *, data_id: int, task_id: int
+) -> str:
     """Return how the server's split differs from ours; empty when it does not."""
     last = journal.last(unit.key, "split")
     if last.get("state") == "same" and last.get("task") == task_id:
         return ""
-    found = lookup.task(server, task_id)
-    if not found.asks(unit, data_id):
-        differs = f"it asks for {found.target!r} by procedure {found.procedure}"
+    task = lookup.read_task(server, task_id)
+    if task.asks(unit, data_id):
+        difference = lookup.compare_split(server, unit, task)
     else:
-        differs = lookup.difference(server, unit, found)
-    state = "differs" if differs else "same"
-    journal.write(unit.key, "split", state, task=task_id, **({"how": differs} if differs else {}))
-    return differs
+        difference = f"it asks for {task.target!r} by procedure {task.procedure}"
+    if difference:
+        journal.write(unit.key, "split", "differs", task=task_id, how=difference)
+    else:
+        journal.write(unit.key, "split", "same", task=task_id)
+    return difference
 
 
 def ensure_tags(
-    server: Server, journal: Journal, unit: PublishUnit, data_id: int, task_id: int
+    server: Server, journal: Journal, unit: PublishUnit, *, data_id: int, task_id: int
 ) -> None:
     """Tag the unit's data set and task; a tag that is there already is no error."""
     for kind, number in (("data", data_id), ("task", task_id)):
@@ -114,90 +125,136 @@ def ensure_tags(
             journal.write(unit.key, step, "posting", id=number)
             try:
                 server.post(f"{kind}/tag", {f"{kind}_id": str(number), "tag": TAG})
+                break
             except (Uncertain, Refused) as error:
-                if isinstance(error, Refused) and error.code == _TAGGED:
+                if isinstance(error, Refused) and error.code == _DUPLICATE_TAG:
                     break
-                if not _maybe(error) or attempt == POSTS:
+                if not _may_have_been_taken(error) or attempt == POSTS:
                     raise
                 server.sleep(SETTLE[1])
-            else:
-                break
         journal.write(unit.key, step, "posted", id=number)
 
 
 def ensure_suite(
-    server: Server, journal: Journal, alias: str, texts: dict[str, str], tasks: Iterable[int]
+    server: Server,
+    journal: Journal,
+    alias: str,
+    *,
+    texts: dict[str, str],
+    task_ids: Iterable[int],
 ) -> int:
     """Return the number of the suite of these tasks on the server."""
-    wanted = frozenset(tasks)
+    wanted = frozenset(task_ids)
 
-    def there() -> int | None:
-        found = lookup.find_suite(server, alias)
-        if found is not None and found.tasks != wanted:
+    def find_ours() -> int | None:
+        suite = lookup.find_suite(server, alias)
+        if suite is not None and suite.tasks != wanted:
             raise PublishError(
-                f"suite {found.id} on the server has our alias {alias} but other tasks",
+                f"suite {suite.id} on the server has our alias {alias} but other tasks",
                 "leave one of the tasks out with --only: other tasks have another alias",
             )
-        return None if found is None else found.id
+        return None if suite is None else suite.id
 
-    pending = journal.last(alias, "suite").get("state") == "posting"
-    number = _look(server, SETTLE if pending else SETTLE[:1], there)
-    if number is not None:
-        if journal.last(alias, "suite").get("id") != number:
-            journal.write(alias, "suite", "found", id=number)
-        return number
+    is_pending = journal.last(alias, "suite").get("state") == "posting"
+    suite_id = _look(server, SETTLE if is_pending else SETTLE[:1], find_ours)
+    if suite_id is not None:
+        if journal.last(alias, "suite").get("id") != suite_id:
+            journal.write(alias, "suite", "found", id=suite_id)
+        return suite_id
     xml = suite_xml(texts, alias, sorted(wanted))
+    return _send(
+        server,
+        journal,
+        alias,
+        step="suite",
+        post=lambda: server.post("study/", description=xml),
+        find=find_ours,
+        duplicate_code=_DUPLICATE_ALIAS,
+    )
+
+
+def _send(
+    server: Server,
+    journal: Journal,
+    key: str,
+    *,
+    step: str,
+    post: Callable[[], Element],
+    find: Callable[[], int | None],
+    duplicate_code: int | None = None,
+    **about: Any,
+) -> int:
+    """Send something until the server has it, and return the number that the server gave it.
+
+    Parameters
+    ----------
+    server, journal : Server, Journal
+    key, step : str
+        Of the journal's lines; ``about`` is written into each.
+    post : callable
+        Sends once and returns the answer.
+    find : callable
+        Looks for what was sent and returns its number, if the server has it.
+    duplicate_code : int, optional
+        Code of a refusal that says that the server has it already.
+    """
     for attempt in range(1, POSTS + 1):
-        journal.write(alias, "suite", "posting", attempt=attempt)
+        journal.write(key, step, "posting", attempt=attempt, **about)
         try:
-            number = _number(server.post("study/", description=xml))
+            number: int | None = _new_number(post())
         except (Uncertain, Refused) as error:
-            duplicate = isinstance(error, Refused) and error.code == _DUPLICATE_ALIAS
-            if not duplicate and not _maybe(error):
-                journal.write(alias, "suite", "refused", code=getattr(error, "code", 0))
+            is_duplicate = duplicate_code is not None and (
+                getattr(error, "code", None) == duplicate_code
+            )
+            if not is_duplicate and not _may_have_been_taken(error):
+                journal.write(key, step, "refused", code=getattr(error, "code", 0))
                 raise
-            number = _look(server, SETTLE, there)
-            if number is None and (duplicate or attempt == POSTS):
+            number = _look(server, SETTLE, find)
+            if number is None and (is_duplicate or attempt == POSTS):
                 raise
         if number is not None:
-            journal.write(alias, "suite", "posted", id=number)
+            journal.write(key, step, "posted", id=number, **about)
             return number
     raise AssertionError("not reached")
 
 
-def _number(answer: Element) -> int:
-    """The number that the server gave to what was sent."""
-    text = find(answer, "id")
+def _new_number(answer: Element) -> int:
+    """Return the number that the server gave to what was sent."""
+    text = find_text(answer, "id")
     if not text.isdigit():
-        raise Uncertain("the server's answer holds no number", "the same command continues")
+        raise Uncertain(
+            "the server's answer holds no number", "run the same command again; it continues"
+        )
     return int(text)
 
 
-def _maybe(error: PublishError | Uncertain) -> bool:
+def _may_have_been_taken(error: Refused | Uncertain) -> bool:
     """Whether the server may have taken what it did not confirm, or may take it later."""
-    return isinstance(error, Uncertain) or getattr(error, "code", 0) == _OVERLOADED
+    return isinstance(error, Uncertain) or error.code == OVERLOADED
 
 
-def _matched(error: Exception) -> list[int]:
-    """The tasks that a refusal as duplicate names."""
+def _existing_tasks(error: Refused | Uncertain) -> list[int]:
+    """Return the tasks that a refusal as duplicate names."""
     if not isinstance(error, Refused) or error.code != _DUPLICATE_TASK:
         return []
     listed = re.search(r"\[([\d,\s]+)\]", error.said)
-    return [int(text) for text in re.findall(r"\d+", listed[1])] if listed else []
+    if listed is None:
+        return []
+    return [int(text) for text in re.findall(r"\d+", listed[1])]
 
 
-def _look(server: Server, pauses: Iterable[float], ask: Callable[[], Found | None]) -> Found | None:
-    """Ask after each pause until there is an answer."""
+def _look(server: Server, pauses: Iterable[float], find: Callable[[], T | None]) -> T | None:
+    """Look after each pause until something is found."""
     for pause in pauses:
         if pause:
             server.sleep(pause)
-        found = ask()
+        found = find()
         if found is not None:
             return found
     return None
 
 
-def _still(ask: Callable[[], bool]) -> bool:
+def _is_still_there(ask: Callable[[], bool]) -> bool:
     """Whether what the journal names is there as it was; gone is no error."""
     try:
         return ask()

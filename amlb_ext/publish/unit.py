@@ -7,7 +7,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +19,12 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
 from amlb_ext.publish.limits import server_name
-from amlb_ext.publish.rows import HOLDOUT, ORDERED, Chosen, Fit, choose
+from amlb_ext.publish.procedures import HOLDOUT, ORDERED
+from amlb_ext.publish.rows import Fit, SentRows, choose_rows
 from amlb_ext.suite import AmlbTask, Suite
 
 #: Our columns: which row of the suite's files, its side, where it comes from, which source row.
-OWN = ("hardsynth_row", "hardsynth_split", "hardsynth_origin", "hardsynth_source")
+OWN_COLUMNS = ("hardsynth_row", "hardsynth_split", "hardsynth_origin", "hardsynth_source")
 ORIGINS = ("train", "good", "bad", "ga", "synthetic")
 #: AMLB's metric → OpenML's measure; OpenML has none for logloss and r2.
 MEASURES = {
@@ -35,10 +36,10 @@ MEASURES = {
     "mae": "mean_absolute_error",
 }
 #: What AMLB optimises where a definition names no metric.
-_DEFAULT = {Kind.BINARY: "auc", Kind.MULTICLASS: "logloss", Kind.REGRESSION: "rmse"}
+_DEFAULT_METRIC = {Kind.BINARY: "auc", Kind.MULTICLASS: "logloss", Kind.REGRESSION: "rmse"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishUnit:
     """A fold of an AMLB task, ready to be sent.
 
@@ -48,9 +49,9 @@ class PublishUnit:
     amlb_task : AmlbTask
     fold : int
         AMLB's fold number.
-    rows : Chosen
+    rows : SentRows
     attributes : tuple of Attribute
-        Features, the target, then :data:`OWN`.
+        Features, the target, then :data:`OWN_COLUMNS`.
     renamed : dict of str to str
         The suite's column names that the server or its readers would not take → the new ones.
     size : int
@@ -63,7 +64,7 @@ class PublishUnit:
     suite: Suite
     amlb_task: AmlbTask
     fold: int
-    rows: Chosen
+    rows: SentRows
     attributes: tuple[Attribute, ...]
     renamed: dict[str, str]
     size: int = 0
@@ -74,14 +75,13 @@ class PublishUnit:
     @property
     def name(self) -> str:
         """The data set's name on the server."""
-        full = f"hardsynth.{self.amlb_task.name}.{self.fold}"
-        return server_name(full)
+        return server_name(f"hardsynth.{self.amlb_task.name}.{self.fold}")
 
     @property
     def key(self) -> str:
         """Names the content: two units of one key are the same data set."""
-        own = json.dumps([self.sha256, self.target, self.own, self.amlb_task.type.value])
-        return hashlib.sha256(own.encode()).hexdigest()[:32]
+        parts = [self.sha256, self.target, self.own_columns, self.amlb_task.type.value]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
     @property
     def label(self) -> str:
@@ -91,23 +91,24 @@ class PublishUnit:
     @property
     def target(self) -> str:
         """The target's name on the server."""
-        return self.attributes[-len(OWN) - 1].name
+        return self.attributes[-len(OWN_COLUMNS) - 1].name
 
     @property
-    def own(self) -> tuple[str, ...]:
-        """Names of our columns on the server, in the order of :data:`OWN`."""
-        return tuple(attribute.name for attribute in self.attributes[-len(OWN) :])
+    def own_columns(self) -> tuple[str, ...]:
+        """Names of our columns on the server, in the order of :data:`OWN_COLUMNS`."""
+        return tuple(attribute.name for attribute in self.attributes[-len(OWN_COLUMNS) :])
 
     @property
     def measure(self) -> str | None:
         """OpenML's word for what AMLB optimises, where OpenML has it."""
-        metric = (self.amlb_task.metric or [_DEFAULT[self.amlb_task.type]])[0]
-        return MEASURES.get(metric)
+        metrics = self.amlb_task.metric or [_DEFAULT_METRIC[self.amlb_task.type]]
+        return MEASURES.get(metrics[0])
 
     def arff(self) -> str:
         """Return the data file; the same unit gives the same text."""
-        sides = [_read(path) for path in self.suite.pair(self.amlb_task.name, self.fold)]
-        return arff_text(self.name, self.attributes, list(_columns(self, *sides)))
+        train_path, test_path = self.suite.pair(self.amlb_task.name, self.fold)
+        columns = _columns(self, _read_texts(train_path), _read_texts(test_path))
+        return arff_text(self.name, self.attributes, list(columns))
 
 
 def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
@@ -121,7 +122,7 @@ def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
     fold : int
         AMLB's fold number.
     fit : str
-        See :func:`amlb_ext.publish.rows.sizes`.
+        See :func:`amlb_ext.publish.rows.choose_sizes`.
 
     Raises
     ------
@@ -131,39 +132,57 @@ def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
         No such task or fold.
     """
     task = suite.amlb_task(name)
-    pair = suite.pair(name, fold)
-    _check_unchanged(suite, [*pair, suite.layout.at(task.provenance[fold])])
-    train, test = map(_read, pair)
-    classes = task.type.is_classification
-    origins = suite.provenance(name, fold)["origin"].astype(str)
-    rng = random_stream(suite.manifest.seed, "publish", name, fold)
-    try:
-        rows = choose(
-            ORDERED if classes else HOLDOUT,
-            [[label] if classes else [] for label in train[task.target]],
-            [
-                [label, origin] if classes else [origin]
-                for label, origin in zip(test[task.target], origins, strict=True)
-            ],
-            fit,
-            rng,
-        )
-    except PublishError as error:
-        raise PublishError(f"{name}, fold {fold}: {error.message}", error.remedy) from None
+    train_path, test_path = suite.pair(name, fold)
+    _check_unchanged(suite, [train_path, test_path, suite.layout.at(task.provenance[fold])])
+    train, test = _read_texts(train_path), _read_texts(test_path)
+    rows = _choose_rows(suite, task, fold, train=train, test=test, fit=fit)
     attributes, renamed = _attributes(suite, task, train.iloc[rows.train], test.iloc[rows.test])
-    bare = PublishUnit(suite, task, fold, rows, attributes, renamed)
-    data = bare.arff().encode()
-    return PublishUnit(
-        *(suite, task, fold, rows, attributes, renamed),
+    unit = PublishUnit(
+        suite=suite,
+        amlb_task=task,
+        fold=fold,
+        rows=rows,
+        attributes=attributes,
+        renamed=renamed,
+        notes=tuple(_notes(task, test[task.target].iloc[rows.test], renamed)),
+    )
+    data = unit.arff().encode()
+    return replace(
+        unit,
         size=len(data),
         md5=hashlib.md5(data, usedforsecurity=False).hexdigest(),
         sha256=hashlib.sha256(data).hexdigest(),
-        notes=tuple(_notes(task, fold, test[task.target].iloc[rows.test], renamed)),
     )
 
 
-def _read(path: Path) -> pd.DataFrame:
-    """All values as they stand in the file; None is missing."""
+def _choose_rows(
+    suite: Suite,
+    task: AmlbTask,
+    fold: int,
+    *,
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    fit: Fit,
+) -> SentRows:
+    """Choose the rows that are sent, with labels and origins in proportion."""
+    origins = suite.provenance(task.name, fold)["origin"].astype(str)
+    if task.type.is_classification:
+        procedure = ORDERED
+        train_groups = [[label] for label in train[task.target]]
+        test_groups = [list(pair) for pair in zip(test[task.target], origins, strict=True)]
+    else:
+        procedure = HOLDOUT
+        train_groups = [[] for _ in range(len(train))]
+        test_groups = [[origin] for origin in origins]
+    rng = random_stream(suite.manifest.seed, "publish", task.name, fold)
+    try:
+        return choose_rows(procedure, train_groups, test_groups, fit=fit, rng=rng)
+    except PublishError as error:
+        raise PublishError(f"{task.name}, fold {fold}: {error.message}", error.remedy) from None
+
+
+def _read_texts(path: Path) -> pd.DataFrame:
+    """Return all values as they stand in the file; None is missing."""
     frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8")
     return frame.astype(object).where(frame.notna(), None)
 
@@ -182,30 +201,37 @@ def _check_unchanged(suite: Suite, paths: Sequence[Path]) -> None:
 def _attributes(
     suite: Suite, task: AmlbTask, train: pd.DataFrame, test: pd.DataFrame
 ) -> tuple[tuple[Attribute, ...], dict[str, str]]:
-    """The columns of the data file, and which had to be renamed."""
+    """Return the columns of the data file, and which had to be renamed."""
     coding = suite.coding(task.name)
     written = [column.written for column in coding.columns]
     names = attribute_names(written)
-    out = []
+    attributes = []
     for column, name in zip(coding.columns, names, strict=True):
         if column.form in ("float", "integer"):
-            out.append(Attribute(name))
+            attributes.append(Attribute(name))
             continue
         known = column.values if column.form == "text" else ("False", "True")
         present = {*train[column.written], *test[column.written]}
-        out.append(Attribute(name, tuple(v for v in known if v in present) or known[:1] or ("-",)))
-    target = _free(server_name(task.target.replace(",", "_")), names)
+        values = tuple(value for value in known if value in present)
+        # a nominal attribute must declare a value, also where every row lacks one
+        attributes.append(Attribute(name, values or known[:1] or ("-",)))
+    target = _unused_name(server_name(task.target.replace(",", "_")), names)
     labels = {*train[task.target], *test[task.target]}
     classes = tuple(label for label in coding.written_labels if label in labels)
-    out.append(Attribute(target, classes if task.type.is_classification else None))
-    row, split, origin, source = (_free(name, [*names, target]) for name in OWN)
-    out.append(Attribute(row, text=True))
-    out += [Attribute(split, ("train", "test")), Attribute(origin, ORIGINS), Attribute(source)]
+    attributes.append(Attribute(target, classes if task.type.is_classification else None))
+    row, split, origin, source = (_unused_name(name, [*names, target]) for name in OWN_COLUMNS)
+    attributes += [
+        Attribute(row, text=True),
+        Attribute(split, ("train", "test")),
+        Attribute(origin, ORIGINS),
+        Attribute(source),
+    ]
     pairs = zip([*written, task.target], [*names, target], strict=True)
-    return tuple(out), {old: new for old, new in pairs if old != new}
+    renamed = {old: new for old, new in pairs if old != new}
+    return tuple(attributes), renamed
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def _unused_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name = server_name(f"{name}_")
     return name
@@ -214,50 +240,54 @@ def _free(name: str, taken: Sequence[str]) -> str:
 def _columns(
     unit: PublishUnit, train: pd.DataFrame, test: pd.DataFrame
 ) -> Iterator[list[str | None]]:
-    """The values of each attribute, row by row as they are sent."""
-    side, row, again = unit.rows.layout()
+    """Yield the values of each attribute, row by row as they are sent."""
+    is_test, position, repetition = unit.rows.layout()
     both = pd.concat([train, test], ignore_index=True)
-    place = row + side * len(train)
+    row_of_both = position + is_test * len(train)
     for name in both.columns:
-        yield both[name].to_numpy(dtype=object)[place].tolist()
-    yield [
-        f"test.{r}.{k}" if tested else f"train.{r}"
-        for tested, r, k in zip(side, row, again, strict=True)
-    ]
-    yield ["test" if tested else "train" for tested in side]
-    origin, source = _provenance(unit, len(train))
-    yield origin[place].tolist()
-    yield source[place].tolist()
+        yield both[name].to_numpy(dtype=object)[row_of_both].tolist()
+    row_names: list[str | None] = []
+    for tested, row, repeat in zip(is_test, position, repetition, strict=True):
+        row_names.append(f"test.{row}.{repeat}" if tested else f"train.{row}")
+    yield row_names
+    yield ["test" if tested else "train" for tested in is_test]
+    origin, source_row = _provenance(unit, len(train))
+    yield origin[row_of_both].tolist()
+    yield source_row[row_of_both].tolist()
 
 
 def _provenance(unit: PublishUnit, train_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Origin and source row of all rows of both files; the made ones name the row they follow."""
+    """Return origin and source row of all rows of both files, training rows first.
+
+    Made rows name the source row of the failure that they follow.
+    """
     task, suite = unit.amlb_task, unit.suite
     home = Path(task.train[unit.fold]).parent.name
     path = suite.layout.train_provenance(home, task.folds[unit.fold])
     train = pd.read_parquet(path) if path.is_file() else pd.DataFrame(index=range(train_rows))
     if len(train) != train_rows:
         raise PublishError(
-            f"{suite.layout.relative(path)} has other rows than its training file",
+            f"{suite.layout.relative(path)} has {len(train)} rows, its training file {train_rows}",
             f"see what: hardsynth verify {shlex.quote(str(suite.layout.root))}",
         )
-    parts = [train, suite.provenance(task.name, unit.fold)]
-    origins, sources = [], []
-    for part in parts:
-        default = pd.Series("train", index=part.index, dtype=object)
-        origins.append(part["origin"].astype(object) if "origin" in part else default)
-        unknown = pd.Series(-1, index=part.index)
-        own = part.get("source_row", unknown)
-        sources.append(own.where(own >= 0, part.get("parent_row", unknown)))
-    source = pd.concat(sources, ignore_index=True).fillna(-1).astype("int64")
-    texts = np.array([str(value) if value >= 0 else None for value in source], dtype=object)
-    return pd.concat(origins, ignore_index=True).to_numpy(dtype=object), texts
+    origins, source_rows = [], []
+    for provenance in (train, suite.provenance(task.name, unit.fold)):
+        # training files that hold real rows alone record neither
+        real = pd.Series("train", index=provenance.index, dtype=object)
+        origins.append(provenance["origin"].astype(object) if "origin" in provenance else real)
+        unknown = pd.Series(-1, index=provenance.index)
+        own_row = provenance.get("source_row", unknown)
+        source_rows.append(own_row.where(own_row >= 0, provenance.get("parent_row", unknown)))
+    origin = pd.concat(origins, ignore_index=True).to_numpy(dtype=object)
+    source_row = pd.concat(source_rows, ignore_index=True).fillna(-1).astype("int64")
+    texts = np.array([str(row) if row >= 0 else None for row in source_row], dtype=object)
+    return origin, texts
 
 
-def _notes(task: AmlbTask, fold: int, labels: pd.Series, renamed: dict[str, str]) -> Iterator[str]:
+def _notes(task: AmlbTask, labels: pd.Series, renamed: dict[str, str]) -> Iterator[str]:
     if task.type.is_classification and labels.nunique() < 2:
         only = next(iter(Counter(labels)))
-        yield f"all test rows have the label {only!r}: AUC is undefined there"
+        yield f"all test rows have the label {only!r}, so that AUC is undefined there"
     if renamed:
         pairs = [f"{old!r} is {new!r}" for old, new in renamed.items()]
         more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""

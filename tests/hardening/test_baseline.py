@@ -92,10 +92,14 @@ def test_import_path_with_parameters():
     [
         ("rigde", Kind.BINARY, "did you mean 'ridge'"),
         ("sklearn.ensemble.Nothing", Kind.BINARY, "cannot import"),
-        ("sklearn.ensemble.RandomForestClassifier", Kind.REGRESSION, "does not fit a regression"),
+        (
+            "sklearn.ensemble.RandomForestClassifier",
+            Kind.REGRESSION,
+            "cannot be fitted to a regression",
+        ),
         ("sklearn.linear_model.Ridge:alpa=1", Kind.REGRESSION, "did you mean 'alpha'"),
         ("sklearn.linear_model.Ridge:alpha", Kind.REGRESSION, "key=value"),
-        ("math.sin", Kind.REGRESSION, "no class of scikit-learn estimators"),
+        ("math.sin", Kind.REGRESSION, "not a class of scikit-learn estimators"),
     ],
 )
 def test_models_that_cannot_be_built(model, kind, message):

@@ -93,4 +93,4 @@ def test_regression_target_is_scaled_by_the_training_rows():
     target = TargetEncoder(Kind.REGRESSION, (), pd.Series([10.0, 20.0]))
     np.testing.assert_allclose(target.transform(pd.Series([10.0, 25.0])), [0.0, 1.5])
     assert target.inverse(np.array([0.5]), "y").tolist() == [15.0]
-    assert target.whole
+    assert target.has_whole_numbers

@@ -14,7 +14,7 @@ from small_suites import write_suite
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.publish.lookup import difference, task
+from amlb_ext.publish.lookup import compare_split, read_task
 from amlb_ext.publish.server import Server
 from amlb_ext.sources import open_specs
 
@@ -136,6 +136,6 @@ def test_to_no_host_that_a_data_set_names(tmp_path, monkeypatch):
 def test_what_is_published_is_looked_up_without_it(tmp_path, loopback):
     server = Server(loopback.url, KEY, sleep=lambda seconds: None)
     with pytest.raises(HardsynthError):
-        difference(server, None, task(server, 1))
+        compare_split(server, None, read_task(server, 1))
     assert loopback.requests
     assert not any(KEY in request for request in loopback.requests)

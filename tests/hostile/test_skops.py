@@ -345,7 +345,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path):
     schema = transformer(array(1))
     write(path, schema, members={"a.npy": packed_zeros(3 << 20)}, compression=zipfile.ZIP_DEFLATED)
     with pytest.raises(ModelError, match="unpacks to more than 1 MiB"):
-        load_skops(path, trusted=False, sizes=SMALL)
+        load_skops(path, trusted=False, limits=SMALL)
 
 
 def test_a_part_counts_as_often_as_it_is_read(tmp_path):
@@ -355,7 +355,7 @@ def test_a_part_counts_as_often_as_it_is_read(tmp_path):
     often = many("ListNode", "builtins.list", *(array(1) for _ in range(20)))
     path = write(tmp_path / "m.skops", transformer(often), members={"a.npy": data})
     with pytest.raises(ModelError, match="unpacks to more than"):
-        load_skops(path, trusted=False, sizes=SMALL)
+        load_skops(path, trusted=False, limits=SMALL)
 
 
 def test_a_size_that_is_a_lie(tmp_path):
@@ -383,7 +383,7 @@ def test_an_archive_inside_the_archive(tmp_path):
         inner.writestr("data.npy", packed_zeros(5 << 20))
     path = write(tmp_path / "m.skops", transformer(sparse), members={"a.npz": bomb.getvalue()})
     with pytest.raises(ModelError, match="unpacks to more than"):
-        load_skops(path, trusted=False, sizes=SMALL)
+        load_skops(path, trusted=False, limits=SMALL)
 
 
 # trees

@@ -51,7 +51,7 @@ def module(tmp_path, monkeypatch, mark):
 
 @pytest.mark.parametrize("name", ["function", "Class", "instance", "Instance", "nothing"])
 def test_only_a_class_with_the_methods_of_an_estimator_is_called(module, name):
-    with pytest.raises(ModelError, match=r"no class of scikit-learn estimators|cannot import"):
+    with pytest.raises(ModelError, match=r"not a class of scikit-learn estimators|cannot import"):
         resolve_model(BaselineConfig(model=f"{module}.{name}"), Kind.REGRESSION)
 
 
@@ -61,8 +61,8 @@ def test_a_function_as_a_baseline_or_candidate_is_refused(tmp_path, word, capsys
     words = ["generate", str(tmp_path / "t.csv"), "-o", str(tmp_path / "out"), "-q"]
     assert main([*words, "--baseline", word]) == 2
     said = capsys.readouterr().err
-    assert f"{word} is no class of scikit-learn estimators" in said
-    assert "give a class with get_params, fit and predict" in said
+    assert f"{word} is not a class of scikit-learn estimators" in said
+    assert "name a class that has get_params, fit and predict" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -5,7 +5,7 @@ from small_suites import write_suite
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.publish import plan_suite
-from amlb_ext.publish.licence import forbidden, settle
+from amlb_ext.publish.licence import settle_licences, why_not_allowed
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from amlb_ext.publish.licence import forbidden, settle
     ],
 )
 def test_known_licences_allow_it(licence):
-    assert forbidden(licence) == ""
+    assert why_not_allowed(licence) == ""
 
 
 @pytest.mark.parametrize(
@@ -34,18 +34,20 @@ def test_known_licences_allow_it(licence):
     ],
 )
 def test_forbidding_licences_are_refused(licence):
-    assert forbidden(licence).startswith("forbids it")
+    assert why_not_allowed(licence).startswith("forbids it")
 
 
 @pytest.mark.parametrize(
     "licence", ["", " ", "unknown", "N/A", "see website", "ask Bob", "publicly"]
 )
 def test_unknown_licences_are_refused(licence):
-    assert forbidden(licence)
+    assert why_not_allowed(licence)
 
 
 def test_a_statement_is_recorded_as_one_and_leaves_others_alone():
-    found = settle({"a": "CC BY 4.0", "b": "", "c": "proprietary"}, ["CC0", "c=by permission"])
+    found = settle_licences(
+        {"a": "CC BY 4.0", "b": "", "c": "proprietary"}, ["CC0", "c=by permission"]
+    )
     assert not found["a"].stated
     assert found["a"].text == "CC BY 4.0"
     assert (found["b"].text, found["b"].stated) == ("CC0", True)
@@ -53,13 +55,13 @@ def test_a_statement_is_recorded_as_one_and_leaves_others_alone():
 
 
 def test_a_statement_for_a_task_wins_over_its_source():
-    assert settle({"a": "CC BY 4.0"}, ["a=CC BY-SA 4.0"])["a"].text == "CC BY-SA 4.0"
+    assert settle_licences({"a": "CC BY 4.0"}, ["a=CC BY-SA 4.0"])["a"].text == "CC BY-SA 4.0"
 
 
 @pytest.mark.parametrize("stated", [["CC0", "MIT"], ["d=CC0"], ["CC BY-ND 4.0"], [""], ["a="]])
 def test_bad_statements_are_refused(stated):
     with pytest.raises(PublishError):
-        settle({"a": "", "b": ""}, stated)
+        settle_licences({"a": "", "b": ""}, stated)
 
 
 def test_the_refusal_names_every_task_and_what_to_type(tmp_path):

@@ -12,7 +12,7 @@ from amlb_ext.core.errors import PublishError, SuiteError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Origin
 from amlb_ext.publish import plan, plan_suite, unit, write_plan
-from amlb_ext.publish.limits import DATA, STUDY, check_xml, cut
+from amlb_ext.publish.limits import DATA, STUDY, check_xml, cut_text
 from amlb_ext.suite import (
     Coding,
     Layout,
@@ -235,7 +235,7 @@ def test_what_the_server_would_refuse_stops_the_plan(suite, monkeypatch):
         plan_suite(suite)
     assert "--only" in caught.value.remedy
     monkeypatch.setattr(plan, "UPLOAD_LIMIT", 10**8)
-    monkeypatch.setattr(plan, "UPLOAD_DOUBT", 1000)
+    monkeypatch.setattr(plan, "UPLOAD_DEFAULT", 1000)
     assert "nobody configured" in plan_suite(suite, only=["cars"]).units[0].notes[-1]
     monkeypatch.setattr(unit, "server_name", lambda text, length=128: text)
     with pytest.raises(PublishError, match="default_target_attribute 'the target'"):
@@ -263,7 +263,7 @@ def test_files_of_a_dry_run(suite, tmp_path):
 
 
 def test_cut_never_grows():
-    assert [cut("abcdef", n) for n in (6, 5)] == ["abcdef", "ab..."]
+    assert [cut_text("abcdef", n) for n in (6, 5)] == ["abcdef", "ab..."]
 
 
 def test_a_unit_is_plain_data(suite):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.publish.rows import HOLDOUT, ORDERED, choose, draw, sizes
+from amlb_ext.publish.procedures import HOLDOUT, ORDERED
+from amlb_ext.publish.rows import choose_rows, choose_sizes, draw_rows
 
 FOLDS = [(40, 10), (45, 5), (142, 36), (142, 130), (800, 200), (800, 1247), (900, 100), (7000, 23)]
 
@@ -15,7 +16,7 @@ FOLDS = [(40, 10), (45, 5), (142, 36), (142, 130), (800, 200), (800, 1247), (900
 @pytest.mark.parametrize("fit", ["repeat", "drop"])
 @pytest.mark.parametrize(("train", "test"), FOLDS)
 def test_the_split_fits(procedure, fit, train, test):
-    t, m, r = sizes(procedure, train, test, fit)
+    t, m, r = choose_sizes(procedure, train, test, fit)
     assert t <= train
     assert m <= test
     assert r >= 1
@@ -29,8 +30,8 @@ def test_the_split_fits(procedure, fit, train, test):
 def test_repeating_keeps_as_many_training_rows_and_drop_all_test_rows_that_fit(
     procedure, train, test
 ):
-    t, m, r = sizes(procedure, train, test, "repeat")
-    alone, all_m, _ = sizes(procedure, train, test, "drop")
+    t, m, r = choose_sizes(procedure, train, test, "repeat")
+    alone, all_m, _ = choose_sizes(procedure, train, test, "drop")
     assert t >= alone
     most = max(k for k in range(1, train) if procedure.train_range(k)[0] <= train)
     assert all_m == min(test, most)
@@ -40,7 +41,9 @@ def test_repeating_keeps_as_many_training_rows_and_drop_all_test_rows_that_fit(
 
 def test_every_test_row_is_sent_equally_often_and_no_training_row_twice():
     labels = [[f"c{i % 3}"] for i in range(300)]
-    chosen = choose(ORDERED, labels, [[*g, "bad"] for g in labels[:20]], "repeat", rng(0))
+    chosen = choose_rows(
+        ORDERED, labels, [[*g, "bad"] for g in labels[:20]], fit="repeat", rng=rng(0)
+    )
     side, row, again = chosen.layout()
     assert set(Counter(row[side]).values()) == {chosen.repeats}
     assert chosen.repeats == 3  # 240 + 1 of 300 training rows allow 60 test rows
@@ -52,9 +55,9 @@ def test_every_test_row_is_sent_equally_often_and_no_training_row_twice():
 
 def test_training_rows_stand_first_or_around_the_test_rows():
     groups = [["a"]] * 40
-    side, _, _ = choose(ORDERED, groups, groups[:8], "repeat", rng(0)).layout()
+    side, _, _ = choose_rows(ORDERED, groups, groups[:8], fit="repeat", rng=rng(0)).layout()
     assert not side[: -side.sum()].any()
-    chosen = choose(HOLDOUT, groups, groups[:8], "repeat", rng(0))
+    chosen = choose_rows(HOLDOUT, groups, groups[:8], fit="repeat", rng=rng(0))
     side, row, _ = chosen.layout()
     assert np.flatnonzero(side).tolist() == HOLDOUT.test_positions(len(chosen)).tolist()
     assert (np.diff(row[~side]) > 0).all()
@@ -62,14 +65,14 @@ def test_training_rows_stand_first_or_around_the_test_rows():
 
 def test_the_draw_depends_on_its_key_alone():
     groups = [[str(i % 2)] for i in range(100)]
-    assert draw(groups, 30, rng(1)).tolist() == draw(groups, 30, rng(1)).tolist()
-    assert draw(groups, 30, rng(1)).tolist() != draw(groups, 30, rng(2)).tolist()
+    assert draw_rows(groups, 30, rng(1)).tolist() == draw_rows(groups, 30, rng(1)).tolist()
+    assert draw_rows(groups, 30, rng(1)).tolist() != draw_rows(groups, 30, rng(2)).tolist()
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 57, 99])
 def test_groups_stay_in_proportion_and_rare_ones_stay(k):
     groups = [["a", "x"]] * 60 + [["a", "y"]] * 37 + [["b", "x"]] * 3
-    drawn = draw(groups, k, rng(k))
+    drawn = draw_rows(groups, k, rng(k))
     assert len(set(drawn)) == k
     counts = Counter(groups[i][0] for i in drawn)
     assert counts["b"] >= 1
@@ -80,9 +83,9 @@ def test_groups_stay_in_proportion_and_rare_ones_stay(k):
 
 def test_too_few_rows_are_refused_with_a_remedy():
     with pytest.raises(PublishError, match="too few") as caught:
-        sizes(ORDERED, 4, 1, "repeat")
+        choose_sizes(ORDERED, 4, 1, "repeat")
     assert "--only" in caught.value.remedy
-    assert sizes(ORDERED, 5, 1, "repeat") == (5, 1, 1)
+    assert choose_sizes(ORDERED, 5, 1, "repeat") == (5, 1, 1)
 
 
 def rng(seed):

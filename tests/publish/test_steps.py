@@ -222,7 +222,7 @@ def test_no_suite_of_nothing(small, loopback):
     loopback.wrong |= {"hardsynth.cars.0", "hardsynth.homes.0"}
     report = publish(small, loopback, **ONLY)
     assert report.suite_id is None
-    assert report.reason == "none is good"
+    assert report.reason == "the server split none of the tasks as wanted"
     assert loopback.suites == {}
 
 

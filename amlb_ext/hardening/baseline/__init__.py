@@ -1,1 +1,16 @@
-"""TODO."""
+"""The baseline model F, whose failures the benchmark is made of.
+
+F is a scikit-learn estimator that is fitted on each fold, a fitted model from a file, or a file of
+predictions.
+
+``registry`` short names and import paths, and the estimators behind them · ``estimator`` the
+interface of F, and F as an estimator · ``from_file`` F from a file, and the choice between the
+three · ``forests`` predictions of random forests without detours · ``skops_files``,
+``skops_types`` model files of others, looked through before anything of them is loaded.
+"""
+
+from amlb_ext.hardening.baseline.estimator import Baseline, EstimatorBaseline
+from amlb_ext.hardening.baseline.from_file import make_baseline
+from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
+
+__all__ = ["BASELINES", "Baseline", "EstimatorBaseline", "make_baseline", "resolve_model"]

@@ -1,4 +1,4 @@
-"""The baseline model F: any scikit-learn model, a fitted model file, or a file of predictions.
+"""The interface of the baseline model F, and F as a scikit-learn estimator.
 
 Notation
 --------
@@ -29,7 +29,7 @@ from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.registry import ModelSpec, build_estimator
 from amlb_ext.hardening.encode import Encoder
 
-#: Positions to fit on and positions to predict, once per part.
+#: Positions to fit on and positions to predict, once per part: what scikit-learn calls ``cv``.
 CvSplits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
@@ -123,19 +123,20 @@ class EstimatorBaseline(Baseline):
         """Fit F once per part, each with its own seed; see :class:`Baseline`."""
         f = np.zeros((len(y), self.n_classes) if self.n_classes else len(y))
         fits: list[Baseline] = []
-        for number, (train, held) in enumerate(parts):
+        for number, (train, held_out) in enumerate(parts):
             if self.n_classes and np.ptp(y[train]) == 0:
-                f[held, int(y[train][0])] = 1.0
+                only_class = int(y[train][0])
+                f[held_out, only_class] = 1.0
                 continue
             fit = EstimatorBaseline(self.spec, self.kind, self.n_classes, self.n_categorical)
             fit.fit(Z[train], y[train], derive_seed(seed, number) % 2**31)
-            f[held] = fit.predict(Z[held])
+            f[held_out] = fit.predict(Z[held_out])
             fits.append(fit)
         return f, fits if len(fits) == len(parts) else []
 
     def _fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> tuple[BaseEstimator, np.ndarray]:
-        empty = np.isnan(Z).all(axis=0)
-        model = self._preprocessed(build_estimator(self.spec, self.kind, seed), empty)
+        is_empty = np.isnan(Z).all(axis=0)
+        model = self._with_preprocessing(build_estimator(self.spec, self.kind, seed), is_empty)
         classes = np.array([])
         target = y
         if self.n_classes:
@@ -143,7 +144,7 @@ class EstimatorBaseline(Baseline):
             classes, target = np.unique(y, return_inverse=True)
             if not hasattr(model, "predict_proba"):
                 raise ModelError(
-                    f"{self.spec.path} has no predict_proba, classification needs it",
+                    f"{self.spec.path} has no predict_proba, which classification needs",
                     "choose a model with probabilities, e.g. wrap it in "
                     "sklearn.calibration.CalibratedClassifierCV",
                 )
@@ -154,14 +155,14 @@ class EstimatorBaseline(Baseline):
             except HardsynthError:
                 raise
             except Exception as error:
-                raise ModelError(
-                    f"{self.spec.path} failed in fit: {describe_error(error)}"
-                ) from error
+                reason = describe_error(error)
+                raise ModelError(f"{self.spec.path} failed in fit: {reason}") from error
         return model, classes
 
-    def _preprocessed(self, estimator: BaseEstimator, empty: np.ndarray) -> BaseEstimator:
+    def _with_preprocessing(self, estimator: BaseEstimator, is_empty: np.ndarray) -> BaseEstimator:
+        """Return a pipeline that gives the estimator rows it can read."""
         # a column without any training value is constant 0, whatever test rows have there
-        steps: list[BaseEstimator] = [FunctionTransformer(fill_empty, kw_args={"empty": empty})]
+        steps: list[BaseEstimator] = [FunctionTransformer(fill_empty, kw_args={"empty": is_empty})]
         if not self.spec.reads_missing:
             steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
         if self.spec.encoding == "onehot" and self.n_categorical:
@@ -183,9 +184,8 @@ class EstimatorBaseline(Baseline):
                     return np.asarray(forests.predict(model, Z), dtype=float).reshape(len(Z))
                 p = np.asarray(forests.predict_proba(model, Z), dtype=float)
             except Exception as error:
-                raise ModelError(
-                    f"{self.spec.path} failed in predict: {describe_error(error)}"
-                ) from error
+                reason = describe_error(error)
+                raise ModelError(f"{self.spec.path} failed in predict: {reason}") from error
         f = np.zeros((len(Z), self.n_classes))
         # of a single class some models still return two columns
         f[:, classes.astype(int)] = p if len(classes) > 1 else 1.0
@@ -193,9 +193,10 @@ class EstimatorBaseline(Baseline):
 
 
 def describe_error(error: Exception) -> str:
-    """Return the first line of an exception's text, with its type."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else ''}"
+    """Return the type of an exception and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    first_line = lines[0] if lines else ""
+    return f"{type(error).__name__}: {first_line}"
 
 
 def fill_empty(Z: np.ndarray, empty: np.ndarray) -> np.ndarray:
@@ -214,7 +215,8 @@ def fill_missing(Z: np.ndarray) -> np.ndarray:
 def class_probabilities(model: BaseEstimator, Z: np.ndarray, n_classes: int) -> np.ndarray:
     """Return ``(n, C)`` probabilities; classes the model never saw get 0."""
     f = np.zeros((len(Z), n_classes))
-    if len(model.classes_) == 1:  # some models then still return two columns
+    # of a single class some models still return two columns
+    if len(model.classes_) == 1:
         f[:, int(model.classes_[0])] = 1.0
         return f
     f[:, model.classes_.astype(int)] = forests.predict_proba(model, Z)
@@ -232,7 +234,8 @@ def cross_folds(
     [2, 2, 2, 2, 2]
     """
     parts = min(parts, len(y))
-    if n_classes and np.unique(y, return_counts=True)[1].min() >= parts:
+    _, class_sizes = np.unique(y, return_counts=True)
+    if n_classes and class_sizes.min() >= parts:
         splitter = StratifiedKFold(parts, shuffle=True, random_state=seed % 2**31)
     else:
         splitter = KFold(parts, shuffle=True, random_state=seed % 2**31)

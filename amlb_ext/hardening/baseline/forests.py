@@ -43,7 +43,7 @@ def predict(model: BaseEstimator, Z: np.ndarray) -> np.ndarray:
     >>> bool((predict(forest, rows) == forest.predict(rows)).all())
     True
     """
-    return _ask(model, Z, "predict")
+    return _predict_fast(model, Z, "predict")
 
 
 def predict_proba(model: BaseEstimator, Z: np.ndarray) -> np.ndarray:
@@ -58,22 +58,31 @@ def predict_proba(model: BaseEstimator, Z: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (n, C)
     """
-    return _ask(model, Z, "predict_proba")
+    return _predict_fast(model, Z, "predict_proba")
 
 
-def _ask(model: BaseEstimator, Z: np.ndarray, method: str) -> np.ndarray:
-    last = model.steps[-1][1] if type(model) is Pipeline else model
-    plain = type(last) in FORESTS and last.n_jobs in (None, 1) and last.n_outputs_ == 1
-    if not plain or is_classifier(last) != (method == "predict_proba"):
+def _predict_fast(model: BaseEstimator, Z: np.ndarray, method: str) -> np.ndarray:
+    """Return what a method of the model returns, of a plain forest by its trees' arrays."""
+    forest = model.steps[-1][1] if type(model) is Pipeline else model
+    if not _is_plain_forest(forest) or is_classifier(forest) != (method == "predict_proba"):
         return np.asarray(getattr(model, method)(Z))
-    if last is not model:
+    if forest is not model:
         for _, step in model.steps[:-1]:
             Z = step.transform(Z)
-    X = np.ascontiguousarray(Z, dtype=np.float32)
-    if X.shape[1] != last.n_features_in_ or not len(X) or not np.isfinite(X).all():
-        return np.asarray(getattr(last, method)(Z))  # which refuses it, or reads missing values
+    X = np.ascontiguousarray(Z, dtype=np.float32)  # as the trees read numbers
+    if X.shape[1] != forest.n_features_in_ or not len(X) or not np.isfinite(X).all():
+        # the forest itself refuses such rows, or reads missing values
+        return np.asarray(getattr(forest, method)(Z))
+    if method == "predict":
+        columns: int | slice = 0
+    else:
+        columns = slice(forest.n_classes_)
     total: np.ndarray | float = 0.0
-    of = (slice(None), 0) if method == "predict" else (slice(None), slice(last.n_classes_))
-    for tree in last.estimators_:
-        total = total + tree.tree_.predict(X)[of]
-    return np.asarray(total) / len(last.estimators_)
+    for tree in forest.estimators_:
+        total = total + tree.tree_.predict(X)[:, columns]
+    return np.asarray(total) / len(forest.estimators_)
+
+
+def _is_plain_forest(model: BaseEstimator) -> bool:
+    """Whether a model is a forest that predicts one target in one thread."""
+    return type(model) in FORESTS and model.n_jobs in (None, 1) and model.n_outputs_ == 1

@@ -1,4 +1,4 @@
-"""Baselines that come ready: a fitted model file, a file of predictions; and the choice of F."""
+"""F from a file: a fitted model, or predictions of the table's rows; and the choice of F."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
 from amlb_ext.hardening.baseline.skops_files import load_skops
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
+#: Ends of names of fitted models, and of files of predictions.
 MODEL_SUFFIXES = (".skops", ".pkl", ".pickle", ".joblib")
 PREDICTION_SUFFIXES = (".csv", ".parquet")
 
@@ -46,9 +47,9 @@ def make_baseline(
     ModelError
     """
     path = Path(config.model)
-    if config.model not in BASELINES and path.suffix.lower() in MODEL_SUFFIXES:
+    if _has_suffix(config, MODEL_SUFFIXES):
         return FittedBaseline(load_model(path, config.trust_pickle), path.name, encoder, target)
-    if config.model not in BASELINES and path.suffix.lower() in PREDICTION_SUFFIXES:
+    if _has_suffix(config, PREDICTION_SUFFIXES):
         return PredictionsBaseline(read_predictions(path, task), target)
     spec = resolve_model(config, task.kind)
     return EstimatorBaseline(spec, task.kind, target.n_classes, encoder.n_categorical_)
@@ -56,14 +57,26 @@ def make_baseline(
 
 def is_baseline_file(config: BaselineConfig) -> bool:
     """Whether F is a file rather than a model to be fitted."""
-    endings = (*MODEL_SUFFIXES, *PREDICTION_SUFFIXES)
-    return config.model not in BASELINES and Path(config.model).suffix.lower() in endings
+    return _has_suffix(config, (*MODEL_SUFFIXES, *PREDICTION_SUFFIXES))
+
+
+def _has_suffix(config: BaselineConfig, suffixes: Sequence[str]) -> bool:
+    return config.model not in BASELINES and Path(config.model).suffix.lower() in suffixes
 
 
 class FittedBaseline(Baseline):
     """A model that was fitted elsewhere; it gets rows as a DataFrame with the source's columns.
 
-    Its training rows may be among ours, so its failures may be too few: said in the manifest.
+    Its training rows may be among ours, so that it fails too rarely: the manifest says so.
+
+    Parameters
+    ----------
+    model : object
+        With ``predict``; for classification ``predict_proba`` and ``classes_`` too.
+    name : str
+        Of its file, for errors.
+    encoder, target : Encoder, TargetEncoder
+        Fitted on the fold's training rows.
     """
 
     can_refit = False
@@ -75,7 +88,7 @@ class FittedBaseline(Baseline):
         self.target = target
         if target.n_classes and not hasattr(model, "predict_proba"):
             raise ModelError(
-                f"{name} has no predict_proba, classification needs it",
+                f"{name} has no predict_proba, which classification needs",
                 "save a model with probabilities, e.g. a CalibratedClassifierCV",
             )
 
@@ -84,14 +97,14 @@ class FittedBaseline(Baseline):
         return self
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
-        """Decode the rows, ask the model, and scale or order what it says."""
-        return self._ask(decode_to_source_frame(self.encoder, Z))
+        """Decode the rows, ask the model, and scale its predictions or order its classes."""
+        return self._predict_frame(decode_to_source_frame(self.encoder, Z))
 
     def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
         """Predict rows in canonical form; the model may know values that our training rows lack."""
-        return self._ask(to_source_frame(encoder.columns, features))
+        return self._predict_frame(to_source_frame(encoder.columns, features))
 
-    def _ask(self, frame: pd.DataFrame) -> np.ndarray:
+    def _predict_frame(self, frame: pd.DataFrame) -> np.ndarray:
         try:
             if not self.target.n_classes:
                 raw = np.asarray(self.model.predict(frame), dtype=float).reshape(len(frame))
@@ -104,15 +117,17 @@ class FittedBaseline(Baseline):
             ) from error
         f = np.zeros((len(frame), self.target.n_classes))
         codes = {label: code for code, label in enumerate(self.target.labels)}
-        for j, label in enumerate(self.model.classes_):
-            word = str(int(label)) if isinstance(label, float | np.floating) else str(label)
-            if word not in codes:
+        for j, model_class in enumerate(self.model.classes_):
+            # a model fitted on numbers has the class 1.0 where the task has the label 1
+            is_float = isinstance(model_class, float | np.floating)
+            label = str(int(model_class)) if is_float else str(model_class)
+            if label not in codes:
                 raise ModelError(
-                    f"{self.name} predicts the class {word!r}, the task has "
+                    f"{self.name} predicts the class {label!r}, but the task's classes are "
                     f"{', '.join(self.target.labels)}",
                     "give the model that was fitted on this target",
                 )
-            f[:, codes[word]] = p[:, j]
+            f[:, codes[label]] = p[:, j]
         return f
 
     def cross_fit(
@@ -123,7 +138,15 @@ class FittedBaseline(Baseline):
 
 
 class PredictionsBaseline(Baseline):
-    """F known only by its predictions of the table's rows: K and the synthesizer work."""
+    """F known only by its predictions of the table's rows; it cannot be searched with.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n,) or (n, C)
+        As :func:`read_predictions` returns it.
+    target : TargetEncoder
+        Fitted on the fold's training rows.
+    """
 
     can_search = False
     can_refit = False
@@ -139,8 +162,8 @@ class PredictionsBaseline(Baseline):
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Refuse: only the table's rows have predictions."""
         raise ModelError(
-            "a file of predictions cannot predict new rows",
-            "give a model to --baseline for the search",
+            "the baseline is a file of predictions, which cannot predict new rows",
+            "give --baseline a model, so that it can be searched with",
         )
 
     def predict_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -186,19 +209,15 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         ``--trust-pickle``: loading a pickle runs whatever code it holds.
     """
     if not path.is_file():
-        raise ModelError(f"no model file {path}", "check the path of the model")
-    if path.suffix.lower() != ".skops":
-        if not trust_pickle:
-            raise ModelError(
-                f"{path.name} is a pickle, and loading a pickle runs any code that is in it",
-                "save the model with skops.io.dump, or add --trust-pickle if you made it yourself",
-            )
-        try:
-            return _unpickle(path)
-        except Exception as error:
-            raise ModelError(f"cannot load {path.name}: {describe_error(error)}") from error
+        raise ModelError(f"there is no model file {path}", "check the path of the model")
+    is_skops = path.suffix.lower() == ".skops"
+    if not is_skops and not trust_pickle:
+        raise ModelError(
+            f"{path.name} is a pickle, and loading a pickle runs any code that is in it",
+            "save the model with skops.io.dump, or add --trust-pickle if you made it yourself",
+        )
     try:
-        return load_skops(path, trust_pickle)
+        return load_skops(path, trust_pickle) if is_skops else _unpickle(path)
     except ModelError:
         raise
     except Exception as error:
@@ -231,32 +250,32 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
         Missing file or column, wrong number of rows, values that are no numbers.
     """
     if not path.is_file():
-        raise ModelError(f"no file of predictions {path}", "check the path of the model")
+        raise ModelError(f"there is no file of predictions {path}", "check the path of the model")
     try:
         table = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
     except Exception as error:
         raise ModelError(f"cannot read {path.name}: {describe_error(error)}") from error
     table.columns = [str(name) for name in table.columns]
-    needed = int(task.row_ids.max()) + 1
-    if len(table) < needed:
+    n_rows = int(task.row_ids.max()) + 1
+    if len(table) < n_rows:
         raise ModelError(
-            f"{path.name} has {len(table)} rows, {task.name} has {needed}",
+            f"{path.name} has {len(table)} rows, but the table of {task.name} has {n_rows}",
             "give one prediction per row of the table, in its order",
         )
     if task.kind.is_classification:
         names = list(task.labels)
     else:
         names = ["prediction" if "prediction" in table else "predictions"]
-    absent = [name for name in names if name not in table]
-    if absent:
+    missing = [name for name in names if name not in table]
+    if missing:
         raise ModelError(
-            f"{path.name} lacks the column {absent[0]!r} (it has {', '.join(table.columns[:8])})",
+            f"{path.name} lacks the column {missing[0]!r} (it has {', '.join(table.columns[:8])})",
             f"write the columns {', '.join(names)}",
         )
     try:
         values = table[names].to_numpy(dtype=float)[task.row_ids]
     except (TypeError, ValueError):
-        values = np.array([[np.nan]])
+        values = np.array([[np.nan]])  # text: no finite number either
     if not np.isfinite(values).all():
-        raise ModelError(f"{path.name} holds predictions that are no finite numbers")
+        raise ModelError(f"{path.name} holds predictions that are not finite numbers")
     return values if task.kind.is_classification else values[:, 0]

@@ -1,4 +1,4 @@
-"""Baselines by short name, and import paths: what to build, before anything is fitted."""
+"""Which estimator F is: short names and import paths, before anything is fitted."""
 
 from __future__ import annotations
 
@@ -15,13 +15,25 @@ from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.estimators import check_is_listed, is_estimator
 from amlb_ext.core.task import Kind
 
+#: Parts of import paths of models that split columns, so that ordinal codes serve them.
+_TREE_LIKE = (".ensemble.", ".tree.", "xgboost", "lightgbm")
 #: Models that read a missing number as it is; all others get the training median.
 _READS_MISSING = ("HistGradientBoosting", "XGB", "LGBM", "CatBoost")
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One estimator: where to import it, its parameters, what it sees of categories."""
+    """An estimator that is not yet built.
+
+    Attributes
+    ----------
+    path : str
+        Import path of its class.
+    params : dict
+        Parameters that differ from the class's defaults.
+    encoding : {'ordinal', 'onehot'}
+        How it sees categories.
+    """
 
     path: str
     params: dict[str, Any] = field(default_factory=dict)
@@ -35,20 +47,21 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class NamedBaseline:
-    """A baseline known by a short name: an estimator for each family of tasks."""
+    """A baseline with a short name: an estimator for classification and one for regression."""
 
     classifier: ModelSpec
     regressor: ModelSpec
     description: str
 
 
-def _pair(
-    classifier: str, regressor: str, encoding: str, text: str, **params: Any
+def _both_kinds(
+    classifier: str, regressor: str, encoding: str, *, description: str, **params: Any
 ) -> NamedBaseline:
+    """Return a baseline whose two estimators have the same parameters."""
     return NamedBaseline(
-        ModelSpec(classifier, dict(params), encoding),
-        ModelSpec(regressor, dict(params), encoding),
-        text,
+        classifier=ModelSpec(classifier, dict(params), encoding),
+        regressor=ModelSpec(regressor, dict(params), encoding),
+        description=description,
     )
 
 
@@ -65,45 +78,45 @@ BASELINES: dict[str, NamedBaseline] = {
         ModelSpec("sklearn.linear_model.Ridge", {}, "onehot"),
         "logistic regression (ridge for regression)",
     ),
-    "random_forest": _pair(
+    "random_forest": _both_kinds(
         "sklearn.ensemble.RandomForestClassifier",
         "sklearn.ensemble.RandomForestRegressor",
         "ordinal",
-        "random forest of 100 trees",
+        description="random forest of 100 trees",
         n_estimators=100,
     ),
-    "gradient_boosting": _pair(
+    "gradient_boosting": _both_kinds(
         "sklearn.ensemble.GradientBoostingClassifier",
         "sklearn.ensemble.GradientBoostingRegressor",
         "ordinal",
-        "gradient boosting of 100 trees, depth 3",
+        description="gradient boosting of 100 trees, depth 3",
     ),
-    "hist_gradient_boosting": _pair(
+    "hist_gradient_boosting": _both_kinds(
         "sklearn.ensemble.HistGradientBoostingClassifier",
         "sklearn.ensemble.HistGradientBoostingRegressor",
         "ordinal",
-        "histogram gradient boosting",
+        description="histogram gradient boosting",
     ),
-    "knn": _pair(
+    "knn": _both_kinds(
         "sklearn.neighbors.KNeighborsClassifier",
         "sklearn.neighbors.KNeighborsRegressor",
         "onehot",
-        "15 nearest neighbours",
+        description="15 nearest neighbours",
         n_neighbors=15,
     ),
-    "mlp": _pair(
+    "mlp": _both_kinds(
         "sklearn.neural_network.MLPClassifier",
         "sklearn.neural_network.MLPRegressor",
         "onehot",
-        "multi-layer perceptron, 64 hidden units",
+        description="multi-layer perceptron, 64 hidden units",
         hidden_layer_sizes=[64],
         max_iter=300,
     ),
-    "xgboost": _pair(
+    "xgboost": _both_kinds(
         "xgboost.XGBClassifier",
         "xgboost.XGBRegressor",
         "ordinal",
-        "XGBoost, 200 trees of depth 3 (extra 'xgboost')",
+        description="XGBoost, 200 trees of depth 3 (extra 'xgboost')",
         n_estimators=200,
         max_depth=3,
     ),
@@ -111,7 +124,7 @@ BASELINES: dict[str, NamedBaseline] = {
 
 
 def resolve_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
-    """Turn a short name or an import path into the estimator for this kind.
+    """Turn a short name or an import path into the estimator for this kind, and try to build it.
 
     ``package.Class:key=value,key=value`` gives parameters in the same word.
 
@@ -138,17 +151,17 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
     ModelError
         Unknown name.
     """
-    word, _, inline = config.model.partition(":")
+    name, _, inline = config.model.partition(":")
     params = {**_inline_params(inline), **config.params}
-    if word in BASELINES:
-        named = BASELINES[word]
+    if name in BASELINES:
+        named = BASELINES[name]
         spec = named.classifier if kind.is_classification else named.regressor
         spec = ModelSpec(spec.path, {**spec.params, **params}, spec.encoding)
-    elif "." in word:
-        tree_like = any(mark in word for mark in (".ensemble.", ".tree.", "xgboost", "lightgbm"))
-        spec = ModelSpec(word, params, "ordinal" if tree_like else "onehot")
+    elif "." in name:
+        sees_codes = any(mark in name for mark in _TREE_LIKE)
+        spec = ModelSpec(name, params, "ordinal" if sees_codes else "onehot")
     else:
-        raise ModelError(f"unknown baseline {word!r}", suggest_nearest(word, BASELINES))
+        raise ModelError(f"unknown baseline {name!r}", suggest_nearest(name, BASELINES))
     if config.encoding != "auto":
         spec = ModelSpec(spec.path, spec.params, config.encoding)
     return spec
@@ -173,7 +186,9 @@ def _inline_params(text: str) -> dict[str, Any]:
     for item in filter(None, text.split(",")):
         key, equals, value = item.partition("=")
         if not equals:
-            raise ModelError(f"{item!r} is no key=value", "write package.Class:key=value,key=value")
+            raise ModelError(
+                f"{item!r} is not of the form key=value", "write package.Class:key=value,key=value"
+            )
         params[key.strip()] = yaml.safe_load(value)
     return params
 
@@ -185,39 +200,49 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
     ------
     ModelError
     """
-    module_name, _, class_name = spec.path.rpartition(".")
+    estimator_class = _import_estimator(spec.path)
+    remedy = "name a class that has get_params, fit and predict"
+    try:
+        estimator = estimator_class()
+        known = estimator.get_params()
+    except (TypeError, AttributeError) as error:
+        raise ModelError(f"{spec.path} is not a scikit-learn estimator: {error}", remedy) from None
+    for key in spec.params:
+        if key not in known:
+            raise ModelError(f"{spec.path} has no parameter {key!r}", suggest_nearest(key, known))
+    defaults: dict[str, Any] = {"random_state": seed % 2**31}
+    if not spec.path.startswith("sklearn."):  # scikit-learn is single-threaded by itself
+        defaults["n_jobs"] = 1
+    estimator.set_params(**{key: value for key, value in defaults.items() if key in known})
+    estimator.set_params(**spec.params)
+    is_other_family = is_regressor if kind.is_classification else is_classifier
+    if is_other_family(estimator):
+        raise ModelError(
+            f"{spec.path} cannot be fitted to a {kind} task",
+            "name a model of the other family, or a short name, which serves both",
+        )
+    return estimator
+
+
+def _import_estimator(path: str) -> type[BaseEstimator]:
+    """Import a class that is an estimator; nothing of it is called."""
+    module_name, _, class_name = path.rpartition(".")
     try:
         estimator_class = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError, ValueError) as error:
         remedy = "check the import path, e.g. sklearn.ensemble.ExtraTreesClassifier"
         if module_name == "xgboost":
             remedy = "pip install 'hardsynth[xgboost]'"
-        raise ModelError(f"cannot import the model {spec.path}: {error}", remedy) from None
-    remedy = "give a class with get_params, fit and predict"
-    if not is_estimator(estimator_class):  # nothing is called that is none
-        raise ModelError(f"{spec.path} is no class of scikit-learn estimators", remedy)
-    try:
-        estimator = estimator_class()
-        known = estimator.get_params()
-    except (TypeError, AttributeError) as error:
-        raise ModelError(f"{spec.path} is no scikit-learn estimator: {error}", remedy) from None
-    for key in spec.params:
-        if key not in known:
-            raise ModelError(f"{spec.path} has no parameter {key!r}", suggest_nearest(key, known))
-    defaults: dict[str, Any] = {"random_state": seed % 2**31}
-    if not module_name.startswith("sklearn."):  # scikit-learn is single-threaded by itself
-        defaults["n_jobs"] = 1
-    estimator.set_params(**{k: v for k, v in defaults.items() if k in known})
-    estimator.set_params(**spec.params)
-    wrong = is_regressor if kind.is_classification else is_classifier
-    if wrong(estimator):
+        raise ModelError(f"cannot import the model {path}: {error}", remedy) from None
+    if not is_estimator(estimator_class):
         raise ModelError(
-            f"{spec.path} does not fit a {kind} task",
-            "name a model of the other family, or a short name, which serves both",
+            f"{path} is not a class of scikit-learn estimators",
+            "name a class that has get_params, fit and predict",
         )
-    return estimator
+    return estimator_class
 
 
 def is_installed(name: str) -> bool:
     """Whether the package behind a short name can be imported."""
-    return importlib.util.find_spec(BASELINES[name].classifier.path.split(".")[0]) is not None
+    package, _, _ = BASELINES[name].classifier.path.partition(".")
+    return importlib.util.find_spec(package) is not None

@@ -1,10 +1,10 @@
-"""Fitted models in ``.skops`` files of others: looked through before anything of them is loaded.
+"""Load fitted models from ``.skops`` files of others, after a look through the whole file.
 
 skops asks whether a name is trusted, and then calls whatever stands behind it. Here every node of
 the file's ``schema.json`` is held against the exact list of
 :mod:`amlb_ext.hardening.baseline.skops_types` first; a node that calls a method, or a function that
-is not listed, is refused whatever its name
-says. What passes is copied, unpacked and within a limit, and only the copy is given to skops.
+is not listed, is refused whatever its name says. What passes is copied, unpacked and within a
+limit, and only the copy is given to skops.
 """
 
 from __future__ import annotations
@@ -34,8 +34,12 @@ from amlb_ext.hardening.baseline.skops_types import (
 )
 
 _TRUST = "use --trust-pickle only if the file is your own, since it may then run any code"
+#: Member of the archive that describes the model as a tree of nodes.
 _SCHEMA = "schema.json"
+#: Bytes that are unpacked at once.
 _BLOCK = 1 << 20
+#: How a zip archive begins.
+_ZIP_MAGIC = b"PK\x03\x04"
 
 
 @dataclass(frozen=True)
@@ -91,14 +95,20 @@ _ARRAY = ("numpy", "ndarray")
 #: By kind of node the classes that it may name, where these are few.
 _ONLY: dict[str, frozenset[Name]] = {
     "DictNode": frozenset(
-        {("builtins", "dict"), ("collections", "OrderedDict"), ("sklearn.utils._bunch", "Bunch")}
+        {
+            ("builtins", "dict"),
+            ("collections", "OrderedDict"),
+            ("sklearn.utils._bunch", "Bunch"),
+        }
     ),
     "DefaultDictNode": frozenset({("collections", "defaultdict")}),
     "ListNode": frozenset({("builtins", "list")}),
     "SetNode": frozenset({("builtins", "set")}),
     "TupleNode": frozenset(
-        {("builtins", "tuple"),
-         ("sklearn.gaussian_process.kernels", "Hyperparameter")}
+        {
+            ("builtins", "tuple"),
+            ("sklearn.gaussian_process.kernels", "Hyperparameter"),
+        }
     ),
     "SliceNode": frozenset({("builtins", "slice")}),
     "BytesNode": frozenset({("builtins", "bytes")}),
@@ -108,13 +118,13 @@ _ONLY: dict[str, frozenset[Name]] = {
     "RandomGeneratorNode": frozenset({("numpy.random._generator", "Generator")}),
     "SparseMatrixNode": _SPARSE,
     "TreeNode": frozenset({("sklearn.tree._tree", "Tree")}),
-}  # fmt: skip
+}
 #: Values that are JSON themselves, and nodes that stand before, under the same number.
 _HARMLESS = ("JsonNode", "CachedNode")
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
-def load_skops(path: Path, trusted: bool, sizes: UnpackLimits | None = None) -> Any:
+def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) -> Any:
     """Return the model in a ``.skops`` file.
 
     Parameters
@@ -122,7 +132,7 @@ def load_skops(path: Path, trusted: bool, sizes: UnpackLimits | None = None) -> 
     path : Path
     trusted : bool
         Load whatever it names, ``--trust-pickle``.
-    sizes : Sizes, optional
+    limits : UnpackLimits, optional
 
     Raises
     ------
@@ -133,13 +143,15 @@ def load_skops(path: Path, trusted: bool, sizes: UnpackLimits | None = None) -> 
     try:
         import skops.io
     except ImportError:
-        raise ModelError("reading .skops needs skops", "pip install 'hardsynth[skops]'") from None
+        raise ModelError(
+            "reading a .skops file needs the package skops", "pip install 'hardsynth[skops]'"
+        ) from None
     if trusted:
         return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
-    sizes = sizes or UnpackLimits()
+    limits = limits or UnpackLimits()
     with tempfile.TemporaryFile(prefix="hardsynth-") as copy:
         try:
-            contents = _checked_copy(path, copy, sizes)
+            contents = _checked_copy(path, copy, limits)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise ModelError(f"cannot load {path.name}: {error}", "save it again") from None
         copy.seek(0)
@@ -148,17 +160,18 @@ def load_skops(path: Path, trusted: bool, sizes: UnpackLimits | None = None) -> 
     return model
 
 
-def _checked_copy(path: Path, copy: IO[bytes], sizes: UnpackLimits) -> Contents:
+def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> Contents:
     """Write the parts of a model that its description names, unpacked; nothing is loaded."""
     with zipfile.ZipFile(path) as packed:
-        text = _unpacked(packed, _SCHEMA, sizes.schema, path.name)
+        text = _unpacked(packed, _SCHEMA, limits.schema, path.name)
         try:
             schema = json.loads(text)
         except (ValueError, RecursionError):
-            raise ModelError(f"cannot load {path.name}: its schema.json is no JSON") from None
-        contents = inspect_schema(schema, path.name, sizes)
-        most = sizes.most(path.stat().st_size)
+            raise ModelError(f"cannot load {path.name}: its schema.json is not JSON") from None
+        contents = inspect_schema(schema, path.name, limits)
+        most = limits.most(path.stat().st_size)
         declared = sum(_member(packed, name, path.name).file_size for name in contents.files)
+        # what the archive declares may be a lie, but an honest bomb is refused before any work
         if declared > most:
             raise _too_large(path.name, most)
         with zipfile.ZipFile(copy, "w", zipfile.ZIP_STORED) as plain:
@@ -166,7 +179,7 @@ def _checked_copy(path: Path, copy: IO[bytes], sizes: UnpackLimits) -> Contents:
             left = most
             for name in dict.fromkeys(contents.files):
                 data = _unpacked(packed, name, left, path.name)
-                if name.endswith(".npz") or data[:4] == b"PK\x03\x04":
+                if name.endswith(".npz") or data.startswith(_ZIP_MAGIC):
                     data = _plain_archive(data, left, path.name)
                 left -= len(data) * contents.files.count(name)
                 if left < 0:
@@ -195,7 +208,7 @@ def _member(packed: zipfile.ZipFile, name: str, file: str) -> zipfile.ZipInfo:
     try:
         return packed.getinfo(name)
     except KeyError:
-        raise ModelError(f"cannot load {file}: it lacks its part {name!r}") from None
+        raise ModelError(f"cannot load {file}: its part {name!r} is missing") from None
 
 
 def _unpacked(packed: zipfile.ZipFile, name: str, most: int, file: str) -> bytes:
@@ -219,7 +232,7 @@ def _too_large(name: str, most: int) -> ModelError:
     )
 
 
-def inspect_schema(schema: Any, name: str, sizes: UnpackLimits | None = None) -> Contents:
+def inspect_schema(schema: Any, name: str, limits: UnpackLimits | None = None) -> Contents:
     """Walk every node of a model's description; nothing that it names is called.
 
     Parameters
@@ -228,7 +241,7 @@ def inspect_schema(schema: Any, name: str, sizes: UnpackLimits | None = None) ->
         What ``schema.json`` holds.
     name : str
         Of the file, for errors.
-    sizes : Sizes, optional
+    limits : UnpackLimits, optional
 
     Returns
     -------
@@ -239,7 +252,7 @@ def inspect_schema(schema: Any, name: str, sizes: UnpackLimits | None = None) ->
     ModelError
         A node of a kind, class or function that is not on the list.
     """
-    walk = _Walk(name, (sizes or UnpackLimits()).depth)
+    walk = _Walk(name, (limits or UnpackLimits()).depth)
     protocol = schema.get("protocol") if isinstance(schema, dict) else None
     if type(protocol) is not int:
         raise walk.damaged()
@@ -266,19 +279,20 @@ class _Walk:
             raise ModelError(f"{self.name} holds more than {self.depth} nested objects", _TRUST)
         if not isinstance(node, dict):
             raise self.damaged()
-        kind, module, cls = (node.get(key) for key in ("__loader__", "__module__", "__class__"))
+        kind, module = node.get("__loader__"), node.get("__module__")
+        class_name = node.get("__class__")
         if kind == "CachedNode":
             return
-        if not (isinstance(kind, str) and isinstance(module, str) and isinstance(cls, str)):
+        if not (isinstance(kind, str) and isinstance(module, str) and isinstance(class_name, str)):
             raise self.damaged()
-        self.check(kind, module, cls, node)
-        is_new = self.is_new(kind, module, cls, node)
+        self.check(kind, (module, class_name), node)
+        is_new = self.is_new(kind, (module, class_name), node)
         if "file" in node and is_new:
-            self.files.append(self.file(node))
+            self.files.append(self.member_name(node))
         for child in self.children(kind, node):
             self.visit(child, depth + 1)
 
-    def is_new(self, kind: str, module: str, cls: str, node: dict[str, Any]) -> bool:
+    def is_new(self, kind: str, named: Name, node: dict[str, Any]) -> bool:
         """Whether a node is the first of its number; a later one must say the same."""
         number = node.get("__id__")
         if not number:
@@ -286,42 +300,20 @@ class _Walk:
         if not isinstance(number, int):
             raise self.damaged()
         content = node.get("content") if kind == "JsonNode" else None
-        about = (kind, module, cls, content, node.get("file"))
+        about = (kind, named, content, node.get("file"))
         is_new = number not in self.numbered
         if self.numbered.setdefault(number, about) != about:
             raise self.damaged()
         return is_new
 
-    def check(self, kind: str, module: str, cls: str, node: dict[str, Any]) -> None:
+    def check(self, kind: str, named: Name, node: dict[str, Any]) -> None:
         """Raise unless this node may be built."""
         if kind in _HARMLESS:
             return
-        self.types.add((module, cls))
-        if kind == "FunctionNode":
-            known = is_known_function(module, cls)
-        elif kind == "RandomGeneratorNode":
-            known = (module, cls) in _ONLY[kind] and _bit_generator(node) in _BIT_GENERATORS
-        elif kind == "PartialNode":
-            known = (module, cls) == ("functools", "partial") and _is_of_function(node)
-        elif kind == "DTypeNode":
-            known = module == "numpy" and cls.startswith("dtype")
-        elif kind in _ONLY:
-            known = (module, cls) in _ONLY[kind]
-        elif kind == "NdArrayNode":
-            known = (module, cls) == _ARRAY or (module, cls) in array_scalars()
-        elif kind == "TypeNode":
-            known = (module, cls) in plain_types()
-        elif kind == "LossNode":
-            known = (module, cls) in loss_classes()
-        elif kind == "ObjectNode":
-            known = (module, cls) in object_classes()
-            if not known and module.startswith("xgboost."):
-                known = (module, cls) in xgboost_classes()
-        else:
-            known = False
-        if not known:
+        self.types.add(named)
+        if not _is_allowed(kind, named, node):
             raise ModelError(
-                f"{self.name} holds {_described(kind)} {module}.{cls}, which is not on the list "
+                f"{self.name} holds {_described(kind)} {'.'.join(named)}, which is not on the list "
                 "of what a model file may hold",
                 _TRUST,
             )
@@ -358,7 +350,7 @@ class _Walk:
             raise self.damaged()
         yield from content.values()
 
-    def file(self, node: dict[str, Any]) -> str:
+    def member_name(self, node: dict[str, Any]) -> str:
         """Return the member of the archive that skops would read for a node."""
         file = node["file"]
         if not isinstance(file, str) or file == _SCHEMA:
@@ -370,9 +362,36 @@ class _Walk:
         return ModelError(f"cannot load {self.name}: its schema.json is damaged")
 
 
+def _is_allowed(kind: str, named: Name, node: dict[str, Any]) -> bool:
+    """Whether skops may build a node of this kind from the class or function that it names."""
+    module, class_name = named
+    if kind == "FunctionNode":
+        return is_known_function(module, class_name)
+    if kind == "RandomGeneratorNode":
+        return named in _ONLY[kind] and _bit_generator(node) in _BIT_GENERATORS
+    if kind == "PartialNode":
+        return named == ("functools", "partial") and _is_of_function(node)
+    if kind == "DTypeNode":
+        return module == "numpy" and class_name.startswith("dtype")
+    if kind in _ONLY:
+        return named in _ONLY[kind]
+    if kind == "NdArrayNode":
+        return named == _ARRAY or named in array_scalars()
+    if kind == "TypeNode":
+        return named in plain_types()
+    if kind == "LossNode":
+        return named in loss_classes()
+    if kind == "ObjectNode":
+        if named in object_classes():
+            return True
+        # xgboost is imported only where a file names it
+        return module.startswith("xgboost.") and named in xgboost_classes()
+    return False
+
+
 def _described(kind: str) -> str:
-    words = {"FunctionNode": "the function", "MethodNode": "a method of", "TypeNode": "the type"}
-    return words.get(kind, "an object of the type")
+    nouns = {"FunctionNode": "the function", "MethodNode": "a method of", "TypeNode": "the type"}
+    return nouns.get(kind, "an object of the type")
 
 
 def _is_of_function(node: dict[str, Any]) -> bool:
@@ -401,19 +420,16 @@ def check_trees(model: Any, name: str) -> None:
     ------
     ModelError
     """
-    for part in _parts(model):
-        kind = type(part).__name__
-        if kind == "Tree":
-            sound = _is_sound(part)
-        elif kind == "TreePredictor":
-            sound = _is_sound_predictor(part)
-        else:
-            continue
-        if not sound:
+    for part in _inner_objects(model):
+        class_name = type(part).__name__
+        is_damaged = (class_name == "Tree" and not _is_sound_tree(part)) or (
+            class_name == "TreePredictor" and not _is_sound_predictor(part)
+        )
+        if is_damaged:
             raise ModelError(f"{name} holds a tree whose nodes are damaged", "save it again")
 
 
-def _parts(model: Any) -> Iterator[Any]:
+def _inner_objects(model: Any) -> Iterator[Any]:
     """Yield every object inside a model once."""
     seen: set[int] = set()
     waiting = [model]
@@ -435,15 +451,16 @@ def _parts(model: Any) -> Iterator[Any]:
 
 def _leads_on(children: np.ndarray, inner: np.ndarray) -> bool:
     """Whether every child stands behind its parent, and none beyond the last node."""
-    own = np.arange(len(children))
-    return bool(np.all((children > own) & (children < len(children)) | ~inner))
+    parent = np.arange(len(children))
+    leads_on = (children > parent) & (children < len(children))
+    return bool(np.all(leads_on | ~inner))
 
 
-def _is_sound(tree: Any) -> bool:
+def _is_sound_tree(tree: Any) -> bool:
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     if not len(left):
         return False
-    inner = left != -1
+    inner = left != -1  # scikit-learn's mark of a leaf
     within = (feature >= 0) & (feature < tree.n_features)
     return bool(
         len(left) == tree.node_count == len(tree.value)

@@ -79,7 +79,7 @@ _UFUNC_MODULES = (
     "scipy.special",
     "scipy.special._ufuncs",
 )
-#: Types that stand in a file as such: of dictionary keys, of parameters such as ``dtype``.
+#: Types that a file names as values: of dictionary keys, of parameters such as ``dtype``.
 _PLAIN = frozenset(
     ("builtins", name)
     for name in ("bool", "bytes", "dict", "float", "int", "list", "NoneType", "set", "str", "tuple")
@@ -96,26 +96,31 @@ def _imported(module: str) -> Any:
             return None
 
 
-def _is_own(found: Any, module: str, name: str) -> bool:
+def _is_defined_as(thing: Any, module: str, name: str) -> bool:
     """Whether an object says that it was defined under this very name."""
-    return getattr(found, "__module__", None) == module and getattr(found, "__name__", "") == name
+    return getattr(thing, "__module__", None) == module and getattr(thing, "__name__", "") == name
 
 
-def _stands_there(found: Any) -> bool:
+def _is_found_by_name(cls: type) -> bool:
     """Whether a class is what its module has under its name."""
-    return bool(vars(sys.modules[found.__module__]).get(found.__name__) is found)
+    return bool(vars(sys.modules[cls.__module__]).get(cls.__name__) is cls)
 
 
-def _classes(listed: dict[str, tuple[str, ...]]) -> set[Name]:
-    out = set()
-    for module, names in listed.items():
-        home = _imported(module)
-        for name in vars(home) if home is not None else ():
-            wanted = name in names or ("*" in names and not name.startswith("_"))
-            found = getattr(home, name)
-            if wanted and inspect.isclass(found) and _is_own(found, module, name):
-                out.add((module, name))
-    return out
+def _listed_classes(listed: dict[str, tuple[str, ...]]) -> set[Name]:
+    """Return those of the listed classes that this installation defines where they are listed."""
+    names = set()
+    for module_name, listed_names in listed.items():
+        module = _imported(module_name)
+        if module is None:
+            continue
+        for name in vars(module):
+            is_public_of_all = "*" in listed_names and not name.startswith("_")
+            if name not in listed_names and not is_public_of_all:
+                continue
+            thing = getattr(module, name)
+            if inspect.isclass(thing) and _is_defined_as(thing, module_name, name):
+                names.add((module_name, name))
+    return names
 
 
 @lru_cache(maxsize=1)
@@ -129,32 +134,32 @@ def object_classes() -> frozenset[Name]:
     public = {
         (estimator.__module__, estimator.__name__)
         for estimator in estimators
-        if estimator.__module__.startswith("sklearn.") and _stands_there(estimator)
+        if estimator.__module__.startswith("sklearn.") and _is_found_by_name(estimator)
     }
-    return frozenset(public | _classes(_INNER))
+    return frozenset(public | _listed_classes(_INNER))
 
 
 @lru_cache(maxsize=1)
 def xgboost_classes() -> frozenset[Name]:
-    """Return the same of XGBoost, which is imported where a file names it."""
-    return frozenset(_classes(_XGBOOST))
+    """Return the same of XGBoost, which is imported only where a file names it."""
+    return frozenset(_listed_classes(_XGBOOST))
 
 
 @lru_cache(maxsize=1)
 def loss_classes() -> frozenset[Name]:
-    """Return the loss functions that are called with numbers to be made."""
-    return frozenset(_classes(dict.fromkeys(_LOSSES, ("*",))))
+    """Return the loss classes, which skops builds by calling them with numbers."""
+    return frozenset(_listed_classes(dict.fromkeys(_LOSSES, ("*",))))
 
 
 @lru_cache(maxsize=1)
 def array_scalars() -> frozenset[Name]:
-    """Return numpy's scalar types, but that of Python objects."""
+    """Return numpy's scalar types, except that of Python objects."""
     kinds = {kind for kind in np.sctypeDict.values() if kind is not np.object_}
     return frozenset((kind.__module__, kind.__name__) for kind in kinds)
 
 
 def plain_types() -> frozenset[Name]:
-    """Return the types that may stand in a file as such."""
+    """Return the types that a file may name as values."""
     return _PLAIN | array_scalars()
 
 

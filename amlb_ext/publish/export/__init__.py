@@ -1,1 +1,10 @@
-"""TODO."""
+"""Pack a suite for workers that fetch its data from a web server or from S3.
+
+``base_url`` is it an address that AMLB can fetch from · ``archives`` the files to upload ·
+``folder`` the folder to write to · ``export`` all in order.
+"""
+
+from amlb_ext.publish.export.export import Export, export_suite
+from amlb_ext.publish.export.folder import UPLOAD
+
+__all__ = ["UPLOAD", "Export", "export_suite"]
