@@ -1,4 +1,4 @@
-"""Which server, and with which key: from the environment or the OpenML client's configuration."""
+"""Which server, and which key: from the environment or the OpenML client's configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ SERVERS = {
 }
 #: Holds the key of the server that --server names; wins over the client's configuration.
 KEY_VARIABLE = "OPENML_APIKEY"
-_HERE = ("localhost", "127.0.0.1", "::1")
+#: This machine: what is sent there does not travel.
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def server_url(server: str) -> str:
@@ -47,15 +48,17 @@ def server_url(server: str) -> str:
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https"):
-        raise PublishError(f"--server {redact_url(server)!r} is no server", remedy)
+        raise PublishError(
+            f"--server {redact_url(server)!r} is not the address of a server", remedy
+        )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise PublishError(
             f"--server {redact_url(server)!r} holds more than an address",
-            "leave user, password and query out; the key comes from the environment",
+            "leave out user, password and query; the key comes from the environment",
         )
-    if parts.scheme == "http" and host not in _HERE:
+    if parts.scheme == "http" and host not in _LOOPBACK:
         raise PublishError(
-            f"--server {server!r}: over http the API key could be read on the way", "use https"
+            f"--server {server!r}: over http others could read the API key on the way", "use https"
         )
     url = server.rstrip("/")
     return url if "/api/" in url else f"{url}/api/v1/xml"
@@ -83,14 +86,14 @@ def api_key(url: str) -> str:
     PublishError
         There is none, or it is of another server.
     """
-    given = os.environ.get(KEY_VARIABLE, "").strip()
-    if given:
-        return given
+    from_environment = os.environ.get(KEY_VARIABLE, "").strip()
+    if from_environment:
+        return from_environment
     config = openml_client().config
     path = Path(config.determine_config_file_path())
     remedy = (
         f"set {KEY_VARIABLE} in the environment, or write 'apikey = ...' and 'server = {url}' "
-        f"into {_home(path)}; your key stands on your profile page of the server"
+        f"into {_with_tilde(path)}; you find your key on your profile page of the server"
     )
     if not config.apikey:
         raise PublishError(f"there is no API key for {url} (102), nothing was sent", remedy)
@@ -103,8 +106,8 @@ def api_key(url: str) -> str:
     return str(config.apikey).strip()
 
 
-def _home(path: Path) -> str:
-    """A path as a user writes it."""
+def _with_tilde(path: Path) -> str:
+    """Return a path as a user writes it, below ``~`` where it is there."""
     try:
         return f"~/{path.relative_to(Path.home().resolve()).as_posix()}"
     except (ValueError, RuntimeError):

@@ -177,7 +177,7 @@ def test_file_of_predictions(tmp_path):
     rows = np.array([3, 50])
     np.testing.assert_allclose(model.predict_rows(Z[rows], rows), y[rows] + 1 / target.span)
     assert not model.can_search
-    with pytest.raises(ModelError, match="give a model"):
+    with pytest.raises(ModelError, match="give --baseline a model"):
         model.predict(Z)
     pd.DataFrame({"prediction": [1.0]}).to_csv(path, index=False)
     with pytest.raises(ModelError, match="has 1 rows"):

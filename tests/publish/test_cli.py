@@ -144,13 +144,13 @@ def test_a_server_that_echoes_the_key_is_redacted(suite, capsys, loopback, key, 
 @pytest.mark.parametrize(
     ("server", "said"),
     [
-        ("www.openml.org", "is no server"),
-        ("produktion", "is no server"),
-        ("ftp://openml.org", "is no server"),
+        ("www.openml.org", "is not the address of a server"),
+        ("produktion", "is not the address of a server"),
+        ("ftp://openml.org", "is not the address of a server"),
         ("http://openml.org/api/v1/xml", "over http"),
         (f"https://me:{OTHER}@openml.org", "more than an address"),
         (f"https://openml.org/?api_key={OTHER}", "more than an address"),
-        ("http://[::1", "is no server"),
+        ("http://[::1", "is not the address of a server"),
     ],
 )
 def test_bad_servers(suite, capsys, server, said):

@@ -146,27 +146,27 @@ def test_no_path_of_this_machine_is_written(suite, tmp_path):
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("", "with its scheme"),
-        ("host.org/hard", "with its scheme"),
-        ("C:\\hard", "with its scheme"),
+        ("", "a scheme such as https://"),
+        ("host.org/hard", "a scheme such as https://"),
+        ("C:\\hard", "a scheme such as https://"),
         ("ftp://host.org/hard", "not by ftp"),
         ("file:///srv/hard", "not by file"),
         ("s3a://bucket/hard", "type --base-url s3://bucket/hard"),
         ("https://me:secret@host.org/hard", "user and password"),
         ("https://me:sec/ret@host.org", "user and password"),
-        ("https://host.org/hard?sig=secret", "nothing may stand behind"),
-        ("https://host.org/hard#top", "nothing may stand behind"),
-        ("https://", "a host was wanted"),
-        ("https://host.org:port/x", "a host was wanted"),
-        ("https://host.org:99999/x", "no address"),
-        ("https://bücher.de/x", "a host was wanted"),
+        ("https://host.org/hard?sig=secret", "nothing may follow"),
+        ("https://host.org/hard#top", "nothing may follow"),
+        ("https://", "a host in ASCII"),
+        ("https://host.org:port/x", "a host in ASCII"),
+        ("https://host.org:99999/x", "not an address"),
+        ("https://bücher.de/x", "a host in ASCII"),
         ("https://host.org/a b", "%20"),
         ("https://host.org/{user}", "percent-encoded"),
         ("https://host.org/a/../b", "a . or a .."),
         ("https://host.org//a", "empty part"),
         ("s3://", "a bucket"),
         ("s3://Bucket/x", "a bucket"),
-        ("s3://bucket/a%20b", "without escapes"),
+        ("s3://bucket/a%20b", "without decoding escapes"),
         ("s3://bucket:80/x", "a bucket"),
         ("https://host.org/a\nb", "percent-encoded"),
     ],
@@ -243,7 +243,7 @@ def test_a_damaged_record_makes_no_export(suite, tmp_path, entry):
         entry = json.dumps(told)
     record.write_text(entry)
     (tmp_path / "thesis.txt").write_text("years")
-    with pytest.raises(PublishError, match="no export"):
+    with pytest.raises(PublishError, match="not an export"):
         export_suite(suite, URL, out)
     assert (tmp_path / "thesis.txt").read_text() == "years"
 
@@ -298,7 +298,7 @@ def test_a_definition_that_is_none_is_refused(suite, tmp_path, text):
     opened = Suite.load(suite)
     opened.manifest.files["benchmarks/hardsynth.yaml"] = sha256_file(path)
     write_manifest(opened.manifest, opened.layout.manifest)
-    with pytest.raises(SuiteError, match="a definition hardsynth that is none"):
+    with pytest.raises(SuiteError, match="its definition hardsynth is not"):
         export_suite(suite, URL, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

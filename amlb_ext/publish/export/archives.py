@@ -19,6 +19,7 @@ from amlb_ext.core.files import write_file
 
 #: The earliest time that a zip archive can hold.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+#: Mode of every entry, and the system it is of: archives must not differ between machines.
 _REGULAR_FILE = 0o100644
 _UNIX = 3
 #: Hexadecimal digits of a content's hash in a name: 64 bits.
@@ -65,13 +66,13 @@ class Upload:
     is_archive: bool
 
 
-def archive(stem: str, members: Sequence[Member]) -> Upload:
-    """Return an archive of files, in the order of their names.
+def plan_archive(stem: str, members: Sequence[Member]) -> Upload:
+    """Return the archive of some files, in the order of their names.
 
     Examples
     --------
     >>> one = Member("a_train_0.csv", "data/a/a_train_0.csv", Path("a.csv"), "0" * 64)
-    >>> archive("a", [one]).name
+    >>> plan_archive("a", [one]).name
     'a-b21d1c15ba4e8272.zip'
     """
     ordered = sorted(members, key=lambda member: member.name)
@@ -80,12 +81,12 @@ def archive(stem: str, members: Sequence[Member]) -> Upload:
     return Upload(f"{stem}-{digest}.zip", tuple(ordered), is_archive=True)
 
 
-def copy(member: Member) -> Upload:
-    """Return a file as it is.
+def plan_copy(member: Member) -> Upload:
+    """Return the upload of a file as it is.
 
     Examples
     --------
-    >>> copy(Member("a_train_0.csv", "data/a/a_train_0.csv", Path("a.csv"), "0" * 64)).name
+    >>> plan_copy(Member("a_train_0.csv", "data/a/a_train_0.csv", Path("a.csv"), "0" * 64)).name
     'a_train_0-0000000000000000.csv'
     """
     stem, _, ending = member.name.rpartition(".")
@@ -132,33 +133,33 @@ def _size(member: Member) -> int:
     try:
         return member.path.stat().st_size
     except OSError as error:
-        raise _unreadable(member, error) from None
+        raise _unreadable_error(member, error) from None
 
 
 def _copy(member: Member, target: IO[bytes]) -> None:
     try:
         source = member.path.open("rb")
     except OSError as error:
-        raise _unreadable(member, error) from None
+        raise _unreadable_error(member, error) from None
     digest = hashlib.sha256()
     with source:
         while block := source.read(1 << 20):
             digest.update(block)
             target.write(block)
     if digest.hexdigest() != member.sha256:
-        raise changed(member)
+        raise changed_error(member)
 
 
-def changed(member: Member) -> SuiteError:
-    """Return the error that a file is not what the manifest says."""
+def changed_error(member: Member) -> SuiteError:
+    """Return the error for a file that is not what the manifest says."""
     return SuiteError(
-        f"{member.file} was changed after it was written, its sha256 differs",
-        "see hardsynth verify; the command that made the suite writes it again",
+        f"{member.file} was changed after the suite was written: its sha256 differs",
+        "hardsynth verify tells what differs; the command that made the suite writes it again",
     )
 
 
-def _unreadable(member: Member, error: OSError) -> SuiteError:
+def _unreadable_error(member: Member, error: OSError) -> SuiteError:
     return SuiteError(
         f"cannot read {member.file} of the suite: {error.strerror}",
-        "see hardsynth verify; the command that made the suite writes it again",
+        "hardsynth verify tells what differs; the command that made the suite writes it again",
     )

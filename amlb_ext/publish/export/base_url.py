@@ -47,9 +47,9 @@ and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKE
     scheme, mark, rest = url.partition("://")
     scheme = scheme.lower()
     if not mark:
-        _refuse(url, "an address with its scheme was wanted", f"type {_EXAMPLE}")
+        _refuse(url, "it does not begin with a scheme such as https://", f"type {_EXAMPLE}")
     if scheme in ("s3a", "s3n"):
-        _refuse(url, f"{scheme} is a name of s3", f"type --base-url {redact_url(f's3://{rest}')}")
+        _refuse(url, f"AMLB calls {scheme} s3", f"type --base-url {redact_url(f's3://{rest}')}")
     if scheme not in SCHEMES:
         kind = scheme if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "that"
         _refuse(url, f"AMLB fetches by http, https and s3, not by {kind}", f"type {_EXAMPLE}")
@@ -57,15 +57,15 @@ and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKE
     if "?" in rest or "#" in rest:
         _refuse(
             url,
-            "AMLB names a file by the end of its address, so nothing may stand behind the name",
-            "leave ? and # and what follows out; a server that wants a key in the address cannot "
-            "serve AMLB, s3:// takes the worker's own credentials",
+            "AMLB names a file by the end of its address, so nothing may follow the name",
+            "leave out ? and # and what follows them; a server that wants a key in the address "
+            "cannot serve AMLB, but s3:// takes the worker's own credentials",
         )
-    if "@" in place or ("@" in rest and ":" in place and not _port(place)):
+    if "@" in place or ("@" in rest and ":" in place and not _has_port(place)):
         _refuse(
             url,
             "user and password would be written into every definition",
-            "leave them out; s3:// takes the worker's own credentials",
+            "leave them out; with s3:// the worker's own credentials are used",
         )
     if any(part in ("", ".", "..") for part in path.rstrip("/").split("/")) and path.strip("/"):
         _refuse(url, "its folder has an empty part, a . or a ..", "write the folder out")
@@ -80,25 +80,29 @@ def _check_bucket(url: str, bucket: str, key: str) -> None:
     if not _BUCKET.fullmatch(bucket):
         _refuse(
             url,
-            "after s3:// a bucket was wanted: 3 to 63 lower-case letters, digits, - and .",
+            "s3:// must be followed by a bucket: 3 to 63 lower-case letters, digits, - and .",
             "type --base-url s3://BUCKET/FOLDER",
         )
     if not _KEY.fullmatch(key):
         _refuse(
             url,
-            "AMLB takes a key as it is written, without escapes",
+            "AMLB uses the key as it is written, without decoding escapes",
             "use a folder of letters, digits, - _ . only",
         )
 
 
 def _check_host(url: str, place: str, path: str) -> None:
-    host = place.rpartition(":")[0] if _port(place) else place
+    host = place.rpartition(":")[0] if _has_port(place) else place
     if not _HOST.fullmatch(host):
-        _refuse(url, "a host was wanted, in ASCII, and at most a port", f"type {_EXAMPLE}")
+        _refuse(
+            url,
+            "the scheme must be followed by a host in ASCII, with a port at most",
+            f"type {_EXAMPLE}",
+        )
     if not _PATH.fullmatch(path):
         _refuse(
             url,
-            "a space, a brace or another character in it cannot stand in an address",
+            "it holds a space, a brace or another character that cannot stand in an address",
             "write it percent-encoded, e.g. %20 for a space",
         )
     try:
@@ -106,10 +110,10 @@ def _check_host(url: str, place: str, path: str) -> None:
             return
     except ValueError:
         pass
-    _refuse(url, "that is no address", f"type {_EXAMPLE}")
+    _refuse(url, "it is not an address", f"type {_EXAMPLE}")
 
 
-def _port(place: str) -> bool:
+def _has_port(place: str) -> bool:
     return re.search(r"[^:]:\d{1,5}$|\]:\d{1,5}$", place) is not None
 
 

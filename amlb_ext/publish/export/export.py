@@ -20,7 +20,14 @@ from tqdm import tqdm
 
 from amlb_ext.core.errors import PublishError, SuiteError, suggest_nearest
 from amlb_ext.core.files import sha256_file, write_text
-from amlb_ext.publish.export.archives import Member, Upload, archive, changed, copy, write_upload
+from amlb_ext.publish.export.archives import (
+    Member,
+    Upload,
+    changed_error,
+    plan_archive,
+    plan_copy,
+    write_upload,
+)
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
 from amlb_ext.suite import AmlbTask, Layout, Suite
@@ -32,7 +39,7 @@ FORMS = ("archives", "files")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Export:
     """What was written.
 
@@ -110,90 +117,104 @@ def export_suite(
     suite = Suite.load(directory)
     root = suite.layout.root
     if open_manifest(suite.layout.manifest).content is None:
-        raise _damaged("its manifest was changed after it was written")
-    target = ExportFolder.of(Path(out) if out else Path(f"{root.resolve().name}_export"), root)
+        raise _damaged_manifest("it was changed after it was written")
+    out = Path(out) if out else Path(f"{root.resolve().name}_export")
+    folder = ExportFolder.of(out, root)
     for name in (*suite.amlb_tasks, *suite.definitions):
         if not _NAME.fullmatch(name):
-            raise _damaged(f"{name!r} cannot name a task or a definition")
-    packed = {name: _pack(suite, task, form) for name, task in suite.amlb_tasks.items()}
-    whole = archive(f"{suite.manifest.name}-suite", list(_everything(suite)))
-    uploads = {upload.name: upload for some in packed.values() for upload in some}
-    uploads[whole.name] = whole
-    copies = [_member(suite, file) for file in suite.manifest.files if _travels(file)]
-    texts = _texts(suite, packed, address, form)
+            raise _damaged_manifest(f"{name!r} cannot name a task or a definition")
 
-    target.begin([*(f"{UPLOAD}/{name}" for name in uploads), *(m.file for m in copies), *texts])
-    about, files = {}, {}
-    with tqdm(total=len(uploads), desc="export", unit="file", disable=quiet) as bar:
-        for name, upload in uploads.items():
-            place = f"{UPLOAD}/{name}"
-            digest = target.kept(place) or write_upload(upload, target.at(place))
-            about[name] = {
-                "sha256": digest,
-                "bytes": target.at(place).stat().st_size,
-                "files": {member.name: member.file for member in upload.members},
-            }
-            files[place] = digest
-            bar.update()
+    # everything is planned before the first byte is written
+    by_task = {name: _plan_uploads(suite, task, form) for name, task in suite.amlb_tasks.items()}
+    whole_suite = plan_archive(f"{suite.manifest.name}-suite", list(_all_members(suite)))
+    uploads: dict[str, Upload] = {}
+    for uploads_of_task in by_task.values():
+        uploads |= {upload.name: upload for upload in uploads_of_task}
+    uploads[whole_suite.name] = whole_suite
+    copies = [_member(suite, file) for file in suite.manifest.files if _is_copied(file)]
+    texts = _definition_texts(suite, by_task, address, form)
+    places = [f"{UPLOAD}/{name}" for name in uploads]
+    places += [member.file for member in copies]
+
+    folder.begin([*places, *texts])
+    about = _write_uploads(folder, uploads, quiet)
+    files = {f"{UPLOAD}/{name}": entry["sha256"] for name, entry in about.items()}
     for member in copies:
-        files[member.file] = write_upload(
-            Upload(member.name, (member,), is_archive=False), target.at(member.file)
-        )
+        upload = Upload(member.name, (member,), is_archive=False)
+        files[member.file] = write_upload(upload, folder.at(member.file))
     for place, text in texts.items():
-        files[place] = write_text(target.at(place), text)
-    done = Export(
-        out=target.root,
+        files[place] = write_text(folder.at(place), text)
+    export = Export(
+        out=folder.root,
         url=address,
         form=form,
-        suite=whole.name,
+        suite=whole_suite.name,
         definitions={name: len(tasks) for name, tasks in suite.definitions.items()},
         uploads=about,
     )
-    target.finish(files, _record(suite, done))
-    return done
+    folder.finish(files, _record(suite, export))
+    return export
 
 
-def _pack(suite: Suite, task: AmlbTask, form: str) -> list[Upload]:
+def _write_uploads(
+    folder: ExportFolder, uploads: Mapping[str, Upload], quiet: bool
+) -> dict[str, dict[str, Any]]:
+    """Write the uploads that are not there already, and return what the record says of each."""
+    about = {}
+    with tqdm(total=len(uploads), desc="export", unit="file", disable=quiet) as bar:
+        for name, upload in uploads.items():
+            place = f"{UPLOAD}/{name}"
+            path = folder.at(place)
+            digest = folder.finished_upload(place) or write_upload(upload, path)
+            about[name] = {
+                "sha256": digest,
+                "bytes": path.stat().st_size,
+                "files": {member.name: member.file for member in upload.members},
+            }
+            bar.update()
+    return about
+
+
+def _plan_uploads(suite: Suite, task: AmlbTask, form: str) -> list[Upload]:
     """Return an AMLB task's uploads; a list of files has the training files first."""
-    sides = {"train": task.train, "test": task.test}
     if form == "files":
-        some = [_member(suite, file) for files in sides.values() for file in files]
-        for member in some:
+        members = [_member(suite, file) for file in (*task.train, *task.test)]
+        for member in members:
             if not _NAME.fullmatch(member.name.removesuffix(".csv")):
-                raise _damaged(f"{member.file!r} is no data file of a suite")
-        return [copy(member) for member in some]
-    members = [  # whatever task they belong to, and numbered as AMLB numbers folds
-        _member(suite, file, f"{task.name}_{side}_{fold}.csv")
-        for side, files in sides.items()
-        for fold, file in enumerate(files)
-    ]
-    return [archive(task.name, members)]
+                raise _damaged_manifest(f"{member.file!r} is not a data file of a suite")
+        return [plan_copy(member) for member in members]
+    # named by the task, whatever task the files belong to, and numbered as AMLB numbers folds
+    members = []
+    for side, files in (("train", task.train), ("test", task.test)):
+        for fold, file in enumerate(files):
+            members.append(_member(suite, file, f"{task.name}_{side}_{fold}.csv"))
+    return [plan_archive(task.name, members)]
 
 
 def _member(suite: Suite, file: str, name: str = "") -> Member:
     """Return a file of the suite, which the manifest lists and which stands inside."""
     root = suite.layout.root
     if file not in suite.manifest.files:
-        raise _damaged(f"{file!r} is not among the suite's files")
+        raise _damaged_manifest(f"{file!r} is not among the suite's files")
     path = suite.layout.at(file)
     if not path.resolve().is_relative_to(root.resolve()):
-        raise _damaged(f"{file!r} is no file inside the suite")
+        raise _damaged_manifest(f"{file!r} is not inside the suite")
     if not path.is_file():
         raise SuiteError(
             f"{file} of the suite is missing",
-            "see hardsynth verify; the command that made the suite writes it again",
+            "hardsynth verify tells what differs; the command that made the suite writes it again",
         )
     return Member(name or Path(file).name, file, path, suite.manifest.files[file])
 
 
-def _damaged(what: str) -> SuiteError:
+def _damaged_manifest(problem: str) -> SuiteError:
     return SuiteError(
-        f"the manifest is damaged: {what}", "run the command that generated the suite again"
+        f"the manifest is damaged: {problem}", "run the command that generated the suite again"
     )
 
 
-def _everything(suite: Suite) -> Iterator[Member]:
-    """Yield what makes the suite, certificates written since included, runs and pages not."""
+def _all_members(suite: Suite) -> Iterator[Member]:
+    """Yield what makes the suite: certificates written since included, runs and pages left out."""
     for file in suite.manifest.files:
         yield _member(suite, file, file)
     layout = suite.layout
@@ -206,7 +227,7 @@ def _everything(suite: Suite) -> Iterator[Member]:
             yield Member(file, file, path, sha256_file(path))
 
 
-def _travels(file: str) -> bool:
+def _is_copied(file: str) -> bool:
     """Whether a file of the suite stands as it is in the export."""
     layout = Layout(Path())
     return file.startswith("extensions/") or file in map(
@@ -214,28 +235,35 @@ def _travels(file: str) -> bool:
     )
 
 
-def _texts(
-    suite: Suite, packed: Mapping[str, list[Upload]], address: str, form: str
+def _definition_texts(
+    suite: Suite, by_task: Mapping[str, list[Upload]], address: str, form: str
 ) -> dict[str, str]:
     """Return AMLB's configuration and the definitions, by their place."""
     manifest, layout = suite.manifest, Layout(Path())
-    constraints = layout.relative(layout.constraints) in manifest.files
+    has_constraints = layout.relative(layout.constraints) in manifest.files
     contents: dict[Path, Any] = {
-        layout.config: amlb_configuration(manifest.seed, constraints=constraints, data=False)
+        layout.config: amlb_configuration(manifest.seed, constraints=has_constraints, data=False)
     }
     for name in suite.definitions:
         place = layout.definition(name)
-        tasks = {task: task for task in manifest.amlb_tasks}
-        if manifest.pair is not None and name == manifest.pair.name:
-            tasks = {about["name"]: task for task, about in manifest.pair.tasks.items()}
         try:
-            contents[place] = [
-                {**entry, "dataset": _dataset(entry, packed[tasks[entry["name"]]], address, form)}
-                for entry in _entries(suite, layout.relative(place))
-            ]
+            names = _task_names(suite, name)
+            entries = []
+            for entry in _entries(suite, layout.relative(place)):
+                uploads = by_task[names[entry["name"]]]
+                entries.append({**entry, "dataset": _dataset(entry, uploads, address, form)})
         except (yaml.YAMLError, KeyError, TypeError, ValueError, RecursionError):
-            raise _damaged(f"it vouches for a definition {name} that is none") from None
+            raise _damaged_manifest(f"its definition {name} is not one of AMLB's") from None
+        contents[place] = entries
     return {layout.relative(path): yaml_text(content) for path, content in contents.items()}
+
+
+def _task_names(suite: Suite, definition: str) -> dict[str, str]:
+    """Return the AMLB task behind each name in a definition."""
+    pair = suite.manifest.pair
+    if pair is not None and definition == pair.name:
+        return {about["name"]: task for task, about in pair.tasks.items()}
+    return {task: task for task in suite.manifest.amlb_tasks}
 
 
 def _entries(suite: Suite, file: str) -> list[dict[str, Any]]:
@@ -246,7 +274,7 @@ def _entries(suite: Suite, file: str) -> list[dict[str, Any]]:
     except OSError:
         blob = b""
     if hashlib.sha256(blob).hexdigest() != member.sha256:
-        raise changed(member)
+        raise changed_error(member)
     return list(yaml.safe_load(blob))
 
 
@@ -255,27 +283,28 @@ def _dataset(
 ) -> dict[str, Any]:
     """Return the ``dataset`` of a definition's entry, with addresses in place of files."""
     addresses = [f"{address}/{upload.name}" for upload in uploads]
-    where: dict[str, Any] = {"path": addresses[0]}
     if form == "files":
         folds = len(addresses) // 2
-        where = {"train": addresses[:folds], "test": addresses[folds:]}
-    return {**where, **{key: entry["dataset"][key] for key in ("target", "type")}}
+        places: dict[str, Any] = {"train": addresses[:folds], "test": addresses[folds:]}
+    else:
+        places = {"path": addresses[0]}
+    return {**places, **{key: entry["dataset"][key] for key in ("target", "type")}}
 
 
-def _record(suite: Suite, done: Export) -> dict[str, Any]:
+def _record(suite: Suite, export: Export) -> dict[str, Any]:
     """Return what ties an export to its suite."""
     manifest = suite.manifest
     return {
         "version": manifest.version,
-        "base_url": done.url,
-        "form": done.form,
+        "base_url": export.url,
+        "form": export.form,
         "suite": {
             "name": manifest.name,
             "seed": manifest.seed,
             "command": manifest.command,
             "manifest": sha256_file(suite.layout.manifest),
-            "archive": done.suite,
+            "archive": export.suite,
         },
-        "definitions": done.definitions,
-        "uploads": done.uploads,
+        "definitions": export.definitions,
+        "uploads": export.uploads,
     }

@@ -28,7 +28,7 @@ class ExportFolder:
     ----------
     root : Path
     files : dict of str to str
-        What is there of us: the sha256 by relative path, empty where it was never finished.
+        What an earlier export wrote: the sha256 by relative path, empty where it never finished.
     """
 
     root: Path
@@ -44,22 +44,22 @@ class ExportFolder:
             It overlaps with the suite, holds something else than an export, or files of the
             export there were changed by hand.
         """
-        here, there = root.resolve(), suite.resolve()
+        export_path, suite_path = root.resolve(), suite.resolve()
         remedy = "choose another folder with -o"
-        if here.is_relative_to(there) or there.is_relative_to(here):
-            raise PublishError(f"{root} and the suite {suite} stand one in the other", remedy)
+        if export_path.is_relative_to(suite_path) or suite_path.is_relative_to(export_path):
+            raise PublishError(f"one of {root} and the suite {suite} is inside the other", remedy)
         if not root.exists() or (root.is_dir() and is_fresh(root)):
             return cls(root)
         if not root.is_dir():
-            raise PublishError(f"{root} is no folder", remedy)
-        files = _read(root)
+            raise PublishError(f"{root} is not a folder", remedy)
+        files = _recorded_files(root)
         if files is None:
-            raise PublishError(f"{root} holds files that are no export of hardsynth", remedy)
+            raise PublishError(f"{root} holds files that are not an export of hardsynth", remedy)
         for relative, digest in sorted(files.items()):
             path = root / relative
             if digest and path.is_file() and sha256_file(path) != digest:
                 raise PublishError(
-                    f"{path} was changed since it was exported",
+                    f"{path} was changed after it was exported",
                     f"{remedy}, or move that file away",
                 )
         return cls(root, files)
@@ -74,31 +74,35 @@ class ExportFolder:
         foreign = [name for name in planned if name not in self.files and self.at(name).exists()]
         if foreign:
             raise PublishError(
-                f"{self.at(foreign[0])} is in the way and is no file of the export there",
+                f"{self.at(foreign[0])} is in the way: it does not belong to the export there",
                 "choose another folder with -o, or move that file away",
             )
-        for name in planned:  # what stands there may soon be the earlier file or the new one
+        for name in planned:
+            # what stands there may soon be the earlier file or the new one, so that no checksum
+            # holds; the name of an upload tells its content, whichever export wrote it
             if not name.startswith(f"{UPLOAD}/"):
                 self.files[name] = ""
             self.files.setdefault(name, "")
         self._write({"finished": False}, self.files)
 
-    def kept(self, relative: str) -> str:
+    def finished_upload(self, relative: str) -> str:
         """Return the sha256 of an upload that is there and whole already, else nothing.
 
         Its name tells its content, so it need not be packed again.
         """
         digest, path = self.files.get(relative, ""), self.at(relative)
-        return digest if digest and path.is_file() and sha256_file(path) == digest else ""
+        is_whole = digest and path.is_file() and sha256_file(path) == digest
+        return digest if is_whole else ""
 
     def finish(self, files: Mapping[str, str], about: Mapping[str, Any]) -> None:
         """Remove what earlier exports left and write the record."""
         for relative in set(self.files) - set(files):
             self.at(relative).unlink(missing_ok=True)
         remove_temporary_files(self.root)
-        for folder in sorted(self.root.joinpath("extensions").rglob("*"), reverse=True):
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
+        # deepest first, so that a folder is empty when its turn comes
+        for path in sorted(self.root.joinpath("extensions").rglob("*"), reverse=True):
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
         self.files = dict(files)
         self._write({"finished": True, **about}, files)
 
@@ -107,7 +111,7 @@ class ExportFolder:
         write_text(self.at(RECORD), json_text(entry))
 
 
-def _read(root: Path) -> dict[str, str] | None:
+def _recorded_files(root: Path) -> dict[str, str] | None:
     """Return the files of the export in a folder, or None where there is none."""
     try:
         entry = json.loads((root / RECORD).read_text(encoding="utf-8"))
