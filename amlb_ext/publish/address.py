@@ -60,6 +60,7 @@ def server_url(server: str) -> str:
         raise PublishError(
             f"--server {server!r}: over http others could read the API key on the way", "use https"
         )
+    # a user types the address of the site; its API is below
     url = server.rstrip("/")
     return url if "/api/" in url else f"{url}/api/v1/xml"
 
@@ -97,6 +98,7 @@ def api_key(url: str) -> str:
     )
     if not config.apikey:
         raise PublishError(f"there is no API key for {url} (102), nothing was sent", remedy)
+    # the client sends its key to whatever server it is told to use; here only to its own
     if urlsplit(config.server).netloc.lower() != urlsplit(url).netloc.lower():
         raise PublishError(
             f"there is no API key for {url} (102), nothing was sent: the configured key is for "

@@ -130,6 +130,7 @@ def _original_names(unit: PublishUnit) -> list[str]:
 def _changed(written: Sequence[str], original: Sequence[str]) -> str:
     """List what is written otherwise than it was."""
     pairs = dict(zip(written, original, strict=True))
+    # the original is quoted: it may end in a space, or hold a comma
     return ", ".join(f"{new} = {old!r}" for new, old in pairs.items() if new != old)
 
 
@@ -150,6 +151,7 @@ def fit_texts(unit: PublishUnit, licence: Licence, url: str) -> tuple[dict[str, 
     notes : list of str
     """
     origin = unit.suite.tasks[unit.amlb_task.task].origin
+    # a file's path or a source's short name is no address
     link = origin.url if origin.url.startswith(("http://", "https://")) else ""
     full_texts = {
         "description": data_description(unit, licence, url),

@@ -1,4 +1,4 @@
-"""What was sent to a server, step by step: ``hardsynth/publish/<host>.jsonl`` in the suite.
+"""Record what was sent to a server: ``hardsynth/publish/<host>.jsonl`` in the suite.
 
 One line before each POST and one after, on disk before the program goes on. Lines are keyed by
 content, so what was published of an earlier state of the suite is not mixed up with the present.
@@ -55,7 +55,7 @@ class Journal:
             return
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
-            raise PublishError(f"cannot read {self.path}: {why}", "mend or remove it") from None
+            raise PublishError(f"cannot read {self.path}: {why}", "repair or remove it") from None
         for line in text.splitlines():
             with suppress(ValueError):
                 entry = json.loads(line)
@@ -94,10 +94,7 @@ class Journal:
                 handle.flush()
                 os.fsync(handle.fileno())
         except OSError as error:
-            raise PublishError(
-                f"cannot write {self.path}: {error.strerror or error}",
-                "make the suite's folder writable: without a journal a POST could be sent twice",
-            ) from None
+            raise self._write_error(error) from None
         self._last[key, step] = entry
 
     @contextmanager
@@ -113,14 +110,14 @@ class Journal:
             try:
                 stack.enter_context(lock_open_file(self.path, self._refuse_a_second_command))
             except OSError as error:
-                raise PublishError(
-                    f"cannot write {self.path}: {error.strerror or error}",
-                    "make the suite's folder writable: without a journal a POST could be sent "
-                    "twice",
-                ) from None
+                raise self._write_error(error) from None
             yield self
 
     def _refuse_a_second_command(self) -> None:
-        raise PublishError(
-            f"another hardsynth publish is at work on {self.path}", "wait until it ends"
+        raise PublishError(f"another hardsynth publish is using {self.path}", "wait until it ends")
+
+    def _write_error(self, error: OSError) -> PublishError:
+        return PublishError(
+            f"cannot write {self.path}: {error.strerror or error}",
+            "make the suite's folder writable: without a journal something could be sent twice",
         )

@@ -35,6 +35,7 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
         As :func:`amlb_ext.publish.describe.fit_texts` gives them.
     """
     row, *ignored = unit.own_columns
+    # the client has no public way to the XML but to send it, which it does without a timeout
     return str(
         openml_client()
         .datasets.OpenMLDataset(
@@ -48,7 +49,9 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
             ignore_attribute=ignored,
             version_label=unit.label,
             citation=texts["citation"],
+            # the server's schema refuses an empty element
             original_data_url=texts["original_data_url"] or None,
+            # the file travels beside the description
             dataset="",
         )
         ._to_xml()

@@ -181,9 +181,11 @@ def _find_problems(plan: PublishPlan) -> Iterator[str]:
                 f"{where}: its data file has {megabytes(unit.size)}, more than "
                 f"{megabytes(UPLOAD_LIMIT)}"
             )
+        # rows that were left out may have been the last of a class
         target = next(a for a in unit.attributes if a.name == unit.target)
         if target.values is not None and len(target.values) < 2:
             yield f"{where}: its target has a single class"
+    # as if all tasks were good: the suite's texts can only become shorter
     texts = suite_texts(plan.suite, [planned.unit for planned in plan.units], plan.url)
     for problem in check_xml(suite_xml(texts, plan.alias, [UNKNOWN_ID]), STUDY):
         yield f"the suite: {problem}"

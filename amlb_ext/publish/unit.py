@@ -101,6 +101,7 @@ class PublishUnit:
     @property
     def measure(self) -> str | None:
         """OpenML's word for what AMLB optimises, where OpenML has it."""
+        # of several metrics AMLB optimises the first
         metrics = self.amlb_task.metric or [_DEFAULT_METRIC[self.amlb_task.type]]
         return MEASURES.get(metrics[0])
 
@@ -211,10 +212,12 @@ def _attributes(
             attributes.append(Attribute(name))
             continue
         known = column.values if column.form == "text" else ("False", "True")
+        # values of rows that are not sent would be categories without a row
         present = {*train[column.written], *test[column.written]}
         values = tuple(value for value in known if value in present)
         # a nominal attribute must declare a value, also where every row lacks one
         attributes.append(Attribute(name, values or known[:1] or ("-",)))
+    # a comma would be read as between two targets
     target = _unused_name(server_name(task.target.replace(",", "_")), names)
     labels = {*train[task.target], *test[task.target]}
     classes = tuple(label for label in coding.written_labels if label in labels)

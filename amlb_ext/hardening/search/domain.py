@@ -21,6 +21,9 @@ Predict = Callable[[np.ndarray], np.ndarray]
 class Domain:
     """What the search knows of the genes, whichever points it is given.
 
+    What a gene may be is stated here once, and
+    :func:`amlb_ext.hardening.search.operators.repair` sees to it in every generation.
+
     Attributes
     ----------
     pools : list of ndarray

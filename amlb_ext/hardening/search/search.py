@@ -229,6 +229,8 @@ class Block:
         self._step_lengths = plan.config.strength * direction
         self._step_lengths[:, : plan.n_categorical] = 0.0
         self._steps = mutation_steps(plan.config.mutation)
+        # of the present generation, (p, n); until there is one, of no individuals
+        self._L = self._distance = np.empty((0, len(bad)))
 
     def initialise(self, P: np.ndarray, scratch: np.ndarray) -> None:
         """Fill P with the initial populations.

@@ -15,8 +15,11 @@ from amlb_ext.core.redact import redact_url
 
 SCHEMES = ("http", "https", "s3")
 _EXAMPLE = "--base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"
+#: What may stand in the path of an address; a brace would be a placeholder to AMLB.
 _PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
+#: What may stand in a key of S3 without escapes.
 _KEY = re.compile(r"[A-Za-z0-9._!'()*/-]*")
+#: Names that S3 allows for buckets.
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 

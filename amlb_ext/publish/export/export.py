@@ -36,6 +36,7 @@ from amlb_ext.suite.manifest import open_manifest
 
 #: How the data are packed: an archive per AMLB task, or every file as it is.
 FORMS = ("archives", "files")
+#: Names that are safe as parts of an address and of a path, wherever AMLB runs.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
