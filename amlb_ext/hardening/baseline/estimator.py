@@ -132,6 +132,7 @@ class EstimatorBaseline(Baseline):
             fit.fit(Z[train], y[train], derive_seed(seed, number) % 2**31)
             f[held_out] = fit.predict(Z[held_out])
             fits.append(fit)
+        # callers ask the fits part by part: an incomplete list would be out of step
         return f, fits if len(fits) == len(parts) else []
 
     def _fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> tuple[BaseEstimator, np.ndarray]:
@@ -149,6 +150,7 @@ class EstimatorBaseline(Baseline):
                     "sklearn.calibration.CalibratedClassifierCV",
                 )
         with warnings.catch_warnings():
+            # a baseline that is not fitted to the end is a baseline all the same
             warnings.simplefilter("ignore", ConvergenceWarning)
             try:
                 model.fit(Z, target)
@@ -166,6 +168,7 @@ class EstimatorBaseline(Baseline):
         if not self.spec.reads_missing:
             steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
         if self.spec.encoding == "onehot" and self.n_categorical:
+            # rare categories of a column with very many share one column, and so do unknown ones
             one_hot = OneHotEncoder(
                 handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False
             )

@@ -256,6 +256,7 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
     except Exception as error:
         raise ModelError(f"cannot read {path.name}: {describe_error(error)}") from error
     table.columns = [str(name) for name in table.columns]
+    # rows without a target are no rows of the task, but the file has predictions for them too
     n_rows = int(task.row_ids.max()) + 1
     if len(table) < n_rows:
         raise ModelError(

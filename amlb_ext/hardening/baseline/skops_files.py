@@ -65,13 +65,13 @@ class UnpackLimits:
     free_of_ratio: int = 256 << 20
     depth: int = 200
 
-    def most(self, packed: int) -> int:
+    def most_bytes(self, packed: int) -> int:
         """Return how many bytes may come out of a file of ``packed`` bytes."""
         return min(self.total, max(self.free_of_ratio, self.ratio * packed))
 
 
 @dataclass
-class Contents:
+class SchemaContents:
     """What the description of a model names.
 
     Attributes
@@ -86,6 +86,7 @@ class Contents:
     files: list[str] = field(default_factory=list)
 
 
+#: Sparse matrices and arrays by their modules in scipy.
 _SPARSE = frozenset(
     (f"scipy.sparse._{kind}", f"{kind}_{form}")
     for kind in ("bsr", "coo", "csc", "csr", "dia")
@@ -93,7 +94,7 @@ _SPARSE = frozenset(
 )
 _ARRAY = ("numpy", "ndarray")
 #: By kind of node the classes that it may name, where these are few.
-_ONLY: dict[str, frozenset[Name]] = {
+_ALLOWED_CLASSES: dict[str, frozenset[Name]] = {
     "DictNode": frozenset(
         {
             ("builtins", "dict"),
@@ -120,7 +121,8 @@ _ONLY: dict[str, frozenset[Name]] = {
     "TreeNode": frozenset({("sklearn.tree._tree", "Tree")}),
 }
 #: Values that are JSON themselves, and nodes that stand before, under the same number.
-_HARMLESS = ("JsonNode", "CachedNode")
+_HARMLESS_NODES = ("JsonNode", "CachedNode")
+#: numpy's own bit generators; skops calls the class of this name to make a random generator.
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
@@ -147,6 +149,7 @@ def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) ->
             "reading a .skops file needs the package skops", "pip install 'hardsynth[skops]'"
         ) from None
     if trusted:
+        # the user vouches for the file: every type in it counts as trusted
         return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
     limits = limits or UnpackLimits()
     with tempfile.TemporaryFile(prefix="hardsynth-") as copy:
@@ -154,13 +157,14 @@ def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) ->
             contents = _checked_copy(path, copy, limits)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise ModelError(f"cannot load {path.name}: {error}", "save it again") from None
+        # from the copy, not the path: the file may have been exchanged since it was looked through
         copy.seek(0)
         model = skops.io.load(copy, trusted=names_of(contents.types))
     check_trees(model, path.name)
     return model
 
 
-def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> Contents:
+def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> SchemaContents:
     """Write the parts of a model that its description names, unpacked; nothing is loaded."""
     with zipfile.ZipFile(path) as packed:
         text = _unpacked(packed, _SCHEMA, limits.schema, path.name)
@@ -169,11 +173,12 @@ def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> Contents
         except (ValueError, RecursionError):
             raise ModelError(f"cannot load {path.name}: its schema.json is not JSON") from None
         contents = inspect_schema(schema, path.name, limits)
-        most = limits.most(path.stat().st_size)
+        most = limits.most_bytes(path.stat().st_size)
         declared = sum(_member(packed, name, path.name).file_size for name in contents.files)
         # what the archive declares may be a lie, but an honest bomb is refused before any work
         if declared > most:
             raise _too_large(path.name, most)
+        # stored, not packed: skops then reads what was counted here
         with zipfile.ZipFile(copy, "w", zipfile.ZIP_STORED) as plain:
             plain.writestr(_SCHEMA, text)
             left = most
@@ -232,7 +237,7 @@ def _too_large(name: str, most: int) -> ModelError:
     )
 
 
-def inspect_schema(schema: Any, name: str, limits: UnpackLimits | None = None) -> Contents:
+def inspect_schema(schema: Any, name: str, limits: UnpackLimits | None = None) -> SchemaContents:
     """Walk every node of a model's description; nothing that it names is called.
 
     Parameters
@@ -245,7 +250,7 @@ def inspect_schema(schema: Any, name: str, limits: UnpackLimits | None = None) -
 
     Returns
     -------
-    Contents
+    SchemaContents
 
     Raises
     ------
@@ -259,7 +264,7 @@ def inspect_schema(schema: Any, name: str, limits: UnpackLimits | None = None) -
     if protocol < 1:  # there a function's name stands elsewhere
         raise ModelError(f"{name} was written by a skops older than 0.6", "save it again")
     walk.visit(schema, 0)
-    return Contents(walk.types, walk.files)
+    return SchemaContents(walk.types, walk.files)
 
 
 class _Walk:
@@ -308,7 +313,7 @@ class _Walk:
 
     def check(self, kind: str, named: Name, node: dict[str, Any]) -> None:
         """Raise unless this node may be built."""
-        if kind in _HARMLESS:
+        if kind in _HARMLESS_NODES:
             return
         self.types.add(named)
         if not _is_allowed(kind, named, node):
@@ -368,13 +373,13 @@ def _is_allowed(kind: str, named: Name, node: dict[str, Any]) -> bool:
     if kind == "FunctionNode":
         return is_known_function(module, class_name)
     if kind == "RandomGeneratorNode":
-        return named in _ONLY[kind] and _bit_generator(node) in _BIT_GENERATORS
+        return named in _ALLOWED_CLASSES[kind] and _bit_generator(node) in _BIT_GENERATORS
     if kind == "PartialNode":
         return named == ("functools", "partial") and _is_of_function(node)
     if kind == "DTypeNode":
         return module == "numpy" and class_name.startswith("dtype")
-    if kind in _ONLY:
-        return named in _ONLY[kind]
+    if kind in _ALLOWED_CLASSES:
+        return named in _ALLOWED_CLASSES[kind]
     if kind == "NdArrayNode":
         return named == _ARRAY or named in array_scalars()
     if kind == "TypeNode":
