@@ -118,6 +118,7 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
                 new = {name: job.scores[name] for name in job.scores if name not in amlb_columns}
                 row.update(new)
         has_score = np.isfinite(list(job.scores.values())).any()
+        # A part that AMLB ran as a task of its own has its row already.
         if not own_rows and has_score:
             jobs_by_task.setdefault(job.task, []).append(job)
     for task_jobs in jobs_by_task.values():
@@ -254,7 +255,7 @@ def _are_same_predictions(row: Mapping[str, Any], scores: Mapping[str, float]) -
         theirs = row.get(name, np.nan)
         if not (np.isfinite(theirs) and np.isfinite(ours)):
             continue
-        scale = max(abs(theirs), abs(ours), 1e-4)
+        scale = max(abs(theirs), abs(ours), 1e-4)  # six digits of 0 say nothing
         if abs(theirs - ours) > _TOLERANCE * scale:
             return False
     return True
@@ -265,6 +266,7 @@ def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
     kind, source = jobs[0].kind, jobs[0].source
     fallback = "rmse" if kind == "regression" else "logloss"
     folds = {job.fold for job in jobs}
+    # The metric of AMLB's own rows, so that its report sets ours beside them.
     for metric in (amlb.metric(source) or MAIN[kind], MAIN[kind]):
         defined_folds = set()
         for job in jobs:
@@ -277,6 +279,7 @@ def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
 
 def _result_row(job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of ours; ``framework_row`` is AMLB's own that lends it the version."""
+    # AMLB's ``result`` is higher-is-better throughout.
     sign = -1.0 if DIRECTION[metric] == "lower" else 1.0
     return {
         "id": f"hardsynth/{job.task}",

@@ -87,7 +87,10 @@ def build_report(
         A level that is none.
     """
     if not 0 < level < 1:
-        raise ConfigError(f"an interval of level {level:g}", "give a level between 0 and 1, as .95")
+        raise ConfigError(
+            f"the level of an interval is {level:g}, wanted a number between 0 and 1",
+            "leave it out for 0.95",
+        )
     suite = Suite.load(directory)
     if results:
         found = read_jobs(suite, *results)
@@ -96,6 +99,7 @@ def build_report(
     names = sorted(found.table["framework"].unique(), key=_candidates_first)
     points = 0
     if charts:
+        # The page holds every point twice, still and live: many tasks share what it may weigh.
         points = min(MOST_POINTS, ALL_POINTS // max(1, len(suite.tasks)))
     work = _task_arguments(suite, found.table, framework_colours(names), level, points)
     evaluations = _evaluate_tasks(work, workers, quiet)
@@ -147,6 +151,7 @@ def _evaluate_tasks(
 ) -> list[TaskEvaluation]:
     """Evaluate each task in a process of its own; the order is that of the suite."""
     evaluations: dict[int, TaskEvaluation] = {}
+    # A process without a task would cost its start alone.
     workers = min(workers or available_cores(), max(1, len(work)))
     with tqdm(total=len(work), desc="report", unit="task", disable=quiet) as bar:
         for index, evaluation in run_jobs(evaluate_task, work, workers):
@@ -183,6 +188,7 @@ def _assemble_report(
             "No results were given: this tells of the suite alone. Run a framework, then name its "
             "output folder with --results.",
         )
+    # "not run" is listed too: the reader sees what a verdict does not rest on.
     unscored = jobs[jobs["status"] != "scored"]
     columns = ["framework", "amlb_task", "fold", "status", "reason"]
     return SuiteReport(
@@ -190,6 +196,7 @@ def _assemble_report(
         about=_suite_overview(suite.manifest, tasks),
         verdict=(*baseline_alarm(tasks), *verdict),
         warnings=(
+            # An F that is another one makes all else moot.
             *_alarm_warnings(tasks),
             *_job_warnings(jobs),
             *_certificate_warnings(tasks),

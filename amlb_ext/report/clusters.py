@@ -83,6 +83,7 @@ def find_clusters(Z_bad: np.ndarray, rng_seed: int, most: int = 6) -> np.ndarray
             structureless = sums @ centred / np.sqrt(n_rows)
             if _best_partition(structureless, most, rng, n_starts=3)[0] >= silhouette:
                 return one_group
+    # KMeans numbers its groups at random; the reader's group 1 is the largest.
     by_size = np.argsort(-np.bincount(labels), kind="stable")
     rank_of_label = np.argsort(by_size, kind="stable")
     return np.asarray(rank_of_label[labels])
@@ -98,6 +99,7 @@ def _best_partition(
     for k in range(2, min(most, n_rows // 5, n_distinct - 1) + 1):
         kmeans = KMeans(k, n_init=n_starts, random_state=draw_int_seed(rng))
         labels = kmeans.fit_predict(Z)
+        # A handful of rows far out is no group of failures.
         if np.bincount(labels, minlength=k).min() < max(3, 0.05 * n_rows):
             continue
         # A silhouette takes all distances: beyond some rows a sample has to do.

@@ -135,6 +135,7 @@ def compare_frameworks(
     )
 
     table = _contrast_table(task, inputs, weights)
+    # Between tasks only changes relative to F can be averaged: losses have different scales.
     table["relative"] = table["difference"] / table["loss_f"]
     table["folds"] = [f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]]
     table = _withhold_verdicts(table, no_claim or no_gain, incomplete)
@@ -146,6 +147,7 @@ def compare_frameworks(
         f"{inputs.shared_folds(first, second)}/{folds}"
         for first, second in zip(pairs["framework"], pairs["other"], strict=True)
     ]
+    # A pair is as incomplete as either of the two; whether F may be beaten is no matter here.
     for column in ("framework", "other"):
         pairs = _withhold_verdicts(pairs, no_claim, incomplete, column)
 
@@ -317,7 +319,7 @@ def _with_absent(
     """Add frameworks of which nothing is left on this task, lest their losses be hidden."""
     compared = set(table["framework"]) if len(table) else set()
     rows = []
-    for where in WHERE:
+    for where in WHERE:  # the same order as in the table of the others
         for name, why in incomplete.items():
             if name in compared:
                 continue

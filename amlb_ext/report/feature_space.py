@@ -71,7 +71,10 @@ class FeatureSpace:
         # One indicator per column that misses more than a few values.
         self.has_indicator_ = is_missing.mean(axis=0) >= 0.01
         self.encoder_ = OneHotEncoder(
-            max_categories=20, handle_unknown="infrequent_if_exist", sparse_output=False
+            # Made rows may have categories that no real row has: they count as rare ones.
+            max_categories=20,
+            handle_unknown="infrequent_if_exist",
+            sparse_output=False,
         )
         if self.category_names_:
             self.encoder_.fit(self._categories(features))
@@ -195,6 +198,7 @@ def project_rows(
         kinds = np.unique(np.asarray(group), return_inverse=True)[1].reshape(-1)
     chosen = _choose_rows(is_kept, kinds, most, rng)
     points = Z[chosen]
+    # Tasks have a process each: threads would only fight for its core.
     with threadpool_limits(1):
         plane = _principal_plane(points)
         n_distinct = len(np.unique(points, axis=0))
@@ -203,6 +207,7 @@ def project_rows(
         # Noise parts rows that coincide, and lets a map of one dimension use the second.
         noise = 0.01 * rng.normal(size=plane.shape)
         start = 1e-4 * (plane / plane[:, 0].std() + noise)
+        # Started from the principal plane: two reports of one suite show the same map.
         tsne = TSNE(
             perplexity=float(np.clip(len(points) / 10, 5, 30)),
             init=start.astype(np.float32),

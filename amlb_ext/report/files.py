@@ -68,6 +68,7 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
         links["results.csv: AMLB's rows, ours behind them, for AMLB's own reporting"] = (
             "report/results.csv"
         )
+    # Last, so that a page never shows links to files that are not there yet.
     page = directory / "report.html"
     write_text(page, render_page(built.report, links, interactive))
     return page
@@ -167,5 +168,6 @@ def _write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 def _no_formula(value: Any) -> Any:
     """Put an apostrophe before text that a spreadsheet would run as a formula."""
+    # Names of columns and categories are the user's data, and may come from a stranger.
     risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{value}" if risky else value

@@ -17,7 +17,8 @@ from amlb_ext.report.model import Chart, ColourRole
 #: Longest name in a legend or on an axis of categories.
 LONGEST = 32
 _ROLES = (*get_args(ColourRole), "grid")
-#: What to draw a role, or ``grid``, with; :func:`inline_svg` puts in the page's colour.
+#: What to draw a role, or ``grid``, with; :func:`inline_svg` puts in the page's colour, a CSS
+#: variable, which matplotlib does not know.
 COLOUR = {role: f"#fe0d{i:02x}" for i, role in enumerate(_ROLES)}
 _STAND_IN = re.compile(r"#fe0d([0-9a-f]{2})")
 _URL = re.compile(r"url\(#(.*?)\)")
@@ -113,6 +114,7 @@ def inline_svg(drawn: str, key: str, title: str, about: str) -> str:
         node.tag = _without_namespace(node.tag)
         node.attrib = {_without_namespace(name): node.attrib[name] for name in node.attrib}
     ids = _short_ids(tree, prefix)
+    # Lists, for removing a child would make the iteration skip its neighbour.
     for node in list(tree.iter()):
         for child in list(node):
             if child.tag in ("metadata", "style") or _is_invisible(child):
@@ -153,6 +155,7 @@ def _short_ids(tree: ET.Element, prefix: str) -> dict[str, str]:
 
 
 def _is_invisible(node: ET.Element) -> bool:
+    # Backgrounds of the figure and the axes: matplotlib writes them even where they are clear.
     return node.tag == "path" and node.get("style", "") in ("fill: none", "fill: none; opacity: 0")
 
 
@@ -169,7 +172,7 @@ def _hoist_common_style(node: ET.Element) -> None:
 def _tidy_node(node: ET.Element, ids: dict[str, str]) -> None:
     """Shorten one node, give it the page's colours and ids of its own."""
     old, node.attrib, node.tail = node.attrib, {}, None
-    if node.tag != "text":
+    if node.tag != "text":  # white space between elements
         node.text = None
     if "id" in old and old["id"] in ids:
         node.set("id", ids[old["id"]])
@@ -179,6 +182,7 @@ def _tidy_node(node: ET.Element, ids: dict[str, str]) -> None:
         is_idle = value.startswith("rotate(-0 ")
         if name in ("id", "href", "style", "fill") or is_idle:
             continue
+        # Marks are the bulk of a chart; a tenth of a point moves none that one could see.
         digits = 1 if node.tag == "use" else 2
         node.set(name, _round_numbers(_with_short_ids(value, ids), digits))
     if "d" in old:

@@ -140,6 +140,7 @@ def _step_trace(
     edges: np.ndarray, heights: np.ndarray, texts: list[str], order: int
 ) -> dict[str, Any]:
     """Return bins as an outline with a light filling: several can be seen through each other."""
+    # An edge that is no number has no place: plotly would join its neighbours.
     if len(edges) != len(heights) + 1 or not np.isfinite(edges).all():
         edges = heights = np.zeros(0)
     if not texts:
@@ -218,6 +219,7 @@ def _guide_shapes(chart: Chart) -> list[dict[str, Any]]:
     if "zero" in chart.guides:
         vertical = {"x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper"}
         shapes.append({"type": "line", "layer": "above", **vertical, "line": {"width": 1}})
+    # Below the points, which may be many; the zero is above, where bars end.
     if "diagonal" in chart.guides:
         low, high = _diagonal_ends(chart)
         diagonal = {"x0": low, "x1": high, "y0": low, "y1": high}

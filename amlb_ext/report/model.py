@@ -253,7 +253,7 @@ class SuiteReport:
         ``withheld`` (incomplete or no claim), ``better_family`` (better with p-values adjusted
         over all tasks and frameworks), ``relative`` (mean over tasks of the contrast relative to
         F's loss), ``low``, ``high`` (interval over tasks; NaN below three), ``mean_rank``.
-    ranks : Ranks
+    ranks : FrameworkRanks
     frameworks : DataFrame
         ``framework``, ``name``, ``constraint``, ``version``, ``runs``, ``scored``, ``failed``,
         ``missing``, ``refused``, ``not_run``, ``minutes``.

@@ -165,6 +165,7 @@ def _folder_stamp(folders: Sequence[Path]) -> int:
     for folder in folders:
         for pattern in patterns:
             paths.update(folder.glob(pattern))
+    # Times and sizes, not contents: predictions of a large suite are gigabytes.
     stamps = []
     for path in sorted(paths):
         status = path.stat()

@@ -115,6 +115,7 @@ def task_anchors(names: list[str]) -> list[str]:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
         stem = anchor = f"task-{slug}" if slug else "task"
         count = 1
+        # Names that differ in their signs alone have one slug.
         while anchor in used:
             count += 1
             anchor = f"{stem}-{count}"

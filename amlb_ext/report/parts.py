@@ -252,6 +252,7 @@ def _row_metrics(predictions: TaskPredictions, entrant: _Entrant) -> dict[str, n
     else:
         chosen = f.argmax(axis=1)
     tiny = np.finfo(float).eps
+    # The logarithm of 0 is no loss: clipped as the metric does.
     of_true_class = np.clip(f[np.arange(len(y)), y], tiny, 1 - tiny)
     return {
         "acc": (chosen == y).astype(float),

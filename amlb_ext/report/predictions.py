@@ -141,6 +141,7 @@ def read_task_predictions(
     folds = []
     for index, source_fold in enumerate(task.folds):
         folds.append(_read_fold(suite, name, index, source_fold))
+    # Folds are stacked: fold k takes the rows from ends[k] to ends[k + 1].
     n_rows = sum(len(fold.y) for fold in folds)
     ends = np.cumsum([0] + [len(fold.y) for fold in folds])
     shape = (n_rows, len(coding.labels)) if coding.labels else (n_rows,)
@@ -252,6 +253,7 @@ def _parse_predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray,
     columns = {normalize_text(str(column)): column for column in table.columns}
     f = np.zeros((len(table), len(codes)))
     for label, code in codes.items():
+        # A class that never occurred in training may have no column: its probability is 0.
         if label in columns:
             f[:, code] = table[columns[label]].to_numpy(dtype=float)
     _check_finite(f)
@@ -269,6 +271,7 @@ def _parse_predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray,
         raise RunError(
             f"the probabilities of row {row} are negative or all zero", "run that fold again"
         )
+    # Rounded in the file, probabilities need not sum to 1.
     return f / total[:, None], chosen.to_numpy(dtype=np.int64)
 
 

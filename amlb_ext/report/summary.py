@@ -39,8 +39,10 @@ def overall_table(
     contrasts = pd.concat(region_tables, ignore_index=True)
     is_better_family = _better_in_family(contrasts, 1 - level)
     rows = []
+    # Tasks are the sample: folds of one task share training rows and are not independent.
     for framework, own_contrasts in contrasts.groupby("framework", sort=False):
         is_withheld = own_contrasts["verdict"].isin(_WITHHELD)
+        # A loss of F that is 0 makes the relative change infinite.
         changes = own_contrasts.loc[~is_withheld, "relative"].to_numpy(dtype=float)
         mean_change = weighted_mean_interval(changes[np.isfinite(changes)], level=level)
         n_by_verdict = own_contrasts["verdict"].value_counts()
@@ -129,6 +131,7 @@ def _winner_sentences(candidates: pd.DataFrame, tasks: Sequence[TaskReport]) -> 
     in_family = candidates[candidates["better_family"] > 0]
     on_single_tasks = candidates[candidates["better"] > candidates["better_family"]]
     sentences = []
+    # First what holds when every comparison of the report is counted, ...
     if len(in_family):
         texts = []
         for row in table_records(in_family.sort_values("better_family", ascending=False)):
@@ -148,6 +151,7 @@ def _winner_sentences(candidates: pd.DataFrame, tasks: Sequence[TaskReport]) -> 
         sentences.append(
             f"No framework is shown to improve on F on the rows where F fails: {reason}."
         )
+    # ... then what holds only where a task is looked at alone.
     if len(on_single_tasks):
         texts = []
         for framework in on_single_tasks["framework"]:

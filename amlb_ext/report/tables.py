@@ -68,6 +68,7 @@ def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
     scores_by_metric: dict[str, list[dict[str, Any]]] = {}
     for score in table_records(task.scores):
         scores_by_metric.setdefault(score["metric"], []).append(score)
+    # sorted() is stable: behind the main metric the others keep their order.
     main_metric = MAIN.get(task.kind)
     for metric in sorted(scores_by_metric, key=lambda name: name != main_metric):
         scores = scores_by_metric[metric]
@@ -76,6 +77,7 @@ def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
         for score in scores:
             most = rows_by_part.get(score["part"], 0)
             rows_by_part[score["part"]] = max(most, score["rows"])
+        # The best is marked only where every candidate was scored on the same rows.
         best_by_part = _best_values(scores, task.folds, lower_is_better)
         cells_by_framework: dict[str, dict[str, dict[str, Any]]] = {}
         for score in scores:

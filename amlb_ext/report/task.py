@@ -119,6 +119,7 @@ def evaluate_task(
         task_charts = _draw_charts(
             task, views, comparison, failures.chart, colours=colours, points=points
         )
+    # A fold in which nothing was left out may have no summary.
     summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
     incomplete_warnings = [f"{framework}: {why}." for framework, why in incomplete.items()]
     report = TaskReport(

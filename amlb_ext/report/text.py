@@ -127,6 +127,7 @@ def _pair_lines(task: TaskReport) -> list[str]:
         if row["verdict"] not in ("better", "worse"):
             continue
         first, second = one_line(row["framework"]), one_line(row["other"])
+        # By weight is the rule, so only the exception is told.
         weighting = "" if row["weighted"] else ", all rows alike"
         lines += _wrap_text(
             f"{first} is {row['verdict']} than {second} ({format_interval(row)}{weighting})", 2
