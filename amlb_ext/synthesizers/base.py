@@ -99,25 +99,15 @@ class Synthesizer(BaseEstimator, ABC):
         X = np.asarray(X, dtype=float)
         self.cards_ = tuple(int(card) for card in cards)
         self.n_classes_ = int(n_classes)
-        if X.ndim != 2 or len(X) == 0:
-            raise DataError(
-                f"a synthesizer needs a matrix with at least one row, got shape {X.shape}"
-            )
-        if X.shape[1] < len(self.cards_):
-            raise DataError(f"{len(self.cards_)} categorical columns announced, {X.shape[1]} given")
-        codes, numbers = X[:, : len(self.cards_)], X[:, len(self.cards_) :]
-        if not np.all((codes >= 0) & (codes < np.array(self.cards_)) & (codes == np.rint(codes))):
-            raise DataError(
-                "a categorical column holds something else than its codes 0..card-1",
-                "categorical columns stand first; a missing category is a code of its own",
-            )
-        if np.isinf(numbers).any():
-            raise DataError("a numeric column holds an infinite value", "NaN marks a missing one")
-        several = np.shape(y)[1:2] if self.n_classes_ == 0 else ()
-        self.targets_ = self._check_targets(y, (len(X), *several))
+        self._check_rows(X)
+        # only a regression may have several targets: (n, k)
+        n_targets = np.shape(y)[1:2] if self.n_classes_ == 0 else ()
+        self.targets_ = self._check_targets(y, (len(X), *n_targets))
+        numbers = X[:, len(self.cards_) :]
         seen = ~np.isnan(numbers)
         low = np.where(seen, numbers, np.inf).min(axis=0)
         high = np.where(seen, numbers, -np.inf).max(axis=0)
+        # a column without any value has no range; 0 keeps the infinities out of later sums
         self.low_, self.high_ = np.where(seen.any(axis=0), (low, high), 0.0)
         with threadpool_limits(1):
             self._fit(X, self.targets_, rng)
@@ -164,7 +154,8 @@ class Synthesizer(BaseEstimator, ABC):
             return np.empty((0, len(self.cards_) + len(self.low_))), y
         with threadpool_limits(1):
             X = self._sample(y, rng)
-        X[:, len(self.cards_) :] = np.clip(X[:, len(self.cards_) :], self.low_, self.high_)
+        numbers = X[:, len(self.cards_) :]
+        X[:, len(self.cards_) :] = np.clip(numbers, self.low_, self.high_)
         return X, y
 
     @abstractmethod
@@ -175,15 +166,41 @@ class Synthesizer(BaseEstimator, ABC):
     def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return one new row of X for each of the checked targets, at least one."""
 
+    def _check_rows(self, X: np.ndarray) -> None:
+        """Raise where the rows break the notation of this module."""
+        if X.ndim != 2 or len(X) == 0:
+            raise DataError(
+                f"a synthesizer needs a matrix with at least one row, got shape {X.shape}"
+            )
+        n_categorical = len(self.cards_)
+        if X.shape[1] < n_categorical:
+            raise DataError(
+                f"cards names {n_categorical} categorical columns, but X has {X.shape[1]} columns"
+            )
+        codes, numbers = X[:, :n_categorical], X[:, n_categorical:]
+        is_in_range = (codes >= 0) & (codes < np.array(self.cards_))
+        is_whole = codes == np.rint(codes)
+        if not np.all(is_in_range & is_whole):
+            raise DataError(
+                "a categorical column holds something other than its codes 0..card-1",
+                "categorical columns stand first; a missing category is a code of its own",
+            )
+        if np.isinf(numbers).any():
+            raise DataError("a numeric column holds an infinite value", "NaN marks a missing one")
+
     def _check_targets(self, y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        y, n = np.asarray(y), shape[0]
+        """Return the targets as codes or as floats; raise where they are neither."""
+        y = np.asarray(y)
         if y.shape != shape:
             each = f" of {shape[1]} values" if len(shape) > 1 else ""
-            raise DataError(f"{n} targets{each} wanted, got shape {y.shape}")
+            raise DataError(f"{shape[0]} targets{each} wanted, got shape {y.shape}")
         if not np.isfinite(y.astype(float)).all():
             raise DataError("a target is missing or infinite")
         if self.n_classes_ == 0:
             return y.astype(float)
-        if n and not (y.min() >= 0 and y.max() < self.n_classes_ and np.all(y == np.rint(y))):
-            raise DataError(f"class codes must be whole numbers from 0 to {self.n_classes_ - 1}")
+        if len(y):
+            is_in_range = y.min() >= 0 and y.max() < self.n_classes_
+            if not (is_in_range and np.all(y == np.rint(y))):
+                most = self.n_classes_ - 1
+                raise DataError(f"class codes must be whole numbers from 0 to {most}")
         return y.astype(np.int64)

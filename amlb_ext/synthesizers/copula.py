@@ -23,6 +23,8 @@ MOST_BYTES = 4 << 30
 WORKING = 5
 #: Rounds of reciprocal averaging; the order of the categories settles long before.
 ROUNDS = 20
+#: Key of what holds for a regression, and for a class that no fitted row has.
+ANY_CLASS = -1
 
 
 class GaussianCopula(Synthesizer):
@@ -59,40 +61,58 @@ class GaussianCopula(Synthesizer):
     def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
         self.prep_ = TablePrep(self.max_categories).fit(X, len(self.cards_), rng)
         self._check_memory(len(np.unique(y)) if self.n_classes_ else 1)
+        columns = self._ordered_columns(X, y)
+        margins = [NormalScores(column[~np.isnan(column)]) for column in columns.T]
+        # the margins and the root of the covariance for each class
+        self.margins_ = {ANY_CLASS: margins}
+        if self.n_classes_ == 0:
+            self._fit_regression(columns, y)
+        else:
+            self._fit_classes(columns, y)
+
+    def _ordered_columns(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return ranks of categories beside numbers, (n, p), where NaN is a missing number."""
         table = self.prep_.transform(X)
-        first = y.astype(float) if y.ndim == 1 else y.mean(axis=1)
-        ranks = order_codes(table, self.prep_.cards_, first)
+        first_score = y.astype(float) if y.ndim == 1 else y.mean(axis=1)
+        ranks = order_codes(table, self.prep_.cards_, first_score)
+        m = len(ranks)
         self.codes_ = [np.argsort(rank) for rank in ranks]  # rank → code
-        columns = np.full((len(X), len(ranks) + self.prep_.n_numbers_), np.nan)
+        columns = np.full((len(X), m + self.prep_.n_numbers_), np.nan)
         for j, rank in enumerate(ranks):
             columns[:, j] = rank[table.codes[:, j]]
-        columns[:, len(ranks) :][table.seen] = table.numbers[table.seen]
-        whole = [NormalScores(column[~np.isnan(column)]) for column in columns.T]
-        # the margins and the root of the covariance for each class; -1: any other target
-        self.margins_ = {-1: whole}
-        if self.n_classes_ == 0:
-            self.target_map_ = TargetScores(y)
-            p, t = columns.shape[1], self.target_map_.transform(y)
-            R = _correlation(np.column_stack([_scores(columns, whole), t]))
-            r = R[:p, p:]
-            self.r_ = r @ np.linalg.pinv(R[p:, p:], hermitian=True)
-            self.roots_ = {-1: _root(R[:p, :p] - self.r_ @ r.T)}
-            return
-        self.r_ = np.zeros((columns.shape[1], 1))
-        self.roots_ = {-1: _root(_correlation(_scores(columns, whole)))}
-        within = np.zeros(columns.shape)
-        for c in map(int, np.unique(y)):
-            of_class = columns[y == c]
-            self.margins_[c] = [
-                NormalScores(column[~np.isnan(column)]) if (~np.isnan(column)).any() else margin
-                for column, margin in zip(of_class.T, whole, strict=True)
-            ]
-            within[y == c] = _scores(of_class, self.margins_[c])
-        pooled = _correlation(within)
-        for c in map(int, np.unique(y)):
+        columns[:, m:][table.seen] = table.numbers[table.seen]
+        return columns
+
+    def _fit_regression(self, columns: np.ndarray, y: np.ndarray) -> None:
+        """Learn r S⁻¹ and the root of R - r S⁻¹ rᵀ."""
+        p = columns.shape[1]
+        self.target_map_ = TargetScores(y)
+        scores = _normal_scores(columns, self.margins_[ANY_CLASS])
+        joint = _correlation(np.column_stack([scores, self.target_map_.transform(y)]))
+        R, r, S = joint[:p, :p], joint[:p, p:], joint[p:, p:]
+        # pseudo-inverse: two targets may be copies of each other
+        self.r_ = r @ np.linalg.pinv(S, hermitian=True)
+        self.roots_ = {ANY_CLASS: _matrix_root(R - self.r_ @ r.T)}
+
+    def _fit_classes(self, columns: np.ndarray, y: np.ndarray) -> None:
+        """Learn the margins and the root of each class, and those of all rows."""
+        p = columns.shape[1]
+        all_margins = self.margins_[ANY_CLASS]
+        self.r_ = np.zeros((p, 1))
+        all_scores = _normal_scores(columns, all_margins)
+        self.roots_ = {ANY_CLASS: _matrix_root(_correlation(all_scores))}
+        classes = [int(c) for c in np.unique(y)]
+        scores = np.zeros(columns.shape)  # each row's by the margins of its own class
+        for c in classes:
+            rows = columns[y == c]
+            self.margins_[c] = _class_margins(rows, all_margins)
+            scores[y == c] = _normal_scores(rows, self.margins_[c])
+        pooled = _correlation(scores)
+        for c in classes:
             n_c = (y == c).sum()
-            own = n_c / (n_c + 2 * len(self.r_))  # the pooled matrix counts like 2p rows
-            self.roots_[c] = _root(own * _correlation(within[y == c]) + (1 - own) * pooled)
+            share = n_c / (n_c + 2 * p)  # the pooled matrix counts like 2p rows
+            class_correlation = _correlation(scores[y == c])
+            self.roots_[c] = _matrix_root(share * class_correlation + (1 - share) * pooled)
 
     def _check_memory(self, roots: int) -> None:
         """Refuse a table whose correlations would not fit, before anything is allocated."""
@@ -108,12 +128,13 @@ class GaussianCopula(Synthesizer):
     def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         V = rng.standard_normal((len(y), len(self.r_)))
         if self.n_classes_ == 0:
-            group = np.full(len(y), -1)
-            centre = self.target_map_.transform(y).reshape(len(y), -1) @ self.r_.T
+            group = np.full(len(y), ANY_CLASS)
+            t = self.target_map_.transform(y).reshape(len(y), -1)
+            centre = t @ self.r_.T
         else:
-            group = np.where(np.isin(y, list(self.margins_)), y, -1)
+            group = np.where(np.isin(y, list(self.margins_)), y, ANY_CLASS)
             centre = np.zeros(V.shape)
-        for c in map(int, np.unique(group)):
+        for c in (int(value) for value in np.unique(group)):
             rows = group == c
             V[rows] = centre[rows] + V[rows] @ self.roots_[c].T
             for j, margin in enumerate(self.margins_[c]):
@@ -155,22 +176,37 @@ def order_codes(
     """
     codes, numbers, _ = table
     n = len(codes)
-    counts = [np.bincount(codes[:, j], minlength=card) for j, card in enumerate(cards)]
+
+    def code_means(j: int, score: np.ndarray) -> np.ndarray:
+        """Return the mean score of each code's rows; every code has one (:mod:`.prep`)."""
+        counts = np.bincount(codes[:, j], minlength=cards[j])
+        return np.bincount(codes[:, j], score, cards[j]) / counts
+
     score = start if np.ptp(start) > 0 else np.arange(n, dtype=float)
     for _ in range(ROUNDS):
         score = score - score.mean()
         score = score / (score.std() or 1.0)
-        new = numbers @ (numbers.T @ score) / n
-        for j, count in enumerate(counts):
-            new = new + (np.bincount(codes[:, j], score, len(count)) / count)[codes[:, j]]
-        score = new
-    return [
-        np.argsort(np.argsort(np.bincount(codes[:, j], score, len(count)) / count, kind="stable"))
-        for j, count in enumerate(counts)
-    ]
+        total = numbers @ (numbers.T @ score) / n
+        for j in range(len(cards)):
+            total = total + code_means(j, score)[codes[:, j]]
+        score = total
+    ranks = []
+    for j in range(len(cards)):
+        order = np.argsort(code_means(j, score), kind="stable")
+        ranks.append(np.argsort(order))  # the inverse of a permutation
+    return ranks
 
 
-def _scores(columns: np.ndarray, margins: list[NormalScores]) -> np.ndarray:
+def _class_margins(rows: np.ndarray, all_margins: list[NormalScores]) -> list[NormalScores]:
+    """Return the margins of one class; a column that it lacks has the margin of all rows."""
+    margins = []
+    for column, all_rows in zip(rows.T, all_margins, strict=True):
+        seen = column[~np.isnan(column)]
+        margins.append(NormalScores(seen) if len(seen) else all_rows)
+    return margins
+
+
+def _normal_scores(columns: np.ndarray, margins: list[NormalScores]) -> np.ndarray:
     """Return V; a missing number scores 0, the middle."""
     V = np.zeros(columns.shape)
     for j, margin in enumerate(margins):
@@ -185,15 +221,18 @@ def _correlation(V: np.ndarray) -> np.ndarray:
     if len(V) < 2 or p == 0:
         return np.eye(p)
     scale = V.std(axis=0)
-    Z = (V - V.mean(axis=0)) / np.where(scale > 1e-12, scale, 1.0)
-    Z[:, scale <= 1e-12] = 0.0
+    is_constant = scale <= 1e-12
+    Z = (V - V.mean(axis=0)) / np.where(is_constant, 1.0, scale)
+    Z[:, is_constant] = 0.0
     S = np.atleast_2d(ledoit_wolf(Z, assume_centered=True)[0])
-    R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)) + 1e-300)
+    variances = np.diag(S)
+    # 1e-300: the variance of a constant column is 0, and 0 / 0 would spread as NaN
+    R = S / np.sqrt(np.outer(variances, variances) + 1e-300)
     np.fill_diagonal(R, 1.0)
     return R
 
 
-def _root(S: np.ndarray) -> np.ndarray:
+def _matrix_root(S: np.ndarray) -> np.ndarray:
     """Return A with A Aᵀ = S, negative eigenvalues (rounding) set to zero."""
     if not S.size:
         return S

@@ -86,48 +86,56 @@ class LatentMixture(BaseEstimator):
         n_classes : int
         rng : numpy.random.Generator
         """
-        self.active_ = np.flatnonzero(mu.std(axis=0) > ACTIVE)
-        self.shut_, self.s2_ = np.where(mu.std(axis=0) > ACTIVE, 0.0, mu.mean(axis=0)), s2
+        is_active = mu.std(axis=0) > ACTIVE
+        self.active_ = np.flatnonzero(is_active)
+        # where a shut dimension lies; the active ones are added to 0
+        self.shut_ = np.where(is_active, 0.0, mu.mean(axis=0))
+        self.s2_ = s2
         self.n_classes_ = n_classes
         rows = mu[:, self.active_]
         self.mixtures_: dict[int, Mixture] = {}
         if not len(self.active_):
             return self
         if n_classes == 0:
-            self.mixtures_[0] = self._mixture(np.column_stack([rows, y]), rng)
+            joint = np.column_stack([rows, y])  # the targets are the last coordinates
+            self.mixtures_[0] = self._fit_mixture(joint, rng)
             return self
         for c in np.unique(y):
             if (y == c).sum() > 1:
-                self.mixtures_[int(c)] = self._mixture(rows[y == c], rng)
-        self.mixtures_[-1] = self._mixture(rows, rng)  # for a class with one row or none
+                self.mixtures_[int(c)] = self._fit_mixture(rows[y == c], rng)
+        self.mixtures_[-1] = self._fit_mixture(rows, rng)  # for a class with one row or none
         return self
 
     def sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw z, (n, l), for targets as in :meth:`fit`."""
         # z = mu + posterior noise: the encoder's aggregate posterior, not its means alone
-        z = self.shut_ + np.sqrt(self.s2_) * rng.standard_normal((len(y), len(self.s2_)))
-        pick, noise = rng.random(len(y)), rng.standard_normal((len(y), len(self.active_)))
+        posterior_noise = rng.standard_normal((len(y), len(self.s2_)))
+        z = self.shut_ + np.sqrt(self.s2_) * posterior_noise
+        # drawn for all rows at once: a row's draws do not depend on the classes beside it
+        uniform = rng.random(len(y))
+        noise = rng.standard_normal((len(y), len(self.active_)))
         if not len(self.active_):
             return z
         if self.n_classes_ == 0:
-            draw = _draw_given if y.ndim == 1 else _draw_given_several
-            z[:, self.active_] += draw(self.mixtures_[0], y, pick, noise)
+            draw_means = _draw_given_target if y.ndim == 1 else _draw_given_targets
+            z[:, self.active_] += draw_means(self.mixtures_[0], y, uniform, noise)
             return z
         for c in np.unique(y):
             rows = y == c
             mixture = self.mixtures_.get(int(c), self.mixtures_[-1])
-            z[np.ix_(rows, self.active_)] += _draw(mixture, pick[rows], noise[rows])
+            z[np.ix_(rows, self.active_)] += _draw_rows(mixture, uniform[rows], noise[rows])
         return z
 
-    def _mixture(self, rows: np.ndarray, rng: np.random.Generator) -> Mixture:
+    def _fit_mixture(self, rows: np.ndarray, rng: np.random.Generator) -> Mixture:
         if len(rows) > MOST_ROWS:
             rows = rows[rng.permutation(len(rows))[:MOST_ROWS]]
+        # the ridge keeps the Cholesky root of rows that are all alike
         shrunk = ledoit_wolf(rows)[0] + 1e-9 * np.eye(rows.shape[1])
-        components = min(len(rows) // self.rows_per_component, self.max_components)
-        if components < 2:
+        n_components = min(len(rows) // self.rows_per_component, self.max_components)
+        if n_components < 2:
             return Mixture(np.ones(1), rows.mean(axis=0)[None], shrunk[None])
         mixture = GaussianMixture(
-            components,
+            n_components,
             max_iter=ROUNDS,
             reg_covar=1e-3 * np.trace(shrunk) / len(shrunk),
             random_state=draw_int_seed(rng),
@@ -138,54 +146,72 @@ class LatentMixture(BaseEstimator):
         return Mixture(mixture.weights_, mixture.means_, mixture.covariances_)
 
 
-def _draw(mixture: Mixture, pick: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    which = np.searchsorted(np.cumsum(mixture.weights)[:-1], pick)
-    out = np.empty_like(noise)
-    for i in np.unique(which):
+# --- draws of n rows from a mixture ---
+#
+# uniform : (n,) chooses a row's component;  noise : (n, l) standard normal, coloured by the root
+# of the component's covariance. Of component i of the joint mixture of (mu, y)
+#     mean = (m, m_y),   covariance S = [[S_mm, S_my], [S_ym, S_yy]],
+# and mu | y ~ N(m + G (y - m_y), S_mm - G S_ym) with the gain G = S_my S_yy⁻¹.
+
+
+def _draw_rows(mixture: Mixture, uniform: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    component = np.searchsorted(np.cumsum(mixture.weights)[:-1], uniform)
+    means = np.empty_like(noise)
+    for i in np.unique(component):
+        rows = component == i
         root = np.linalg.cholesky(mixture.covariances[i])
-        out[which == i] = mixture.means[i] + noise[which == i] @ root.T
-    return out
+        means[rows] = mixture.means[i] + noise[rows] @ root.T
+    return means
 
 
-def _draw_given(mixture: Mixture, y: np.ndarray, pick: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Draw from p(mu | y), the target being the mixture's last coordinate."""
-    m_y, s_y = mixture.means[:, -1], mixture.covariances[:, -1, -1]
+def _draw_given_target(
+    mixture: Mixture, y: np.ndarray, uniform: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
+    """Draw from p(mu | y), the target, (n,), being the mixture's last coordinate."""
+    # NOTE: the general case with k = 1, kept apart for its bytes: with a division in place of a
+    # solve and a Cholesky root the last digits are others, and suites made before stay the same
+    m_y = mixture.means[:, -1]
+    s_y = mixture.covariances[:, -1, -1]
     # p(i | y) ∝ pi_i N(y; m_y, s_y)
-    log_p = np.log(mixture.weights) - np.log(s_y) / 2 - (y[:, None] - m_y) ** 2 / (2 * s_y)
-    which = _component(log_p, pick)
-    out = np.empty_like(noise)
-    for i in np.unique(which):
-        rows, S = which == i, mixture.covariances[i]
-        gain = S[:-1, -1] / s_y[i]  # mu | y ~ N(m + gain (y - m_y), S_mm - gain S_ym)
+    distance = (y[:, None] - m_y) ** 2 / (2 * s_y)
+    component = _draw_component(np.log(mixture.weights) - np.log(s_y) / 2 - distance, uniform)
+    means = np.empty_like(noise)
+    for i in np.unique(component):
+        rows = component == i
+        S = mixture.covariances[i]
+        gain = S[:-1, -1] / s_y[i]
         root = np.linalg.cholesky(S[:-1, :-1] - np.outer(gain, S[-1, :-1]))
         centre = mixture.means[i, :-1] + np.outer(y[rows] - m_y[i], gain)
-        out[rows] = centre + noise[rows] @ root.T
-    return out
+        means[rows] = centre + noise[rows] @ root.T
+    return means
 
 
-def _draw_given_several(
-    mixture: Mixture, y: np.ndarray, pick: np.ndarray, noise: np.ndarray
+def _draw_given_targets(
+    mixture: Mixture, y: np.ndarray, uniform: np.ndarray, noise: np.ndarray
 ) -> np.ndarray:
-    """Draw from p(mu | y), the k targets being the mixture's last coordinates."""
+    """Draw from p(mu | y), the targets, (n, k), being the mixture's last coordinates."""
     k = y.shape[1]
-    apart = [y - mean[-k:] for mean in mixture.means]
+    deviations = [y - mean[-k:] for mean in mixture.means]
     log_p = []  # p(i | y) ∝ pi_i N(y; m_y, S_yy), S_yy = L Lᵀ
-    for weight, d, S in zip(mixture.weights, apart, mixture.covariances, strict=True):
+    for weight, deviation, S in zip(mixture.weights, deviations, mixture.covariances, strict=True):
         L = np.linalg.cholesky(S[-k:, -k:])
-        white = np.linalg.solve(L, d.T)
-        log_p.append(np.log(weight) - np.log(np.diag(L)).sum() - (white**2).sum(axis=0) / 2)
-    which = _component(np.column_stack(log_p), pick)
-    out = np.empty_like(noise)
-    for i in np.unique(which):
-        rows, S = which == i, mixture.covariances[i]
+        white = np.linalg.solve(L, deviation.T)
+        log_det = np.log(np.diag(L)).sum()
+        log_p.append(np.log(weight) - log_det - (white**2).sum(axis=0) / 2)
+    component = _draw_component(np.column_stack(log_p), uniform)
+    means = np.empty_like(noise)
+    for i in np.unique(component):
+        rows = component == i
+        S = mixture.covariances[i]
         gain = np.linalg.solve(S[-k:, -k:], S[-k:, :-k]).T
         root = np.linalg.cholesky(S[:-k, :-k] - gain @ S[-k:, :-k])
-        out[rows] = mixture.means[i, :-k] + apart[i][rows] @ gain.T + noise[rows] @ root.T
-    return out
+        centre = mixture.means[i, :-k] + deviations[i][rows] @ gain.T
+        means[rows] = centre + noise[rows] @ root.T
+    return means
 
 
-def _component(log_p: np.ndarray, pick: np.ndarray) -> np.ndarray:
+def _draw_component(log_p: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Return a component for each row, given log weights (n, g) and uniform draws (n,)."""
     p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    p = np.cumsum(p / p.sum(axis=1, keepdims=True), axis=1)
-    return (pick[:, None] > p[:, :-1]).sum(axis=1)
+    cumulative = np.cumsum(p / p.sum(axis=1, keepdims=True), axis=1)
+    return (uniform[:, None] > cumulative[:, :-1]).sum(axis=1)

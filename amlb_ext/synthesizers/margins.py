@@ -45,15 +45,14 @@ class Margins(BaseEstimator):
         shares : list of ndarray
             Of each column's codes in the fitted rows.
         """
+        # from half a row in from either end, with 200 steps between: finer ones would hold noise
         end = 0.5 / len(v_hat)
-        grid = np.r_[end, np.arange(0.0025, 1, 0.005), 1 - end]
-        self.quantiles_, self.scores_ = np.quantile(v_hat, grid, axis=0), ndtri(grid)
+        levels = np.r_[end, np.arange(0.0025, 1, 0.005), 1 - end]
+        self.quantiles_ = np.quantile(v_hat, levels, axis=0)  # (levels, q)
+        self.scores_ = ndtri(levels)
         self.shifts_ = []
-        for log_q, share in zip(self._columns(log_p), shares, strict=True):
-            shift = np.zeros(len(share))
-            for _ in range(ROUNDS):
-                shift += np.log(share / softmax(log_q + shift).mean(axis=0).clip(1e-12))
-            self.shifts_.append(shift)
+        for log_q, share in zip(split_columns(log_p, self.cards), shares, strict=True):
+            self.shifts_.append(_matching_shift(log_q, share))
         return self
 
     def draw(
@@ -64,13 +63,22 @@ class Margins(BaseEstimator):
         for j in range(v_hat.shape[1]):
             numbers[:, j] = np.interp(v_hat[:, j], self.quantiles_[:, j], self.scores_)
         codes = np.empty((len(v_hat), len(self.cards)), dtype=np.int64)
-        for j, log_q in enumerate(self._columns(log_p)):
-            up_to = np.cumsum(softmax(log_q + self.shifts_[j]), axis=1)
-            codes[:, j] = (rng.random((len(log_q), 1)) > up_to[:, :-1]).sum(axis=1)
+        for j, log_q in enumerate(split_columns(log_p, self.cards)):
+            cumulative = np.cumsum(softmax(log_q + self.shifts_[j]), axis=1)
+            # the last edge is 1 but for rounding, so it is left out: no draw may lie beyond it
+            uniform = rng.random((len(log_q), 1))
+            codes[:, j] = (uniform > cumulative[:, :-1]).sum(axis=1)
         return codes, numbers
 
-    def _columns(self, log_p: np.ndarray) -> list[np.ndarray]:
-        return split_columns(log_p, self.cards)
+
+def _matching_shift(log_q: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return the log-odds shift, (card,), under which the mean probabilities are the shares."""
+    shift = np.zeros(len(share))
+    for _ in range(ROUNDS):
+        mean_probability = softmax(log_q + shift).mean(axis=0)
+        # a code that the decoder never says would divide by zero
+        shift += np.log(share / mean_probability.clip(1e-12))
+    return shift
 
 
 def split_columns(log_p: np.ndarray, cards: tuple[int, ...]) -> list[np.ndarray]:
@@ -88,5 +96,6 @@ def split_columns(log_p: np.ndarray, cards: tuple[int, ...]) -> list[np.ndarray]
 
 def softmax(log_q: np.ndarray) -> np.ndarray:
     """Return the probabilities of each row."""
+    # the largest is taken out first: exp of a large number overflows
     p = np.exp(log_q - log_q.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)

@@ -51,13 +51,15 @@ class NormalScores:
         above = np.cumsum(counts) / len(values)
         below = above - counts / len(values)
         self.middle = (above + below) / 2
-        atom = counts > 1
+        is_atom = counts > 1
         # a value is flat down to its lower edge if it or its lower neighbour is an atom
-        flat_below = atom | np.r_[False, atom[:-1]]
-        flat_above = atom | np.r_[atom[1:], False]
-        self.knots = np.column_stack(
-            [np.where(flat_below, below, self.middle), np.where(flat_above, above, self.middle)]
-        ).ravel()
+        flat_below = is_atom | np.r_[False, is_atom[:-1]]
+        flat_above = is_atom | np.r_[is_atom[1:], False]
+        # two knots in u for each value: an atom's are the edges of its interval, so that every u
+        # between them comes back on the atom; those of any other value meet in its middle
+        lower_knots = np.where(flat_below, below, self.middle)
+        upper_knots = np.where(flat_above, above, self.middle)
+        self.knots = np.column_stack([lower_knots, upper_knots]).ravel()
 
     def transform(self, values: np.ndarray) -> np.ndarray:
         """Return z; a value that was not fitted lies between its neighbours."""
@@ -88,7 +90,9 @@ class TargetScores:
     def transform(self, y: np.ndarray) -> np.ndarray:
         """Return scores of the shape of ``y``."""
         columns = y.reshape(len(y), len(self.maps)).T
-        scores = [one.transform(column) for one, column in zip(self.maps, columns, strict=True)]
+        scores = []
+        for normal_scores, column in zip(self.maps, columns, strict=True):
+            scores.append(normal_scores.transform(column))
         return np.column_stack(scores).reshape(y.shape)
 
 
@@ -153,51 +157,65 @@ class TablePrep(BaseEstimator):
         rng : numpy.random.Generator
             Draws the rows that copied columns are copied from.
         """
+        # row 0 fills the constant columns of every made row
         self.template_ = X[0].copy()
-        self.codes_: dict[int, np.ndarray] = {}
+        self._sort_categories(X[:, :n_categorical])
+        self._sort_numbers(X, n_categorical)
+        cards = [len(present) for present in self.codes_.values()]
+        self.cards_ = (*cards, *(2 for _ in self.missing_))  # "is missing": no or yes
+        self.n_numbers_ = len(self.maps_)
+        self.neighbours_ = None
+        if self.copied_:
+            kept = np.sort(rng.permutation(len(X))[:COPY_ROWS])
+            self.source_ = X[kept][:, self.copied_]
+            if self.cards_ or self.maps_:
+                codes, numbers, _ = self.transform(X[kept])
+                nearest = NearestNeighbors(n_neighbors=min(COPY_NEAREST, len(kept)))
+                self.neighbours_ = nearest.fit(self._metric_rows(codes, numbers))
+        return self
+
+    def _sort_categories(self, codes: np.ndarray) -> None:
+        """Settle which categories are modelled, copied, or constant."""
+        self.codes_: dict[int, np.ndarray] = {}  # column → the codes that fitted rows have
         self.copied_: list[int] = []
-        for j in range(n_categorical):
-            present = np.unique(X[:, j])
+        for j in range(codes.shape[1]):
+            present = np.unique(codes[:, j])
             if len(present) > self.max_categories:
                 self.copied_.append(j)
             elif len(present) > 1:
                 self.codes_[j] = present
+
+    def _sort_numbers(self, X: np.ndarray, n_categorical: int) -> None:
+        """Settle which numbers are modelled, and which need "is missing" as a category."""
         self.maps_: dict[int, NormalScores] = {}
         self.missing_: list[int] = []
         for j in range(n_categorical, X.shape[1]):
             seen = X[~np.isnan(X[:, j]), j]
             if 0 < len(seen) < len(X):
                 self.missing_.append(j)
-                self.template_[j] = seen[0]
+                self.template_[j] = seen[0]  # row 0 may be one of those without the number
             if len(seen) and seen.min() < seen.max():
                 self.maps_[j] = NormalScores(seen)
-        self.cards_ = tuple(map(len, self.codes_.values())) + (2,) * len(self.missing_)
-        self.n_numbers_ = len(self.maps_)
-        self.neighbours_ = None
-        if self.copied_:
-            keep = np.sort(rng.permutation(len(X))[:COPY_ROWS])
-            self.source_ = X[keep][:, self.copied_]
-            if self.cards_ or self.maps_:
-                nearest = NearestNeighbors(n_neighbors=min(COPY_NEAREST, len(keep)))
-                codes, numbers, _ = self.transform(X[keep])
-                self.neighbours_ = nearest.fit(self._space(codes, numbers))
-        return self
 
     def transform(self, X: np.ndarray) -> PreparedTable:
         """Return K, V and seen for rows whose codes were all fitted."""
-        codes = [np.searchsorted(present, X[:, j]) for j, present in self.codes_.items()]
-        codes += [np.isnan(X[:, j]).astype(int) for j in self.missing_]
+        codes = np.empty((len(X), len(self.cards_)), dtype=np.int64)
+        for k, (j, present) in enumerate(self.codes_.items()):
+            codes[:, k] = np.searchsorted(present, X[:, j])
+        for k, j in enumerate(self.missing_, start=len(self.codes_)):
+            codes[:, k] = np.isnan(X[:, j])
         raw = X[:, list(self.maps_)]
         seen = ~np.isnan(raw)
         numbers = np.zeros(raw.shape)
         for k, scores in enumerate(self.maps_.values()):
-            there = seen[:, k]
+            is_seen = seen[:, k]
+            values = raw[is_seen, k]
             if self.normalise:
-                numbers[there, k] = scores.transform(raw[there, k])
+                numbers[is_seen, k] = scores.transform(values)  # missing: 0, the middle score
             else:
-                numbers[there, k] = raw[there, k]
-                numbers[~there, k] = raw[there, k].mean() if there.any() else 0.0
-        return PreparedTable(_columns(codes, len(X), np.int64), numbers, seen)
+                numbers[is_seen, k] = values
+                numbers[~is_seen, k] = values.mean() if len(values) else 0.0
+        return PreparedTable(codes, numbers, seen)
 
     def inverse(
         self, codes: np.ndarray, numbers: np.ndarray, rng: np.random.Generator
@@ -219,24 +237,27 @@ class TablePrep(BaseEstimator):
         for k, j in enumerate(self.missing_, start=len(self.codes_)):
             X[codes[:, k] == 1, j] = np.nan
         if self.copied_:
-            if self.neighbours_ is None:
-                row = rng.integers(len(self.source_), size=len(X))
-            else:
-                near = self.neighbours_.kneighbors(
-                    self._space(codes, numbers), return_distance=False
-                )
-                row = near[np.arange(len(X)), rng.integers(near.shape[1], size=len(X))]
-            X[:, self.copied_] = self.source_[row]
+            X[:, self.copied_] = self.source_[self._copied_rows(codes, numbers, rng)]
         return X
 
-    def _space(self, codes: np.ndarray, numbers: np.ndarray) -> csr_matrix:
+    def _copied_rows(
+        self, codes: np.ndarray, numbers: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return, for each new row, the source row that gives its copied columns."""
+        n = len(codes)
+        if self.neighbours_ is None:  # no column is modelled, so no row is nearer than another
+            return rng.integers(len(self.source_), size=n)
+        near = self.neighbours_.kneighbors(self._metric_rows(codes, numbers), return_distance=False)
+        return near[np.arange(n), rng.integers(near.shape[1], size=n)]
+
+    def _metric_rows(self, codes: np.ndarray, numbers: np.ndarray) -> csr_matrix:
         """Return vectors whose squared distance is Σ (z - z')² + the number of other codes."""
-        hot = (codes + np.cumsum((0, *self.cards_[:-1]))[: codes.shape[1]]).ravel()
-        start = np.arange(len(codes) + 1) * codes.shape[1]
-        value = np.full(len(hot), 0.5**0.5)
-        one_hot = csr_matrix((value, hot, start), shape=(len(codes), sum(self.cards_)))
+        n, m = codes.shape
+        # one-hot codes in CSR form: m entries a row, each in the block of its column; two rows
+        # that differ in a code differ in two entries of √½, whose squares add up to 1
+        offsets = np.cumsum((0, *self.cards_[:-1]))[:m]
+        indices = (codes + offsets).ravel()
+        row_starts = np.arange(n + 1) * m
+        values = np.full(len(indices), 0.5**0.5)
+        one_hot = csr_matrix((values, indices, row_starts), shape=(n, sum(self.cards_)))
         return hstack([one_hot, csr_matrix(numbers)], format="csr")
-
-
-def _columns(columns: list[np.ndarray], n: int, dtype: type) -> np.ndarray:
-    return np.column_stack(columns).astype(dtype) if columns else np.empty((n, 0), dtype=dtype)

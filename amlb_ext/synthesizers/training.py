@@ -63,7 +63,7 @@ class FlatAdamW:
 
 
 def train_network(
-    network: nn.Module, loss: Loss, learn: Tensor, held: Tensor, batch: int, steps: int
+    network: nn.Module, loss: Loss, *, learn: Tensor, held: Tensor, batch: int, steps: int
 ) -> int:
     """Take gradient steps; return how many until the weights that are kept.
 
@@ -81,22 +81,32 @@ def train_network(
     batch, steps : int
     """
     optimizer = FlatAdamW(network)
-    rows: list[Tensor] = []
-    best, kept, kept_at = math.inf, optimizer.w.detach(), steps
+    batches: list[Tensor] = []
+    least_loss = math.inf
+    kept, kept_at = optimizer.w.detach(), steps  # without held-out rows, the last weights
     every = max(1, steps // CHECKS)
     for step in range(1, steps + 1):
         done = (step - 1) / steps
-        if not rows:
-            rows = list(learn[torch.randperm(len(learn)).to(learn.device)].split(batch))
-        loss(rows.pop(), done).backward()
-        optimizer.step(RATES[1] + (RATES[0] - RATES[1]) * 0.5 * (1 + math.cos(math.pi * done)))
-        if len(held) and 2 * step >= steps and (step % every == 0 or step == steps):
+        if not batches:  # an epoch begins: the rows in another order, drawn on the processor
+            order = torch.randperm(len(learn)).to(learn.device)
+            batches = list(learn[order].split(batch))
+        loss(batches.pop(), done).backward()
+        optimizer.step(_learning_rate(done))
+        is_second_half = 2 * step >= steps
+        if len(held) and is_second_half and (step % every == 0 or step == steps):
             with torch.no_grad():
-                now = float(loss(held, 1.0))
-            if now < best:
-                best, kept, kept_at = now, optimizer.w.detach().clone(), step
+                held_loss = float(loss(held, 1.0))
+            if held_loss < least_loss:
+                least_loss = held_loss
+                kept, kept_at = optimizer.w.detach().clone(), step
             elif step - kept_at >= PATIENCE * every:
                 break
     with torch.no_grad():
         optimizer.w.copy_(kept)
     return kept_at
+
+
+def _learning_rate(done: float) -> float:
+    """Return the rate after a share ``done`` of the training: half a cosine between both."""
+    first, last = RATES
+    return last + (first - last) * 0.5 * (1 + math.cos(math.pi * done))

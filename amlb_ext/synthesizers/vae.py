@@ -14,6 +14,7 @@ costs by rows stands in ``docs/synthesizers.md``.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -37,6 +38,18 @@ CROSS_ENTROPY = 0.1  # Table 2
 HOLD_OUT, HOLD_OUT_FROM = 10, 100
 #: Most rows, and most outputs over all rows, that pass the network at once outside training.
 MAX_ROWS, MAX_CELLS = 4000, 20_000_000
+
+
+class Rows(NamedTuple):
+    """The prepared table as tensors of n rows: see the notation of this module.
+
+    k, (n, m) codes; v, (n, q) numbers; seen, (n, q) 0 where a number is missing; y, (n,) or (n, k).
+    """
+
+    k: Tensor
+    v: Tensor
+    seen: Tensor
+    y: Tensor
 
 
 class VAE(Synthesizer):
@@ -137,27 +150,27 @@ class VAE(Synthesizer):
             return  # constant or copied columns only
         use_gpu = self.device == "auto" and torch.cuda.is_available()
         with private_torch(draw_int_seed(rng)):
-            data = (
-                torch.tensor(table.codes),
-                torch.tensor(table.numbers, dtype=torch.float32),
-                torch.tensor(table.seen, dtype=torch.float32),
-                self._target_tensor(y),
+            data = Rows(
+                k=torch.tensor(table.codes),
+                v=torch.tensor(table.numbers, dtype=torch.float32),
+                seen=torch.tensor(table.seen, dtype=torch.float32),
+                y=self._target_tensor(y),
             )
-            self.network_ = self._network()
+            self.network_ = self._make_network()
             if use_gpu:
                 self.network_.cuda()
-                held = self._train(tuple(part.cuda() for part in data), rng)
+                held = self._train(Rows(*(part.cuda() for part in data)), rng)
                 self.network_.cpu()
             else:
                 held = self._train(data, rng)
-            self._learn_sampling(data, table, y, held, rng)
+            self._learn_sampling(data, table, y, held=held, rng=rng)
 
-    def _network(self) -> RowNetwork:
+    def _make_network(self) -> RowNetwork:
         table = (self.prep_.cards_, self.prep_.n_numbers_, self.n_classes_)
         return DenseNetwork(*table, self.latent, self.decoder, self.n_targets_)
 
     def _check_parameters(self) -> None:
-        least = {"batch": 0, "max_steps": 0}
+        least = {"batch": 0, "max_steps": 0}  # 0: our choice, and no limit
         for name, value in self.get_params(deep=False).items():
             if name == "device":
                 if value not in ("cpu", "auto"):
@@ -165,131 +178,165 @@ class VAE(Synthesizer):
             elif value < least.get(name, 1):
                 raise ConfigError(f"{name} = {value}: at least {least.get(name, 1)} wanted")
 
-    def _train(self, data: tuple[Tensor, ...], rng: np.random.Generator) -> np.ndarray:
+    # --- training ---
+
+    def _train(self, data: Rows, rng: np.random.Generator) -> np.ndarray:
         """Learn the weights; return the positions of the held-out rows."""
-        network = self.network_
-        assert network is not None
-        n = len(data[-1])
-        n_held = self._held_out(n)
-        held, learn = np.split(rng.permutation(n), [n_held])
+        assert self.network_ is not None
+        n = len(data.y)
+        held, learn = np.split(rng.permutation(n), [self._n_held_out(n)])
+        # the power of two nearest to a thirty-second of the rows
         batch = self.batch or int(np.clip(2 ** round(math.log2(n / 32)), 16, 256))
-        steps = self.epochs * math.ceil(len(learn) / batch)
-        if self.max_steps:
-            size = sum(p.numel() for p in network.parameters())
-            steps = min(steps, math.ceil(self.max_steps * min(1.0, max(0.2, 2e6 / size))))
-        last = self._last_beta(n)
+        last_beta = self._last_beta(n)
 
         def loss(rows: Tensor, done: float) -> Tensor:
-            k, v, seen, y = (part[rows] for part in data)
-            return self._loss(k, v, seen, y, kl_weight(done, last))
+            batch_rows = Rows(*(part[rows] for part in data))
+            return self._loss(batch_rows, kl_weight(done, last_beta))
 
-        at, held_at = (torch.tensor(part, device=data[-1].device) for part in (learn, held))
-        self.n_steps_ = train_network(network, loss, at, held_at, batch, steps)
+        self.n_steps_ = train_network(
+            self.network_,
+            loss,
+            learn=torch.tensor(learn, device=data.y.device),
+            held=torch.tensor(held, device=data.y.device),
+            batch=batch,
+            steps=self._n_steps(math.ceil(len(learn) / batch)),
+        )
         return held
 
-    def _held_out(self, n: int) -> int:
-        return min(n // HOLD_OUT, self._at_once()) if n >= HOLD_OUT_FROM else 0
+    def _n_steps(self, steps_per_epoch: int) -> int:
+        assert self.network_ is not None
+        steps = self.epochs * steps_per_epoch
+        if not self.max_steps:
+            return steps
+        # a step of a large network takes longer: beyond 2 million weights there are fewer
+        n_weights = sum(p.numel() for p in self.network_.parameters())
+        share = min(1.0, max(0.2, 2e6 / n_weights))
+        return min(steps, math.ceil(self.max_steps * share))
+
+    def _n_held_out(self, n: int) -> int:
+        # no more than pass the network at once, for they are all looked at together
+        return min(n // HOLD_OUT, self._rows_at_once()) if n >= HOLD_OUT_FROM else 0
 
     def _last_beta(self, n: int) -> float:
         return BETAS[1] * min(max(1.0, FEW_ROWS / n), MOST_BETA)
 
-    def _loss(self, k: Tensor, v: Tensor, seen: Tensor, y: Tensor, weight: float) -> Tensor:
+    def _loss(self, rows: Rows, beta: float) -> Tensor:
+        """Return beta · KL + squared error of the numbers + weighted cross entropy of the codes."""
         network = self.network_
         assert network is not None
-        mu, log_s2 = network.encode(k, v, y)
+        mu, log_s2 = network.encode(rows.k, rows.v, rows.y)
         # drawn on the processor: the stream is the same on every device
-        z = mu + torch.randn(mu.shape).to(mu.device) * (0.5 * log_s2).exp()
-        v_hat, log_p = network.decode(z, y)
-        loss = weight * self._divergence(mu, log_s2)
-        if v.shape[1]:
-            loss = loss + ((v_hat - v).square() * seen).mean()
-        if k.shape[1]:
-            picked = log_p.gather(1, k + network.offset)
-            loss = loss - CROSS_ENTROPY * picked.sum(dim=1).mean()
+        eps = torch.randn(mu.shape).to(mu.device)
+        z = mu + eps * (0.5 * log_s2).exp()
+        v_hat, log_p = network.decode(z, rows.y)
+        loss = beta * self._divergence(mu, log_s2)
+        if rows.v.shape[1]:
+            loss = loss + ((v_hat - rows.v).square() * rows.seen).mean()
+        if rows.k.shape[1]:
+            log_likelihood = log_p.gather(1, rows.k + network.offset)  # of the row's own codes
+            loss = loss - CROSS_ENTROPY * log_likelihood.sum(dim=1).mean()
         return loss
 
     def _divergence(self, mu: Tensor, log_s2: Tensor) -> Tensor:
         """KL(q(z | x, y) ‖ N(0, I)), averaged over rows."""
         return -0.5 * (1 + log_s2 - mu.square() - log_s2.exp()).sum(dim=1).mean()
 
-    def _encode(self, data: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    # --- what is learnt once the network is trained ---
+
+    def _encode(self, data: Rows) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2 of all rows."""
         assert self.network_ is not None
-        k, v, _, t = data
-        rows = torch.arange(len(t)).split(self._at_once())
+        means, log_variances = [], []
         with torch.no_grad():
-            parts = [self.network_.encode(k[r], v[r], t[r]) for r in rows]
-        return torch.cat([mu for mu, _ in parts]), torch.cat([log_s2 for _, log_s2 in parts])
+            for r in torch.arange(len(data.y)).split(self._rows_at_once()):
+                mu, log_s2 = self.network_.encode(data.k[r], data.v[r], data.y[r])
+                means.append(mu)
+                log_variances.append(log_s2)
+        return torch.cat(means), torch.cat(log_variances)
 
     def _learn_sampling(
         self,
-        data: tuple[Tensor, ...],
+        data: Rows,
         table: PreparedTable,
         y: np.ndarray,
+        *,
         held: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
         """Fit p(z | y) and s, then the corrections of the margins."""
+        size = self._rows_at_once()
+        mu, log_s2 = self._encode(data)
+        # rows that were learned from show too small a spread; few rows have none held out
+        r = held if len(held) else np.arange(min(size, len(y)))
+        self.noise_ = self._unsaid_spread(data, table, mu=mu, log_s2=log_s2, r=r)
+        means = mu.double().numpy()
+        s2 = log_s2.double().exp().mean(dim=0).numpy()
+        self.mixture_ = LatentMixture().fit(means, s2, self._target_score(y), self.n_classes_, rng)
+        every_share = y[np.arange(size) * len(y) // size]  # each target as often as in the table
+        v_hat, log_p = self._decode(every_share, rng)
+        shares = []
+        for codes, card in zip(table.codes.T, self.prep_.cards_, strict=True):
+            shares.append(np.bincount(codes, minlength=card) / len(y))
+        self.margins_ = Margins(self.prep_.cards_).fit(v_hat, log_p, shares)
+
+    def _unsaid_spread(
+        self, data: Rows, table: PreparedTable, *, mu: Tensor, log_s2: Tensor, r: np.ndarray
+    ) -> np.ndarray:
+        """Return s, (q,): the root mean squared error of the decoder on rows r."""
         assert self.network_ is not None
-        size, t, (mu, log_s2) = self._at_once(), data[-1], self._encode(data)
         with torch.no_grad():
-            r = held if len(held) else np.arange(min(size, len(y)))
             z = mu[r] + torch.randn(mu[r].shape) * (0.5 * log_s2[r]).exp()
-            error = self.network_.decode(z, t[r])[0].double().numpy() - table.numbers[r]
+            v_hat, _ = self.network_.decode(z, data.y[r])
+        error = v_hat.double().numpy() - table.numbers[r]
         seen = table.seen[r]
-        self.noise_ = np.sqrt((error**2 * seen).sum(axis=0) / seen.sum(axis=0).clip(1))
-        means, s2 = mu.double().numpy(), log_s2.double().exp().mean(dim=0).numpy()
-        self.mixture_ = LatentMixture().fit(means, s2, self._score(y), self.n_classes_, rng)
-        spread = y[np.arange(size) * len(y) // size]  # every target in its share
-        shares = [
-            np.bincount(codes, minlength=card) / len(y)
-            for codes, card in zip(table.codes.T, self.prep_.cards_, strict=True)
-        ]
-        self.margins_ = Margins(self.prep_.cards_).fit(*self._decode(spread, rng), shares)
+        return np.sqrt((error**2 * seen).sum(axis=0) / seen.sum(axis=0).clip(1))
+
+    # --- sampling; ``PaperVAE`` replaces the latent draw, the noise and the draw of a row ---
 
     def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         codes = np.empty((len(y), len(self.prep_.cards_)), dtype=np.int64)
         numbers = np.empty((len(y), self.prep_.n_numbers_))
         if self.network_ is None:
             return self.prep_.inverse(codes, numbers, rng)
-        size = self._at_once()
-        for r in (slice(i, i + size) for i in range(0, len(y), size)):
-            with private_torch(0):
+        size = self._rows_at_once()
+        for start in range(0, len(y), size):
+            r = slice(start, start + size)
+            with private_torch(0):  # one thread; nothing is drawn from torch's stream here
                 v_hat, log_p = self._decode(y[r], rng)
-            codes[r], numbers[r] = self._draw(v_hat, log_p, rng)
+            codes[r], numbers[r] = self._draw_rows(v_hat, log_p, rng)
         return self.prep_.inverse(codes, numbers, rng)
 
-    def _at_once(self) -> int:
-        outputs = sum(self.prep_.cards_) + self.prep_.n_numbers_
-        return int(np.clip(MAX_CELLS // outputs, 400, MAX_ROWS))
+    def _rows_at_once(self) -> int:
+        n_outputs = sum(self.prep_.cards_) + self.prep_.n_numbers_
+        return int(np.clip(MAX_CELLS // n_outputs, 400, MAX_ROWS))
 
     def _decode(self, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers, and log probabilities of codes, of new rows for the targets."""
         assert self.network_ is not None
-        z = torch.tensor(self._latent(y, rng), dtype=torch.float32)
+        z = torch.tensor(self._draw_latent(y, rng), dtype=torch.float32)
         with torch.no_grad():
             v_hat, log_p = self.network_.decode(z, self._target_tensor(y))
         numbers = v_hat.double().numpy()
-        return numbers + self._noise(numbers.shape, rng), log_p.double().numpy()
+        return numbers + self._draw_noise(numbers.shape, rng), log_p.double().numpy()
 
-    def _latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return self.mixture_.sample(self._score(y), rng)
+    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return self.mixture_.sample(self._target_score(y), rng)
 
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray | float:
+    def _draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray | float:
         return self.noise_ * rng.standard_normal(shape)
 
-    def _draw(
+    def _draw_rows(
         self, v_hat: np.ndarray, log_p: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         return self.margins_.draw(v_hat, log_p, rng)
 
-    def _score(self, y: np.ndarray) -> np.ndarray:
-        """The target as the network sees it."""
+    def _target_score(self, y: np.ndarray) -> np.ndarray:
+        """Return the target as the network sees it."""
         return self.target_map_.transform(y) if self._normalise and not self.n_classes_ else y
 
     def _target_tensor(self, y: np.ndarray) -> Tensor:
         dtype = torch.long if self.n_classes_ else torch.float32
-        return torch.tensor(self._score(y), dtype=dtype)
+        return torch.tensor(self._target_score(y), dtype=dtype)
 
 
 def kl_weight(done: float, last: float = BETAS[1]) -> float:

@@ -9,7 +9,7 @@ from torch import Tensor
 from amlb_ext.synthesizers.margins import split_columns
 from amlb_ext.synthesizers.network import Network, RowNetwork
 from amlb_ext.synthesizers.prep import PreparedTable
-from amlb_ext.synthesizers.vae import BETAS, VAE
+from amlb_ext.synthesizers.vae import BETAS, VAE, Rows
 
 
 class PaperVAE(VAE):
@@ -52,12 +52,12 @@ class PaperVAE(VAE):
         super().__init__(epochs, latent, decoder, batch, max_categories, max_steps, device)
         self.hidden = hidden
 
-    def _network(self) -> RowNetwork:
+    def _make_network(self) -> RowNetwork:
         table = (self.prep_.cards_, self.prep_.n_numbers_, self.n_classes_)
         network = Network(*table, self.latent, self.hidden, self.decoder, self.n_targets_)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def _held_out(self, n: int) -> int:
+    def _n_held_out(self, n: int) -> int:
         return 0
 
     def _last_beta(self, n: int) -> float:
@@ -68,21 +68,22 @@ class PaperVAE(VAE):
 
     def _learn_sampling(
         self,
-        data: tuple[Tensor, ...],
+        data: Rows,
         table: PreparedTable,
         y: np.ndarray,
+        *,
         held: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        return
+        return  # z ~ N(0, I) and the decoder's own word: nothing is learnt for them
 
-    def _latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_normal((len(y), self.latent))
 
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray | float:
+    def _draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray | float:
         return 0.0
 
-    def _draw(
+    def _draw_rows(
         self, v_hat: np.ndarray, log_p: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         columns = split_columns(log_p, self.prep_.cards_)

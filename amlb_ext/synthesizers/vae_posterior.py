@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial import KDTree
-from torch import Tensor
 
 from amlb_ext.synthesizers.prep import PreparedTable
+from amlb_ext.synthesizers.vae import Rows
 from amlb_ext.synthesizers.vae_paper import PaperVAE
 
 
@@ -34,24 +34,28 @@ class PosteriorVAE(PaperVAE):
 
     def _learn_sampling(
         self,
-        data: tuple[Tensor, ...],
+        data: Rows,
         table: PreparedTable,
         y: np.ndarray,
+        *,
         held: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        mu, log_s2 = (part.double().numpy() for part in self._encode(data))
-        self.mu_, self.s_ = mu, np.exp(log_s2 / 2)
+        mu, log_s2 = self._encode(data)
+        self.mu_ = mu.double().numpy()
+        self.s_ = np.exp(log_s2.double().numpy() / 2)
+        # learnt rows with equal targets form a group
         targets = np.asarray(y, dtype=float).reshape(len(y), -1)
         known, group = np.unique(targets, axis=0, return_inverse=True)
+        group = group.ravel()
         self.known_ = KDTree(known)
-        self.rows_ = np.argsort(group.ravel(), kind="stable")  # learnt rows, group by group
-        counts = np.bincount(group.ravel(), minlength=len(known))
-        self.first_, self.count_ = np.cumsum(counts) - counts, counts
+        self.rows_ = np.argsort(group, kind="stable")  # group by group
+        self.count_ = np.bincount(group, minlength=len(known))
+        self.first_ = np.cumsum(self.count_) - self.count_
 
-    def _latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         targets = np.asarray(y, dtype=float).reshape(len(y), -1)
         group = self.known_.query(targets)[1]
-        pick = (rng.random(len(y)) * self.count_[group]).astype(int)
-        row = self.rows_[self.first_[group] + pick]
+        place = (rng.random(len(y)) * self.count_[group]).astype(int)  # within the group
+        row = self.rows_[self.first_[group] + place]
         return self.mu_[row] + self.s_[row] * rng.standard_normal((len(y), self.latent))

@@ -239,7 +239,12 @@ def test_clone_forgets_what_was_learned(name):
     [
         (np.zeros((0, 2)), np.zeros(0), (), "at least one row"),
         (np.zeros(3), np.zeros(3), (), "at least one row"),
-        (np.zeros((2, 1)), np.zeros(2), (2, 2), "2 categorical columns announced, 1 given"),
+        (
+            np.zeros((2, 1)),
+            np.zeros(2),
+            (2, 2),
+            "cards names 2 categorical columns, but X has 1 columns",
+        ),
         (np.array([[2.0]]), np.zeros(1), (2,), "codes 0..card-1"),
         (np.array([[np.nan]]), np.zeros(1), (2,), "codes 0..card-1"),
         (np.array([[0.5]]), np.zeros(1), (2,), "codes 0..card-1"),

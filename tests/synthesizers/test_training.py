@@ -76,12 +76,12 @@ def test_the_weights_of_the_best_look_are_kept():
 
     learn, held = torch.arange(90), torch.arange(90, 100)
     steps = 800  # 1e-3 a step: .3 after some 300, beyond it from half of the steps on
-    kept = train_network(network, loss, learn, held, batch=90, steps=steps)
+    kept = train_network(network, loss, learn=learn, held=held, batch=90, steps=steps)
     assert kept == steps // 2  # the first look that counts is the best
     at_best = float(network.weight.detach())
     assert 0.3 < at_best < 0.5
     nn.init.zeros_(network.weight)
-    assert train_network(network, loss, learn, held[:0], batch=90, steps=steps) == steps
+    assert train_network(network, loss, learn=learn, held=held[:0], batch=90, steps=steps) == steps
     assert float(network.weight.detach()) > at_best
 
 
@@ -92,7 +92,8 @@ def test_training_ends_after_looks_without_a_gain():
         calls.append(len(rows))
         return network.weight.square().sum() * 0 + (1.0 if len(rows) == 7 else 0.0)
 
-    train_network(network, loss, torch.arange(30), torch.arange(30, 37), batch=30, steps=400)
+    learn, held = torch.arange(30), torch.arange(30, 37)
+    train_network(network, loss, learn=learn, held=held, batch=30, steps=400)
     # looks at step 200 (the best: no other is less), then every 400 / CHECKS
     assert calls.count(30) == 200 + PATIENCE * (400 // CHECKS)
 
@@ -101,9 +102,9 @@ def test_few_rows_weigh_the_kl_term_more_and_hold_none_out():
     model = fitted(100, epochs=1)[0]
     # 500 rows and more: the paper's 1e-2; 250: twice; 50 and fewer: tenfold at most
     assert [model._last_beta(n) / BETAS[1] for n in (5000, 500, 250, 50, 5)] == [1, 1, 2, 10, 10]
-    assert [model._held_out(n) for n in (5, 99, 100, 2000)] == [0, 0, 10, 200]
+    assert [model._n_held_out(n) for n in (5, 99, 100, 2000)] == [0, 0, 10, 200]
     paper = PaperVAE(**TINY)
-    assert (paper._held_out(2000), paper._last_beta(5)) == (0, BETAS[1])
+    assert (paper._n_held_out(2000), paper._last_beta(5)) == (0, BETAS[1])
 
 
 def test_dense_network_has_the_shapes_of_the_paper_s():
