@@ -3,5 +3,7 @@
 Nothing here runs AMLB or imports it; the tests put each disputed rule to AMLB itself.
 
 ``definition`` which tasks and jobs a benchmark definition asks for · ``configuration`` where AMLB
-looks for definitions, constraints and data · ``frameworks`` what it runs under a framework's name.
+looks for definitions, constraints and data · ``frameworks`` what it runs under a framework's name ·
+``safe_text`` which texts it reads back as they were written · ``loader_rules`` what a training file
+and its test file must satisfy.
 """

@@ -69,15 +69,18 @@ def find_unlisted(path: str, params: Mapping[str, Any]) -> str:
     'the class os.abort'
     """
     package, _, name = path.partition(".")
-    by_xgboost = package == "xgboost" and name in _XGBOOST
-    found = None if by_xgboost else _listed_class(path)
-    if found is None and not by_xgboost:
+    is_xgboost = package == "xgboost" and name in _XGBOOST
+    sklearn_class = None if is_xgboost else _find_listed_class(path)
+    if sklearn_class is None and not is_xgboost:
         return f"the class {path}"
     if not isinstance(params, Mapping):
         return f"the parameters of {path}, {params!r},"
     for key, value in params.items():
-        allowed = _is_word(key, value) if by_xgboost else _is_listed_value(found, key, value)
-        if not (allowed or (by_xgboost and _is_number(value))):
+        if is_xgboost:
+            is_allowed = _is_number(value) or _is_xgboost_word(key, value)
+        else:
+            is_allowed = _is_listed_value(sklearn_class, key, value)
+        if not is_allowed:
             return f"the parameter {key}={value!r} of {path}"
     return ""
 
@@ -96,27 +99,33 @@ def check_is_listed(where: str, path: str, params: Mapping[str, Any]) -> None:
     ------
     SuiteError
     """
-    what = find_unlisted(path, params)
-    if what:
+    unlisted = find_unlisted(path, params)
+    if unlisted:
         raise SuiteError(
-            f"{where} names {what}, which is not on the list of what a suite may name; nothing of "
-            "it was run",
+            f"{where} names {unlisted}, which is not on the list of what a suite may name; nothing "
+            "of it was run",
             "add --trust-suite only if the suite is your own, since whatever it names then runs",
         )
 
 
-def _listed_class(path: str) -> Any:
+def _find_listed_class(path: str) -> Any:
+    """Return the public class of scikit-learn of that path, or None."""
     package, _, rest = path.partition(".")
-    module, _, name = rest.partition(".")
-    if package != "sklearn" or module not in _MODULES:
+    module_name, _, name = rest.partition(".")
+    if package != "sklearn" or module_name not in _MODULES:
         return None
-    home = importlib.import_module(f"sklearn.{module}")
-    found = vars(home).get(name) if name in getattr(home, "__all__", [name]) else None
-    is_own = inspect.isclass(found) and found.__module__.split(".")[:2] == ["sklearn", module]
-    return found if is_own and is_estimator(found) else None
+    module = importlib.import_module(f"sklearn.{module_name}")
+    if name not in getattr(module, "__all__", [name]):
+        return None
+    value = vars(module).get(name)
+    if not is_estimator(value):
+        return None
+    # What a module imports from elsewhere is not its own.
+    is_defined_there = value.__module__.split(".")[:2] == ["sklearn", module_name]
+    return value if is_defined_there else None
 
 
-def is_estimator(found: Any) -> bool:
+def is_estimator(value: Any) -> bool:
     """Whether an object is a class with the methods of an estimator; nothing is called.
 
     Examples
@@ -126,31 +135,39 @@ def is_estimator(found: Any) -> bool:
     (False, False)
     """
     methods = ("fit", "predict", "get_params", "set_params")
-    return inspect.isclass(found) and all(callable(getattr(found, m, None)) for m in methods)
+    return inspect.isclass(value) and all(
+        callable(getattr(value, method, None)) for method in methods
+    )
 
 
-def _is_word(key: Any, value: Any) -> bool:
-    """Whether a parameter of XGBoost is one of its words."""
-    plain = isinstance(value, str) and re.fullmatch(r"[a-z0-9_:-]{1,40}", value)
-    return bool(plain) and key in _XGBOOST_WORDS
+def _is_xgboost_word(key: Any, value: Any) -> bool:
+    if not isinstance(value, str) or key not in _XGBOOST_WORDS:
+        return False
+    return re.fullmatch(r"[a-z0-9_:-]{1,40}", value) is not None
 
 
-def _is_listed_value(found: Any, key: Any, value: Any) -> bool:
-    known = getattr(found, "_parameter_constraints", {})
-    if key not in known:
+def _is_listed_value(sklearn_class: Any, key: Any, value: Any) -> bool:
+    """Whether a value is a number, numbers, or a word that scikit-learn itself names."""
+    constraints = getattr(sklearn_class, "_parameter_constraints", {})
+    if key not in constraints:
         return False
     if isinstance(value, str):
-        options = [getattr(one, "options", ()) for one in _alternatives(known[key])]
-        return any(value in those for those in options)
+        return value in _list_words(constraints[key])
     if isinstance(value, list | tuple):
-        return all(_is_number(item) for item in value)
+        return all(map(_is_number, value))
     if isinstance(value, Mapping):  # the weights of classes
-        return all(isinstance(k, str | int) and _is_number(v) for k, v in value.items())
+        are_labels = all(isinstance(label, str | int) for label in value)
+        return are_labels and all(map(_is_number, value.values()))
     return _is_number(value)
 
 
-def _alternatives(constraint: Any) -> list[Any]:
-    return constraint if isinstance(constraint, list) else []
+def _list_words(constraint: Any) -> set[Any]:
+    """Return the words that a parameter may be; scikit-learn keeps them as StrOptions."""
+    words: set[Any] = set()
+    if isinstance(constraint, list):  # "no_validation" is the other case
+        for alternative in constraint:
+            words |= set(getattr(alternative, "options", ()))
+    return words
 
 
 def _is_number(value: Any) -> bool:

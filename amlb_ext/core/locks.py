@@ -54,8 +54,10 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
     False
     """
     path = Path(os.path.realpath(lock_file))
-    made = [parent for parent in path.parents if not parent.exists()]
-    lock = FileLock(path, timeout=0, is_singleton=True)  # one per process, so it can be re-entered
+    new_folders = [parent for parent in path.parents if not parent.exists()]
+    lock = FileLock(
+        path, timeout=0, is_singleton=True
+    )  # one in the process, so the holder may enter again
     if lock.is_locked:
         with lock:
             yield
@@ -67,10 +69,10 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
                 lock.acquire()
         except SuiteError as error:
             if isinstance(error.__cause__, Timeout):
-                raise _held(folder, path) from None
+                raise _folder_is_held(folder, path) from None
             raise
         with contextlib.suppress(OSError):  # a full disk: the lock holds without a word in it
-            path.write_text(json.dumps(_holder()), encoding="utf-8")
+            path.write_text(json.dumps(_describe_this_process()), encoding="utf-8")
         try:
             yield
         finally:
@@ -79,7 +81,7 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
                 path.unlink()
             lock.release()
     finally:
-        for new_folder in made:
+        for new_folder in new_folders:
             with contextlib.suppress(OSError):
                 new_folder.rmdir()
 
@@ -139,12 +141,12 @@ def _try_to_lock(descriptor: int) -> bool:
     return True
 
 
-def _holder() -> dict[str, str | int]:
+def _describe_this_process() -> dict[str, str | int]:
     since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
 
 
-def _held(folder: Path, path: Path) -> SuiteError:
+def _folder_is_held(folder: Path, path: Path) -> SuiteError:
     try:
         holder = json.loads(path.read_text(encoding="utf-8"))
         who = f"process {holder['process']} on {holder['host']} since {holder['since']}"

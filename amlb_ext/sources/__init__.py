@@ -8,12 +8,21 @@
 ``openml``      a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``
 ==============  ============================================================================
 
-They stand on ``table`` (a table as it was read, and how tables are joined), ``targets`` (a table
-with several targets), ``features`` (rows of another table in the form of a task), ``reading`` and
-``arff`` (file to table), ``remote`` and ``archive`` (URL to file, archive to files) and
-``dataset_files`` (the files that AMLB's definitions name).
-``openml_client`` keeps the OpenML client in hand. A new source is one file and one line in
-:data:`SOURCES`; the conformance test then holds it to the
+They stand on
+
+==================  ========================================================================
+``table``           a table as it was read, and how tables are joined
+``targets``         a table with several targets
+``features``        rows of another table in the form of a task
+``read_table``      file to table, with ``arff`` and ``odd_numbers``
+``urls``            which addresses may be asked
+``download``        address to file
+``archive``         archive to files
+``dataset_files``   the files that AMLB's definitions name
+``openml_client``   how the OpenML client is held
+==================  ========================================================================
+
+A new source is one file and one line in :data:`SOURCES`; the conformance test then holds it to the
 contract.
 """
 
@@ -73,21 +82,21 @@ a path ending in .csv, .parquet or .arff; a path ending in .yaml or .yml, or the
 benchmark definition)
     """
     options = options or SourceConfig()
-    owners = [_owner(spec, options) for spec in specs]
+    sources = [_find_source(spec, options) for spec in specs]
     check_targets(options)
-    for spec, owner in zip(specs, owners, strict=True):
-        if options.targets and not isinstance(owner, FileSource):
+    for spec, source in zip(specs, sources, strict=True):
+        if options.targets and not isinstance(source, FileSource):
             raise ConfigError(
-                f"--targets names columns of a table, {spec!r} is none",
+                f"--targets names columns of a table, but {spec!r} is not a table",
                 f"give {FileSource.forms}, before the flag",
             )
     refs = chain.from_iterable(
-        source.refs(spec, options) for source, spec in zip(owners, specs, strict=True)
+        source.refs(spec, options) for source, spec in zip(sources, specs, strict=True)
     )
-    return limited(refs, options.max_tasks)
+    return limit_tasks(refs, options.max_tasks)
 
 
-def limited(refs: Iterable[TaskRef], most: int) -> Iterator[TaskRef]:
+def limit_tasks(refs: Iterable[TaskRef], max_tasks: int) -> Iterator[TaskRef]:
     """Yield tasks, and raise at the first that is one too many; nothing of it was fetched.
 
     Raises
@@ -95,11 +104,11 @@ def limited(refs: Iterable[TaskRef], most: int) -> Iterator[TaskRef]:
     SourceError
     """
     for number, ref in enumerate(refs):
-        if number >= most:
+        if number >= max_tasks:
             raise SourceError(
-                f"the sources name more than {most:,} tasks, each of which would be fetched and "
-                "hardened; nothing was",
-                "name fewer of them, or raise --max-tasks if you mean it",
+                f"the sources name more than {max_tasks:,} tasks, and each would be fetched and "
+                "hardened; none was",
+                "name fewer tasks, or raise --max-tasks if you mean it",
             )
         yield ref
 
@@ -115,19 +124,19 @@ def describe_sources() -> dict[str, str]:
     options = SourceConfig()
     texts = {}
     for source in SOURCES:
-        known = ", ".join(word.rsplit("/")[-1] for word in source.suggestions(options)[1:])
-        texts[source.name] = (
-            f"{source.forms}: {known}" if source.name == "bundled" else source.forms
-        )
+        texts[source.name] = source.forms
+        if isinstance(source, BundledSource):  # few enough to list them all
+            _, *specs = source.suggestions(options)
+            texts[source.name] += ": " + ", ".join(spec.rpartition("/")[2] for spec in specs)
     return texts
 
 
-def _owner(spec: str, options: SourceConfig) -> Source:
+def _find_source(spec: str, options: SourceConfig) -> Source:
     for source in SOURCES:
         if source.accepts(spec, options):
             return source
-    known = [word for source in SOURCES for word in source.suggestions(options)]
-    close = difflib.get_close_matches(spec, known, n=1, cutoff=0.6)
+    known = chain.from_iterable(source.suggestions(options) for source in SOURCES)
+    close = difflib.get_close_matches(spec, list(known), n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
     forms = "; ".join(source.forms for source in SOURCES)
     raise SourceError(f"no source understands {spec!r}", f"{hint}accepted: {forms}")

@@ -33,28 +33,28 @@ def check_targets(options: SourceConfig) -> None:
     >>> check_targets(SourceConfig(targets=("price",)))
     Traceback (most recent call last):
     ...
-    amlb_ext.core.errors.ConfigError: --targets names one column, 'price', several are wanted (for \
-a single target: --target price)
+    amlb_ext.core.errors.ConfigError: --targets names a single column, 'price' (name several, or \
+use --target price)
     """
     targets = options.targets
     if not targets:
         return
     if options.target:
         raise ConfigError(
-            f"--target {options.target} and --targets {' '.join(targets)} came together",
+            f"--target {options.target} and --targets {' '.join(targets)} were both given",
             "--target names one column, --targets several: use one of the two",
         )
     if len(targets) == 1:
         raise ConfigError(
-            f"--targets names one column, {targets[0]!r}, several are wanted",
-            f"for a single target: --target {targets[0]}",
+            f"--targets names a single column, {targets[0]!r}",
+            f"name several, or use --target {targets[0]}",
         )
     twice = next((name for name in targets if targets.count(name) > 1), None)
     if twice is not None:
         raise ConfigError(f"--targets names {twice!r} twice", "name every column once")
     if options.kind not in (None, "regression"):
         raise ConfigError(
-            f"--targets serves regression only, --kind {options.kind} came",
+            f"--targets serves regression only, and --kind {options.kind} was given",
             "leave --kind out, or name one class column with --target",
         )
 
@@ -126,11 +126,11 @@ def to_tasks(
         )
         if task.kind.is_classification:
             raise DataError(
-                f"{name}: the target {target!r} has two values and was taken for classes, "
+                f"{name}: the target {target!r} has two values and was taken for classes, but "
                 "--targets serves regression only",
-                "--kind regression takes it as a number",
+                "add --kind regression to take it as a number",
             )
-        # one table in memory, and one in what is sent to a worker
+        # All tasks share one table, in memory and in what is sent to a worker.
         features = tasks[0].features if tasks else task.features
         tasks.append(replace(task, group=name, features=features))
     return tasks
@@ -141,10 +141,10 @@ def _check_numbers(values: pd.Series, name: str) -> None:
         return
     if holds_numbers(values):
         return
-    some = values.dropna()
-    shown = f", e.g. {some.iloc[0]!r}" if len(some) else ""
+    present = values.dropna()
+    example = f", e.g. {present.iloc[0]!r}" if len(present) else ""
     raise DataError(
-        f"{name}: the target {values.name!r} holds no numbers{shown}; --targets serves regression "
-        "only",
+        f"{name}: the target {values.name!r} holds no numbers{example}; --targets serves "
+        "regression only",
         f"leave it out of --targets, or harden it alone with --target {values.name}",
     )

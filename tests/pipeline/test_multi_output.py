@@ -196,7 +196,7 @@ def test_what_several_targets_cannot_be(table, tmp_path, capsys, words, says):
 
 def test_targets_need_a_table_and_features(tmp_path, capsys):
     assert main(["generate", "bundled/toy", "--targets", "a", "b", "-o", str(tmp_path / "x")]) == 2
-    assert "'bundled/toy' is none" in capsys.readouterr().err
+    assert "'bundled/toy' is not a table" in capsys.readouterr().err
     table = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30) ** 2, "flag": [0, 1] * 15})
     table.to_csv(tmp_path / "t.csv", index=False)
     said = {}
@@ -206,4 +206,4 @@ def test_targets_need_a_table_and_features(tmp_path, capsys):
         said[len(targets)] = capsys.readouterr().err
     assert "no feature beside 'a' and 'b' and 'flag'" in said[3]
     assert "'flag' has two values" in said[2]
-    assert "--kind regression takes it as a number" in said[2]
+    assert "add --kind regression to take it as a number" in said[2]

@@ -1,10 +1,14 @@
 """Units of work, one thread each: here, in processes of this machine, or on a cluster.
 
-``execution`` where to run and what a unit may cost · ``units`` a unit, what came of it, and
-what can befall it · ``loop`` hands out units, tries again within a bound, gives back outcomes ·
-``local`` in this process, or in loky's · ``child`` what runs inside such a process ·
-``supervise`` one such process under limits · ``cluster`` Dask, the only place that imports it ·
-``versions`` what must be the same everywhere.
+===============  ===========================================================================
+``execution``    where units run, and what each may cost
+``units``        a unit, what came of it, and what can befall it
+``jobs``         hands out units, runs them again within a bound, gives back what came of them
+``processes``    pools of this machine: this process, or several under limits
+``child``        what runs inside such a process
+``cluster``      a pool on a Dask cluster; with ``batch`` one of SLURM's or PBS's jobs
+``versions``     what must be the same on every machine of a cluster
+===============  ===========================================================================
 
 Every unit runs single-threaded wherever it runs: sums then have one order, and neither the
 number of workers nor their place can change a byte.
