@@ -9,6 +9,7 @@ nothing behind.
 from __future__ import annotations
 
 import dataclasses
+import math
 import mmap
 import os
 import tempfile
@@ -19,9 +20,13 @@ import pandas as pd
 
 from amlb_ext.core.task import Fold, Task
 
-#: Bytes of tables that stay in memory, and least size of a file that others are mapped from
-#: (each mapping holds an open file, of which a process may have about a thousand).
-IN_MEMORY, SEGMENT = 512 << 20, 256 << 20
+#: Bytes of tables that stay in memory.
+IN_MEMORY = 512 << 20
+#: Least bytes of a file that tables are mapped from: each mapping holds an open file, of which a
+#: process may have about a thousand.
+SEGMENT = 256 << 20
+#: Arrays begin at multiples of this, as processors like them.
+_ALIGNMENT = 64
 
 
 class Spill:
@@ -111,7 +116,7 @@ class Spill:
             return array.copy()
         copy = np.frombuffer(self._map, array.dtype, array.size, self._used).reshape(array.shape)
         copy[...] = array
-        self._used += -(-size // 64) * 64
+        self._used += math.ceil(size / _ALIGNMENT) * _ALIGNMENT
         self.on_disk += size
         return copy
 

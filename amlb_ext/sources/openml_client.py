@@ -60,14 +60,15 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
         time may hold it.
     """
     with _LOCK:
-        config, root = openml.config, logging.getLogger()
-        was = dict(config.get_config_as_dict())
-        quiet = logging.NullHandler()
+        config, root_logger = openml.config, logging.getLogger()
+        before = dict(config.get_config_as_dict())
         # With no handler the client's logging.warning() would install one for good.
-        root.addHandler(quiet)
+        silent_handler = logging.NullHandler()
+        root_logger.addHandler(silent_handler)
         try:
-            if options.openml_server and options.openml_server.rstrip("/") != was["server"]:
-                config.server = options.openml_server.rstrip("/")
+            server = (options.openml_server or "").rstrip("/")
+            if server and server != before["server"]:
+                config.server = server
             config.apikey = ""  # what is public needs none
             if options.openml_cache:
                 config.set_root_cache_directory(Path(options.openml_cache).expanduser())
@@ -76,11 +77,11 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
                 warnings.simplefilter("ignore")
                 yield openml
         finally:
-            root.removeHandler(quiet)
-            config.server, config.apikey = was["server"], was["apikey"]
-            config.set_root_cache_directory(was["cachedir"])
-            config.retry_policy = was["retry_policy"]
-            config.connection_n_retries = was["connection_n_retries"]
+            root_logger.removeHandler(silent_handler)
+            config.server, config.apikey = before["server"], before["apikey"]
+            config.set_root_cache_directory(before["cachedir"])
+            config.retry_policy = before["retry_policy"]
+            config.connection_n_retries = before["connection_n_retries"]
 
 
 @contextmanager
@@ -88,7 +89,7 @@ def explained(openml: ModuleType, spec: str) -> Iterator[None]:
     """Turn whatever the client raises into one clear error without API keys."""
     from requests.exceptions import RequestException
 
-    root = openml.config.get_config_as_dict()["cachedir"]
+    cache = openml.config.get_config_as_dict()["cachedir"]
     try:
         yield
     except HardsynthError:
@@ -98,23 +99,24 @@ def explained(openml: ModuleType, spec: str) -> Iterator[None]:
     except openml.exceptions.OpenMLNotAuthorizedError:
         raise SourceError(f"{spec}: the server wants an API key", _HINTS[102]) from None
     except openml.exceptions.OpenMLServerException as error:
-        said = redact_text(str(error.message), openml.config.apikey).removesuffix(" - None")
+        answer = redact_text(str(error.message), openml.config.apikey).removesuffix(" - None")
         raise SourceError(
-            f"{spec}: OpenML answers {said} (code {error.code})",
+            f"{spec}: OpenML answers {answer} (code {error.code})",
             _HINTS.get(error.code or 0, "check the number and the server"),
         ) from None
     except Exception as error:
-        said = " ".join(redact_text(str(error), openml.config.apikey).split())[:300]
+        problem = " ".join(redact_text(str(error), openml.config.apikey).split())[:300]
         raise SourceError(
-            f"{spec} cannot be read: {type(error).__name__}: {said}",
-            f"if its files in {root} are damaged, delete them and try again",
+            f"{spec} cannot be read: {type(error).__name__}: {problem}",
+            f"if its files in {cache} are damaged, delete them and try again",
         ) from None
 
 
 def unreachable(openml: ModuleType, spec: str, error: Exception) -> NetworkError:
     """Return the error for a server that does not answer."""
     config = openml.config
-    why = "it does not answer in time" if "imeout" in type(error).__name__ else "no connection"
+    is_timeout = "imeout" in type(error).__name__  # of requests, urllib3 or the client
+    why = "it does not answer in time" if is_timeout else "no connection"
     return NetworkError(
         f"{spec} is not completely in the cache, and the server "
         f"{redact_text(config.server, config.apikey)} cannot be reached: {why}",
@@ -145,7 +147,7 @@ def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
             time.sleep(1.0)
         except (requests.RequestException, ValueError):
             raise SourceError(
-                f"{server!r} is no address of a server",
+                f"{server!r} is not the address of a server",
                 "give one like https://www.openml.org/api/v1/xml to --openml-server",
             ) from None
 
@@ -159,27 +161,28 @@ def link_cached_files(kept: Path, work: Path) -> None:
         return
     work.mkdir(parents=True, exist_ok=True)
     for path in kept.iterdir():
-        place = work / path.name
-        if path.is_file() and not place.exists() and _is_data(path):
+        link = work / path.name
+        if path.is_file() and not link.exists() and _is_data(path):
             try:
-                place.symlink_to(path.resolve())
+                link.symlink_to(path.resolve())
             except OSError:
-                shutil.copyfile(path, place)
+                shutil.copyfile(path, link)
 
 
 def copy_new_files(work: Path, kept: Path) -> None:
     """Copy new files from ``work`` to the cache ``kept``; a cache nobody may write stays as is."""
     for path in sorted(work.rglob("*")):
-        place = kept / path.relative_to(work)
-        if path.is_symlink() or not path.is_file() or not _is_data(path) or place.exists():
+        target = kept / path.relative_to(work)
+        is_new_file = path.is_file() and not path.is_symlink() and not target.exists()
+        if not is_new_file or not _is_data(path):
             continue
         with suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            handle, part = tempfile.mkstemp(prefix=".part-", dir=place.parent)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, part = tempfile.mkstemp(prefix=".part-", dir=target.parent)
             os.close(handle)
             try:
                 shutil.copyfile(path, part)
-                os.replace(part, place)
+                os.replace(part, target)
             finally:
                 Path(part).unlink(missing_ok=True)
 
@@ -199,15 +202,15 @@ def environment(name: str, value: str | None) -> Iterator[None]:
     if value is None:
         yield
         return
-    was = os.environ.get(name)
+    before = os.environ.get(name)
     os.environ[name] = value
     try:
         yield
     finally:
-        if was is None:
+        if before is None:
             os.environ.pop(name, None)
         else:
-            os.environ[name] = was
+            os.environ[name] = before
 
 
 def _is_data(path: Path) -> bool:

@@ -10,8 +10,11 @@ from amlb_ext.core.errors import ConfigError
 
 #: Batch systems that ``--cluster`` names instead of an address, and what submits a job to each.
 BATCH_SYSTEMS = {"slurm": "sbatch", "pbs": "qsub"}
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)}
+#: Bytes of ``k``, ``m``, ... (powers of 1000) and of ``ki``, ``mi``, ... (powers of 1024).
+_UNITS = {"": 1}
+for _power, _prefix in enumerate("kmgt", start=1):
+    _UNITS[_prefix] = 1000**_power
+    _UNITS[f"{_prefix}i"] = 1024**_power
 
 
 def available_cores() -> int:
@@ -35,13 +38,13 @@ def parse_size(text: str) -> int:
 
     Examples
     --------
-    >>> to_bytes("4GB"), to_bytes("512 MiB"), parse_size("1.5g")
+    >>> parse_size("4GB"), parse_size("512 MiB"), parse_size("1.5g")
     (4000000000, 536870912, 1500000000)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
-    if found is None or found[2] not in _UNITS or not float(found[1]):
-        raise ConfigError(f"{text!r} is no size", "give a number and a unit, e.g. 4GB or 512MiB")
-    return int(float(found[1]) * _UNITS[found[2]])
+    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
+    if size is None or size[2] not in _UNITS or float(size[1]) == 0:
+        raise ConfigError(f"{text!r} is not a size", "give a number and a unit, e.g. 4GB or 512MiB")
+    return int(float(size[1]) * _UNITS[size[2]])
 
 
 @dataclass(frozen=True)
