@@ -36,9 +36,10 @@ from amlb_ext.estimate.partition import independent_cells, partition_bound, part
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.bounded_loss import BoundedLoss
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate, no_estimate
+from amlb_ext.stats.prediction_powered import prediction_powered_error
 from amlb_ext.stats.stratified_mean import stratified_interval
 from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
-from amlb_ext.stats.surrogate import choose_surrogate, prediction_powered_error
+from amlb_ext.stats.surrogate import choose_surrogate
 
 #: Rows of each class from which the stratified interval of a bounded loss held (docs/coverage.md).
 LARGE_CLASS = 200
@@ -262,7 +263,7 @@ class Work:
         return checks.of_support(found, whose)
 
     def _nothing(self, name: str, why: str) -> ErrorEstimate:
-        return no_estimate(name, self.level, len(self.inputs.y), "", why)
+        return no_estimate(name, level=self.level, n=len(self.inputs.y), assumes="", reason=why)
 
     def report(self, model: str, data: str) -> EstimateReport:
         """Check every row's assumption, choose the one to quote, and put it first."""
@@ -339,7 +340,7 @@ class Work:
         if found is None:
             return row
         reason = "; ".join(text for text in (row.reason, found.text) if text)
-        return row.checked(not found.refuted, reason)
+        return row.with_check(not found.refuted, reason)
 
 
 @dataclass(frozen=True)

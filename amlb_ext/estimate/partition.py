@@ -243,7 +243,13 @@ def partition_estimate(result: PartitionBound) -> ErrorEstimate:
             f"{result.empty} of {m} cells without labelled rows, "
             f"{result.empty_mass:.0%} of the population"
         )
-    n = int(result.counts.sum())
     return ErrorEstimate(
-        "partition", math.nan, result.low, result.C_h, result.level, n, ASSUMES, reason=reason
+        name="partition",
+        point=math.nan,
+        low=result.low,
+        high=result.C_h,
+        level=result.level,
+        n=int(result.counts.sum()),
+        assumes=ASSUMES,
+        reason=reason,
     )

@@ -1,4 +1,4 @@
-"""Intervals for the true error from labelled rows alone.
+"""Intervals for the mean of a bounded loss: the true error from labelled rows alone.
 
 Notation
 --------
@@ -19,26 +19,34 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 
 import numpy as np
 from scipy import special, stats
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.stats.error_estimate import ErrorEstimate, no_estimate
+from amlb_ext.stats.error_estimate import (
+    ErrorEstimate,
+    clipped_estimate,
+    mean_without_interval,
+    no_estimate,
+)
 
 IID = "the labelled rows are independent draws from the population"
-#: Fewest rows of which a skewness is believed, and the factor of Cochran's rule.
-FEWEST, COCHRAN = 100, 25
-#: The same for Hall's interval, as measured: docs/coverage.md.
-FEWEST_HALL, HALL = 200, 15
 LARGE = f"{IID}, and enough of them that their mean is nearly normal"
 SKEWED = (
     f"{IID}, the skewness of the losses is as it shows in them, and no rare rows lose far more "
     "than any labelled row"
 )
+#: Fewest rows of which a skewness is believed, and the factor of Cochran's rule.
+FEWEST_T, COCHRAN = 100, 25
+#: The same for Hall's interval, as measured: docs/coverage.md.
+FEWEST_HALL, HALL = 200, 15
+#: Below this |a| Hall's transformation is, to rounding, the identity.
+NO_SKEWNESS = 1e-9
 #: Orders of the rows over which the betting interval is averaged, and its largest stake.
 ORDERS, STAKE = 5, 0.75
+#: Halvings of [0, 1] in the search for a betting limit: to 1e-9, far below any sampling error.
+HALVINGS = 30
 
 
 def wilson_interval(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
@@ -72,9 +80,10 @@ def wilson_interval(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     """
     v = checked_losses(losses, 1.0, level, binary=True)
     if len(v) == 0:
-        return no_estimate("wilson", level, 0, IID, "no labelled row")
+        return no_estimate("wilson", level=level, n=0, assumes=IID, reason="no labelled row")
     low, high = wilson_limits(np.array([v.sum()]), np.array([len(v)]), level)
-    return clipped_estimate("wilson", v.mean(), low[0], high[0], level, len(v), IID)
+    limits = float(low[0]), float(high[0])
+    return clipped_estimate("wilson", v.mean(), limits, level=level, n=len(v), assumes=IID)
 
 
 def wilson_limits(errors: np.ndarray, n: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +92,8 @@ def wilson_limits(errors: np.ndarray, n: np.ndarray, level: float) -> tuple[np.n
     Parameters
     ----------
     errors, n : ndarray of shape (k,)
-        Errors and rows, ``n > 0``.
+        Errors and rows, ``n > 0``. They need not be whole: ``n`` may be an effective size (see
+        :func:`~amlb_ext.stats.weighted_mean.kish_size`), and ``errors`` a share of it.
     level : float
 
     Returns
@@ -97,12 +107,14 @@ def wilson_limits(errors: np.ndarray, n: np.ndarray, level: float) -> tuple[np.n
     [0.2775]
     """
     z = special.ndtri(0.5 + level / 2)
-    p, stretch = errors / n, 1 + z**2 / n
-    centre = (p + z**2 / (2 * n)) / stretch
-    half = z / stretch * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    share = errors / n
+    stretch = 1 + z**2 / n
+    centre = (share + z**2 / (2 * n)) / stretch
+    half = z / stretch * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     # Rounding leaves 1e-17 where the formula gives exactly 0 or 1.
     low = np.where(errors == 0, 0.0, centre - half)
-    return low, np.where(errors == n, 1.0, centre + half)
+    high = np.where(errors == n, 1.0, centre + half)
+    return low, high
 
 
 def clopper_pearson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
@@ -117,10 +129,12 @@ def clopper_pearson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     0.3085
     """
     v = checked_losses(losses, 1.0, level, binary=True)
+    name = "clopper_pearson"
     if len(v) == 0:
-        return no_estimate("clopper_pearson", level, 0, IID, "no labelled row")
-    low, high = stats.binomtest(int(v.sum()), len(v)).proportion_ci(level, method="exact")
-    return clipped_estimate("clopper_pearson", v.mean(), low, high, level, len(v), IID)
+        return no_estimate(name, level=level, n=0, assumes=IID, reason="no labelled row")
+    test = stats.binomtest(int(v.sum()), len(v))
+    low, high = test.proportion_ci(level, method="exact")
+    return clipped_estimate(name, v.mean(), (low, high), level=level, n=len(v), assumes=IID)
 
 
 def t_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEstimate:
@@ -152,11 +166,12 @@ def t_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> E
     (0.0, 0.4484)
     """
     v = checked_losses(losses, bound, level)
-    if reason := no_spread(v):
-        return mean_without_interval("t", v, level, LARGE, reason)
-    half = special.stdtrit(len(v) - 1, 0.5 + level / 2) * v.std(ddof=1) / math.sqrt(len(v))
+    if reason := why_no_spread(v):
+        return mean_without_interval("t", v, level=level, assumes=LARGE, reason=reason)
+    n, m = len(v), v.mean()
+    half = special.stdtrit(n - 1, 0.5 + level / 2) * v.std(ddof=1) / math.sqrt(n)
     return clipped_estimate(
-        "t", v.mean(), v.mean() - half, v.mean() + half, level, len(v), LARGE, bound
+        "t", m, (m - half, m + half), level=level, n=n, assumes=LARGE, bound=bound
     )
 
 
@@ -182,7 +197,7 @@ def nearly_normal(losses: np.ndarray) -> bool:
     False
     """
     v = np.asarray(losses, dtype=float)
-    if len(v) < FEWEST or no_spread(v):
+    if len(v) < FEWEST_T or why_no_spread(v):
         return False
     return bool(len(v) >= COCHRAN * stats.skew(v) ** 2)
 
@@ -208,16 +223,16 @@ def hall_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -
     (True, True)
     """
     v = checked_losses(losses, bound, level)
-    if reason := no_spread(v):
-        return mean_without_interval("hall", v, level, SKEWED, reason)
+    if reason := why_no_spread(v):
+        return mean_without_interval("hall", v, level=level, assumes=SKEWED, reason=reason)
     n, m = len(v), v.mean()
     a = stats.skew(v) / math.sqrt(n)
     quantile = special.stdtrit(n - 1, 0.5 + level / 2)
     ends = np.array([quantile, -quantile])
-    if abs(a) > 1e-9:  # the limit for no skewness is the t interval
+    if abs(a) > NO_SKEWNESS:  # h(x) tends to x for a = 0: the t interval
         ends = 3 / a * (np.cbrt(1 + a * (ends - a / 6)) - 1)
     low, high = m - ends * v.std(ddof=1) / math.sqrt(n)
-    return clipped_estimate("hall", m, low, high, level, n, SKEWED, bound)
+    return clipped_estimate("hall", m, (low, high), level=level, n=n, assumes=SKEWED, bound=bound)
 
 
 def mildly_skewed(losses: np.ndarray) -> bool:
@@ -233,7 +248,7 @@ def mildly_skewed(losses: np.ndarray) -> bool:
     True
     """
     v = np.asarray(losses, dtype=float)
-    if len(v) < FEWEST_HALL or no_spread(v):
+    if len(v) < FEWEST_HALL or why_no_spread(v):
         return False
     return bool(len(v) >= HALL * stats.skew(v) ** 2)
 
@@ -283,37 +298,58 @@ def betting_interval(
     """
     v = checked_losses(losses, bound, level)
     if len(v) == 0:
-        return no_estimate("betting", level, 0, IID, "no labelled row")
-    n, log = len(v), math.log(2 / (1 - level))
+        return no_estimate("betting", level=level, n=0, assumes=IID, reason="no labelled row")
+    log_goal = math.log(2 / (1 - level))  # each side has alpha / 2
     rng = np.random.default_rng(seed)
-    rows = np.stack([rng.permutation(v / bound) for _ in range(ORDERS)], axis=1)
-    above = _betting_limit(rows, log)
+    orders = [rng.permutation(v / bound) for _ in range(ORDERS)]
+    rows = np.stack(orders, axis=1)
+    low = _lower_betting_limit(rows, log_goal)
     # The upper limit of v is one less the lower limit of 1 - v.
-    below = _betting_limit(1 - np.minimum(rows, 1.0), log)
+    high = 1 - _lower_betting_limit(1 - np.minimum(rows, 1.0), log_goal)
     return clipped_estimate(
-        "betting", v.mean(), bound * above, bound * (1 - below), level, n, IID, bound
+        "betting",
+        v.mean(),
+        (bound * low, bound * high),
+        level=level,
+        n=len(v),
+        assumes=IID,
+        bound=bound,
     )
 
 
-def _betting_limit(rows: np.ndarray, log: float) -> float:
-    """Return the largest mean below the rows' that the gambler beats, by the columns' average."""
-    n = len(rows)
+def _lower_betting_limit(rows: np.ndarray, log_goal: float) -> float:
+    """Return the largest mean below the rows' against which the gambler reaches the goal.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, orders)
+        The losses, scaled to [0, 1], in several orders; the capital is their columns' average.
+    log_goal : float
+        Logarithm of the capital to reach.
+    """
+    n, n_orders = rows.shape
+    # Waudby-Smith & Ramdas (2024), section 4.2: running means and variances with a prior row.
     count = np.arange(1, n + 1)[:, None]
     mean = (0.5 + np.cumsum(rows, axis=0)) / (count + 1)
     variance = (0.25 + np.cumsum((rows - mean) ** 2, axis=0)) / (count + 1)
-    known = np.vstack([np.full((1, rows.shape[1]), 0.25), variance[:-1]])  # by earlier rows alone
-    stake = np.sqrt(2 * log / (n * known))
+    # A stake may know earlier rows alone, hence the shift by one.
+    earlier_variance = np.vstack([np.full((1, n_orders), 0.25), variance[:-1]])
+    stake = np.sqrt(2 * log_goal / (n * earlier_variance))
 
-    def gain(mu: float) -> float:
-        capital = np.log1p(np.minimum(stake, STAKE / mu) * (rows - mu)).sum(axis=0)
-        most = capital.max()
-        return float(most + np.log(np.exp(capital - most).mean()))
+    def log_capital(mu: float) -> float:
+        by_order = np.log1p(np.minimum(stake, STAKE / mu) * (rows - mu)).sum(axis=0)
+        # log of a mean of exponentials, without overflow
+        largest = by_order.max()
+        return float(largest + np.log(np.exp(by_order - largest).mean()))
 
+    # The capital falls as mu grows, hence bisection; against ``low`` the goal is always reached.
     low, high = 0.0, 1.0
-    # The gain falls as mu grows, hence bisection; ``low`` is always beaten.
-    for _ in range(30):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if gain(middle) >= log else (low, middle)
+        if log_capital(middle) >= log_goal:
+            low = middle
+        else:
+            high = middle
     return low
 
 
@@ -336,23 +372,25 @@ def bca_interval(
     True
     """
     v = checked_losses(losses, bound, level)
-    if reason := no_spread(v):
-        return mean_without_interval("bca", v, level, LARGE, reason)
+    if reason := why_no_spread(v):
+        return mean_without_interval("bca", v, level=level, assumes=LARGE, reason=reason)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a degenerate draw gives NaN, which is refused below
-        found = stats.bootstrap(
+        bootstrap = stats.bootstrap(
             (v,),
             np.mean,
             confidence_level=level,
             n_resamples=resamples,
             batch=resamples,
             random_state=np.random.default_rng(seed),
-        ).confidence_interval
-    if not (math.isfinite(found.low) and math.isfinite(found.high)):
-        return mean_without_interval(
-            "bca", v, level, LARGE, "the bootstrap is degenerate on these losses"
         )
-    return clipped_estimate("bca", v.mean(), found.low, found.high, level, len(v), LARGE, bound)
+    low, high = bootstrap.confidence_interval
+    if not (math.isfinite(low) and math.isfinite(high)):
+        reason = "the bootstrap is degenerate on these losses"
+        return mean_without_interval("bca", v, level=level, assumes=LARGE, reason=reason)
+    return clipped_estimate(
+        "bca", v.mean(), (low, high), level=level, n=len(v), assumes=LARGE, bound=bound
+    )
 
 
 def empirical_bernstein(
@@ -374,14 +412,17 @@ def empirical_bernstein(
     0.1022
     """
     v = checked_losses(losses, bound, level)
-    if len(v) < 2:
-        return mean_without_interval(
-            "empirical_bernstein", v, level, IID, f"{len(v)} labelled rows; 2 needed"
-        )
-    log, n = math.log(4 / (1 - level)), len(v)
-    half = v.std(ddof=1) * math.sqrt(2 * log / n) + bound * 7 * log / (3 * (n - 1))
-    m = v.mean()
-    return clipped_estimate("empirical_bernstein", m, m - half, m + half, level, n, IID, bound)
+    name, n = "empirical_bernstein", len(v)
+    if n < 2:
+        reason = f"{n} labelled rows; 2 needed"
+        return mean_without_interval(name, v, level=level, assumes=IID, reason=reason)
+    log_term = math.log(4 / (1 - level))
+    by_spread = v.std(ddof=1) * math.sqrt(2 * log_term / n)
+    by_bound = bound * 7 * log_term / (3 * (n - 1))
+    m, half = v.mean(), by_spread + by_bound
+    return clipped_estimate(
+        name, m, (m - half, m + half), level=level, n=n, assumes=IID, bound=bound
+    )
 
 
 def checked_losses(
@@ -408,7 +449,7 @@ def checked_losses(
     return v
 
 
-def no_spread(losses: np.ndarray) -> str:
+def why_no_spread(losses: np.ndarray) -> str:
     """Return why the spread of these losses cannot be seen; empty when it can."""
     if len(losses) < 2:
         return f"{len(losses)} labelled rows; 2 needed"
@@ -418,26 +459,3 @@ def no_spread(losses: np.ndarray) -> str:
             "empirical_bernstein, or wilson for a 0-1 loss, still holds"
         )
     return ""
-
-
-def mean_without_interval(
-    name: str, losses: np.ndarray, level: float, assumes: str, reason: str
-) -> ErrorEstimate:
-    """Return the mean loss without an interval, and why."""
-    empty = no_estimate(name, level, len(losses), assumes, reason)
-    return replace(empty, point=float(losses.mean())) if len(losses) else empty
-
-
-def clipped_estimate(
-    name: str,
-    point: float,
-    low: float,
-    high: float,
-    level: float,
-    n: int,
-    assumes: str,
-    bound: float = 1.0,
-) -> ErrorEstimate:
-    """Return an estimate whose numbers all lie in [0, bound]."""
-    m, lower, upper = (min(max(float(value), 0.0), bound) for value in (point, low, high))
-    return ErrorEstimate(name, m, lower, upper, level, n, assumes)

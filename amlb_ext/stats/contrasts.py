@@ -1,4 +1,4 @@
-"""One candidate against F where F fails, and F's own re-fits as the null control.
+"""Which candidates are better than F where F fails, with F's own re-fits as the null control.
 
 Notation
 --------
@@ -6,11 +6,18 @@ l_G, l_F : (n,) losses of a candidate and of F on real, labelled rows
 d = l_G - l_F : (n,) the contrast; negative where the candidate is better
 w : (n,) region weights, functions of the features alone
 n : labelled rows
+S, R : standard deviation of the contrast with F over the re-fits of F, and their number
+
+References
+----------
+Welch (1947), Biometrika 34, 28-35, and Satterthwaite (1946), Biometrics Bulletin 2, 110-114, for
+the degrees of freedom of a sum of variances; Berger (1982), Technometrics 24, 295-300, for tests
+of which both must reject (intersection-union).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -29,9 +36,27 @@ from amlb_ext.stats.weighted_mean import (
 
 #: Below this effective size weights cost more than they give (measured: n = 200 against 1000).
 SMALLEST_EFFECTIVE_SIZE = 50.0
+COLUMNS = [
+    "candidate",
+    "rows",
+    "loss",
+    "loss_f",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "effective_size",
+    "weighted",
+    "null_difference",
+    "null_se",
+    "p_null",
+    "verdict",
+    "reason",
+]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NullControl:
     """Re-fits of F set against F: what "no difference" looks like on these rows.
 
@@ -74,6 +99,63 @@ class Weighting:
     weights: np.ndarray | None
     effective_size: float
     reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedRows:
+    """The rows of one comparison, and how they count.
+
+    Attributes
+    ----------
+    loss_f : ndarray of shape (n,)
+    weights, clusters : ndarray of shape (n,) or None
+    refits : DataFrame of shape (n, R) or None
+        Losses of R re-fits of F.
+    level : float
+    """
+
+    loss_f: np.ndarray
+    weights: np.ndarray | None
+    clusters: np.ndarray | None
+    refits: pd.DataFrame | None
+    level: float
+
+    def subset(self, keep: np.ndarray, smallest: float | None) -> ComparedRows:
+        """Return some of the rows, which count alike where their weights are worth too little.
+
+        Parameters
+        ----------
+        keep : ndarray of shape (n,), bool
+        smallest : float, optional
+            See :func:`choose_weighting`; weights are used as given when omitted.
+        """
+        weights = None if self.weights is None else np.asarray(self.weights)[keep]
+        clusters = None if self.clusters is None else np.asarray(self.clusters)[keep]
+        if smallest is not None:
+            weights = choose_weighting(weights, clusters, smallest).weights
+        return replace(
+            self,
+            loss_f=self.loss_f[keep],
+            weights=weights,
+            clusters=clusters,
+            refits=None if self.refits is None else self.refits.loc[keep],
+        )
+
+    def contrast(self, loss_g: np.ndarray, other: np.ndarray) -> MeanEstimate:
+        """Return :func:`mean_contrast` of two models on these rows."""
+        return mean_contrast(loss_g, other, self.weights, self.clusters, self.level)
+
+    def mean_loss(self, losses: np.ndarray) -> float:
+        """Return the weighted mean of some losses; NaN where nothing has weight."""
+        total = len(losses) if self.weights is None else float(self.weights.sum())
+        return float(np.average(losses, weights=self.weights)) if total else float("nan")
+
+    def refit_spread(self) -> tuple[float, int]:
+        """Return S (0 for fewer than two re-fits) and R."""
+        if self.refits is None:
+            return 0.0, 0
+        points = [self.contrast(loss, self.loss_f).point for loss in _columns(self.refits)]
+        return float(np.std(points, ddof=1)) if len(points) > 1 else 0.0, len(points)
 
 
 def mean_contrast(
@@ -136,25 +218,42 @@ def null_control(
     >>> null_control(again, f).refits
     3
     """
-    f = np.asarray(loss_f, dtype=float)
-    if null.shape[1] == 0:
-        return NullControl(float("nan"), float("nan"), 0, 0, 0, "no re-fit of F was given")
-    each = [mean_contrast(null[name].to_numpy(float), f, weights, clusters, level) for name in null]
-    mean = mean_contrast(null.to_numpy(dtype=float).mean(axis=1), f, weights, clusters, level)
-    p = np.array([p_value(e) for e in each])
-    better = np.array([e.point < 0 for e in each])
-    significant = p < 1 - level
-    between, refits = refit_spread(null, f, weights, clusters)
+    rows = ComparedRows(
+        loss_f=np.asarray(loss_f, dtype=float),
+        weights=weights,
+        clusters=clusters,
+        refits=null,
+        level=level,
+    )
+    return _null_control(rows)
+
+
+def _null_control(rows: ComparedRows) -> NullControl:
+    refits = rows.refits
+    if refits is None or refits.shape[1] == 0:
+        return NullControl(
+            difference=float("nan"),
+            se=float("nan"),
+            refits=0,
+            wins=0,
+            losses=0,
+            reason="no re-fit of F was given",
+        )
+    by_refit = [rows.contrast(loss, rows.loss_f) for loss in _columns(refits)]
+    is_significant = np.array([p_value(estimate) for estimate in by_refit]) < 1 - rows.level
+    is_better = np.array([estimate.point < 0 for estimate in by_refit])
+    mean = rows.contrast(_mean_refit(refits), rows.loss_f)
+    spread, n_refits = rows.refit_spread()
     reason = mean.reason
-    if refits == 1 and not reason:
+    if n_refits == 1 and not reason:
         reason = "one re-fit only: the scatter between fits is left out"
     return NullControl(
-        mean.point,
-        float(np.sqrt(mean.se**2 + between**2 / refits)),
-        refits,
-        int((significant & better).sum()),
-        int((significant & ~better).sum()),
-        reason,
+        difference=mean.point,
+        se=float(np.sqrt(mean.se**2 + spread**2 / n_refits)),
+        refits=n_refits,
+        wins=int((is_significant & is_better).sum()),
+        losses=int((is_significant & ~is_better).sum()),
+        reason=reason,
     )
 
 
@@ -188,7 +287,7 @@ def choose_weighting(
     if w is None or not np.isfinite(w).all() or w.sum() <= 0:
         reason = "no region weights are known: all rows count alike"
         return Weighting(is_weighted=False, weights=None, effective_size=0.0, reason=reason)
-    size = cluster_effective_size(np.zeros(len(w)), w, clusters)
+    size = cluster_effective_size(w, clusters, n=len(w))
     if size < smallest:
         reason = (
             f"the region weights are worth only {size:.0f} rows, below {smallest:.0f}: "
@@ -199,50 +298,55 @@ def choose_weighting(
     return Weighting(is_weighted=True, weights=w, effective_size=size, reason=reason)
 
 
-def refit_spread(
-    null: pd.DataFrame | None,
-    loss_f: np.ndarray,
-    weights: np.ndarray | None,
-    clusters: np.ndarray | None,
-) -> tuple[float, int]:
-    """Return the standard deviation of the contrast over re-fits (0 for one), and their number."""
-    if null is None:
-        return 0.0, 0
-    points = [mean_contrast(null[c].to_numpy(float), loss_f, weights, clusters).point for c in null]
-    return float(np.std(points, ddof=1)) if len(points) > 1 else 0.0, len(points)
-
-
-def beyond_refits(gap: MeanEstimate, spread: float, refits: int) -> tuple[float, float]:
-    """Return a candidate's distance from the re-fits' mean, and its p-value."""
-    if not gap.has_interval:
-        return gap.point, float("nan")
-    between = spread**2 * (1 + 1 / refits)
-    variance = gap.se**2 + between
-    if variance == 0:
-        return gap.point, 1.0
-    # S^2 (1 + 1/R) has R - 1 degrees of freedom, the rows' part those of its clusters.
-    share = (gap.se**2 / variance) ** 2 / gap.df
-    if refits > 1:
-        share += (between / variance) ** 2 / (refits - 1)
-    return gap.point, float(2 * student.sf(abs(gap.point) / np.sqrt(variance), 1 / share))
-
-
 def cluster_effective_size(
-    loss_f: np.ndarray, weights: np.ndarray | None, clusters: np.ndarray | None
+    weights: np.ndarray | None, clusters: np.ndarray | None, n: int
 ) -> float:
-    """Return Kish's effective size of the clusters' weights; 0 without rows."""
-    v, w, codes = checked_rows(loss_f, weights, clusters)
+    """Return Kish's effective size of the clusters' weights among n rows; 0 without rows."""
+    v, w, codes = checked_rows(np.zeros(n), weights, clusters)
     return kish_size(cluster_sums(v, w, codes)[1])
 
 
-# Which candidates are better than F where F fails? One table, Holm-adjusted, nulls beside it.
-#
-# Notation
-# --------
-# l_G, l_F : (n,) losses of a candidate and of F on real, labelled rows
-# d = l_G - l_F : (n,) the contrast; negative where the candidate is better
-# w : (n,) region weights, functions of the features alone
-# n : labelled rows
+def p_value_beside_fits(estimate: MeanEstimate, between: float, refits: int) -> float:
+    r"""Return the p-value of a contrast of zero, when fits scatter beside the rows.
+
+    .. math::
+        s^2 = s_{rows}^2 + v, \quad
+        \mathrm{df} = \frac{s^4}{s_{rows}^4 / \mathrm{df}_{rows} + v^2 / (R - 1)}
+
+    with v the variance between fits, which R re-fits estimate (Welch-Satterthwaite).
+
+    Parameters
+    ----------
+    estimate : MeanEstimate
+        Of the contrast, with its standard error over rows.
+    between : float
+        Variance between fits, v.
+    refits : int
+        R; with a single one v is 0 and has no degrees of freedom.
+
+    Returns
+    -------
+    float
+        NaN without an interval; 1 where neither rows nor fits scatter.
+
+    Examples
+    --------
+    >>> e = weighted_mean_interval(np.array([1.0, 2.0, 3.0]))  # se^2 1/3, df 2
+    >>> round(p_value_beside_fits(e, 0.0, 2), 4) == round(p_value(e), 4)
+    True
+    >>> round(p_value_beside_fits(e, 1 / 3, 3), 4)  # t = 2 / sqrt(2/3) = 2.4495, df 4
+    0.0705
+    """
+    if not estimate.has_interval:
+        return float("nan")
+    variance = estimate.se**2 + between
+    if variance == 0:
+        return 1.0
+    inverse_df = (estimate.se**2 / variance) ** 2 / estimate.df
+    if refits > 1:
+        inverse_df += (between / variance) ** 2 / (refits - 1)
+    t = abs(estimate.point) / np.sqrt(variance)
+    return float(2 * student.sf(t, 1 / inverse_df))
 
 
 def compare_with_f(
@@ -312,98 +416,116 @@ def compare_with_f(
     >>> compare_with_f(g, f)[["candidate", "verdict"]].values.tolist()
     [['good', 'undecided'], ['better', 'better']]
     """
-    f = np.asarray(loss_f, dtype=float)
-    null = None if null is None or null.shape[1] == 0 else null
-    rows, tests = [], []
+    rows = ComparedRows(
+        loss_f=np.asarray(loss_f, dtype=float),
+        weights=weights,
+        clusters=clusters,
+        refits=None if null is None or null.shape[1] == 0 else null,
+        level=level,
+    )
+    comparisons = []
     for name in losses.columns:
-        keep = np.ones(len(f), bool) if scored is None else scored[name].to_numpy(dtype=bool)
-        g = losses[name].to_numpy(dtype=float)[keep]
+        keep = np.ones(len(rows.loss_f), dtype=bool)
+        if scored is not None:
+            keep = scored[name].to_numpy(dtype=bool)
+        loss_g = losses[name].to_numpy(dtype=float)[keep]
         try:
-            row, test = _against_f(g, f, keep, weights, clusters, null, level, smallest)
+            comparisons.append(_compare_one(str(name), loss_g, rows.subset(keep, smallest)))
         except DataError as error:
             raise DataError(f"candidate {name!r}: {error.message}", error.remedy) from None
-        rows.append({"candidate": str(name), **row})
-        tests.append(test)
-    out = pd.DataFrame(rows, columns=["candidate", *_COLUMNS])
-    out["p_holm"] = holm_adjusted(out["p"].to_numpy(dtype=float))
-    out["p_null"] = holm_adjusted(out["p_null"].to_numpy(dtype=float))
-    words = [
-        _verdict(estimate, out["p_holm"].iloc[i], gap, out["p_null"].iloc[i], control, 1 - level)
-        for i, (estimate, gap, control) in enumerate(tests)
-    ]
-    out["verdict"] = [word for word, _ in words]
-    out["reason"] = [reason for _, reason in words]
-    return out
+
+    p_holm = holm_adjusted(np.array([c.p for c in comparisons], dtype=float))
+    p_null = holm_adjusted(np.array([c.p_null for c in comparisons], dtype=float))
+    records = []
+    for c, p, q in zip(comparisons, p_holm, p_null, strict=True):
+        verdict, reason = _verdict(c, p, q, 1 - level)
+        records.append(
+            {**c.record(), "p_holm": p, "p_null": q, "verdict": verdict, "reason": reason}
+        )
+    # Numbers stay numbers where nobody is compared, too.
+    return pd.DataFrame(records, columns=COLUMNS).astype({"p_holm": float, "p_null": float})
 
 
-_COLUMNS = (
-    *("rows", "loss", "loss_f", "difference", "low", "high", "p", "p_holm", "effective_size"),
-    *("weighted", "null_difference", "null_se", "p_null", "verdict", "reason"),
-)
+@dataclass(frozen=True, kw_only=True)
+class _Comparison:
+    """One candidate against F, and against the mean of its re-fits where there are any."""
+
+    candidate: str
+    rows: ComparedRows
+    loss_g: np.ndarray
+    estimate: MeanEstimate
+    control: NullControl | None
+    beside_refits: MeanEstimate | None
+    p_null: float
+
+    @property
+    def p(self) -> float:
+        return p_value(self.estimate)
+
+    def record(self) -> dict[str, object]:
+        """Return the columns that do not depend on the other candidates."""
+        nan = float("nan")
+        rows = self.rows
+        return {
+            "candidate": self.candidate,
+            "rows": len(rows.loss_f),
+            "loss": rows.mean_loss(self.loss_g),
+            "loss_f": rows.mean_loss(rows.loss_f),
+            "difference": self.estimate.point,
+            "low": self.estimate.low,
+            "high": self.estimate.high,
+            "p": self.p,
+            "effective_size": cluster_effective_size(
+                rows.weights, rows.clusters, n=len(rows.loss_f)
+            ),
+            "weighted": rows.weights is not None,
+            "null_difference": nan if self.control is None else self.control.difference,
+            "null_se": nan if self.control is None else self.control.se,
+        }
 
 
-def _against_f(
-    g: np.ndarray,
-    loss_f: np.ndarray,
-    keep: np.ndarray,
-    weights: np.ndarray | None,
-    clusters: np.ndarray | None,
-    null: pd.DataFrame | None,
-    level: float,
-    smallest: float | None,
-) -> tuple[dict[str, float], tuple[MeanEstimate, float, NullControl | None]]:
-    """Compare one candidate with F and its re-fits on the rows in ``keep``."""
-    f = loss_f[keep]
-    w = None if weights is None else np.asarray(weights)[keep]
-    c = None if clusters is None else np.asarray(clusters)[keep]
-    if smallest is not None:
-        w = choose_weighting(w, c, smallest).weights
-    estimate = mean_contrast(g, f, w, c, level)
-    control, gap, p_null = None, float("nan"), float("nan")
-    if null is not None:
-        again = null.loc[keep]
-        control = null_control(again, f, w, c, level)
-        mean = again.to_numpy(dtype=float).mean(axis=1)
-        spread = refit_spread(again, f, w, c)
-        gap, p_null = beyond_refits(mean_contrast(g, mean, w, c, level), *spread)
-    total = len(f) if w is None else float(w.sum())
-    row = {
-        "rows": len(f),
-        "loss": float(np.average(g, weights=w)) if total else float("nan"),
-        "loss_f": float(np.average(f, weights=w)) if total else float("nan"),
-        "difference": estimate.point,
-        "low": estimate.low,
-        "high": estimate.high,
-        "p": p_value(estimate),
-        "effective_size": cluster_effective_size(f, w, c),
-        "weighted": w is not None,
-        "null_difference": float("nan") if control is None else control.difference,
-        "null_se": float("nan") if control is None else control.se,
-        "p_null": p_null,
-    }
-    return row, (estimate, gap, control)
+def _compare_one(candidate: str, loss_g: np.ndarray, rows: ComparedRows) -> _Comparison:
+    estimate = rows.contrast(loss_g, rows.loss_f)
+    control, beside_refits, p_null = None, None, float("nan")
+    if rows.refits is not None:
+        control = _null_control(rows)
+        beside_refits = rows.contrast(loss_g, _mean_refit(rows.refits))
+        spread, n_refits = rows.refit_spread()
+        # Were the candidate one more re-fit, it would scatter around the mean of R by this much.
+        between = spread**2 * (1 + 1 / n_refits)
+        p_null = p_value_beside_fits(beside_refits, between, n_refits)
+    return _Comparison(
+        candidate=candidate,
+        rows=rows,
+        loss_g=loss_g,
+        estimate=estimate,
+        control=control,
+        beside_refits=beside_refits,
+        p_null=p_null,
+    )
 
 
 def _verdict(
-    estimate: MeanEstimate,
-    p_holm: float,
-    gap: float,
-    p_null: float,
-    control: NullControl | None,
-    alpha: float,
+    comparison: _Comparison, p_holm: float, p_null: float, alpha: float
 ) -> tuple[str, str]:
     """Return ``better``, ``worse`` or ``undecided``, and why."""
+    estimate, beside_refits = comparison.estimate, comparison.beside_refits
     if not estimate.has_interval:
         return "undecided", estimate.reason
-    if not p_holm < alpha:
+    if not p_holm < alpha:  # so that NaN, no test, is undecided too
         return "undecided", "no significant difference from F"
     word = "better" if estimate.point < 0 else "worse"
-    if control is None:
+    if beside_refits is None:
         return word, f"significantly {word} than F; no re-fit of F beside it"
-    if p_null < alpha and np.sign(gap) == np.sign(estimate.point):
+    if p_null < alpha and np.sign(beside_refits.point) == np.sign(estimate.point):
         return word, f"significantly {word} than F and than its re-fits"
-    return "undecided", f"differs from F, but a re-fit of F may be as {_word(word)}"
+    likewise = "good" if word == "better" else "bad"
+    return "undecided", f"differs from F, but a re-fit of F may be as {likewise}"
 
 
-def _word(verdict: str) -> str:
-    return "good" if verdict == "better" else "bad"
+def _columns(refits: pd.DataFrame) -> list[np.ndarray]:
+    return [refits[name].to_numpy(dtype=float) for name in refits]
+
+
+def _mean_refit(refits: pd.DataFrame) -> np.ndarray:
+    return np.asarray(refits.to_numpy(dtype=float).mean(axis=1))

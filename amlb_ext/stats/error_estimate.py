@@ -1,16 +1,19 @@
-"""What an estimator of the true error answers."""
+"""What an estimator of the true error answers: a point, an interval, and what it assumes."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+#: What became of the check of an assumption.
 NOT_CHECKED = "not checked"
 PASSED = "passed"
 FAILED = "failed"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ErrorEstimate:
     """One estimator's answer: a row of the table of ``hardsynth estimate``.
 
@@ -54,7 +57,7 @@ class ErrorEstimate:
 
         Examples
         --------
-        >>> no_estimate("wilson", 0.95, 0, "", "no row").has_interval
+        >>> no_estimate("wilson", level=0.95, n=0, assumes="", reason="no row").has_interval
         False
         """
         return math.isfinite(self.low) and math.isfinite(self.high)
@@ -64,12 +67,62 @@ class ErrorEstimate:
         """``high - low``."""
         return self.high - self.low
 
-    def checked(self, passed: bool, reason: str = "") -> ErrorEstimate:
+    def with_check(self, passed: bool, reason: str = "") -> ErrorEstimate:
         """Return the same with the outcome of the check of its assumption."""
         return replace(self, check=PASSED if passed else FAILED, reason=reason or self.reason)
 
 
-def no_estimate(name: str, level: float, n: int, assumes: str, reason: str) -> ErrorEstimate:
+def no_estimate(name: str, *, level: float, n: int, assumes: str, reason: str) -> ErrorEstimate:
     """Return an answer without any number, and why."""
-    nan = math.nan
-    return ErrorEstimate(name, nan, nan, nan, level, n, assumes, reason=reason)
+    return ErrorEstimate(
+        name=name,
+        point=math.nan,
+        low=math.nan,
+        high=math.nan,
+        level=level,
+        n=n,
+        assumes=assumes,
+        reason=reason,
+    )
+
+
+def mean_without_interval(
+    name: str, losses: np.ndarray, *, level: float, assumes: str, reason: str
+) -> ErrorEstimate:
+    """Return the mean loss, if there is one, without an interval, and why."""
+    empty = no_estimate(name, level=level, n=len(losses), assumes=assumes, reason=reason)
+    return replace(empty, point=float(losses.mean())) if len(losses) else empty
+
+
+def clipped_estimate(
+    name: str,
+    point: float,
+    limits: tuple[float, float],
+    *,
+    level: float,
+    n: int,
+    assumes: str,
+    bound: float = 1.0,
+) -> ErrorEstimate:
+    """Return an estimate whose numbers all lie in [0, bound].
+
+    Examples
+    --------
+    >>> e = clipped_estimate("t", 0.1, (-0.2, 0.4), level=0.9, n=5, assumes="")
+    >>> e.low, e.high
+    (0.0, 0.4)
+    """
+
+    def clip(value: float) -> float:
+        return min(max(float(value), 0.0), bound)
+
+    low, high = limits
+    return ErrorEstimate(
+        name=name,
+        point=clip(point),
+        low=clip(low),
+        high=clip(high),
+        level=level,
+        n=n,
+        assumes=assumes,
+    )

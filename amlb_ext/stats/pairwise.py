@@ -9,30 +9,30 @@ S : standard deviation of the contrast with F over the R re-fits of F
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
-from amlb_ext.stats.contrasts import choose_weighting, mean_contrast, refit_spread
+from amlb_ext.stats.contrasts import ComparedRows, p_value_beside_fits
 from amlb_ext.stats.weighted_mean import MeanEstimate, holm_adjusted, p_value
 
-COLUMNS = (
-    *(
-        "framework",
-        "other",
-        "rows",
-        "weighted",
-        "difference",
-        "low",
-        "high",
-        "p",
-        "p_holm",
-        "null_spread",
-    ),
-    *("p_null", "verdict", "reason"),
-)
+COLUMNS = [
+    "framework",
+    "other",
+    "rows",
+    "weighted",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "null_spread",
+    "p_null",
+    "verdict",
+    "reason",
+]
 
 
 def compare_pairs(
@@ -92,68 +92,97 @@ def compare_pairs(
     >>> compare_pairs(g, f)[["framework", "other", "verdict"]].values.tolist()
     [['a', 'b', 'better']]
     """
-    f = np.asarray(loss_f, dtype=float)
-    rows, found = [], []
-    for one, two in combinations(losses.columns, 2):
-        keep = np.ones(len(f), bool)
-        if scored is not None:
-            keep = (scored[one] & scored[two]).to_numpy(dtype=bool)
-        w = None if weights is None else np.asarray(weights)[keep]
-        c = None if clusters is None else np.asarray(clusters)[keep]
-        if smallest is not None:
-            w = choose_weighting(w, c, smallest).weights
-        pair = [losses[name].to_numpy(dtype=float)[keep] for name in (one, two)]
-        estimate = mean_contrast(pair[0], pair[1], w, c, level)
-        spread = refit_spread(None if null is None else null.loc[keep], f[keep], w, c)
-        rows.append(
-            {
-                "framework": str(one),
-                "other": str(two),
-                "rows": int(keep.sum()),
-                "weighted": w is not None,
-                "difference": estimate.point,
-                "low": estimate.low,
-                "high": estimate.high,
-                "p": p_value(estimate),
-                "null_spread": float(np.sqrt(2) * spread[0]) if spread[1] > 1 else float("nan"),
-                "p_null": _beyond_two_fits(estimate, *spread),
-            }
-        )
-        found.append(estimate)
-    out = pd.DataFrame(rows, columns=list(COLUMNS))
-    mixed = (out["framework"].isin(apart) | out["other"].isin(apart)).to_numpy(dtype=bool)
-    for raw, adjusted in (("p", "p_holm"), ("p_null", "p_null")):
-        values, told = out[raw].to_numpy(dtype=float), np.full(len(out), np.nan)
-        for group in (mixed, ~mixed):
-            told[group] = holm_adjusted(values[group])
-        out[adjusted] = told
-    words = [
-        _verdict(estimate, p, q, 1 - level)
-        for estimate, p, q in zip(found, out["p_holm"], out["p_null"], strict=True)
-    ]
-    out["verdict"] = [word for word, _ in words]
-    out["reason"] = [reason for _, reason in words]
-    return out
-
-
-def _beyond_two_fits(estimate: MeanEstimate, spread: float, refits: int) -> float:
-    """Return the p-value when two fits of one algorithm scatter by S sqrt 2; NaN without S."""
-    if not estimate.has_interval or refits < 2:
-        return float("nan")
-    between = 2 * spread**2
-    variance = estimate.se**2 + between
-    if variance == 0:
-        return 1.0
-    share = (estimate.se**2 / variance) ** 2 / estimate.df + (between / variance) ** 2 / (
-        refits - 1
+    rows = ComparedRows(
+        loss_f=np.asarray(loss_f, dtype=float),
+        weights=weights,
+        clusters=clusters,
+        refits=null,
+        level=level,
     )
-    return float(2 * student.sf(abs(estimate.point) / np.sqrt(variance), 1 / share))
+    pairs = []
+    for name, other in combinations(losses.columns, 2):
+        keep = np.ones(len(rows.loss_f), dtype=bool)
+        if scored is not None:
+            keep = (scored[name] & scored[other]).to_numpy(dtype=bool)
+        both = losses.loc[keep, [name, other]].to_numpy(dtype=float)
+        pairs.append(_compare_two((str(name), str(other)), both, rows.subset(keep, smallest)))
+
+    # A claim about F itself is another question: it does not count among those of candidates.
+    is_apart = np.array([bool({p.framework, p.other} & set(apart)) for p in pairs], dtype=bool)
+    p_holm = _adjusted_by_group(np.array([p.p for p in pairs], dtype=float), is_apart)
+    p_null = _adjusted_by_group(np.array([p.p_null for p in pairs], dtype=float), is_apart)
+    records = []
+    for pair, p, q in zip(pairs, p_holm, p_null, strict=True):
+        verdict, reason = _verdict(pair.estimate, p, q, 1 - level)
+        records.append(
+            {**pair.record(), "p_holm": p, "p_null": q, "verdict": verdict, "reason": reason}
+        )
+    # Numbers stay numbers where nobody is compared, too.
+    return pd.DataFrame(records, columns=COLUMNS).astype({"p_holm": float, "p_null": float})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pair:
+    """Two candidates on the rows that both predicted."""
+
+    framework: str
+    other: str
+    n: int
+    is_weighted: bool
+    estimate: MeanEstimate
+    null_spread: float
+    p_null: float
+
+    @property
+    def p(self) -> float:
+        return p_value(self.estimate)
+
+    def record(self) -> dict[str, object]:
+        """Return the columns that do not depend on the other pairs."""
+        return {
+            "framework": self.framework,
+            "other": self.other,
+            "rows": self.n,
+            "weighted": self.is_weighted,
+            "difference": self.estimate.point,
+            "low": self.estimate.low,
+            "high": self.estimate.high,
+            "p": self.p,
+            "null_spread": self.null_spread,
+        }
+
+
+def _compare_two(names: tuple[str, str], losses: np.ndarray, rows: ComparedRows) -> _Pair:
+    """Compare two candidates, whose losses are the columns ``(n, 2)``."""
+    estimate = rows.contrast(losses[:, 0], losses[:, 1])
+    spread, n_refits = rows.refit_spread()
+    null_spread, p_null = float("nan"), float("nan")
+    if n_refits > 1:
+        null_spread = float(np.sqrt(2) * spread)
+        p_null = p_value_beside_fits(estimate, 2 * spread**2, n_refits)
+    return _Pair(
+        framework=names[0],
+        other=names[1],
+        n=len(losses),
+        is_weighted=rows.weights is not None,
+        estimate=estimate,
+        null_spread=null_spread,
+        p_null=p_null,
+    )
+
+
+def _adjusted_by_group(p_values: np.ndarray, is_apart: np.ndarray) -> np.ndarray:
+    adjusted = np.full(len(p_values), np.nan)
+    for group in (is_apart, ~is_apart):
+        adjusted[group] = holm_adjusted(p_values[group])
+    return adjusted
 
 
 def _verdict(estimate: MeanEstimate, p_holm: float, p_null: float, alpha: float) -> tuple[str, str]:
+    """Return ``better``, ``worse`` or ``undecided``, and why."""
     if not estimate.has_interval:
         return "undecided", estimate.reason
-    if not p_holm < alpha:
+    if not p_holm < alpha:  # so that NaN, no test, is undecided too
         return "undecided", "no significant difference"
     word = "better" if estimate.point < 0 else "worse"
     if np.isnan(p_null):

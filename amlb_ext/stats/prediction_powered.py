@@ -21,20 +21,22 @@ inference); Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453 (PPI++, power t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.stats.bounded_mean import checked_losses, why_no_spread
+from amlb_ext.stats.error_estimate import ErrorEstimate, clipped_estimate, mean_without_interval
+from amlb_ext.stats.surrogate import Surrogate
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     checked_rows,
     cluster_sums,
     interval_around,
     kish_size,
-    no_interval,
-    refusal,
     weighted_mean_interval,
+    why_no_interval,
 )
 
 METHOD = "prediction-powered, power-tuned, cluster-robust t"
@@ -42,9 +44,17 @@ ASSUMES = (
     "labelled and unlabelled rows are independent draws from one population; "
     "the surrogate was fitted on other rows"
 )
+REAL = (
+    "labelled and unlabelled rows are independent draws from one population, and there are "
+    "enough labelled ones that their mean is nearly normal"
+)
+GENERATED = (
+    "the generator is the truth: generated rows are distributed as real ones; and there are "
+    "enough labelled rows that their mean is nearly normal"
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PoweredMean:
     """A prediction-powered mean beside the classical one.
 
@@ -146,37 +156,136 @@ def prediction_powered_mean(
     far, w_far, _ = checked_rows(surrogate_unlabelled, weights_unlabelled, None)
     n_far = len(far)
     v_sums, w_sums = cluster_sums(v, w, codes)
-    reason = refusal(w_sums)
+    reason = why_no_interval(w_sums)
     if not reason and n_far < 2:
         reason = f"{n_far} unlabelled rows with weight; at least 2 are needed"
     if reason:
-        empty = no_interval(
-            classical.point, len(v), classical.n_clusters, METHOD, ASSUMES, level, reason
+        estimate = replace(
+            classical,
+            low=float("nan"),
+            high=float("nan"),
+            se=float("nan"),
+            df=float("nan"),
+            method=METHOD,
+            assumes=ASSUMES,
+            reason=reason,
         )
-        return PoweredMean(empty, classical, 0.0, float("nan"), n_far)
+        return PoweredMean(
+            estimate=estimate,
+            classical=classical,
+            lam=0.0,
+            width_ratio=float("nan"),
+            n_unlabelled=n_far,
+        )
 
     tau_sums, _ = cluster_sums(tau, w, codes)
     total = w_sums.sum()
     mean_tau = tau_sums.sum() / total
     mean_far = float(w_far @ far / w_far.sum())
-    # the influence of each cluster, and of each unlabelled row, on the two means
+    # The influence of each cluster, and of each unlabelled row, on the two means.
     a = (v_sums - classical.point * w_sums) / total
     b = (tau_sums - mean_tau * w_sums) / total
     b_far = w_far * (far - mean_far) / w_far.sum()
     if lam is None:
         spread = (b**2).sum() + (b_far**2).sum()
+        # A surrogate without spread knows nothing: it is left out.
         lam = float(np.clip((a * b).sum() / spread, 0.0, 1.0)) if spread > 0 else 0.0
 
-    point = float(classical.point - lam * (mean_tau - mean_far))
     k = classical.n_clusters
-    variance = k / (k - 1) * ((a - lam * b) ** 2).sum()
-    variance += n_far / (n_far - 1) * lam**2 * (b_far**2).sum()
-    se = float(np.sqrt(variance))
-    df = kish_size(w_sums) - 1
-    if not classical.has_interval or se == 0:
-        estimate = classical
-    else:
+    labelled_variance = k / (k - 1) * ((a - lam * b) ** 2).sum()
+    unlabelled_variance = n_far / (n_far - 1) * lam**2 * (b_far**2).sum()
+    se = float(np.sqrt(labelled_variance + unlabelled_variance))
+    estimate = classical
+    if classical.has_interval and se > 0:
+        point = float(classical.point - lam * (mean_tau - mean_far))
+        df = kish_size(w_sums) - 1
         low, high = interval_around(point, se, df, level)
-        estimate = MeanEstimate(point, low, high, se, df, len(v), k, METHOD, ASSUMES, level)
+        estimate = replace(
+            classical,
+            point=point,
+            low=low,
+            high=high,
+            se=se,
+            df=df,
+            method=METHOD,
+            assumes=ASSUMES,
+        )
     ratio = estimate.width / classical.width if classical.width > 0 else float("nan")
-    return PoweredMean(estimate, classical, lam, ratio, n_far)
+    return PoweredMean(
+        estimate=estimate, classical=classical, lam=lam, width_ratio=ratio, n_unlabelled=n_far
+    )
+
+
+def prediction_powered_error(
+    losses: np.ndarray,
+    surrogate: Surrogate,
+    level: float = 0.95,
+    bound: float = 1.0,
+    generated: bool = False,
+) -> ErrorEstimate:
+    """Return the prediction-powered interval for the true error of a model.
+
+    It is :func:`prediction_powered_mean` of the losses, clipped to [0, bound]. It sees spread
+    only where losses differ: with few errors among few labelled rows it is too short, see the
+    table in docs/coverage.md.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        In units of the loss.
+    surrogate : Surrogate
+    level : float
+    bound : float
+        C_h.
+    generated : bool
+        Whether the rows without label come from a generator: the answer is then called
+        ``ppi_generated`` and assumes that the generator is the truth.
+
+    Returns
+    -------
+    ErrorEstimate
+        Without an interval for equal losses and for fewer than 2 rows of either kind.
+
+    Raises
+    ------
+    DataError
+        When the surrogate's shape does not match or it has missing values; otherwise as
+        :func:`~amlb_ext.stats.bounded_mean.t_interval`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> tau, far = rng.random(200), rng.random(5000)
+    >>> losses = np.clip(tau + 0.05 * rng.standard_normal(200), 0, 1)
+    >>> e = prediction_powered_error(losses, Surrogate(tau, far, "given"))
+    >>> bool(e.low < 0.5 < e.high), bool(e.width < 0.03)  # from S alone .08
+    (True, True)
+    """
+    name, assumes = ("ppi_generated", GENERATED) if generated else ("ppi", REAL)
+    v = checked_losses(losses, bound, level)
+    tau = np.asarray(surrogate.labelled, dtype=float)
+    far = np.asarray(surrogate.unlabelled, dtype=float)
+    if tau.shape != v.shape or far.ndim != 1:
+        raise DataError(
+            f"a surrogate of shapes {tau.shape} and {far.shape} for {len(v)} labelled rows",
+            "give one value per labelled row and one per row without label",
+        )
+    if not (np.isfinite(tau).all() and np.isfinite(far).all()):
+        raise DataError("a surrogate with missing values", "fill or drop these rows first")
+    reason = why_no_spread(v)
+    if not reason and len(far) < 2:
+        reason = f"{len(far)} rows without label; 2 needed"
+    if reason:
+        return mean_without_interval(name, v, level=level, assumes=assumes, reason=reason)
+    powered = prediction_powered_mean(v, tau, far, level=level).estimate
+    if not powered.has_interval:
+        return mean_without_interval(name, v, level=level, assumes=assumes, reason=powered.reason)
+    return clipped_estimate(
+        name,
+        powered.point,
+        (powered.low, powered.high),
+        level=level,
+        n=len(v),
+        assumes=assumes,
+        bound=bound,
+    )

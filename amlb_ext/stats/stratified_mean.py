@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy import special
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.bounded_mean import checked_losses, clipped_estimate, wilson_limits
-from amlb_ext.stats.error_estimate import ErrorEstimate, no_estimate
+from amlb_ext.stats.bounded_mean import checked_losses, wilson_limits
+from amlb_ext.stats.error_estimate import ErrorEstimate, clipped_estimate, no_estimate
 
 BY_CLASS = "rows of each class are independent draws from that class, and the priors are true"
 BY_CLASS_COUNTED = (
@@ -30,6 +31,8 @@ BY_CLASS_COUNTED = (
 )
 #: Priors that miss 1 by more than this are refused.
 PRIOR_TOLERANCE = 1e-6
+#: A variance below this, relative to the squared bound, is rounding.
+NO_VARIANCE = 1e-24
 
 
 def stratified_interval(
@@ -94,57 +97,75 @@ def stratified_interval(
     pi, codes = checked_strata(classes, priors, len(v))
     counts = np.bincount(codes, minlength=len(pi))
     assumes = BY_CLASS if prior_rows is None else BY_CLASS_COUNTED
-    few = 1 if binary else 2
-    lacking = np.flatnonzero((pi > 0) & (counts < few))
-    if len(lacking):
-        which = ", ".join(str(names[int(c)]) if names is not None else str(c) for c in lacking)
-        rows = "no labelled row" if binary else "fewer than 2 labelled rows"
-        plural = "es" if len(lacking) > 1 else ""
-        share = pi[lacking].sum()
-        reason = f"{rows} of class{plural} {which}, {share:.1%} of the population"
-        return no_estimate("stratified", level, len(v), assumes, reason)
+    refuse = partial(no_estimate, "stratified", level=level, n=len(v), assumes=assumes)
+    if reason := _why_classes_lack(pi, counts, binary, names):
+        return refuse(reason=reason)
+
     # Rows of a class that the population lacks say nothing of its error.
-    use = pi > 0
-    pi, k = pi[use], counts[use]
-    sums = np.bincount(codes, v, minlength=len(use))[use]
-    m = sums / k
-    point = float(pi @ m)
+    strata = np.flatnonzero(pi > 0)
+    pi, k = pi[strata], counts[strata]
+    sums = np.bincount(codes, v, minlength=len(counts))[strata]
+    means = sums / k
+    point = float(pi @ means)
     if binary:
-        low, high = wilson_limits(np.rint(sums), k, level)
-        down = math.sqrt((pi**2) @ (m - low) ** 2)
-        up = math.sqrt((pi**2) @ (high - m) ** 2)
+        lows, highs = wilson_limits(np.rint(sums), k, level)
+        down = math.sqrt((pi**2) @ (means - lows) ** 2)
+        up = math.sqrt((pi**2) @ (highs - means) ** 2)
     else:
-        s2 = np.array([v[codes == c].var(ddof=1) for c in np.flatnonzero(use)])
-        part = pi**2 * s2 / k
-        variance = float(part.sum())
-        if variance <= 1e-24 * bound**2:
+        variances = np.array([v[codes == c].var(ddof=1) for c in strata])
+        terms = pi**2 * variances / k
+        variance = float(terms.sum())
+        if variance <= NO_VARIANCE * bound**2:
             reason = "all losses of each class are equal: their spread cannot be seen"
-            return replace(no_estimate("stratified", level, len(v), assumes, reason), point=point)
-        df = variance**2 / float((part**2 / (k - 1)).sum())
+            return replace(refuse(reason=reason), point=point)
+        df = variance**2 / float((terms**2 / (k - 1)).sum())  # Welch (1947)
         down = up = special.stdtrit(df, 0.5 + level / 2) * math.sqrt(variance)
     if prior_rows is not None:
         z = special.ndtri(0.5 + level / 2)
-        own = z**2 * max(float(pi @ m**2) - point**2, 0.0) / prior_rows
-        down, up = math.sqrt(down**2 + own), math.sqrt(up**2 + own)
+        between_classes = max(float(pi @ means**2) - point**2, 0.0)
+        of_priors = z**2 * between_classes / prior_rows
+        down = math.sqrt(down**2 + of_priors)
+        up = math.sqrt(up**2 + of_priors)
     return clipped_estimate(
-        "stratified", point, point - down, point + up, level, len(v), assumes, bound
+        "stratified",
+        point,
+        (point - down, point + up),
+        level=level,
+        n=len(v),
+        assumes=assumes,
+        bound=bound,
     )
+
+
+def _why_classes_lack(
+    pi: np.ndarray, counts: np.ndarray, binary: bool, names: Sequence[str] | None
+) -> str:
+    """Return which classes of the population have too few labelled rows; empty for none."""
+    fewest = 1 if binary else 2  # a single 0-1 loss has Wilson limits, but no variance
+    lacking = np.flatnonzero((pi > 0) & (counts < fewest))
+    if not len(lacking):
+        return ""
+    labels = [str(c) if names is None else str(names[int(c)]) for c in lacking]
+    rows = "no labelled row" if binary else "fewer than 2 labelled rows"
+    plural = "es" if len(lacking) > 1 else ""
+    share = pi[lacking].sum()
+    return f"{rows} of class{plural} {', '.join(labels)}, {share:.1%} of the population"
 
 
 def checked_strata(
     classes: np.ndarray, priors: Sequence[float] | np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return priors ``(C,)`` and codes ``(n,)``, or say what is wrong with them."""
-    pi, given = np.asarray(priors, dtype=float), np.asarray(classes)
+    pi, codes = np.asarray(priors, dtype=float), np.asarray(classes)
     if pi.ndim != 1 or not np.isfinite(pi).all() or (pi < 0).any():
         raise DataError(f"priors {pi.tolist()}", "give one share from 0 to 1 for each class")
     if abs(pi.sum() - 1) > PRIOR_TOLERANCE:
         raise DataError(f"priors {pi.tolist()} sum to {pi.sum():.6g}", "make them sum to 1")
-    if given.shape != (n,):
-        raise DataError(f"classes of shape {given.shape} for {n} losses", "give one per row")
-    codes = given.astype(int)
-    if n and (codes.min() < 0 or codes.max() >= len(pi) or (codes != given).any()):
+    if codes.shape != (n,):
+        raise DataError(f"classes of shape {codes.shape} for {n} losses", "give one per row")
+    whole = codes.astype(int)
+    if n and (whole.min() < 0 or whole.max() >= len(pi) or (whole != codes).any()):
         raise DataError(
             f"a class code outside 0..{len(pi) - 1}", "give a prior for each class, in code order"
         )
-    return pi, codes
+    return pi, whole

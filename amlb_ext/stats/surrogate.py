@@ -1,21 +1,18 @@
-"""The true error from few labelled rows and many without labels.
+"""Surrogates: the loss that is expected of a row from its features alone.
 
 Notation
 --------
 l : (n,) losses of the labelled rows, in [0, C_h]
 tau : (n,) or (N,) the surrogate: the loss expected from the features alone
 n, N : labelled rows, rows without label
-lam : power-tuning factor in [0, 1]; 0 is the mean of the labelled losses
-theta = mean_n(l) - lam (mean_n(tau) - mean_N(tau))
 
-A surrogate may be arbitrarily wrong: it widens the interval, but does not shift it. It must not
-have seen the labels of the rows it is used on, hence the cross-fitting.
+A surrogate may be arbitrarily wrong: it widens a prediction-powered interval (see
+:mod:`amlb_ext.stats.prediction_powered`), but does not shift it. It must not have seen the labels
+of the rows it is used on, hence the cross-fitting.
 
 References
 ----------
-Angelopoulos, Bates, Fannjiang, Jordan & Zrnic (2023), Science 382, 669-674 (prediction-powered
-inference); Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453 (PPI++, power tuning); Zrnic &
-Candès (2024), PNAS 121, e2322083121 (cross-prediction-powered inference).
+Zrnic & Candès (2024), PNAS 121, e2322083121 (cross-prediction-powered inference).
 """
 
 from __future__ import annotations
@@ -29,23 +26,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.stats.bounded_loss import BoundedLoss
-from amlb_ext.stats.bounded_mean import (
-    checked_losses,
-    clipped_estimate,
-    mean_without_interval,
-    no_spread,
-)
-from amlb_ext.stats.error_estimate import ErrorEstimate
-from amlb_ext.stats.prediction_powered import prediction_powered_mean
 
-REAL = (
-    "labelled and unlabelled rows are independent draws from one population, and there are "
-    "enough labelled ones that their mean is nearly normal"
-)
-GENERATED = (
-    "the generator is the truth: generated rows are distributed as real ones; and there are "
-    "enough labelled rows that their mean is nearly normal"
-)
 #: A surrogate is learnt from no fewer labelled rows.
 MIN_LEARN = 100
 
@@ -66,77 +47,6 @@ class Surrogate:
     labelled: np.ndarray
     unlabelled: np.ndarray
     origin: Literal["expected", "cross-fitted", "given"]
-
-
-def prediction_powered_error(
-    losses: np.ndarray,
-    surrogate: Surrogate,
-    level: float = 0.95,
-    bound: float = 1.0,
-    generated: bool = False,
-) -> ErrorEstimate:
-    """Return the prediction-powered interval for the true error, power-tuned.
-
-    It is :func:`amlb_ext.stats.prediction_powered.prediction_powered_mean`, clipped to
-    [0, bound]. It sees spread only where losses differ: with few errors among few labelled rows
-    it is too short, see the table in docs/coverage.md.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-        In units of the loss.
-    surrogate : Surrogate
-    level : float
-    bound : float
-        C_h.
-    generated : bool
-        Whether the rows without label come from a generator: the answer is then called
-        ``ppi_generated`` and assumes that the generator is the truth.
-
-    Returns
-    -------
-    ErrorEstimate
-        Without an interval for equal losses and for fewer than 2 rows of either kind.
-
-    Raises
-    ------
-    DataError
-        When the surrogate's shape does not match or it has missing values; otherwise as
-        :func:`~amlb_ext.stats.bounded_mean.t_interval`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> tau, far = rng.random(200), rng.random(5000)
-    >>> losses = np.clip(tau + 0.05 * rng.standard_normal(200), 0, 1)
-    >>> e = prediction_powered_error(losses, Surrogate(tau, far, "given"))
-    >>> bool(e.low < 0.5 < e.high), bool(e.width < 0.03)  # from S alone .08
-    (True, True)
-    """
-    name, assumes = ("ppi_generated", GENERATED) if generated else ("ppi", REAL)
-    v = checked_losses(losses, bound, level)
-    tau, far = (
-        np.asarray(surrogate.labelled, float),
-        np.asarray(surrogate.unlabelled, float),
-    )
-    if tau.shape != v.shape or far.ndim != 1:
-        raise DataError(
-            f"a surrogate of shapes {tau.shape} and {far.shape} for {len(v)} labelled rows",
-            "give one value per labelled row and one per row without label",
-        )
-    if not (np.isfinite(tau).all() and np.isfinite(far).all()):
-        raise DataError("a surrogate with missing values", "fill or drop these rows first")
-    reason = no_spread(v)
-    if not reason and len(far) < 2:
-        reason = f"{len(far)} rows without label; 2 needed"
-    if reason:
-        return mean_without_interval(name, v, level, assumes, reason)
-    powered = prediction_powered_mean(v, tau, far, level=level).estimate
-    if not powered.has_interval:
-        return mean_without_interval(name, v, level, assumes, powered.reason)
-    return clipped_estimate(
-        name, powered.point, powered.low, powered.high, level, len(v), assumes, bound
-    )
 
 
 def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
@@ -175,7 +85,7 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
     f = np.asarray(f, dtype=float)
     if loss.name not in ("zero_one", "brier", "log"):
         raise ConfigError(
-            f"no expected {loss.name!r} loss without training", "use cross_fitted instead"
+            f"no expected {loss.name!r} loss without training", "use cross_fitted_surrogate instead"
         )
     if f.ndim != 2:
         raise DataError(f"predictions of shape {f.shape}", "give (n, C) probabilities")
@@ -183,7 +93,7 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
         return 1 - f.max(axis=1)
     if loss.name == "brier":
         return 1 - (f**2).sum(axis=1)
-    eps = np.exp(-loss.bound)
+    eps = np.exp(-loss.bound)  # the bound of a log loss clipped at eps is -ln eps
     return -(f * np.log(np.clip(f, eps, 1.0))).sum(axis=1)
 
 
@@ -193,7 +103,7 @@ def cross_fitted_surrogate(
     """Return a surrogate learnt from the labelled losses, each row by the models without it.
 
     The rows without label get the mean over the folds' models. Source: Zrnic & Candès (2024),
-    section 3; NOTE[DIFF] the variance is that of :func:`prediction_powered_error` instead of their
+    section 3; NOTE[DIFF] the variance is that of the prediction-powered mean instead of their
     bootstrap.
 
     Parameters
@@ -217,7 +127,8 @@ def cross_fitted_surrogate(
     >>> bool(np.corrcoef(s.unlabelled, far[:, 0])[0, 1] > 0.9)
     True
     """
-    X, far, v = np.asarray(X, float), np.asarray(X_unlabelled, float), np.asarray(losses, float)
+    X, far = np.asarray(X, dtype=float), np.asarray(X_unlabelled, dtype=float)
+    v = np.asarray(losses, dtype=float)
     if X.ndim != 2 or far.ndim != 2 or X.shape[1] != far.shape[1] or v.shape != (len(X),):
         raise DataError(
             f"features of shapes {X.shape} and {far.shape} with losses of shape {v.shape}",
@@ -228,17 +139,20 @@ def cross_fitted_surrogate(
             f"{len(v)} labelled rows to learn a surrogate from; {MIN_LEARN} needed",
             "use the labelled rows alone",
         )
-    part = random_stream(seed, "surrogate", "folds").permutation(len(v)) % folds
+    fold_of_row = random_stream(seed, "surrogate", "folds").permutation(len(v)) % folds
     on_labelled, on_far = np.empty(len(v)), np.zeros(len(far))
     for k in range(folds):
+        held_out = fold_of_row == k
+        # Small trees and few of them: a hundred labelled rows teach little more.
         model = HistGradientBoostingRegressor(
             max_iter=50,
             max_leaf_nodes=8,
             min_samples_leaf=10,
             early_stopping=False,
             random_state=derive_seed(seed, "surrogate", k) % 2**31,
-        ).fit(X[part != k], v[part != k])
-        on_labelled[part == k] = model.predict(X[part == k])
+        )
+        model.fit(X[~held_out], v[~held_out])
+        on_labelled[held_out] = model.predict(X[held_out])
         on_far += model.predict(far) / folds
     return Surrogate(on_labelled, on_far, "cross-fitted")
 
@@ -278,12 +192,13 @@ def choose_surrogate(
     >>> choose_surrogate(LOSSES["squared"], np.array([0.0, 1.0]), f[:, 0], f[:, 0]) is None
     True
     """
-    f, far = np.asarray(f, float), np.asarray(f_unlabelled, float)
+    f, f_far = np.asarray(f, dtype=float), np.asarray(f_unlabelled, dtype=float)
     if f.ndim == 2 and loss.needs != "numbers":
         tau = expected_loss(loss, f)
+        # Class labels come as probabilities of 0 and 1, which expect no loss anywhere.
         if np.ptp(tau) > 0:
-            return Surrogate(tau, expected_loss(loss, far), "expected")
-    v = np.asarray(losses, float)
+            return Surrogate(tau, expected_loss(loss, f_far), "expected")
+    v = np.asarray(losses, dtype=float)
     if X is None or X_unlabelled is None or len(v) < MIN_LEARN or np.ptp(v) == 0:
         return None
     return cross_fitted_surrogate(X, v, X_unlabelled, seed=seed)

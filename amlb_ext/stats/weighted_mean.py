@@ -21,6 +21,7 @@ clusters; Holm (1979), Scand. J. Statist. 6, 65-70.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.stats import t as student
@@ -31,9 +32,11 @@ from amlb_ext.core.errors import DataError
 MIN_CLUSTERS = 3
 #: An effective number of clusters below this: one cluster holds nearly all weight.
 MIN_EFFECTIVE = 2.0
+#: A standard error below this share of the largest value is rounding.
+ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeanEstimate:
     """A point, its interval and what the interval rests on.
 
@@ -129,12 +132,12 @@ def weighted_mean_interval(
     >>> weighted_mean_interval(np.ones(9), clusters=np.zeros(9)).reason
     'only 1 cluster with weight; an interval needs at least 3'
     """
-    v, w, c = checked_rows(values, weights, clusters)
-    return _interval(
+    v, w, codes = checked_rows(values, weights, clusters)
+    return _ratio_interval(
         v,
         w,
-        c,
-        level,
+        codes,
+        level=level,
         method="cluster-robust t, ratio estimator",
         assumes="clusters (originating real rows) are independent draws from the population",
     )
@@ -153,12 +156,12 @@ def naive_interval(
     >>> naive_interval(np.array([1.0, 2.0, 3.0])).method
     'naive t (NOT VALID for made rows, for comparison only)'
     """
-    v, w, c = checked_rows(values, weights, None)
-    return _interval(
+    v, w, codes = checked_rows(values, weights, None)
+    return _ratio_interval(
         v,
         w,
-        c,
-        level,
+        codes,
+        level=level,
         method="naive t (NOT VALID for made rows, for comparison only)",
         assumes="all rows are independent, which rows made from one real row are not",
     )
@@ -204,9 +207,11 @@ def holm_adjusted(p_values: np.ndarray) -> np.ndarray:
     p = np.asarray(p_values, dtype=float)
     adjusted = np.full(p.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(p))
-    order = tested[np.argsort(p[tested], kind="stable")]
-    steps = np.arange(len(order), 0, -1) * p[order]
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0) if len(order) else []
+    ascending = tested[np.argsort(p[tested], kind="stable")]
+    # the multipliers m, m - 1, ..., 1 of the formula, smallest p-value first
+    multipliers = np.arange(len(ascending), 0, -1)
+    step_down = np.maximum.accumulate(multipliers * p[ascending])
+    adjusted[ascending] = np.minimum(step_down, 1.0)
     return adjusted
 
 
@@ -236,14 +241,17 @@ def checked_rows(
         )
     if not (np.isfinite(w).all() and (w >= 0).all()):
         raise DataError("a weight is negative or not finite", "weights are P(bad | x) or counts")
-    keep = w > 0
-    if not np.isfinite(v[keep]).all():
+    # A value without weight may be missing: it does not count.
+    has_weight = w > 0
+    is_missing = ~np.isfinite(v[has_weight])
+    if is_missing.any():
         raise DataError(
-            f"{int((~np.isfinite(v[keep])).sum())} of {int(keep.sum())} values are not finite",
+            f"{int(is_missing.sum())} of {len(is_missing)} values are not finite",
             "leave out a model whose predictions are missing, not single rows of it",
         )
-    codes = np.unique(c[keep], return_inverse=True)[1].reshape(-1)
-    return v[keep], w[keep], codes
+    # numpy 2.0 alone gives the codes the shape of its input, hence the reshape.
+    codes = np.unique(c[has_weight], return_inverse=True)[1].reshape(-1)
+    return v[has_weight], w[has_weight], codes
 
 
 def cluster_sums(
@@ -286,46 +294,78 @@ def interval_around(point: float, se: float, df: float, level: float) -> tuple[f
 
 
 def no_interval(
-    point: float, n: int, n_clusters: int, method: str, assumes: str, level: float, reason: str
+    point: float, *, n: int, n_clusters: int, method: str, assumes: str, level: float, reason: str
 ) -> MeanEstimate:
     """Return an estimate whose interval is NaN, with the reason."""
-    nan = float("nan")
-    return MeanEstimate(point, nan, nan, nan, nan, n, n_clusters, method, assumes, level, reason)
+    return MeanEstimate(
+        point=point,
+        low=float("nan"),
+        high=float("nan"),
+        se=float("nan"),
+        df=float("nan"),
+        n=n,
+        n_clusters=n_clusters,
+        method=method,
+        assumes=assumes,
+        level=level,
+        reason=reason,
+    )
 
 
-def refusal(totals: np.ndarray) -> str:
-    """Return why clusters with these weights ``W_k`` allow no interval; empty when they do."""
+def why_no_interval(totals: np.ndarray) -> str:
+    """Return why clusters with these weights ``W_k`` allow no interval; empty when they do.
+
+    Examples
+    --------
+    >>> why_no_interval(np.array([98.0, 1.0, 1.0]))
+    'one cluster holds 98% of the weight'
+    """
     if len(totals) < MIN_CLUSTERS:
         plural = "" if len(totals) == 1 else "s"
         return (
             f"only {len(totals)} cluster{plural} with weight; "
             f"an interval needs at least {MIN_CLUSTERS}"
         )
+    # NOTE[DIFF] where the prototype floors the degrees of freedom at 1, we refuse: a cluster
+    # that dominates has psi near 0 whatever the truth, so the interval would be far too narrow.
     if kish_size(totals) < MIN_EFFECTIVE:
         return f"one cluster holds {totals.max() / totals.sum():.0%} of the weight"
     return ""
 
 
-def _interval(
-    v: np.ndarray, w: np.ndarray, codes: np.ndarray, level: float, method: str, assumes: str
+def _ratio_interval(
+    v: np.ndarray, w: np.ndarray, codes: np.ndarray, *, level: float, method: str, assumes: str
 ) -> MeanEstimate:
+    """Return the interval of :func:`weighted_mean_interval` for checked rows with weight."""
+    refuse = partial(no_interval, n=len(v), method=method, assumes=assumes, level=level)
     if len(v) == 0:
-        return no_interval(float("nan"), 0, 0, method, assumes, level, "no row has any weight")
-    num, den = cluster_sums(v, w, codes)
-    total, k = den.sum(), len(den)
-    point = float(num.sum() / total)
-    reason = refusal(den)
-    if reason:
-        return no_interval(point, len(v), k, method, assumes, level, reason)
-    # NOTE[DIFF] where the prototype floors the degrees of freedom at 1, we refuse: a cluster
-    # that dominates has psi near 0 whatever the truth, so the interval would be far too narrow.
-    psi = (num - point * den) / total
-    se = float(np.sqrt(k / (k - 1) * (psi**2).sum()))
-    df = kish_size(den) - 1
-    if se <= 1e-12 * np.abs(v).max():
-        if point != 0 and np.abs(v).max() > 0:
-            why = "all clusters agree on one value; their spread cannot be estimated"
-            return no_interval(point, len(v), k, method, assumes, level, why)
+        return refuse(float("nan"), n_clusters=0, reason="no row has any weight")
+    weighted_sums, weight_sums = cluster_sums(v, w, codes)  # N_k, W_k
+    total, n_clusters = weight_sums.sum(), len(weight_sums)
+    point = float(weighted_sums.sum() / total)
+    if reason := why_no_interval(weight_sums):
+        return refuse(point, n_clusters=n_clusters, reason=reason)
+
+    psi = (weighted_sums - point * weight_sums) / total
+    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
+    df = kish_size(weight_sums) - 1
+    largest = np.abs(v).max()
+    if se <= ROUNDING * largest:
+        # Two models that predict alike differ by 0 everywhere: there no spread is an answer.
+        if point != 0 and largest > 0:
+            reason = "all clusters agree on one value; their spread cannot be estimated"
+            return refuse(point, n_clusters=n_clusters, reason=reason)
         se = 0.0
     low, high = interval_around(point, se, df, level)
-    return MeanEstimate(point, low, high, se, df, len(v), k, method, assumes, level)
+    return MeanEstimate(
+        point=point,
+        low=low,
+        high=high,
+        se=se,
+        df=df,
+        n=len(v),
+        n_clusters=n_clusters,
+        method=method,
+        assumes=assumes,
+        level=level,
+    )

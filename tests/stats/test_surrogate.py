@@ -4,12 +4,12 @@ import pytest
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.stats.bounded_loss import LOSSES, log_loss
 from amlb_ext.stats.bounded_mean import t_interval
+from amlb_ext.stats.prediction_powered import prediction_powered_error
 from amlb_ext.stats.surrogate import (
     Surrogate,
     choose_surrogate,
     cross_fitted_surrogate,
     expected_loss,
-    prediction_powered_error,
 )
 
 
@@ -88,7 +88,7 @@ def test_expected_loss_is_the_mean_under_the_model(name):
 
 
 def test_expected_loss_needs_probabilities():
-    with pytest.raises(ConfigError, match="cross_fitted"):
+    with pytest.raises(ConfigError, match="cross_fitted_surrogate"):
         expected_loss(LOSSES["squared"], np.zeros(3))
     with pytest.raises(DataError, match=r"\(n, C\)"):
         expected_loss(LOSSES["zero_one"], np.zeros(3))

@@ -279,13 +279,13 @@ def osyn_estimate(result: OsynBound) -> ErrorEstimate:
     if result.g < result.g_star:
         found.append(f"{result.g} of {result.g_star} rows found")
     row = ErrorEstimate(
-        result.method,
-        math.nan,
-        result.bound,
-        result.C_h,
-        result.level,
-        K,
-        ASSUMES,
+        name=result.method,
+        point=math.nan,
+        low=result.bound,
+        high=result.C_h,
+        level=result.level,
+        n=K,
+        assumes=ASSUMES,
         reason="; ".join(found),
     )
     # Only a failure can be seen: the masses and the draw of the labelled rows stay unchecked.

@@ -130,7 +130,15 @@ class OsynRun:
             return None
         half = float(special.ndtri(0.5 + level / 2)) * math.sqrt(self.variance / self.n)
         low, high = max(0.0, self.mean - half), min(self.closed.C_h, self.mean + half)
-        return ErrorEstimate("synthetic", self.mean, low, high, level, self.n, SYNTHETIC)
+        return ErrorEstimate(
+            name="synthetic",
+            point=self.mean,
+            low=low,
+            high=high,
+            level=level,
+            n=self.n,
+            assumes=SYNTHETIC,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""

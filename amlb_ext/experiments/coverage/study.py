@@ -35,8 +35,9 @@ from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.experiments.coverage.populations import MAKERS, Population
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.error_estimate import ErrorEstimate
+from amlb_ext.stats.prediction_powered import prediction_powered_error
 from amlb_ext.stats.stratified_mean import stratified_interval
-from amlb_ext.stats.surrogate import Surrogate, prediction_powered_error
+from amlb_ext.stats.surrogate import Surrogate
 
 #: Shares of the classes in ``by_class``: two that are hard get most rows.
 FAVOUR = np.array([1, 6, 1, 6, 1]) / 15
