@@ -76,6 +76,10 @@ def summary_score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str,
     >>> summary_score(np.array([0.0, 1.0]), np.array([0.5, 0.5]), unit=10.0)
     ('rmse', 5.0)
     """
-    if f.ndim == 1:
-        return "rmse", unit * float(np.sqrt(squared_error(y, f).mean())) if len(y) else float("nan")
-    return "acc", float((f.argmax(axis=1) == y).mean()) if len(y) else float("nan")
+    is_regression = f.ndim == 1
+    name = "rmse" if is_regression else "acc"
+    if not len(y):
+        return name, float("nan")
+    if is_regression:
+        return name, unit * float(np.sqrt(squared_error(y, f).mean()))
+    return name, float((f.argmax(axis=1) == y).mean())

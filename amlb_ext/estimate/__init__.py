@@ -1,14 +1,10 @@
 """The estimate wing: the true error of a trained model from few labels.
 
-From files to losses: ``asked``, ``inputs``, ``losses`` (with their bounds). What an estimator
-answers: ``results``. From labelled rows alone: ``intervals``, ``strata`` (drawn by class). With
-real rows without labels: ``powered``. Whether other rows lie where labelled ones do: ``support``;
-what may refute an assumption: ``checks``. With generated rows: ``generated``, ``regions`` (the
-cells around labelled rows), ``theorem``, ``tallies``, ``assemble`` and ``osyn`` (the seed paper's
-bound, iterative and closed), ``explore`` (its whole sweep), ``osyn_run`` (both forms on the rows
-at hand), ``partition`` (the sound bound of that kind). All of it: ``work`` → ``report``, with
-``estimate`` the door and ``plot`` the picture. How often the intervals hold: ``coverage`` on
-simulated ``populations``.
+``estimate`` is the door. ``inputs`` goes from files to losses; ``answers`` asks every estimator of
+:mod:`amlb_ext.stats` that the rows at hand allow, and reports. ``drawing`` and ``checks`` hold
+what may refute an assumption; ``advice`` chooses the estimate to quote, and says what to do where
+none can be quoted. With generated rows: ``generated`` gives them, ``osyn`` is the seed paper's
+bound, ``partition`` the sound bound of that kind. ``plot`` draws the picture.
 """
 
 from amlb_ext.estimate.answers import EstimateReport

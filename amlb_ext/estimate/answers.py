@@ -1,4 +1,4 @@
-"""The answers as they come in, their checks, and the one to quote."""
+"""All answers on the rows at hand, the checks of what they assume, and the report of both."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,13 @@ import pandas as pd
 
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.estimate import checks
-from amlb_ext.estimate.advice import assumed, what_to_do
+from amlb_ext.estimate.advice import (
+    advise,
+    choose_preference,
+    choose_quoted,
+    describe_assumption,
+    why_none_quoted,
+)
 from amlb_ext.estimate.drawing import (
     About,
     Against,
@@ -41,18 +48,39 @@ from amlb_ext.stats.stratified_mean import stratified_interval
 from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
 from amlb_ext.stats.surrogate import choose_surrogate
 
-#: Rows of each class from which the stratified interval of a bounded loss held (docs/coverage.md).
-LARGE_CLASS = 200
 #: Most rows whose place is looked up by the support check, and cells of the sound bound.
 SUPPORT_ROWS, CELLS = 10_000, 10
 
 
-class Work:
+class Evidence(Enum):
+    """What may refute the assumption of an answer."""
+
+    #: How often the classes, or the targets, occur among the labelled rows: priors put it right.
+    LABELS = "labels"
+    #: All else about how the labelled rows were drawn.
+    FEATURES = "features"
+    #: Whether generated rows are distributed as real ones.
+    GENERATOR = "generator"
+
+
+#: The answers from labelled rows assume that these were drawn at random.
+DRAW = (Evidence.LABELS, Evidence.FEATURES)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An estimator's answer, and what may refute its assumption; nothing for an empty answer."""
+
+    estimate: ErrorEstimate
+    evidence: tuple[Evidence, ...] = DRAW
+
+
+class EstimateAnswers:
     """The answers as they come; findings about S decide in the end which of them to quote."""
 
     def __init__(self, inputs: EstimateInputs, level: float, seed: int) -> None:
         self.inputs, self.level, self.seed = inputs, level, seed
-        self.rows: list[ErrorEstimate] = []
+        self.answers: list[Answer] = []
         self.by_label: list[checks.Finding] = []  # was S drawn by its labels?
         self.comparisons: list[Comparison] = []  # was it drawn as other rows were?
         self.near: dict[Against, checks.Finding] = {}  # and do these lie where S does?
@@ -75,9 +103,10 @@ class Work:
             self._compare_training_rows(*i.train)
         self._answer()
         seed = derive_seed(self.seed, "estimate", "bca") % 2**31
-        self.rows += [bounded_mean.bca_interval(i.losses, self.level, i.loss.bound, seed=seed)]
+        bootstrap = bounded_mean.bca_interval(i.losses, self.level, i.loss.bound, seed=seed)
+        self.answers.append(Answer(bootstrap))
 
-    def with_loss(self, loss: BoundedLoss) -> Work:
+    def with_loss(self, loss: BoundedLoss) -> EstimateAnswers:
         """Return the answers from the labelled rows for another loss; no check depends on it.
 
         The bootstrap is left out: it is slow, and never quoted.
@@ -85,34 +114,36 @@ class Work:
         losses = loss(self.inputs.y, self.inputs.f)
         other = copy.copy(self)
         other.inputs = dataclasses.replace(self.inputs, loss=loss, losses=losses)
-        other.rows = []
+        other.answers = []
         other._answer()
         return other
 
     def _answer(self) -> None:
-        i, level = self.inputs, self.level
-        bound = i.loss.bound
+        i, level, bound = self.inputs, self.level, self.inputs.loss.bound
         if i.priors is not None:
-            row = stratified_interval(
+            by_class = stratified_interval(
                 i.losses,
                 i.y,
                 i.priors,
-                level,
-                bound,
-                i.loss.binary,
-                list(i.labels),
+                level=level,
+                bound=bound,
+                binary=i.loss.binary,
+                names=list(i.labels),
                 prior_rows=len(i.train[1]) if i.priors_of_train and i.train else None,
             )
-            self.rows.append(row)
+            # The priors put right how often the classes were drawn.
+            self.answers.append(Answer(by_class, (Evidence.FEATURES,)))
+        estimates = []
         if i.loss.binary:
-            self.rows += [bounded_mean.wilson_interval(i.losses, level)]
-            self.rows += [bounded_mean.clopper_pearson(i.losses, level)]
-        self.rows += [bounded_mean.t_interval(i.losses, level, bound)]
+            estimates.append(bounded_mean.wilson_interval(i.losses, level))
+            estimates.append(bounded_mean.clopper_pearson(i.losses, level))
+        estimates.append(bounded_mean.t_interval(i.losses, level, bound))
         if not i.loss.binary:
             order = derive_seed(self.seed, "estimate", "betting") % 2**31
-            self.rows += [bounded_mean.hall_interval(i.losses, level, bound)]
-            self.rows += [bounded_mean.betting_interval(i.losses, level, bound, seed=order)]
-        self.rows += [bounded_mean.empirical_bernstein(i.losses, level, bound)]
+            estimates.append(bounded_mean.hall_interval(i.losses, level, bound))
+            estimates.append(bounded_mean.betting_interval(i.losses, level, bound, seed=order))
+        estimates.append(bounded_mean.empirical_bernstein(i.losses, level, bound))
+        self.answers += [Answer(estimate) for estimate in estimates]
 
     def _against_priors(self) -> checks.Finding:
         """Compare the labelled rows' classes with the priors, which may be counts themselves."""
@@ -187,16 +218,24 @@ class Work:
         """Answer with the help of real rows without labels."""
         i = self.inputs
         Z, f = self.compare_unlabelled(path)
-        if f is None:
-            self.rows.append(self._nothing("ppi", "a file of predictions has none of these rows"))
-        else:
-            made = choose_surrogate(i.loss, i.losses, i.f, f, i.Z, Z, self.seed)
-            if made is None:
-                why = "too few labelled rows to learn which losses to expect"
-                self.rows.append(self._nothing("ppi", why))
-            else:
-                self.rows.append(prediction_powered_error(i.losses, made, self.level, i.loss.bound))
+        self.answers.append(self._prediction_powered(Z, f))
         self._partition(i.metric(Z), real=True)
+
+    def _prediction_powered(self, Z: np.ndarray, f: np.ndarray | None) -> Answer:
+        """Return the prediction-powered answer; ``f`` is None for a file of predictions."""
+        i = self.inputs
+        reason = "a file of predictions has none of these rows"
+        if f is not None:
+            expected = choose_surrogate(
+                i.loss, i.losses, i.f, f, X=i.Z, X_unlabelled=Z, seed=self.seed
+            )
+            if expected is not None:
+                return Answer(
+                    prediction_powered_error(i.losses, expected, self.level, i.loss.bound)
+                )
+            reason = "too few labelled rows to learn which losses to expect"
+        empty = no_estimate("ppi", level=self.level, n=len(i.y), assumes="", reason=reason)
+        return Answer(empty, evidence=())
 
     def with_generated(self, source: Generator, settings: OsynAsked, explore: bool) -> None:
         """Answer with generated rows; all of it takes the generator for the truth."""
@@ -205,24 +244,35 @@ class Work:
         codes = y.astype(int) if i.labels else None
         self.truth.append(self._support("generated", i.metric(Z), codes, self.metric))
         self.osyn = run_osyn(
-            source.stream, self.metric, i.y, i.losses, i.loss, settings, self.seed, explore
+            source.stream,
+            self.metric,
+            i.y,
+            i.losses,
+            loss=i.loss,
+            asked=settings,
+            seed=self.seed,
+            sweep=explore,
         )
         synthetic = self.osyn.synthetic(self.level)
         if synthetic is not None:
-            self.rows.append(synthetic)
-            plain = bounded_mean.empirical_bernstein(i.losses, self.level, i.loss.bound)
-            if plain.has_interval and not plain.low <= synthetic.point <= plain.high:
-                self.truth.append(
-                    checks.Finding(
-                        True,
-                        f"the model loses {synthetic.point:.3g} on generated rows, outside the "
-                        f"{self.level:.0%} interval {plain.low:.3g} to {plain.high:.3g} of the "
-                        "labelled ones",
-                    )
-                )
-        self.rows += self.osyn.rows()
+            self.answers.append(Answer(synthetic, (Evidence.GENERATOR,)))
+            self._compare_generated_loss(synthetic.point)
+        for bound in self.osyn.rows():
+            self.answers.append(Answer(bound, (*DRAW, Evidence.GENERATOR)))
         if self.far is None:
             self._partition(i.metric(Z), real=False)
+
+    def _compare_generated_loss(self, loss: float) -> None:
+        """Hold the mean loss on generated rows against a sound interval of the labelled ones."""
+        i = self.inputs
+        plain = bounded_mean.empirical_bernstein(i.losses, self.level, i.loss.bound)
+        if not plain.has_interval or plain.low <= loss <= plain.high:
+            return
+        text = (
+            f"the model loses {loss:.3g} on generated rows, outside the {self.level:.0%} interval "
+            f"{plain.low:.3g} to {plain.high:.3g} of the labelled ones"
+        )
+        self.truth.append(checks.Finding(True, text))
 
     def _partition(self, others: np.ndarray, real: bool) -> None:
         """Add the sound bound: cells from one half of the other rows, masses from the second."""
@@ -232,19 +282,22 @@ class Work:
         others = others[rng.permutation(len(others))]
         cells = independent_cells(others[:half], min(CELLS, max(1, half)), rng)
         masses = np.bincount(cells.assign(others[half:]), minlength=cells.n_regions)
-        counted = len(others) - half if real else None
-        found = partition_bound(
+        result = partition_bound(
             i.losses,
             cells.assign(self.metric),
             masses,
-            1 - self.level,
-            i.loss.bound,
-            n_masses=counted,
+            delta=1 - self.level,
+            C_h=i.loss.bound,
+            n_masses=len(others) - half if real else None,
         )
-        row = partition_estimate(found)
+        estimate = partition_estimate(result)
+        # Cells may be sampled unequally, so how the features were drawn refutes nothing here.
+        evidence: tuple[Evidence, ...] = (Evidence.LABELS,)
         if not real:
-            row = dataclasses.replace(row, assumes=f"the generator is the truth; {row.assumes}")
-        self.rows.append(row)
+            assumes = f"the generator is the truth; {estimate.assumes}"
+            estimate = dataclasses.replace(estimate, assumes=assumes)
+            evidence = (Evidence.LABELS, Evidence.GENERATOR)
+        self.answers.append(Answer(estimate, evidence))
 
     def _support(
         self, whose: str, M: np.ndarray, labels: np.ndarray | None, metric: np.ndarray
@@ -260,24 +313,21 @@ class Work:
             columns=self.inputs.metric_names(),
         )
         self.support[whose] = found
-        return checks.of_support(found, whose)
-
-    def _nothing(self, name: str, why: str) -> ErrorEstimate:
-        return no_estimate(name, level=self.level, n=len(self.inputs.y), assumes="", reason=why)
+        return checks.support_finding(found, whose)
 
     def report(self, model: str, data: str) -> EstimateReport:
         """Check every row's assumption, choose the one to quote, and put it first."""
         i = self.inputs
         judged = self._judged()
-        preference = _preferred(i, self.by_class)
-        rows = [self._checked(row, judged) for row in self.rows]
-        quoted = _choose(rows, preference.names)
+        preference = choose_preference(i, self.by_class)
+        rows = [self._checked(answer, judged) for answer in self.answers]
+        quoted = choose_quoted(rows, preference)
         rows = [dataclasses.replace(row, recommended=row.name == quoted) for row in rows]
         rows.sort(key=lambda row: not row.recommended)
         refused, advice = "", ""
         if not quoted:
-            refused = _why(rows, preference)
-            advice = preference.advice or what_to_do(
+            refused = why_none_quoted(rows, preference)
+            advice = preference.advice or advise(
                 [c for c, finding in judged.comparisons if finding.refuted],
                 lies_elsewhere=[against for against, f in judged.near.items() if f.refuted],
                 lacks_class=self.lacks_class,
@@ -288,20 +338,22 @@ class Work:
         if not any(row.name == approximate and row.has_interval for row in rows):
             approximate = ""
         return EstimateReport(
-            model,
-            data,
-            i.loss.name,
-            i.loss.unit,
-            i.loss.bound,
-            self.level,
-            len(i.y),
-            tuple(rows),
-            refused,
-            self.support,
-            self.osyn,
-            (*i.notes, *judged.overruled),
+            model=model,
+            data=data,
+            loss=i.loss.name,
+            unit=i.loss.unit,
+            bound=i.loss.bound,
+            level=self.level,
+            n=len(i.y),
+            rows=tuple(rows),
+            refused=refused,
+            support=self.support,
+            osyn=self.osyn,
+            notes=(*i.notes, *judged.overruled),
             advice=advice,
-            assumption=assumed(quoted, self.comparisons, overruled=bool(judged.overruled)),
+            assumption=describe_assumption(
+                quoted, self.comparisons, overruled=bool(judged.overruled)
+            ),
             approximate=approximate,
             comparisons=tuple(self.comparisons),
         )
@@ -313,37 +365,46 @@ class Work:
         """
         level = level_of_each(self.comparisons)
         vouched: Sequence[Against] = ("training rows",) if self.inputs.drawn_at_random else ()
-        found = [(c, c.finding(level)) for c in self.comparisons]
-        overruled = [f.text for c, f in found if c.against in vouched and f.refuted]
-        overruled += [self.near[a].text for a in vouched if a in self.near and self.near[a].refuted]
+        overruled = []
+        comparisons = []
+        for comparison in self.comparisons:
+            finding = comparison.finding(level)
+            if comparison.against not in vouched:
+                comparisons.append((comparison, finding))
+            elif finding.refuted:
+                overruled.append(finding.text)
+        near: dict[Against, checks.Finding] = {}
+        for against, finding in self.near.items():
+            if against not in vouched:
+                near[against] = finding
+            elif finding.refuted:
+                overruled.append(finding.text)
         return Judged(
-            comparisons=[(c, f) for c, f in found if c.against not in vouched],
-            near={a: f for a, f in self.near.items() if a not in vouched},
+            comparisons=comparisons,
+            near=near,
             overruled=[f"overruled by --drawn-at-random: {text}" for text in overruled],
         )
 
-    def _checked(self, row: ErrorEstimate, judged: Judged) -> ErrorEstimate:
-        if row.check == FAILED or not row.assumes:
-            return row
-        by_label = [*self.by_label, *judged.about("labels")]
-        otherwise = [*judged.about("features"), *judged.near.values()]
-        findings = [*by_label, *otherwise]
-        if row.name == "stratified":
-            findings = otherwise
-        elif row.name == "synthetic":
-            findings = self.truth
-        elif row.name == "partition":
-            findings = [*by_label, *(self.truth if "generator" in row.assumes else [])]
-        elif row.name.startswith("osyn"):
-            findings = [*findings, *self.truth]
-        found = checks.together(findings)
-        if found is None:
-            return row
-        reason = "; ".join(text for text in (row.reason, found.text) if text)
-        return row.with_check(not found.refuted, reason)
+    def _checked(self, answer: Answer, judged: Judged) -> ErrorEstimate:
+        """Return the estimate with the outcome of the checks of its assumption."""
+        estimate = answer.estimate
+        if estimate.check == FAILED:
+            return estimate
+        findings: list[checks.Finding] = []
+        if Evidence.LABELS in answer.evidence:
+            findings += [*self.by_label, *judged.about("labels")]
+        if Evidence.FEATURES in answer.evidence:
+            findings += [*judged.about("features"), *judged.near.values()]
+        if Evidence.GENERATOR in answer.evidence:
+            findings += self.truth
+        joint = checks.join_findings(findings)
+        if joint is None:
+            return estimate
+        reason = "; ".join(text for text in (estimate.reason, joint.text) if text)
+        return estimate.with_check(not joint.refuted, reason)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Judged:
     """Comparisons and support checks with what they say, and what the user overruled."""
 
@@ -356,68 +417,7 @@ class Judged:
         return [finding for c, finding in self.comparisons if c.about == what]
 
 
-@dataclass(frozen=True)
-class Preference:
-    """What to quote, best first; where it is nothing, why and what to do."""
-
-    names: tuple[str, ...]
-    reason: str = ""
-    advice: str = ""
-
-
-def _preferred(inputs: EstimateInputs, by_class: bool) -> Preference:
-    """Return what to quote for rows drawn class by class, or independently."""
-    if by_class:
-        few = [] if inputs.loss.binary else _small_classes(inputs)
-        if not few:
-            return Preference(("stratified",))
-        return Preference(
-            (),
-            f"for the {inputs.loss.name} loss of rows drawn class by class the stratified interval "
-            f"holds from {LARGE_CLASS} labelled rows of every class on, and there are "
-            + ", ".join(few),
-            f"label more rows of these classes, until each has {LARGE_CLASS}; or estimate the 0-1 "
-            "loss, for which fewer are enough: --loss zero_one",
-        )
-    if inputs.loss.binary:
-        return Preference(("wilson",))
-    return Preference((bounded_mean.interval_for_skewness(inputs.losses), "betting"))
-
-
-def _small_classes(inputs: EstimateInputs) -> list[str]:
-    """Return the population's classes with too few rows for an interval of a bounded loss."""
-    assert inputs.priors is not None
-    counts = np.bincount(inputs.y.astype(int), minlength=len(inputs.labels))
-    few = np.flatnonzero((inputs.priors > 0) & (counts < LARGE_CLASS))
-    return [f"{counts[c]} of {inputs.labels[c]}" for c in few]
-
-
-def _choose(rows: Sequence[ErrorEstimate], preferred: Sequence[str]) -> str:
-    by_name = {row.name: row for row in rows}
-    for name in preferred:
-        row = by_name.get(name)
-        if row is not None and row.has_interval and row.check != FAILED:
-            return name
-    return ""
-
-
-def _why(rows: Sequence[ErrorEstimate], preference: Preference) -> str:
-    """Return the reasons of those that might have been quoted, each once."""
-    if preference.reason:
-        return preference.reason
-    texts = [
-        part
-        for row in rows
-        if row.name in preference.names and row.reason
-        for part in row.reason.split("; ")
-    ]
-    return "; ".join(dict.fromkeys(texts)) or "no estimator gives an interval on these rows"
-
-
-# All answers of ``hardsynth estimate``, as a table and as JSON.
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EstimateReport:
     """All answers.
 

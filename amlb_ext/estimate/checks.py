@@ -48,18 +48,19 @@ def class_shares(codes: np.ndarray, priors: np.ndarray) -> Finding:
     counts = np.bincount(codes.astype(int), minlength=len(priors))
     if counts[priors == 0].any():
         return Finding(True, "labelled rows of a class that the population does not have")
-    use = priors > 0
-    n, shares = int(counts.sum()), priors[use] / priors[use].sum()
+    has_share = priors > 0
+    counts, shares = counts[has_share], priors[has_share] / priors[has_share].sum()
+    n = int(counts.sum())
     expected = shares * n
     if expected.min() >= EXPECTED:
-        p = float(stats.chisquare(counts[use], expected).pvalue)
+        p = float(stats.chisquare(counts, expected).pvalue)
     else:
         drawn = np.random.default_rng(0).multinomial(n, shares, TABLES)
-        p = _drawn_p(_chi_square(counts[use], expected), _chi_square(drawn, expected))
-    told = p_text(p)
+        p = _share_as_extreme(_chi_square(counts, expected), _chi_square(drawn, expected))
     if p < REFUTED:
-        return Finding(True, f"the classes of the labelled rows do not have these priors ({told})")
-    return Finding(False, f"the classes of the labelled rows agree with the priors ({told})")
+        text = f"the classes of the labelled rows do not have these priors ({p_text(p)})"
+        return Finding(True, text)
+    return Finding(False, f"the classes of the labelled rows agree with the priors ({p_text(p)})")
 
 
 def chi_square_or_exact(counts: np.ndarray) -> float:
@@ -79,27 +80,34 @@ def chi_square_or_exact(counts: np.ndarray) -> float:
     >>> chi_square_or_exact(np.array([[100, 100], [780, 220]])) < 1e-9
     True
     """
-    table = np.asarray(counts)[:, np.asarray(counts).sum(axis=0) > 0]
-    if table.shape[1] < 2 or (table.sum(axis=1) == 0).any():
+    table = np.asarray(counts)
+    table = table[:, table.sum(axis=0) > 0]
+    row_sums, column_sums = table.sum(axis=1), table.sum(axis=0)
+    if table.shape[1] < 2 or (row_sums == 0).any():
         return 1.0
-    pooled, n = table.sum(axis=0), int(table[0].sum())
-    expected = np.outer(table.sum(axis=1), pooled) / pooled.sum()
+    expected = np.outer(row_sums, column_sums) / column_sums.sum()
     if expected.min() >= EXPECTED:
         return float(stats.chi2_contingency(table, correction=False).pvalue)
+    # With both margins fixed the first row is a draw without replacement, the second the rest.
     rng = np.random.default_rng(0)
-    first = rng.multivariate_hypergeometric(pooled, n, TABLES, method="marginals")
-    drawn = _chi_square(first, expected[0]) + _chi_square(pooled - first, expected[1])
-    found = _chi_square(table[0], expected[0]) + _chi_square(table[1], expected[1])
-    return _drawn_p(found, drawn)
+    first = rng.multivariate_hypergeometric(
+        column_sums, int(row_sums[0]), TABLES, method="marginals"
+    )
+    second = column_sums - first
+    drawn = _chi_square(first, expected[0]) + _chi_square(second, expected[1])
+    observed = _chi_square(table[0], expected[0]) + _chi_square(table[1], expected[1])
+    return _share_as_extreme(observed, drawn)
 
 
 def _chi_square(counts: np.ndarray, expected: np.ndarray) -> np.ndarray:
     return np.asarray(((counts - expected) ** 2 / expected).sum(axis=-1))
 
 
-def _drawn_p(found: np.ndarray, drawn: np.ndarray) -> float:
-    # Equal tables may differ in the last bits.
-    return float((1 + (drawn >= found - 1e-9).sum()) / (1 + len(drawn)))
+def _share_as_extreme(observed: np.ndarray, drawn: np.ndarray) -> float:
+    """Return the p-value of a statistic by draws of it under the null."""
+    # Statistics of equal tables may differ in the last bits.
+    as_extreme = (drawn >= observed - 1e-9).sum()
+    return float((1 + as_extreme) / (1 + len(drawn)))
 
 
 def absent_classes(
@@ -122,30 +130,23 @@ def absent_classes(
     >>> absent_classes(np.zeros(60), np.repeat([0, 1], [80, 20]), ["no", "yes"]).text
     'no labelled row of yes (20.0% of the training rows)'
     """
-    n = len(codes)
     counts = np.bincount(codes.astype(int), minlength=len(labels))
     if shares is None:
         shares = np.bincount(train.astype(int), minlength=len(labels)) / max(len(train), 1)
-    lacking = np.flatnonzero((counts == 0) & ((1 - shares) ** n < REFUTED))
+    chance_of_none = (1 - shares) ** len(codes)
+    lacking = np.flatnonzero((counts == 0) & (chance_of_none < REFUTED))
     if not len(lacking):
         return Finding(False, "every class of the training rows has labelled ones")
-    listed = ", ".join(f"{labels[int(c)]} ({shares[c]:.1%} of the training rows)" for c in lacking)
-    return Finding(True, f"no labelled row of {listed}")
+    listed = [f"{labels[int(c)]} ({shares[c]:.1%} of the training rows)" for c in lacking]
+    return Finding(True, f"no labelled row of {', '.join(listed)}")
 
 
-def of_support(found: Support, whose: str) -> Finding:
-    """Return a support check as a finding.
-
-    Parameters
-    ----------
-    found : Support
-    whose : str
-        ``unlabelled`` or ``generated``.
-    """
-    return Finding(found.refused, found.reason.replace("other rows", f"{whose} rows"))
+def support_finding(support: Support, others: str) -> Finding:
+    """Return a support check as a finding; ``others`` is a word such as ``unlabelled``."""
+    return Finding(support.refused, support.describe(others))
 
 
-def together(findings: Sequence[Finding]) -> Finding | None:
+def join_findings(findings: Sequence[Finding]) -> Finding | None:
     """Return all findings as one, refuted when any is; None without any."""
     if not findings:
         return None

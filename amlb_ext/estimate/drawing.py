@@ -41,7 +41,7 @@ LEAST_EXPECTED = 5
 LEAST_LEARN, MOST_ROWS = 100, 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A test of whether labelled and other rows are draws from one population.
 
@@ -67,14 +67,15 @@ class Comparison:
 
         Examples
         --------
-        >>> Comparison("classes", "training rows", "labels", 0.0001).finding(0.01).text
+        >>> c = Comparison(what="classes", against="training rows", about="labels", p=0.0001)
+        >>> c.finding(0.01).text
         'classes of the labelled rows and of the training rows differ (p < .001)'
         """
         both = f"{self.what} of the labelled rows and of the {self.against}"
         if self.p >= level:
             return Finding(False, f"{both}: no contradiction ({p_text(self.p)})")
-        told = f": {self.detail}" if self.detail else ""
-        return Finding(True, f"{both} differ ({p_text(self.p)}){told}")
+        detail = f": {self.detail}" if self.detail else ""
+        return Finding(True, f"{both} differ ({p_text(self.p)}){detail}")
 
 
 def level_of_each(comparisons: Sequence[Comparison]) -> float:
@@ -82,7 +83,8 @@ def level_of_each(comparisons: Sequence[Comparison]) -> float:
 
     Examples
     --------
-    >>> level_of_each([Comparison("target", "training rows", "labels", 0.5)] * 2)
+    >>> c = Comparison(what="target", against="training rows", about="labels", p=0.5)
+    >>> level_of_each([c, c])
     0.005
     """
     return REFUTED / max(len(comparisons), 1)
@@ -103,15 +105,20 @@ def compare_classes(y: np.ndarray, y_train: np.ndarray, labels: Sequence[str]) -
     >>> compare_classes(y, y_train, ["no", "yes"]).detail
     'yes 50.0% of the labelled rows and 22.0% of the training rows'
     """
-    counts = np.stack([_counts(y, len(labels)), _counts(y_train, len(labels))])
+    counts = np.stack([_class_counts(y, len(labels)), _class_counts(y_train, len(labels))])
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    excess = shares[0] - shares[1]
-    c = int(np.argmax(excess))
-    detail = (
-        f"{labels[c]} {shares[0, c]:.1%} of the labelled rows and {shares[1, c]:.1%} of the "
-        "training rows"
+    most_in_excess = int(np.argmax(shares[0] - shares[1]))
+    share, share_train = shares[:, most_in_excess]
+    return Comparison(
+        what="classes",
+        against="training rows",
+        about="labels",
+        p=chi_square_or_exact(counts),
+        detail=(
+            f"{labels[most_in_excess]} {share:.1%} of the labelled rows and {share_train:.1%} of "
+            "the training rows"
+        ),
     )
-    return Comparison("classes", "training rows", "labels", chi_square_or_exact(counts), detail)
 
 
 def compare_targets(y: np.ndarray, y_train: np.ndarray) -> Comparison:
@@ -123,8 +130,13 @@ def compare_targets(y: np.ndarray, y_train: np.ndarray) -> Comparison:
     >>> compare_targets(rng.random(100) + 0.4, rng.random(500)).p < 0.001
     True
     """
-    detail = f"median {np.median(y):.4g} and {np.median(y_train):.4g}"
-    return Comparison("target", "training rows", "labels", _kolmogorov(y, y_train), detail)
+    return Comparison(
+        what="target",
+        against="training rows",
+        about="labels",
+        p=_kolmogorov(y, y_train),
+        detail=f"median {np.median(y):.4g} and {np.median(y_train):.4g}",
+    )
 
 
 def compare_columns(
@@ -150,18 +162,23 @@ def compare_columns(
     'most in pay (higher)'
     """
     if not len(names):
-        return Comparison("columns", against, "features", 1.0)
-    values = []
+        return Comparison(what="columns", against=against, about="features", p=1.0)
+    p_values = []
     for j in range(len(names)):
-        both = Z[:, j], Z_other[:, j]
-        values.append(_categories(*both) if j < n_categorical else _numbers(*both))
-    j = int(np.argmin(values))
-    way = ""
+        compare = _compare_categories if j < n_categorical else _compare_numbers
+        p_values.append(compare(Z[:, j], Z_other[:, j]))
+    j = int(np.argmin(p_values))
+    direction = ""
     if j >= n_categorical:
         gap = np.nan_to_num(np.nanmean(Z[:, j]) - np.nanmean(Z_other[:, j]))
-        way = " (higher)" if gap > 0 else " (lower)"
-    p = min(1.0, values[j] * len(values))
-    return Comparison("columns", against, "features", p, f"most in {names[j]}{way}")
+        direction = " (higher)" if gap > 0 else " (lower)"
+    return Comparison(
+        what="columns",
+        against=against,
+        about="features",
+        p=min(1.0, p_values[j] * len(p_values)),  # Bonferroni
+        detail=f"most in {names[j]}{direction}",
+    )
 
 
 def compare_predictions(f: np.ndarray, far: np.ndarray) -> list[Comparison]:
@@ -180,17 +197,25 @@ def compare_predictions(f: np.ndarray, far: np.ndarray) -> list[Comparison]:
     >>> [(found.what, found.p < 0.001) for found in compare_predictions(unsure, sure)]
     [('predicted classes', False), ('confidence', True)]
     """
-    against: Against = "rows without labels"
-    one = "they are not draws from one population"
     if f.ndim == 1:
-        return [Comparison("predictions", against, "features", _kolmogorov(f, far), one)]
-    C = f.shape[1]
-    counts = np.stack([_counts(part.argmax(axis=1), C) for part in (f, far)])
-    found = [Comparison("predicted classes", against, "features", chi_square_or_exact(counts), one)]
+        return [_compare_unlabelled("predictions", _kolmogorov(f, far))]
+    n_classes = f.shape[1]
+    counts = [_class_counts(rows.argmax(axis=1), n_classes) for rows in (f, far)]
+    comparisons = [_compare_unlabelled("predicted classes", chi_square_or_exact(np.stack(counts)))]
     sure, sure_far = f.max(axis=1), far.max(axis=1)
     if min(sure.min(), sure_far.min()) < 1:  # class labels alone come as 0 and 1
-        found.append(_confidence(sure, sure_far, against))
-    return found
+        comparisons.append(_compare_confidence(sure, sure_far, "rows without labels"))
+    return comparisons
+
+
+def _compare_unlabelled(what: str, p: float) -> Comparison:
+    return Comparison(
+        what=what,
+        against="rows without labels",
+        about="features",
+        p=p,
+        detail="they are not draws from one population",
+    )
 
 
 def compare_second_model(
@@ -226,42 +251,47 @@ def compare_second_model(
     learn, ask = order[: len(order) // 2], order[len(order) // 2 :]
     if len(learn) < LEAST_LEARN or len(np.unique(y_train[learn])) < 2:
         return []
-    settings = {
-        "max_iter": 50,
-        "max_leaf_nodes": 8,
-        "min_samples_leaf": 10,
-        "early_stopping": False,
-        "random_state": derive_seed(seed, "estimate", "second model") % 2**31,
-    }
-    against: Against = "training rows"
-    if not is_class:
-        with threadpool_limits(1):  # more threads are slower on so few rows
-            number = HistGradientBoostingRegressor(**settings).fit(Z_train[learn], y_train[learn])
-        f, f_ask = number.predict(Z), number.predict(Z_train[ask])
-        errors, errors_ask = np.abs(y - f), np.abs(y_train[ask] - f_ask)
-        p, p_errors = _kolmogorov(f, f_ask), _kolmogorov(errors, errors_ask)
-        return [
-            Comparison("predictions", against, "features", p, "by a second model"),
-            Comparison("errors", against, "features", p_errors, "of a second model"),
-        ]
-    ask = ask[same_shares(y_train[ask], y, rng)]
-    if not len(ask):
-        return []
-    with threadpool_limits(1):
-        second = HistGradientBoostingClassifier(**settings).fit(Z_train[learn], y_train[learn])
-    f, f_ask = second.predict_proba(Z), second.predict_proba(Z_train[ask])
-    p_errors = _kolmogorov(
-        _given_to(second.classes_, f, y), _given_to(second.classes_, f_ask, y_train[ask])
+    learner = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+    model = learner(
+        max_iter=50,
+        max_leaf_nodes=8,
+        min_samples_leaf=10,
+        early_stopping=False,
+        random_state=derive_seed(seed, "estimate", "second model") % 2**31,
     )
-    return [
-        _confidence(f.max(axis=1), f_ask.max(axis=1), against),
-        Comparison("errors", against, "features", p_errors, "of a second model"),
-    ]
+    if is_class:
+        ask = ask[same_shares(y_train[ask], y, rng)]
+        if not len(ask):
+            return []
+    with threadpool_limits(1):  # more threads are slower on so few rows
+        model.fit(Z_train[learn], y_train[learn])
+    Z_ask, y_ask = Z_train[ask], y_train[ask]
+    if is_class:
+        f, f_ask = model.predict_proba(Z), model.predict_proba(Z_ask)
+        first = _compare_confidence(f.max(axis=1), f_ask.max(axis=1), "training rows")
+        errors = _true_probability(model.classes_, f, y)
+        errors_ask = _true_probability(model.classes_, f_ask, y_ask)
+    else:
+        f, f_ask = model.predict(Z), model.predict(Z_ask)
+        first = _compare_fits("predictions", f, f_ask, "by a second model")
+        errors, errors_ask = np.abs(y - f), np.abs(y_ask - f_ask)
+    return [first, _compare_fits("errors", errors, errors_ask, "of a second model")]
 
 
-def _given_to(classes: np.ndarray, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _compare_fits(what: str, of_rows: np.ndarray, of_train: np.ndarray, detail: str) -> Comparison:
+    return Comparison(
+        what=what,
+        against="training rows",
+        about="features",
+        p=_kolmogorov(of_rows, of_train),
+        detail=detail,
+    )
+
+
+def _true_probability(classes: np.ndarray, f: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the probability given to the true class; 0 for one that the model does not know."""
-    return np.asarray((f * (classes[None] == y[:, None])).sum(axis=1))
+    is_true = classes[None] == y[:, None]
+    return np.asarray((f * is_true).sum(axis=1))
 
 
 def same_shares(codes: np.ndarray, like: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -278,12 +308,12 @@ def same_shares(codes: np.ndarray, like: np.ndarray, rng: np.random.Generator) -
     >>> np.bincount(np.repeat([0, 1], [90, 10])[kept]).tolist()
     [10, 10]
     """
-    C = int(max(codes.max(), like.max())) + 1
-    have, want = _counts(codes, C), _counts(like, C)
-    use = (want > 0) & (have > 0)  # a class that only one side has is for compare_classes
-    if not use.any():
+    n_classes = int(max(codes.max(), like.max())) + 1
+    available, wanted = _class_counts(codes, n_classes), _class_counts(like, n_classes)
+    is_shared = (wanted > 0) & (available > 0)  # a class on one side only is for compare_classes
+    if not is_shared.any():
         return np.zeros(0, dtype=int)
-    return _take_shares(codes, np.where(use, want, 0), rng)
+    return _take_shares(codes, np.where(is_shared, wanted, 0), rng)
 
 
 def like_priors(codes: np.ndarray, priors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -292,42 +322,47 @@ def like_priors(codes: np.ndarray, priors: np.ndarray, rng: np.random.Generator)
 
 
 def _take_shares(codes: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    have = _counts(codes, len(weights))
-    use = (weights > 0) & (have > 0)
-    scale = (have[use] / weights[use]).min()
+    available = _class_counts(codes, len(weights))
+    can_take = (weights > 0) & (available > 0)
+    # The scarcest class, relative to its weight, is taken whole and sets the scale.
+    scale = (available[can_take] / weights[can_take]).min()
     kept = []
-    for c in np.flatnonzero(use):
+    for c in np.flatnonzero(can_take):
         rows = rng.permutation(np.flatnonzero(codes == c))
         kept.append(rows[: round(scale * weights[c])])
     return np.sort(np.concatenate(kept))
 
 
-def _confidence(sure: np.ndarray, other: np.ndarray, against: Against) -> Comparison:
-    way = "less" if np.median(sure) < np.median(other) else "more"
-    text = f"a model is {way} sure of the labelled rows"
-    return Comparison("confidence", against, "features", _kolmogorov(sure, other), text)
+def _compare_confidence(sure: np.ndarray, sure_other: np.ndarray, against: Against) -> Comparison:
+    way = "less" if np.median(sure) < np.median(sure_other) else "more"
+    return Comparison(
+        what="confidence",
+        against=against,
+        about="features",
+        p=_kolmogorov(sure, sure_other),
+        detail=f"a model is {way} sure of the labelled rows",
+    )
 
 
-def _counts(codes: np.ndarray, C: int) -> np.ndarray:
-    return np.bincount(codes.astype(int), minlength=C)
+def _class_counts(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    return np.bincount(codes.astype(int), minlength=n_classes)
 
 
 def _kolmogorov(a: np.ndarray, b: np.ndarray) -> float:
     return float(stats.ks_2samp(a, b, method="asymp").pvalue)
 
 
-def _numbers(a: np.ndarray, b: np.ndarray) -> float:
+def _compare_numbers(a: np.ndarray, b: np.ndarray) -> float:
     """Return the p-value for a numeric column; a missing number counts as the least of all."""
     return _kolmogorov(np.nan_to_num(a, nan=-np.inf), np.nan_to_num(b, nan=-np.inf))
 
 
-def _categories(a: np.ndarray, b: np.ndarray) -> float:
+def _compare_categories(a: np.ndarray, b: np.ndarray) -> float:
     """Return the p-value of a chi-square test; rare categories are joined."""
-    C = int(max(a.max(), b.max())) + 1
-    counts = np.stack([_counts(a, C), _counts(b, C)])
-    pooled = counts.sum(axis=0)
-    expected = pooled * min(len(a), len(b)) / (len(a) + len(b))
-    is_rare = expected < LEAST_EXPECTED
+    n_categories = int(max(a.max(), b.max())) + 1
+    counts = np.stack([_class_counts(a, n_categories), _class_counts(b, n_categories)])
+    expected_in_smaller = counts.sum(axis=0) * min(len(a), len(b)) / (len(a) + len(b))
+    is_rare = expected_in_smaller < LEAST_EXPECTED
     joined = np.column_stack([counts[:, ~is_rare], counts[:, is_rare].sum(axis=1)])
     joined = joined[:, joined.sum(axis=0) > 0]
     if joined.shape[1] < 2:

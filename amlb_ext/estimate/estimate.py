@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.estimate.answers import EstimateReport, Work
+from amlb_ext.estimate.answers import EstimateAnswers, EstimateReport
 from amlb_ext.estimate.generated import Generator
 from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
 from amlb_ext.estimate.osyn.run import OsynAsked
+from amlb_ext.stats.bounded_loss import CLIP
 
 
 def estimate(
@@ -110,35 +111,34 @@ def estimate(
             "--class-prior train without training rows",
             "add --train FILE, or write the shares: --class-prior yes=.12,no=.88",
         )
-    more = {} if clip is None else {"clip": clip}
     asked = EstimateRequest(
-        model,
-        _path(data),
-        None if train is None else _path(train),
-        tuple(_path(one) for one in (unlabelled, synthetic) if one is not None),
-        target,
-        kind,
-        loss,
+        model=model,
+        data=_to_path(data),
+        train=None if train is None else _to_path(train),
+        others=tuple(_to_path(path) for path in (unlabelled, synthetic) if path is not None),
+        target=target,
+        kind=kind,
+        loss=loss,
+        clip=CLIP if clip is None else clip,
         target_range=target_range,
         error_cap=error_cap,
         class_prior=class_prior or {},
         drawn_at_random=drawn_at_random,
         trust_pickle=trust_pickle,
         seed=seed,
-        **more,
     )
     settings = OsynAsked.read(osyn or {}, level)
     inputs = read_inputs(asked)
-    work = Work(inputs, level, seed)
-    work.from_labels()
+    answers = EstimateAnswers(inputs, level, seed)
+    answers.from_labels()
     if unlabelled is not None:
-        work.with_unlabelled(_path(unlabelled))
-    named = synthesizer or (str(_path(synthetic)) if synthetic is not None else None)
-    if named is not None:
-        source = Generator(inputs, named, generated, seed, quiet)
-        work.with_generated(source, settings, explore)
-    return work.report(Path(model).name, asked.data.name)
+        answers.with_unlabelled(_to_path(unlabelled))
+    name = str(_to_path(synthetic)) if synthetic is not None else synthesizer
+    if name:
+        source = Generator(inputs, name, generated, seed, quiet)
+        answers.with_generated(source, settings, explore)
+    return answers.report(Path(model).name, asked.data.name)
 
 
-def _path(path: Path | str) -> Path:
+def _to_path(path: Path | str) -> Path:
     return Path(path).expanduser()

@@ -50,7 +50,27 @@ from amlb_ext.stats.bounded_loss import (
 from amlb_ext.stats.stratified_mean import PRIOR_TOLERANCE
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
+class EstimateRequest:
+    """What the user asked for; see :func:`~amlb_ext.estimate.estimate.estimate`."""
+
+    model: str
+    data: Path
+    train: Path | None = None
+    others: tuple[Path, ...] = ()
+    target: str | None = None
+    kind: str | None = None
+    loss: str | None = None
+    clip: float = CLIP
+    target_range: tuple[float, float] | None = None
+    error_cap: float | None = None
+    class_prior: Mapping[str, float] | Literal["train"] = field(default_factory=dict)
+    drawn_at_random: bool = False
+    trust_pickle: bool = False
+    seed: int = 0
+
+
+@dataclass(kw_only=True)
 class EstimateInputs:
     """A model and its labelled rows as arrays.
 
@@ -129,36 +149,43 @@ class EstimateInputs:
     def read_unlabelled(self, path: Path) -> np.ndarray:
         """Return the encoded rows of a table without labels; labelled rows in it are left out."""
         features, notes = read_features(path, self.task.columns, self.task.target_name)
-        known = find_copies(features, [self.given])
+        is_labelled = find_copies(features, [self.given])
         _refuse_training_rows(path.name, features, self.seen)
-        # a few rows agree by chance in coarse columns; to drop those would be a selection
-        if known.sum() >= len(self.given) / 2:
-            notes.append(f"{path.name}: the {known.sum()} labelled rows in it are left out")
-            features = features[~known].reset_index(drop=True)
+        # A few rows agree by chance in coarse columns; to drop those would be a selection.
+        if is_labelled.sum() >= len(self.given) / 2:
+            notes.append(f"{path.name}: the {is_labelled.sum()} labelled rows in it are left out")
+            features = features[~is_labelled].reset_index(drop=True)
         self.notes += notes
         return self.encoder.transform(features)
 
     def read_generated(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         """Return encoded rows and scaled targets of a table of generated rows."""
-        features, notes = read_features(path, self.task.columns, self.task.target_name)
-        self.notes += [note for note in notes if "was not looked at" not in note]
+        features, notes = read_features(
+            path, self.task.columns, self.task.target_name, has_target=True
+        )
+        self.notes += notes
+        target = self._read_target(path)
+        return self.encoder.transform(features), self.target.transform(target)
+
+    def _read_target(self, path: Path) -> pd.Series:
+        """Return the targets of a table of generated rows, as the task codes them."""
         frame, name = read_table(path).frame, self.task.target_name
         if name not in frame.columns:
             raise DataError(f"{path.name} lacks the target {name!r}", "generate it with the rows")
-        values = frame[name]
+        raw = frame[name]
         if self.labels:
-            words = _words(values)
+            words = _to_words(raw)
             words = words.where(words.isin(self.labels))
-            made = pd.Series(pd.Categorical(words, categories=list(self.labels)))
+            target = pd.Series(pd.Categorical(words, categories=list(self.labels)))
         else:
-            made = pd.to_numeric(values, errors="coerce").astype(float)
-        if made.isna().any():
-            odd = values[made.isna().to_numpy()].iloc[0]
+            target = pd.to_numeric(raw, errors="coerce").astype(float)
+        if target.isna().any():
+            first_wrong = raw[target.isna().to_numpy()].iloc[0]
             raise DataError(
-                f"{path.name}: target {odd!r}",
+                f"{path.name}: target {first_wrong!r}",
                 f"write one of {', '.join(self.labels) or 'numbers'}",
             )
-        return self.encoder.transform(features), self.target.transform(made)
+        return target
 
 
 def read_inputs(asked: EstimateRequest) -> EstimateInputs:
@@ -173,29 +200,29 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
         As the readers and models raise.
     """
     path = Path(asked.model)
+    # A short name such as "tree.v2" is no file.
     ending = "" if asked.model in BASELINES else path.suffix.lower()
     fitted = load_model(path, asked.trust_pickle) if ending in MODEL_SUFFIXES else None
-    more = [_word(c) for c in getattr(fitted, "classes_", [])]
-    if fitted is None and asked.train is None:
-        # nothing else knows the classes that S may lack
-        more = [] if asked.class_prior == "train" else list(asked.class_prior)
-    task, rows, offset = _task(asked, more)
-    given = _take(task, rows, offset)
-    fold_train = task.folds[0].train if task.folds else None
-    seen = _take(task, fold_train, 0) if fold_train is not None else None
+    task, rows, offset = _read_task(asked, _classes_known_elsewhere(asked, fitted))
+    labelled = _take_rows(task, rows, offset)
+    train_rows = task.folds[0].train if task.folds else None
+    seen = None if train_rows is None else _take_rows(task, train_rows, 0)
     if seen is not None:
-        _refuse_training_rows(asked.data.name, given.features, seen.features)
-    encoder = Encoder(task.columns, known="table").fit((seen or given).features)
-    target = TargetEncoder(task.kind, task.labels, (seen or given).target)
+        _refuse_training_rows(asked.data.name, labelled.features, seen.features)
+    # Without training rows the labelled ones settle the codes and the scale.
+    reference = labelled if seen is None else seen
+    encoder = Encoder(task.columns, known="table").fit(reference.features)
+    target = TargetEncoder(task.kind, task.labels, reference.target)
     train = None
     if seen is not None:
         train = encoder.transform(seen.features), target.transform(seen.target)
-    Z, y = encoder.transform(given.features), target.transform(given.target)
+    Z, y = encoder.transform(labelled.features), target.transform(labelled.target)
+
     model: Baseline
     if fitted is not None:
         model = FittedBaseline(fitted, path.name, encoder, target)
     elif ending in PREDICTION_SUFFIXES:
-        model = PredictionsBaseline(read_predictions(path, given), target)
+        model = PredictionsBaseline(read_predictions(path, labelled), target)
     else:
         model = make_baseline(BaselineConfig(model=asked.model), task, encoder, target)
         if train is None:
@@ -203,41 +230,56 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
                 f"{asked.model} must be fitted first, and there are no training rows",
                 "add --train FILE, or give a fitted model (.skops) or a file of predictions",
             )
-        seed = derive_seed(asked.seed, task.name, "estimate") % 2**31
-        model.fit(*train, seed)
-    f = model.predict_rows(Z, np.arange(len(Z))) if _known(model) else model.predict(Z)
-    if not task.labels:
-        f, y = f * target.span + target.low, y * target.span + target.low
+        model.fit(*train, derive_seed(asked.seed, task.name, "estimate") % 2**31)
+    if isinstance(model, PredictionsBaseline):
+        f = model.predict_rows(Z, np.arange(len(Z)))
+    else:
+        f = model.predict(Z)
+    if not task.labels:  # from the scale of the models to the target's own units
+        f = f * target.span + target.low
+        y = y * target.span + target.low
+
     limits = None if train is None else (target.low, target.low + target.span)
     loss = choose_loss(asked, task.kind, limits)
     losses = loss(y, f)
     notes = list(task.notes)
     if asked.error_cap is not None:
-        capped = int((losses >= loss.bound).sum())
+        n_capped = int((losses >= loss.bound).sum())
         notes.append(
             f"errors beyond {asked.error_cap:g} count as {asked.error_cap:g}: "
-            f"{capped} of {len(losses)} labelled rows"
+            f"{n_capped} of {len(losses)} labelled rows"
         )
-    priors = choose_priors(asked.class_prior, task.labels, None if train is None else train[1])
     return EstimateInputs(
-        task,
-        model,
-        not _known(model),
-        encoder,
-        target,
-        loss,
-        given.features,
-        Z,
-        y,
-        losses,
-        f,
-        None if seen is None else seen.features,
-        train,
-        priors,
-        asked.class_prior == "train",
-        asked.drawn_at_random,
-        notes,
+        task=task,
+        model=model,
+        searchable=not isinstance(model, PredictionsBaseline),
+        encoder=encoder,
+        target=target,
+        loss=loss,
+        given=labelled.features,
+        Z=Z,
+        y=y,
+        losses=losses,
+        f=f,
+        seen=None if seen is None else seen.features,
+        train=train,
+        priors=choose_priors(
+            asked.class_prior, task.labels, train=None if train is None else train[1]
+        ),
+        priors_of_train=asked.class_prior == "train",
+        drawn_at_random=asked.drawn_at_random,
+        notes=notes,
     )
+
+
+def _classes_known_elsewhere(asked: EstimateRequest, fitted: Any) -> list[str]:
+    """Return classes that the labelled rows may lack: those of a fitted model, or of the priors."""
+    if fitted is not None:
+        return [_to_word(label) for label in getattr(fitted, "classes_", [])]
+    # Training rows know the classes; so does "train", which stands for them.
+    if asked.train is not None or asked.class_prior == "train":
+        return []
+    return list(asked.class_prior)
 
 
 def _refuse_training_rows(name: str, features: pd.DataFrame, seen: pd.DataFrame | None) -> None:
@@ -250,11 +292,7 @@ def _refuse_training_rows(name: str, features: pd.DataFrame, seen: pd.DataFrame 
         )
 
 
-def _known(model: Baseline) -> bool:
-    return isinstance(model, PredictionsBaseline)
-
-
-def _task(asked: EstimateRequest, more: list[str]) -> tuple[Task, np.ndarray, int]:
+def _read_task(asked: EstimateRequest, more_labels: list[str]) -> tuple[Task, np.ndarray, int]:
     """Return the task, the positions of the labelled rows, and where DATA begins in row ids."""
     table = read_table(asked.data)
     folds: tuple[Fold, ...] = ()
@@ -263,7 +301,7 @@ def _task(asked: EstimateRequest, more: list[str]) -> tuple[Task, np.ndarray, in
         train = read_table(asked.train)
         table, offset = stack_tables([train, table]), len(train.frame)
         folds = (Fold(np.arange(offset), np.arange(offset, offset + n)),)
-    table = _widened(table, asked)
+    table = _with_all_categories(table, asked)
     task = table_to_task(
         table,
         name=asked.data.stem,
@@ -272,12 +310,12 @@ def _task(asked: EstimateRequest, more: list[str]) -> tuple[Task, np.ndarray, in
         folds=folds,
         origin=Origin(str(asked.data)),
     )
-    # few labelled rows may lack a hole that others have: every category gets a code for it
+    # Few labelled rows may lack a hole that others have: every category gets a code for it
     columns = tuple(dataclasses.replace(c, has_missing=True) for c in task.columns)
     task = dataclasses.replace(task, columns=columns)
-    absent = [word for word in more if word not in task.labels]
+    absent = [label for label in more_labels if label not in task.labels]
     if task.labels and absent:
-        # classes that the model or the priors know and no row here has: S lacks them
+        # Classes that the model or the priors know and no row here has: S lacks them.
         labels = (*task.labels, *absent)
         kind = Kind.BINARY if len(labels) == 2 else Kind.MULTICLASS
         cat = task.target.cat.set_categories(list(labels))
@@ -288,7 +326,7 @@ def _task(asked: EstimateRequest, more: list[str]) -> tuple[Task, np.ndarray, in
     return task, rows, offset
 
 
-def _widened(table: Table, asked: EstimateRequest) -> Table:
+def _with_all_categories(table: Table, asked: EstimateRequest) -> Table:
     """Add the categories that only the rows without labels or generated rows have."""
     categories = dict(table.categories)
     for path in asked.others:
@@ -298,12 +336,12 @@ def _widened(table: Table, asked: EstimateRequest) -> Table:
                 continue
             known = list(categories.get(name, ()))
             for values in (table.frame[name], frame[name]):  # codes of the first stay as they were
-                known += natural_order(set(_words(values).dropna()) - set(known))
+                known += natural_order(set(_to_words(values).dropna()) - set(known))
             categories[name] = tuple(known)
     return dataclasses.replace(table, categories=categories)
 
 
-def _take(task: Task, rows: np.ndarray, offset: int) -> Task:
+def _take_rows(task: Task, rows: np.ndarray, offset: int) -> Task:
     """Return a task of some rows, whose ids count from where their file begins."""
     return dataclasses.replace(
         task,
@@ -314,36 +352,13 @@ def _take(task: Task, rows: np.ndarray, offset: int) -> Task:
     )
 
 
-def _word(value: Any) -> str:
+def _to_word(value: Any) -> str:
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value)) if whole else str(value)
 
 
-def _words(values: pd.Series) -> pd.Series:
-    return values.map(_word, na_action="ignore")
-
-
-# What the user asks for, and what it means for the loss and the classes.
-
-
-@dataclass(frozen=True)
-class EstimateRequest:
-    """What the user asked for; see :func:`~amlb_ext.estimate.estimate.estimate`."""
-
-    model: str
-    data: Path
-    train: Path | None = None
-    others: tuple[Path, ...] = ()
-    target: str | None = None
-    kind: str | None = None
-    loss: str | None = None
-    clip: float = CLIP
-    target_range: tuple[float, float] | None = None
-    error_cap: float | None = None
-    class_prior: Mapping[str, float] | Literal["train"] = field(default_factory=dict)
-    drawn_at_random: bool = False
-    trust_pickle: bool = False
-    seed: int = 0
+def _to_words(values: pd.Series) -> pd.Series:
+    return values.map(_to_word, na_action="ignore")
 
 
 def choose_loss(
@@ -366,7 +381,8 @@ def choose_loss(
     Examples
     --------
     >>> from pathlib import Path
-    >>> choose_loss(EstimateRequest("m.skops", Path("s.csv")), Kind.REGRESSION, (0.0, 10.0)).name
+    >>> asked = EstimateRequest(model="m.skops", data=Path("s.csv"))
+    >>> choose_loss(asked, Kind.REGRESSION, (0.0, 10.0)).name
     'squared'
     """
     name = asked.loss or default_loss(kind).name

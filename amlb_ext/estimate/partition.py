@@ -59,7 +59,7 @@ ASSUMES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PartitionBound:
     """Bounds of the true error, one-sided each.
 
@@ -135,11 +135,11 @@ def independent_cells(
         return Regions(rows[rng.choice(len(rows), m, replace=False)])
     if method != "kmeans":
         raise ConfigError(f"method = {method!r}", "choose kmeans or voronoi")
-    some = rows
-    if len(rows) > max(KMEANS_ROWS, m):
-        some = rows[rng.choice(len(rows), max(KMEANS_ROWS, m), replace=False)]
+    most = max(KMEANS_ROWS, m)
+    if len(rows) > most:
+        rows = rows[rng.choice(len(rows), most, replace=False)]
     seed = int(rng.integers(2**31))
-    return Regions(KMeans(m, n_init=1, random_state=seed).fit(some).cluster_centers_)
+    return Regions(KMeans(m, n_init=1, random_state=seed).fit(rows).cluster_centers_)
 
 
 def partition_bound(
@@ -194,36 +194,35 @@ def partition_bound(
             f"delta = {delta}, n_masses = {n_masses}", "choose delta in 0..1 and n_masses >= 1"
         )
     w, loss = checked_masses(masses), checked_losses(losses, C_h)
-    where = np.asarray(cells)
-    if len(loss) == 0 or where.shape != loss.shape:
+    cell = np.asarray(cells)
+    if len(loss) == 0 or cell.shape != loss.shape:
+        raise DataError(f"{len(cell)} cells for {len(loss)} losses", "give one cell a labelled row")
+    if cell.min() < 0 or cell.max() >= len(w):
         raise DataError(
-            f"{len(where)} cells for {len(loss)} losses", "give one cell a labelled row"
-        )
-    if where.min() < 0 or where.max() >= len(w):
-        raise DataError(
-            f"cells {where.min()}..{where.max()} with {len(w)} masses",
+            f"cells {cell.min()}..{cell.max()} with {len(w)} masses",
             "use cells that cover the whole space, without k and labels",
         )
     m = len(w)
-    n = np.bincount(where, minlength=m)
-    seen = n > 0
-    means = np.bincount(where, loss, minlength=m)[seen] / n[seen]
-    weighted = float(w[seen] @ means)
-    rest = delta if n_masses is None else (1 - MASS_SHARE) * delta
-    B = C_h * math.sqrt(0.5 * math.log(1 / rest) * float((w[seen] ** 2 / n[seen]).sum()))
+    n = np.bincount(cell, minlength=m)
+    has_rows = n > 0
+    means = np.bincount(cell, loss, minlength=m)[has_rows] / n[has_rows]
+    L = float(w[has_rows] @ means)
+    delta_rows = delta if n_masses is None else (1 - MASS_SHARE) * delta
+    sum_of_squares = float((w[has_rows] ** 2 / n[has_rows]).sum())
+    B = C_h * math.sqrt(0.5 * math.log(1 / delta_rows) * sum_of_squares)
     if n_masses is not None:
         B += C_h * math.sqrt(0.5 * math.log(1 / (MASS_SHARE * delta)) / n_masses)
-    lost = float(w[~seen].sum())
+    empty_mass = float(w[~has_rows].sum())
     return PartitionBound(
-        max(0.0, weighted - B),
-        min(C_h, weighted + C_h * lost + B),
-        weighted,
-        B,
-        1 - delta,
-        n,
-        int((~seen).sum()),
-        lost,
-        C_h,
+        low=max(0.0, L - B),
+        high=min(C_h, L + C_h * empty_mass + B),
+        weighted=L,
+        B=B,
+        level=1 - delta,
+        counts=n,
+        empty=int((~has_rows).sum()),
+        empty_mass=empty_mass,
+        C_h=C_h,
     )
 
 

@@ -15,7 +15,7 @@ from amlb_ext.sources.read_table import read_table
 
 
 def read_features(
-    path: Path, columns: Sequence[Column], target: str
+    path: Path, columns: Sequence[Column], target: str, *, has_target: bool = False
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read a table's feature columns in a task's canonical form.
 
@@ -27,6 +27,8 @@ def read_features(
         The task's.
     target : str
         Ignored where the table has it.
+    has_target : bool
+        Whether the table should have the target: no note is then taken of it.
 
     Returns
     -------
@@ -93,7 +95,7 @@ def _note_unused_columns(
     frame: pd.DataFrame, used: Sequence[str], target: str, path: Path
 ) -> list[str]:
     notes = []
-    if target in frame.columns:
+    if target in frame.columns and not has_target:
         notes.append(f"{path.name}: the target {target!r} was not looked at")
     others = [name for name in frame.columns if name not in (*used, target)]
     if others:

@@ -29,9 +29,20 @@ from amlb_ext.core.task import Kind
 CLIP = 1e-3
 
 Needs = Literal["codes", "probabilities", "numbers"]
+#: What a loss takes for predictions: their dimensions, and the same in words.
+DIMENSIONS: dict[Needs, tuple[int, ...]] = {
+    "codes": (1, 2),
+    "probabilities": (2,),
+    "numbers": (1,),
+}
+SHAPES: dict[Needs, str] = {
+    "codes": "(n,) class codes or (n, C) probabilities",
+    "probabilities": "(n, C) probabilities",
+    "numbers": "(n,) predictions",
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BoundedLoss:
     """A loss per row, and what it cannot exceed.
 
@@ -72,17 +83,11 @@ class BoundedLoss:
             When shapes do not match, a number is missing, or a class code has no probability.
         """
         y, f = np.asarray(y), np.asarray(f, dtype=float)
-        allowed = {"codes": (1, 2), "probabilities": (2,), "numbers": (1,)}[self.needs]
-        if y.ndim != 1 or f.ndim not in allowed or len(f) != len(y):
+        if y.ndim != 1 or f.ndim not in DIMENSIONS[self.needs] or len(f) != len(y):
             raise DataError(
                 f"loss {self.name!r} got targets of shape {y.shape} and predictions of shape "
                 f"{f.shape}",
-                "give (n,) targets and "
-                + {
-                    "codes": "(n,) class codes or (n, C) probabilities",
-                    "probabilities": "(n, C) probabilities",
-                    "numbers": "(n,) predictions",
-                }[self.needs],
+                f"give (n,) targets and {SHAPES[self.needs]}",
             )
         if not (np.isfinite(f).all() and np.isfinite(y.astype(float)).all()):
             raise DataError(
@@ -125,7 +130,14 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
     def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return -np.log(np.clip(true_probability(y, f), eps, 1.0))
 
-    return BoundedLoss("log", -math.log(eps), False, "nats", "probabilities", rows)
+    return BoundedLoss(
+        name="log",
+        bound=-math.log(eps),
+        binary=False,
+        unit="nats",
+        needs="probabilities",
+        rows=rows,
+    )
 
 
 def squared_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> BoundedLoss:
@@ -136,7 +148,7 @@ def squared_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None) 
     >>> squared_loss(0, 8)(np.array([2.0]), np.array([6.0])).tolist()  # (.75 - .25)^2
     [0.25]
     """
-    return _of_range("squared", low, high, cap)
+    return _loss_of_range("squared", low, high, cap)
 
 
 def absolute_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> BoundedLoss:
@@ -167,7 +179,7 @@ def absolute_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None)
     >>> absolute_loss(0, 8, cap=2)(np.array([2.0, 3.0]), np.array([6.0, 2.0])).tolist()
     [0.25, 0.125]
     """
-    return _of_range("absolute", low, high, cap)
+    return _loss_of_range("absolute", low, high, cap)
 
 
 def default_loss(kind: Kind) -> BoundedLoss:
@@ -194,11 +206,12 @@ def loss_named(name: str) -> BoundedLoss:
     return LOSSES[name]
 
 
-def _zero_one(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+def _zero_one_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return (f if f.ndim == 1 else f.argmax(axis=1)) != y
 
 
-def _of_range(name: str, low: float, high: float, cap: float | None) -> BoundedLoss:
+def _loss_of_range(name: str, low: float, high: float, cap: float | None) -> BoundedLoss:
+    """Return the squared or absolute loss of targets and predictions scaled by a range."""
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ConfigError(
             f"{name} loss with a target range from {low} to {high}",
@@ -206,22 +219,44 @@ def _of_range(name: str, low: float, high: float, cap: float | None) -> BoundedL
         )
     if cap is not None and not (math.isfinite(cap) and cap > 0):
         raise ConfigError(f"errors that count up to {cap}", "give a positive number")
-    raw = squared_error if name == "squared" else absolute_error
-    largest = 1.0 if cap is None else min(1.0, cap / (high - low))
-    bound = largest**2 if name == "squared" else largest
+    is_squared = name == "squared"
+    row_loss = squared_error if is_squared else absolute_error
+    largest_error = 1.0 if cap is None else min(1.0, cap / (high - low))
+    bound = largest_error**2 if is_squared else largest_error
 
     def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        scaled = (y - low) / (high - low)
-        return np.minimum(raw(scaled, np.clip((f - low) / (high - low), 0.0, 1.0)), bound)
+        scaled_y = (y - low) / (high - low)
+        scaled_f = np.clip((f - low) / (high - low), 0.0, 1.0)
+        return np.minimum(row_loss(scaled_y, scaled_f), bound)
 
-    unit = "squared range of the target" if name == "squared" else "range of the target"
-    return BoundedLoss(name, bound, False, unit, "numbers", rows)
+    return BoundedLoss(
+        name=name,
+        bound=bound,
+        binary=False,
+        unit="squared range of the target" if is_squared else "range of the target",
+        needs="numbers",
+        rows=rows,
+    )
 
 
 #: The losses by name; ``squared`` and ``absolute`` here want a target scaled to [0, 1].
 LOSSES: dict[str, BoundedLoss] = {
-    "zero_one": BoundedLoss("zero_one", 1.0, True, "share of rows", "codes", _zero_one),
-    "brier": BoundedLoss("brier", 2.0, False, "squared probability", "probabilities", brier_loss),
+    "zero_one": BoundedLoss(
+        name="zero_one",
+        bound=1.0,
+        binary=True,
+        unit="share of rows",
+        needs="codes",
+        rows=_zero_one_loss,
+    ),
+    "brier": BoundedLoss(
+        name="brier",
+        bound=2.0,
+        binary=False,
+        unit="squared probability",
+        needs="probabilities",
+        rows=brier_loss,
+    ),
     "log": log_loss(),
     "squared": squared_loss(),
     "absolute": absolute_loss(),

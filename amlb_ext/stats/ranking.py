@@ -1,4 +1,9 @@
-"""How well two rankings of the same candidates agree.
+"""Rankings of candidates: how well two agree, and a score to rank by where bad rows are few.
+
+Notation
+--------
+l_G, l_F : (n,) losses of a candidate and of F on real, labelled rows
+tau : (n,) the contrast l_G - l_F that a teacher T, fitted on other rows, expects
 
 References
 ----------
@@ -10,31 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.stats import kendalltau
 
 from amlb_ext.core.errors import DataError
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Two rankings set against each other.
-
-    Attributes
-    ----------
-    tau : float
-        Kendall's tau-b; 0 where a side ranks nothing.
-    a, b : Series
-        Mean loss per candidate on either side.
-    best_a, best_b : str
-        The candidate with the smallest mean loss on either side; the first of equals.
-    """
-
-    tau: float
-    a: pd.Series
-    b: pd.Series
-    best_a: str
-    best_b: str
 
 
 def kendall_tau(a: np.ndarray, b: np.ndarray) -> float:
@@ -75,48 +58,6 @@ def kendall_tau(a: np.ndarray, b: np.ndarray) -> float:
     return 0.0 if np.isnan(tau) else tau
 
 
-def rank_agreement(
-    losses_a: pd.DataFrame | np.ndarray,
-    losses_b: pd.DataFrame | np.ndarray,
-    weights_a: np.ndarray | None = None,
-    weights_b: np.ndarray | None = None,
-) -> Agreement:
-    """Rank candidates by mean loss on two sets of rows and compare the rankings.
-
-    Parameters
-    ----------
-    losses_a, losses_b : DataFrame or ndarray of shape (rows, candidates)
-        Losses per row; the two may have different rows. DataFrames are aligned by column.
-    weights_a, weights_b : ndarray of shape (rows,), optional
-        For weighted means.
-
-    Returns
-    -------
-    Agreement
-
-    Raises
-    ------
-    DataError
-        When the candidates differ or a set of rows is empty.
-
-    Examples
-    --------
-    >>> few = pd.DataFrame({"tree": [0.1, 0.3], "line": [0.4, 0.4]})
-    >>> all_rows = pd.DataFrame({"line": [0.3, 0.5, 0.5], "tree": [0.2, 0.2, 0.1]})
-    >>> rank_agreement(few, all_rows).tau
-    1.0
-    """
-    a, b = _means(losses_a, weights_a), _means(losses_b, weights_b)
-    if set(a.index) != set(b.index):
-        raise DataError(
-            f"candidates differ: {sorted(map(str, set(a.index) ^ set(b.index)))}",
-            "score the same candidates on both sets of rows",
-        )
-    b = b.loc[a.index]
-    tau = kendall_tau(a.to_numpy(), b.to_numpy())
-    return Agreement(tau, a, b, str(a.idxmin()), str(b.idxmin()))
-
-
 def mean_z2(synthetic: np.ndarray, real: np.ndarray, se_real: np.ndarray) -> float:
     r"""Return the mean over candidates of the squared standardised gap.
 
@@ -150,32 +91,14 @@ def mean_z2(synthetic: np.ndarray, real: np.ndarray, se_real: np.ndarray) -> flo
             f"contrasts have shape {gap.shape}, standard errors {se.shape}",
             "give one of each per candidate, and at least one candidate",
         )
-    z = np.where(gap == 0, 0.0, np.inf * np.ones_like(gap))
+    # Without any standard error the sides are equal or infinitely far apart.
+    z = np.where(gap == 0, 0.0, np.inf)
     np.divide(gap, se, out=z, where=se != 0)
     z[np.isnan(gap) | np.isnan(se)] = np.nan
     return float((z**2).mean())
 
 
-def _means(losses: pd.DataFrame | np.ndarray, weights: np.ndarray | None) -> pd.Series:
-    frame = losses if isinstance(losses, pd.DataFrame) else pd.DataFrame(np.asarray(losses))
-    w = np.ones(len(frame)) if weights is None else np.asarray(weights, dtype=float)
-    if len(w) != len(frame) or not w.sum() > 0:
-        raise DataError(
-            f"{len(frame)} rows with {len(w)} weights that sum to {w.sum():g}",
-            "give at least one row, and one weight per row with a positive sum",
-        )
-    return pd.Series(w @ frame.to_numpy(dtype=float) / w.sum(), index=frame.columns)
-
-
-# A ranking score without an interval: half realised, half expected failures.
-#
-# Notation
-# --------
-# l_G, l_F : (n,) losses of a candidate and of F on real, labelled rows
-# tau : (n,) the contrast l_G - l_F that a teacher T, fitted on other rows, expects
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RankingScore:
     """A number to rank candidates by. It has no interval, because none would cover.
 
@@ -272,7 +195,8 @@ def half_and_half_score(
     ...                     np.array([0.5, 0.5])).score  # (-.5 - .2) / 2
     -0.35
     """
-    d, tau = np.asarray(bad_contrast, dtype=float), np.asarray(teacher_contrast, dtype=float)
+    d = np.asarray(bad_contrast, dtype=float)
+    tau = np.asarray(teacher_contrast, dtype=float)
     beta = np.ones(len(tau)) if teacher_bad is None else np.asarray(teacher_bad, dtype=float)
     if beta.shape != tau.shape:
         raise DataError(
@@ -281,4 +205,10 @@ def half_and_half_score(
         )
     realised = float(d.mean()) if len(d) else float("nan")
     expected = float(tau.sum() / beta.sum()) if beta.sum() > 0 else float("nan")
-    return RankingScore((realised + expected) / 2, realised, expected, len(d), len(tau))
+    return RankingScore(
+        score=(realised + expected) / 2,
+        realised=realised,
+        expected=expected,
+        n_bad=len(d),
+        n_rows=len(tau),
+    )

@@ -36,7 +36,7 @@ TOLERANCE, ERRORS = 0.05, 3.0
 COLUMNS = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Support:
     """Whether other rows lie where the labelled ones do.
 
@@ -48,23 +48,47 @@ class Support:
         Smallest share of the other rows that passes.
     k : int
         Neighbours that set the radii.
+    n_labelled, n_other : int
+        Rows that were compared.
     inside : ndarray of shape (N,)
         Which rows are inside; empty when it cannot be said.
     refused : bool
     lacking : tuple of str
         Classes, or columns where the rows outside differ most, that S lacks.
-    reason : str
-        Why it is refused, or what was found.
+    what_lacks : str
+        The same in words, for the end of a sentence; empty where nothing is refused.
     """
 
     share_inside: float
     own: float
     least: float
     k: int
+    n_labelled: int
+    n_other: int
     inside: np.ndarray
     refused: bool
-    lacking: tuple[str, ...]
-    reason: str
+    lacking: tuple[str, ...] = ()
+    what_lacks: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is refused, or what was found."""
+        return self.describe("other")
+
+    def describe(self, others: str) -> str:
+        """Return :attr:`reason` with a word for the other rows, e.g. ``unlabelled``."""
+        if math.isnan(self.share_inside):
+            return (
+                f"{self.n_labelled} labelled and {self.n_other} {others} rows are too few to "
+                f"compare (k = {self.k})"
+            )
+        shares = (
+            f"{self.share_inside:.1%} of the {others} rows lie near labelled ones, {self.own:.1%} "
+            "of these themselves"
+        )
+        if not self.refused:
+            return shares
+        return f"only {shares}; at least {self.least:.1%} must{self.what_lacks}"
 
 
 def check_support(
@@ -120,49 +144,50 @@ def check_support(
         )
     if not (np.isfinite(S).all() and np.isfinite(U).all()):
         raise DataError("missing or infinite features", "fill them before asking for support")
-    given = None if labels is None else np.asarray(labels)
-    if given is not None and given.shape != (len(U),):
-        raise DataError(f"labels of shape {given.shape} for {len(U)} rows", "give one per row")
+    codes = None if labels is None else np.asarray(labels)
+    if codes is not None and codes.shape != (len(U),):
+        raise DataError(f"labels of shape {codes.shape} for {len(U)} rows", "give one per row")
     if k < 1:
         raise DataError(f"spheres of {k} neighbours", "give k >= 1")
     if len(S) <= k or len(U) == 0:
-        why = f"{len(S)} labelled and {len(U)} other rows are too few to compare (k = {k})"
         return Support(
             share_inside=math.nan,
             own=math.nan,
             least=1 - TOLERANCE,
             k=k,
+            n_labelled=len(S),
+            n_other=len(U),
             inside=np.zeros(0, dtype=bool),
             refused=True,
-            lacking=(),
-            reason=why,
         )
     search = NearestNeighbors(n_jobs=1).fit(S)
-    apart, others = search.kneighbors(None, k)  # None: a row is not its own neighbour
-    radius, closest = apart[:, -1] * (1 + 1e-9) + 1e-9, others[:, 0]
-    own = float((apart[:, 0] <= radius[closest]).mean())
-    distance, near = (a[:, 0] for a in search.kneighbors(U, 1))
+    own_distances, own_neighbours = search.kneighbors(None, k)  # None: no row is its own neighbour
     # Distances of equal rows may differ in the last bits between the two queries, hence 1e-9.
-    inside = distance <= radius[near]
+    radius = own_distances[:, -1] * (1 + 1e-9) + 1e-9
+    own = float((own_distances[:, 0] <= radius[own_neighbours[:, 0]]).mean())
+    distances, neighbours = search.kneighbors(U, 1)
+    inside = distances[:, 0] <= radius[neighbours[:, 0]]
     share = float(inside.mean())
-    least = own - max(TOLERANCE, ERRORS * math.sqrt(own * (1 - own) / len(S)))
-    found = f"{share:.1%} of the other rows lie near labelled ones, {own:.1%} of these themselves"
+    standard_error = math.sqrt(own * (1 - own) / len(S))
+    least = own - max(TOLERANCE, ERRORS * standard_error)
     is_refused = share < least
-    reason = found
     lacking: tuple[str, ...] = ()
+    what_lacks = ""
     if is_refused:
-        reason = f"only {found}; at least {least:.1%} must"
-        lacking, detail = _name_what_lacks(S, U, inside, given, classes=classes, columns=columns)
-        reason += detail
+        lacking, what_lacks = _name_what_lacks(
+            S, U, inside, codes, classes=classes, columns=columns
+        )
     return Support(
         share_inside=share,
         own=own,
         least=least,
         k=k,
+        n_labelled=len(S),
+        n_other=len(U),
         inside=inside,
         refused=is_refused,
         lacking=lacking,
-        reason=reason,
+        what_lacks=what_lacks,
     )
 
 
@@ -177,32 +202,34 @@ def _name_what_lacks(
 ) -> tuple[tuple[str, ...], str]:
     """Return the classes, or else the columns, in which the rows outside differ, in words too."""
     if labels is not None:
-        lacking, detail = _classes(inside, labels, classes, float(inside.mean()))
+        lacking, what_lacks = _lacking_classes(inside, labels, classes)
         if lacking:
-            return lacking, detail
-    return _columns(S, U[~inside], columns)
+            return lacking, what_lacks
+    return _differing_columns(S, U[~inside], columns)
 
 
-def _classes(
-    inside: np.ndarray, labels: np.ndarray, names: Sequence[str] | None, overall: float
+def _lacking_classes(
+    inside: np.ndarray, labels: np.ndarray, names: Sequence[str] | None
 ) -> tuple[tuple[str, ...], str]:
     """Return the classes with fewer rows inside than all have, the worst first, and a sentence."""
     values, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     share = np.bincount(codes, inside) / counts
-    few = np.flatnonzero(share < overall)
-    few = few[np.argsort(share[few], kind="stable")]
-    words = {c: str(values[c]) if names is None else str(names[int(values[c])]) for c in few}
-    if not words:
+    below = np.flatnonzero(share < inside.mean())
+    below = below[np.argsort(share[below], kind="stable")]
+    lacking, descriptions = [], []
+    for c in below:
+        name = str(values[c]) if names is None else str(names[int(values[c])])
+        lacking.append(name)
+        descriptions.append(
+            f"{name} ({counts[c] / len(labels):.1%} of the rows, {share[c]:.0%} of them near)"
+        )
+    if not lacking:
         return (), ""
-    listed = ", ".join(
-        f"{word} ({counts[c] / len(labels):.1%} of the rows, {share[c]:.0%} of them near)"
-        for c, word in words.items()
-    )
-    plural = "es" if len(words) > 1 else ""
-    return tuple(words.values()), f"; the labelled rows lack class{plural} {listed}"
+    plural = "es" if len(lacking) > 1 else ""
+    return tuple(lacking), f"; the labelled rows lack class{plural} {', '.join(descriptions)}"
 
 
-def _columns(
+def _differing_columns(
     S: np.ndarray, outside: np.ndarray, names: Sequence[str] | None
 ) -> tuple[tuple[str, ...], str]:
     """Return the columns whose standardised mean difference is largest, and a sentence.
@@ -212,11 +239,16 @@ def _columns(
     gap = outside.mean(axis=0) - S.mean(axis=0)
     spread = np.sqrt((outside.var(axis=0) + S.var(axis=0)) / 2)
     d = np.where(gap == 0, 0.0, gap / np.maximum(spread, 1e-12))
-    order = np.argsort(-np.abs(d), kind="stable")[:COLUMNS]
-    order = order[(np.abs(d[order]) >= np.abs(d[order[0]]) / 2) & (d[order] != 0)]
-    words = [str(c) if names is None else str(names[c]) for c in order]
-    listed = ", ".join(
-        f"{word} ({'higher' if d[c] > 0 else 'lower'} by {abs(d[c]):.1f} s.d.)"
-        for c, word in zip(order, words, strict=True)
-    )
-    return tuple(words), f"; the rows outside differ most in {listed}" if words else ""
+    largest_first = np.argsort(-np.abs(d), kind="stable")[:COLUMNS]
+    threshold = np.abs(d[largest_first[0]]) / 2
+    differing, descriptions = [], []
+    for c in largest_first:
+        if d[c] == 0 or np.abs(d[c]) < threshold:
+            continue
+        name = str(c) if names is None else str(names[c])
+        differing.append(name)
+        direction = "higher" if d[c] > 0 else "lower"
+        descriptions.append(f"{name} ({direction} by {abs(d[c]):.1f} s.d.)")
+    if not differing:
+        return (), ""
+    return tuple(differing), f"; the rows outside differ most in {', '.join(descriptions)}"

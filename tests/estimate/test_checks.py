@@ -53,6 +53,6 @@ def test_how_often_sound_rows_are_refuted():
 
 def test_findings_together_tell_only_what_refutes():
     a, b = checks.Finding(False, "fine"), checks.Finding(True, "not fine")
-    assert checks.together([]) is None
-    assert checks.together([a, b]) == checks.Finding(True, "not fine")
-    assert checks.together([a, a]) == checks.Finding(False, "fine; fine")
+    assert checks.join_findings([]) is None
+    assert checks.join_findings([a, b]) == checks.Finding(True, "not fine")
+    assert checks.join_findings([a, a]) == checks.Finding(False, "fine; fine")

@@ -1,11 +1,10 @@
 """Intervals and rankings: numbers by hand, coverage by simulation, refusals."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.ranking import kendall_tau, mean_z2, rank_agreement
+from amlb_ext.stats.ranking import kendall_tau, mean_z2
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     holm_adjusted,
@@ -179,18 +178,6 @@ class TestRanking:
     def test_a_missing_score_is_an_error(self):
         with pytest.raises(DataError, match="no score"):
             kendall_tau(np.array([1.0, np.nan]), np.ones(2))
-
-    def test_weights_turn_a_ranking_round(self):
-        # Unweighted means a .4, b .5; with weights (3, 1): a .6, b .35 (and the reverse).
-        losses = pd.DataFrame({"a": [0.8, 0.0], "b": [0.2, 0.8]})
-        got = rank_agreement(losses, losses[["b", "a"]], None, np.array([3.0, 1.0]))
-        assert got.a.to_dict() == pytest.approx({"a": 0.4, "b": 0.5})
-        assert got.b.to_dict() == pytest.approx({"a": 0.6, "b": 0.35})
-        assert (got.tau, got.best_a, got.best_b) == (-1.0, "a", "b")
-
-    def test_other_candidates_are_an_error(self):
-        with pytest.raises(DataError, match="candidates differ"):
-            rank_agreement(pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]}))
 
     def test_mean_z2(self):
         # z = 1 and -2: (1 + 4) / 2.

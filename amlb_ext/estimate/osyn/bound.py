@@ -18,13 +18,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.tallies import Batch, Placed, RegionTally, inside, is_zero_one, placed
+from amlb_ext.estimate.osyn.tallies import (
+    Batch,
+    Placed,
+    RegionTally,
+    is_zero_one,
+    place_rows,
+    rows_inside,
+)
 from amlb_ext.estimate.osyn.theorem import (
     OsynBound,
     OsynSettings,
@@ -85,9 +92,17 @@ def osyn_closed(
     >>> round(r.F_minus_eps, 4), round(r.B, 4), round(r.bound, 4), r.condition_delta1
     (0.2, 0.0897, 0.1041, True)
     """
-    settings, loss_s, g_star = prepared(loss_s, generated, settings, rng, g_star)
-    total = float(g_star @ loss_s)
-    return finish("osyn_closed", total, g_star, g_star, generated, generated, loss_s, settings)
+    settings, loss_s, g_star = prepare(loss_s, generated, settings, rng, g_star)
+    return bound_of_selected(
+        "osyn_closed",
+        float(g_star @ loss_s),
+        selected=g_star,
+        g_star=g_star,
+        generated=generated,
+        masses=generated,
+        loss_s=loss_s,
+        settings=settings,
+    )
 
 
 def osyn_counts(
@@ -129,16 +144,25 @@ def osyn_counts(
     >>> osyn_counts(np.array([1, 0]), seen, g_star=np.array([2, 2])).F_minus_eps
     0.0
     """
-    settings, loss_s, g_star = prepared(loss_s, masses or generated, settings, rng, g_star)
+    masses = masses or generated
+    settings, loss_s, g_star = prepare(loss_s, masses, settings, rng, g_star)
     if generated.loss_sums is None or not generated.zero_one or not is_zero_one(loss_s):
         raise DataError("losses that are missing, or other than 0 and 1", "use osyn_iterative")
-    n1 = generated.loss_sums.astype(np.int64)
-    wrong = np.minimum(n1, g_star)
-    right = np.minimum(generated.counts - n1, g_star - wrong)
+    n_wrong = generated.loss_sums.astype(np.int64)
+    wrong = np.minimum(n_wrong, g_star)
+    right = np.minimum(generated.counts - n_wrong, g_star - wrong)
     # l(s) = 1: Target is 1 for a wrong row, -1 for a right one; l(s) = 0: always 0.
     total = float(((wrong - right) * loss_s).sum())
-    masses = masses or generated
-    return finish("osyn", total, wrong + right, g_star, generated, masses, loss_s, settings)
+    return bound_of_selected(
+        "osyn",
+        total,
+        selected=wrong + right,
+        g_star=g_star,
+        generated=generated,
+        masses=masses,
+        loss_s=loss_s,
+        settings=settings,
+    )
 
 
 def osyn_iterative(
@@ -190,7 +214,8 @@ def osyn_iterative(
     >>> r.g, float(r.F_minus_eps), osyn_closed(s[:, 0], seen, of).F_minus_eps
     (100, 0.5, 0.5)
     """
-    return osyn_selected(placed(stream, regions), loss_s, masses, settings, rng, g_star)
+    placed = place_rows(stream, regions)
+    return osyn_selected(placed, loss_s, masses, settings=settings, rng=rng, g_star=g_star)
 
 
 def osyn_selected(
@@ -220,39 +245,59 @@ def osyn_selected(
     >>> r.g, float(r.F_minus_eps)
     (2, 0.5)
     """
-    settings, loss_s, g_star = prepared(loss_s, masses, settings, rng, g_star)
+    settings, loss_s, g_star = prepare(loss_s, masses, settings, rng, g_star)
     K = len(loss_s)
-    kept_region, kept = np.empty(0, dtype=np.int64), np.empty(0)
-    counts, sums = np.zeros(K, dtype=np.int64), np.zeros(K)
+    kept = _Kept(np.empty(0, dtype=np.int64), np.empty(0))
+    counts, loss_sums = np.zeros(K, dtype=np.int64), np.zeros(K)
     outside, zero_one = 0, True
-    reached = np.zeros(K, dtype=np.int64)
-    for region, loss, missed in inside(stream, settings.C_h):
+    filled = np.zeros(K, dtype=np.int64)  # rows of the largest possible Target, by region
+    for region, loss, missed in rows_inside(stream, settings.C_h):
         if loss is None:
             raise DataError("rows without losses", "let the stream give losses as well")
         counts += np.bincount(region, minlength=K)
-        sums += np.bincount(region, loss, minlength=K)
+        loss_sums += np.bincount(region, loss, minlength=K)
         outside += missed
         zero_one = zero_one and is_zero_one(loss)
         # A region with g*_i rows of the largest possible Target, l(s_i), cannot gain.
-        open_ = reached[region] < g_star[region]
-        region, loss = region[open_], loss[open_]
-        kept_region = np.concatenate([kept_region, region])
-        kept = np.concatenate([kept, target_loss(loss, loss_s[region])])
-        order = np.lexsort((-kept, kept_region))  # stable: of equal rows the earlier stays
-        kept_region, kept = kept_region[order], kept[order]
-        sizes = np.bincount(kept_region, minlength=K)
-        rank = np.arange(len(kept)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        best = rank < g_star[kept_region]
-        kept_region, kept = kept_region[best], kept[best]
-        reached = np.bincount(kept_region[kept >= loss_s[kept_region]], minlength=K)
-    if len(kept) == 0:
+        can_gain = filled[region] < g_star[region]
+        region, loss = region[can_gain], loss[can_gain]
+        kept = kept.with_rows(region, target_loss(loss, loss_s[region]), g_star)
+        is_largest = kept.targets >= loss_s[kept.regions]
+        filled = np.bincount(kept.regions[is_largest], minlength=K)
+    if len(kept.targets) == 0:
         raise DataError(
             f"none of {outside} generated rows was selected", "generate rows inside the regions"
         )
-    generated = RegionTally(counts, sums, outside, zero_one)
-    selected = np.bincount(kept_region, minlength=K)
-    total = float(kept.sum())
-    return finish("osyn", total, selected, g_star, generated, masses, loss_s, settings)
+    return bound_of_selected(
+        "osyn",
+        float(kept.targets.sum()),
+        selected=np.bincount(kept.regions, minlength=K),
+        g_star=g_star,
+        generated=RegionTally(counts, loss_sums, outside, zero_one),
+        masses=masses,
+        loss_s=loss_s,
+        settings=settings,
+    )
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The rows that Algorithm 1 has selected so far: their regions and their Targets."""
+
+    regions: np.ndarray
+    targets: np.ndarray
+
+    def with_rows(self, regions: np.ndarray, targets: np.ndarray, g_star: np.ndarray) -> _Kept:
+        """Return the g*_i largest of these and of other rows, region by region."""
+        regions = np.concatenate([self.regions, regions])
+        targets = np.concatenate([self.targets, targets])
+        order = np.lexsort((-targets, regions))  # stable: of equal rows the earlier stays
+        regions, targets = regions[order], targets[order]
+        sizes = np.bincount(regions, minlength=len(g_star))
+        starts = np.cumsum(sizes) - sizes
+        rank_in_region = np.arange(len(targets)) - np.repeat(starts, sizes)
+        is_best = rank_in_region < g_star[regions]
+        return _Kept(regions[is_best], targets[is_best])
 
 
 def osyn_estimate(result: OsynBound) -> ErrorEstimate:
@@ -267,17 +312,18 @@ def osyn_estimate(result: OsynBound) -> ErrorEstimate:
     >>> row.reason
     'F - eps = 0 is below B = 0.897: the bound is 0; 1 of 2 regions without a generated row'
     """
-    K, found = len(result.weights), []
+    K = len(result.weights)
+    failures = []
     if not result.assumption_met:
-        found.append(
+        failures.append(
             f"F - eps = {result.F_minus_eps:.3g} is below B = {result.B:.3g}: the bound is 0"
         )
     if not result.condition_delta1:
-        found.append("δ1 is too small for g: it must exceed exp(-½ g β / a_hat²)")
+        failures.append("δ1 is too small for g: it must exceed exp(-½ g β / a_hat²)")
     if result.empty:
-        found.append(f"{result.empty} of {K} regions without a generated row")
+        failures.append(f"{result.empty} of {K} regions without a generated row")
     if result.g < result.g_star:
-        found.append(f"{result.g} of {result.g_star} rows found")
+        failures.append(f"{result.g} of {result.g_star} rows found")
     row = ErrorEstimate(
         name=result.method,
         point=math.nan,
@@ -286,17 +332,14 @@ def osyn_estimate(result: OsynBound) -> ErrorEstimate:
         level=result.level,
         n=K,
         assumes=ASSUMES,
-        reason="; ".join(found),
+        reason="; ".join(failures),
     )
     # Only a failure can be seen: the masses and the draw of the labelled rows stay unchecked.
     failed = not (result.assumption_met and result.condition_delta1)
     return replace(row, check=FAILED) if failed else row
 
 
-# From the rows that OSYN selected to the bound they give; shared by its three forms.
-
-
-def prepared(
+def prepare(
     loss_s: np.ndarray,
     masses: RegionTally,
     settings: OsynSettings | None,
@@ -317,9 +360,10 @@ def prepared(
     return settings, loss_s, np.asarray(g_star, dtype=np.int64)
 
 
-def finish(
+def bound_of_selected(
     method: str,
     total: float,
+    *,
     selected: np.ndarray,
     g_star: np.ndarray,
     generated: RegionTally,
@@ -327,34 +371,58 @@ def finish(
     loss_s: np.ndarray,
     settings: OsynSettings,
 ) -> OsynBound:
-    """Return the bound from the sum of the Targets of the selected rows."""
-    s, g = settings, int(selected.sum())
+    """Return the bound from the sum of the Targets of the selected rows.
+
+    The three forms of OSYN share it.
+
+    Parameters
+    ----------
+    method : str
+    total : float
+        Sum of the Targets.
+    selected, g_star : ndarray of shape (K,)
+        Rows selected and asked for, by region.
+    generated, masses : RegionTally
+        Of the rows that were selected from, and of those that give p.
+    loss_s : ndarray of shape (K,)
+    settings : OsynSettings
+    """
+    g = int(selected.sum())
     weights, F_minus_eps = selected / g, total / g
+    # Without losses of generated rows those of the labelled rows stand in for a_i.
     means = loss_s if generated.means is None else generated.means
-    if s.a_hat == "paper" and generated.means is None:
-        raise ConfigError("a_hat = 'paper' without generated losses", "give the stream losses")
-    if s.a_hat == "paper":
+    if settings.a_hat == "paper":
+        if generated.means is None:
+            raise ConfigError("a_hat = 'paper' without generated losses", "give the stream losses")
         a_hat = float(means.max())
     else:
-        a_hat = s.C_h if s.a_hat is None else float(s.a_hat)
-    parts = theorem_bound(F_minus_eps, weights, a_hat, g, s.delta1, s.delta2, s.C_h)
+        a_hat = settings.C_h if settings.a_hat is None else float(settings.a_hat)
+    parts = theorem_bound(
+        F_minus_eps,
+        weights,
+        a_hat,
+        g=g,
+        delta1=settings.delta1,
+        delta2=settings.delta2,
+        C_h=settings.C_h,
+    )
     beta = 2 * float(masses.masses @ means**2)
     # A generator on which the model errs nowhere gives a_hat = 0 and beta = 0: not met.
-    holds = a_hat > 0 and s.delta1 > math.exp(-0.5 * g * beta / a_hat**2)
+    condition_holds = a_hat > 0 and settings.delta1 > math.exp(-0.5 * g * beta / a_hat**2)
     return OsynBound(
-        parts.bound,
-        F_minus_eps,
-        parts.B,
-        parts.D,
-        weights,
-        g,
-        int(g_star.sum()),
-        a_hat,
-        beta,
-        holds,
-        parts.met,
-        int((generated.counts == 0).sum()),
-        method,
-        1 - s.delta1 - s.delta2,
-        s.C_h,
+        bound=parts.bound,
+        F_minus_eps=F_minus_eps,
+        B=parts.B,
+        D=parts.D,
+        weights=weights,
+        g=g,
+        g_star=int(g_star.sum()),
+        a_hat=a_hat,
+        beta=beta,
+        condition_delta1=condition_holds,
+        assumption_met=parts.met,
+        empty=int((generated.counts == 0).sum()),
+        method=method,
+        level=1 - settings.delta1 - settings.delta2,
+        C_h=settings.C_h,
     )

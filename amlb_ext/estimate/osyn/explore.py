@@ -69,14 +69,18 @@ def sweep_settings(
     >>> sweep[["b", "delta2", "B"]].round(3).values.tolist()
     [[0.0, 0.02, 0.14], [0.0, 0.05, 0.122], [1.0, 0.02, 0.14], [1.0, 0.05, 0.123]]
     """
-    steps = np.arange(1, 200) / 200 * delta if delta2 is None else np.asarray(delta2, dtype=float)
-    if not 0 < delta < 1 or ((steps <= 0) | (steps >= delta)).any():
+    if delta2 is None:
+        deltas2 = np.arange(1, 200) / 200 * delta
+    else:
+        deltas2 = np.asarray(delta2, dtype=float)
+    if not 0 < delta < 1 or ((deltas2 <= 0) | (deltas2 >= delta)).any():
         raise ConfigError(f"delta2 is not within 0..{delta}", "choose delta2 above 0, below delta")
+    deltas1 = delta - deltas2
     p, loss_s = checked_masses(p), checked_losses(loss_s, C_h)
     if len(p) != len(loss_s):
         raise DataError(f"{len(p)} masses for {len(loss_s)} losses", "give one of each a region")
     a_hat = C_h if a_hat is None else a_hat
-    rows = []
+    tables = []
     for size in g:
         drawn = rng.multinomial(size, p)
         for width in b:
@@ -84,26 +88,24 @@ def sweep_settings(
             total = int(g_star.sum())
             w = g_star / total
             F_minus_eps = float(g_star @ loss_s) / total
-            B = C_h * np.sqrt(0.5 * np.log(1 / steps) * (w @ w))
-            D = a_hat * np.log(1 / (delta - steps)) / total
-            met = F_minus_eps >= B
-            root = np.sqrt(np.where(met, F_minus_eps - B, 0) + D) - np.sqrt(D)
-            rows.append(
-                pd.DataFrame(
-                    {
-                        "g": size,
-                        "b": float(width),
-                        "delta1": delta - steps,
-                        "delta2": steps,
-                        "bound": np.where(met, root**2, 0.0),
-                        "F_minus_eps": F_minus_eps,
-                        "B": B,
-                        "D": D,
-                        "g_star": total,
-                        "assumption_met": met,
-                    }
-                )
-            )
-    if not rows:
+            # Theorem 1 for all deltas at once; see amlb_ext.estimate.osyn.theorem.
+            B = C_h * np.sqrt(0.5 * np.log(1 / deltas2) * (w @ w))
+            D = a_hat * np.log(1 / deltas1) / total
+            is_met = F_minus_eps >= B
+            root = np.sqrt(np.where(is_met, F_minus_eps - B, 0) + D) - np.sqrt(D)
+            columns = {
+                "g": size,
+                "b": float(width),
+                "delta1": deltas1,
+                "delta2": deltas2,
+                "bound": np.where(is_met, root**2, 0.0),
+                "F_minus_eps": F_minus_eps,
+                "B": B,
+                "D": D,
+                "g_star": total,
+                "assumption_met": is_met,
+            }
+            tables.append(pd.DataFrame(columns))
+    if not tables:
         raise ConfigError("b or g is empty", "give one value of each or more")
-    return pd.concat(rows, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)

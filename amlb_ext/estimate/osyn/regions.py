@@ -126,52 +126,71 @@ class Regions:
             )
         out = np.full(len(X), -1, dtype=np.int64)
         for code, members in self._groups:
-            rows = np.flatnonzero(codes == code) if self.labelled else None
-            S = self._S[members]
-            S32 = np.ascontiguousarray(S.T, dtype=np.float32)
-            h = (S32**2).sum(axis=0) / 2
+            rows = np.flatnonzero(codes == code) if self.labelled else np.arange(len(X))
+            search = _NearestCentre(self._S[members])
             step = max(64, CHUNK // max(len(members), self.n_columns))
-            for start in range(0, len(X) if rows is None else len(rows), step):
-                part = slice(start, start + step)
-                taken = part if rows is None else rows[part]
-                centred = X[taken] - self._shift
-                found = members[_nearest(centred, S, S32, h)]
+            for start in range(0, len(rows), step):
+                chunk = rows[start : start + step]
+                centred = X[chunk] - self._shift
+                region = members[search.find(centred)]
                 if self._radius is not None:
-                    far = np.linalg.norm(centred - self._S[found], axis=1)
-                    found[far > self._radius[found]] = -1
-                out[taken] = found
+                    distance = np.linalg.norm(centred - self._S[region], axis=1)
+                    region[distance > self._radius[region]] = -1
+                out[chunk] = region
         return out
 
 
-def _nearest(X: np.ndarray, S: np.ndarray, S32: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the index of the nearest row of S for each row of X."""
-    X32 = X.astype(np.float32)
-    score = X32 @ S32
-    score -= h
-    best = score.max(axis=1)
-    if not np.isfinite(best).all():
-        raise DataError(
-            "rows to place have numbers that are missing, infinite or huge",
-            "fill missing numbers and scale large ones first",
-        )
-    size = float(np.sqrt(2 * h.max()))
-    best -= np.float32(SLACK * size) * (np.sqrt(np.einsum("ij,ij->i", X32, X32)) + size)
-    row, centre = np.divmod(np.flatnonzero(score >= best[:, None]), len(S))
-    if len(row) == len(X):
-        return centre
-    many = np.bincount(row, minlength=len(X)) > 1
-    out = np.empty(len(X), dtype=np.int64)
-    alone = ~many[row]
-    out[row[alone]] = centre[alone]
-    row, centre = row[~alone], centre[~alone]
-    square = np.empty(len(row))
-    step = max(1, CHUNK // S.shape[1])
-    for a in range(0, len(row), step):
-        gap = X[row[a : a + step]] - S[centre[a : a + step]]
-        square[a : a + step] = np.einsum("ij,ij->i", gap, gap)
-    starts = np.flatnonzero(np.diff(row, prepend=-1))  # candidates are sorted by row
-    least = np.repeat(np.minimum.reduceat(square, starts), np.diff(starts, append=len(row)))
-    near = np.flatnonzero(square <= least * (1 + TIE) + 1e-24)
-    firsts = near[np.flatnonzero(np.diff(row[near], prepend=-1))]
-    out[row[firsts]] = centre[firsts]
-    return out
+class _NearestCentre:
+    """Finds the nearest of some centres S, in single precision and, where it must, in double."""
+
+    def __init__(self, S: np.ndarray) -> None:
+        self.S = S
+        self.S32 = np.ascontiguousarray(S.T, dtype=np.float32)
+        self.h = (self.S32**2).sum(axis=0) / 2
+        self.largest_norm = float(np.sqrt(2 * self.h.max()))
+
+    def find(self, X: np.ndarray) -> np.ndarray:
+        """Return the index of the nearest centre for each row of X."""
+        X32 = X.astype(np.float32)
+        score = X32 @ self.S32  # x·s_i - h_i, to be maximised; see the top of the module
+        score -= self.h
+        best = score.max(axis=1)
+        if not np.isfinite(best).all():
+            raise DataError(
+                "rows to place have numbers that are missing, infinite or huge",
+                "fill missing numbers and scale large ones first",
+            )
+        norms = np.sqrt(np.einsum("ij,ij->i", X32, X32))
+        # Whatever rounding may have put below the best score is a candidate as well.
+        best -= np.float32(SLACK * self.largest_norm) * (norms + self.largest_norm)
+        row, centre = np.divmod(np.flatnonzero(score >= best[:, None]), len(self.S))
+        if len(row) == len(X):  # one candidate each
+            return centre
+        nearest = np.empty(len(X), dtype=np.int64)
+        is_alone = np.bincount(row, minlength=len(X))[row] == 1
+        nearest[row[is_alone]] = centre[is_alone]
+        row, centre = row[~is_alone], centre[~is_alone]
+        first = self._first_of_nearest(X, row, centre)
+        nearest[row[first]] = centre[first]
+        return nearest
+
+    def _first_of_nearest(self, X: np.ndarray, row: np.ndarray, centre: np.ndarray) -> np.ndarray:
+        """Return the position of each row's nearest candidate, the first of those equally near.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        row, centre : ndarray of shape (m,)
+            Candidates, sorted by row and then by centre.
+        """
+        square = np.empty(len(row))
+        step = max(1, CHUNK // self.S.shape[1])
+        for start in range(0, len(row), step):
+            chunk = slice(start, start + step)
+            gap = X[row[chunk]] - self.S[centre[chunk]]
+            square[chunk] = np.einsum("ij,ij->i", gap, gap)
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+        candidates = np.diff(starts, append=len(row))
+        least = np.repeat(np.minimum.reduceat(square, starts), candidates)
+        near = np.flatnonzero(square <= least * (1 + TIE) + 1e-24)
+        return near[np.flatnonzero(np.diff(row[near], prepend=-1))]

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -55,7 +56,7 @@ class OsynAsked:
     regions: Literal["features", "labels"] = "features"
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], level: float) -> OsynAsked:
+    def read(cls, words: Mapping[str, Any], level: float) -> OsynAsked:
         """Return settings from words such as ``{"b": "2"}``.
 
         Raises
@@ -70,24 +71,24 @@ class OsynAsked:
         """
         known = {item.name for item in dataclasses.fields(cls)}
         values: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in words.items():
             if key not in known:
                 raise ConfigError(f"unknown setting {key!r} of OSYN", suggest_nearest(key, known))
             try:
-                values[key] = _value(key, value)
+                values[key] = _parse_setting(key, value)
             except ValueError:
                 raise ConfigError(f"OSYN: {key} = {value!r}", "give a number") from None
-        made = cls(**values)
-        if made.regions not in ("features", "labels"):
-            raise ConfigError(f"OSYN: regions = {made.regions!r}", "choose features or labels")
+        settings = cls(**values)
+        if settings.regions not in ("features", "labels"):
+            raise ConfigError(f"OSYN: regions = {settings.regions!r}", "choose features or labels")
         return dataclasses.replace(
-            made,
-            delta1=made.delta1 or round(DELTA1 * (1 - level), 12),
-            delta2=made.delta2 or round((1 - DELTA1) * (1 - level), 12),
+            settings,
+            delta1=settings.delta1 or round(DELTA1 * (1 - level), 12),
+            delta2=settings.delta2 or round((1 - DELTA1) * (1 - level), 12),
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OsynRun:
     """What came of it.
 
@@ -121,8 +122,8 @@ class OsynRun:
 
     def rows(self) -> list[ErrorEstimate]:
         """Return a row for each form."""
-        found = [b for b in (self.iterative, self.closed) if b is not None]
-        return [osyn_estimate(one) for one in found]
+        bounds = [self.closed] if self.iterative is None else [self.iterative, self.closed]
+        return [osyn_estimate(bound) for bound in bounds]
 
     def synthetic(self, level: float) -> ErrorEstimate | None:
         """Return the mean loss on generated rows, with what sampling alone leaves open."""
@@ -142,23 +143,22 @@ class OsynRun:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        bounds = {"closed": self.closed, "iterative": self.iterative}
         return {
             "settings": dataclasses.asdict(self.asked),
             "generated_rows": self.n,
             "outside": self.outside,
             "bounds": {
-                name: None
-                if found is None
-                else {
-                    key: value
-                    for key, value in dataclasses.asdict(found).items()
-                    if key != "weights"
-                }
-                for name, found in bounds.items()
+                "closed": _bound_to_json(self.closed),
+                "iterative": None if self.iterative is None else _bound_to_json(self.iterative),
             },
             "curve": self.curve.to_dict(orient="records"),
         }
+
+
+def _bound_to_json(bound: OsynBound) -> dict[str, Any]:
+    values = dataclasses.asdict(bound)
+    del values["weights"]  # one for each labelled row
+    return values
 
 
 def run_osyn(
@@ -197,74 +197,79 @@ def run_osyn(
     codes = y.astype(int) if asked.regions == "labels" else None
     regions = Regions(centres, codes, asked.k)
     g = asked.g or max(50_000, 10 * len(centres))
-    settings = OsynSettings(g, asked.b, asked.delta1, asked.delta2, loss.bound, asked.a_hat)
-    total = _Total()
-    seen = tally_regions(total.watch(rows()), regions, loss.bound)
-    draw = random_stream(seed, "osyn", "multinomial")
-    p, delta = seen.masses, asked.delta1 + asked.delta2
-    curve = sweep_settings(
-        p,
+    settings = OsynSettings(
+        g=g,
+        b=asked.b,
+        delta1=asked.delta1,
+        delta2=asked.delta2,
+        C_h=loss.bound,
+        a_hat=asked.a_hat,
+    )
+    total = _LossTotal()
+    generated = tally_regions(total.watch(rows()), regions, loss.bound)
+
+    def draw() -> np.random.Generator:
+        # Every form clips the same multinomial draw, so that they can be set against each other.
+        return random_stream(seed, "osyn", "multinomial")
+
+    explored = partial(
+        sweep_settings,
+        generated.masses,
         losses,
-        random_stream(seed, "osyn", "multinomial"),
-        [b for b in B_GRID if b * g >= len(centres)],
-        [asked.delta2],
-        (g,),
-        delta,
-        loss.bound,
+        b=[b for b in B_GRID if b * g >= len(centres)],
+        g=(g,),
+        delta=asked.delta1 + asked.delta2,
+        C_h=loss.bound,
     )
-    closed = osyn_closed(losses, seen, settings, draw)
+    closed = osyn_closed(losses, generated, settings, draw())
     iterative = None
-    if seen.loss_sums is not None:
-        again = random_stream(seed, "osyn", "multinomial")
-        if seen.zero_one and loss.binary:
-            iterative = osyn_counts(losses, seen, settings, again)
+    if generated.loss_sums is not None:
+        if generated.zero_one and loss.binary:
+            iterative = osyn_counts(losses, generated, settings, draw())
         else:
-            iterative = osyn_iterative(rows(), regions, losses, seen, settings, again)
-    found = None
-    if sweep:
-        grid = [b for b in B_GRID if b * g >= len(centres)]
-        random = random_stream(seed, "osyn", "multinomial")
-        found = sweep_settings(p, losses, random, grid, None, (g,), delta, loss.bound)
+            iterative = osyn_iterative(
+                rows(), regions, losses, masses=generated, settings=settings, rng=draw()
+            )
     return OsynRun(
-        asked,
-        closed,
-        iterative,
-        total.n,
-        total.mean,
-        total.variance,
-        seen.outside,
-        curve[["b", "bound"]],
-        found,
+        asked=asked,
+        closed=closed,
+        iterative=iterative,
+        n=total.n,
+        mean=total.mean,
+        variance=total.variance,
+        outside=generated.outside,
+        curve=explored(rng=draw(), delta2=[asked.delta2])[["b", "bound"]],
+        sweep=explored(rng=draw()) if sweep else None,
     )
 
 
-class _Total:
-    """Mean and variance of the losses that pass by."""
+class _LossTotal:
+    """Mean and variance of the losses of a stream that passes by."""
 
     def __init__(self) -> None:
-        self.n, self.sum, self.squares, self.known = 0, 0.0, 0.0, True
+        self.n, self.sum, self.squares = 0, 0.0, 0.0
+        self.has_losses = True
 
     def watch(self, rows: Iterable[Batch]) -> Iterator[Batch]:
-        for batch in rows:
-            loss = batch[2]
-            self.n += len(batch[0])
-            if loss is None:
-                self.known = False
+        for X, labels, losses in rows:
+            self.n += len(X)
+            if losses is None:
+                self.has_losses = False
             else:
-                self.sum += float(loss.sum())
-                self.squares += float(np.square(loss).sum())
-            yield batch
+                self.sum += float(losses.sum())
+                self.squares += float(np.square(losses).sum())
+            yield X, labels, losses
 
     @property
     def mean(self) -> float:
-        return self.sum / self.n if self.known and self.n else math.nan
+        return self.sum / self.n if self.has_losses and self.n else math.nan
 
     @property
     def variance(self) -> float:
         return max(0.0, self.squares / self.n - self.mean**2) if self.n else math.nan
 
 
-def _value(key: str, value: Any) -> Any:
+def _parse_setting(key: str, value: Any) -> Any:
     if key == "regions":
         return str(value)
     if key in ("g", "k"):

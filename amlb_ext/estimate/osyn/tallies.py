@@ -91,44 +91,50 @@ def tally_regions(stream: Iterable[Batch], regions: Regions, C_h: float = 1.0) -
     array([2, 1])
     """
     K = regions.n_regions
-    counts, sums = np.zeros(K, dtype=np.int64), np.zeros(K)
-    outside, zero_one, known = 0, True, True
-    for region, loss, missed in inside(placed(stream, regions), C_h):
+    counts, loss_sums = np.zeros(K, dtype=np.int64), np.zeros(K)
+    outside = 0
+    has_losses, zero_one = True, True
+    for region, loss, missed in rows_inside(place_rows(stream, regions), C_h):
         counts += np.bincount(region, minlength=K)
         outside += missed
         if loss is None:
-            known = False
+            has_losses = False
         else:
-            sums += np.bincount(region, loss, minlength=K)
+            loss_sums += np.bincount(region, loss, minlength=K)
             zero_one = zero_one and is_zero_one(loss)
     if not counts.any():
         raise DataError(
             f"none of {outside} generated rows lies in a region",
             "generate more, or drop k and the labels of the regions",
         )
-    return RegionTally(counts, sums if known else None, outside, known and zero_one)
+    return RegionTally(
+        counts=counts,
+        loss_sums=loss_sums if has_losses else None,
+        outside=outside,
+        zero_one=has_losses and zero_one,
+    )
 
 
-def placed(stream: Iterable[Batch], regions: Regions) -> Iterator[Placed]:
+def place_rows(stream: Iterable[Batch], regions: Regions) -> Iterator[Placed]:
     """Yield the region of each row, -1 for none, and its loss."""
     for X, labels, losses in stream:
         yield regions.assign(X, labels), losses
 
 
-def inside(
+def rows_inside(
     stream: Iterable[Placed], C_h: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray | None, int]]:
     """Yield region and loss of the rows inside, and the number of those outside."""
     for region, losses in stream:
-        here = region >= 0
-        missed = int((~here).sum())
+        is_inside = region >= 0
+        missed = int((~is_inside).sum())
         if losses is None:
-            yield region[here], None, missed
+            yield region[is_inside], None, missed
             continue
         loss = checked_losses(losses, C_h)
         if len(loss) != len(region):
             raise DataError(f"{len(loss)} losses for {len(region)} rows", "give one loss a row")
-        yield region[here], loss[here], missed
+        yield region[is_inside], loss[is_inside], missed
 
 
 def is_zero_one(loss: np.ndarray) -> bool:

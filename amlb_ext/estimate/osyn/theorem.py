@@ -84,7 +84,7 @@ class BoundParts(NamedTuple):
     met: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OsynBound:
     """A bound with all it rests on.
 

@@ -33,7 +33,7 @@ from tqdm import tqdm
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import random_stream
-from amlb_ext.estimate.answers import Work
+from amlb_ext.estimate.answers import EstimateAnswers
 from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
 
@@ -174,15 +174,15 @@ def _one_draw(
         if design == "by_class, priors" and train is None:
             continue
         asked = EstimateRequest(
-            str(folder / "model.pkl"),
-            folder / "labelled.csv",
-            train,
+            model=str(folder / "model.pkl"),
+            data=folder / "labelled.csv",
+            train=train,
             target="y",
             target_range=RANGE if kind == "numbers" else None,
             class_prior="train" if design == "by_class, priors" else {},
             trust_pickle=True,
         )
-        work = Work(read_inputs(asked), level, 0)
+        work = EstimateAnswers(read_inputs(asked), level, 0)
         work.from_labels()
         alone, both = GIVEN[:2] if train is None else GIVEN[2:]
         records += _answers(work, scene, kind, design=design, given=alone)
@@ -192,7 +192,7 @@ def _one_draw(
 
 
 def _answers(
-    work: Work, scene: Scene, kind: str, *, design: str, given: str
+    work: EstimateAnswers, scene: Scene, kind: str, *, design: str, given: str
 ) -> list[dict[str, Any]]:
     """Return for each loss whether something is quoted, and whether that holds."""
     records = []
