@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,15 @@ from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.estimate.osyn.tallies import Batch
 from amlb_ext.synthesizers import make_synthesizer
 
+#: Endings of a file of generated rows; any other name is a synthesizer's.
+TABLES = (".csv", ".parquet", ".arff")
 #: Rows sampled and predicted at once.
 BATCH = 20_000
 
 
 @dataclass
 class Generator:
-    """Gives the same rows each time it is asked.
+    """Generated rows, the same each time they are asked for.
 
     Parameters
     ----------
@@ -44,8 +47,7 @@ class Generator:
     def __post_init__(self) -> None:
         path = Path(self.name)
         self.rows: tuple[np.ndarray, np.ndarray] | None = None
-        self.is_file = path.suffix.lower() in (".csv", ".parquet", ".arff")
-        if self.is_file:
+        if path.suffix.lower() in TABLES:
             self.rows = self.inputs.read_generated(path)
             self.n = len(self.rows[0])
             return
@@ -55,32 +57,40 @@ class Generator:
                 "add --train FILE; rows made from the labelled ones alone would add nothing",
             )
         Z, y = self.inputs.train
-        self.model = make_synthesizer(SynthesizerConfig(name=self.name)).fit(
+        synthesizer = make_synthesizer(SynthesizerConfig(name=self.name))
+        self.model = synthesizer.fit(
             Z,
             y,
             cards=self.inputs.encoder.cards_,
             n_classes=self.inputs.target.n_classes,
-            rng=random_stream(self.seed, self.inputs.task.name, "estimate", "fit", self.name),
+            rng=self._random_stream("fit"),
         )
 
     def encoded(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield encoded rows and targets in the units of the labelled ones."""
-        rng = random_stream(self.seed, self.inputs.task.name, "estimate", "sample", self.name)
+        # A fresh stream each time: whoever asks again gets the same rows.
+        rng = self._random_stream("sample")
         for start in range(0, self.n, BATCH):
-            size = min(BATCH, self.n - start)
+            stop = min(start + BATCH, self.n)
             if self.rows is None:
-                Z, y = self.model.sample(size, rng)
+                Z, y = self.model.sample(stop - start, rng)
             else:
-                Z, y = (part[start : start + size] for part in self.rows)
+                Z, y = self.rows[0][start:stop], self.rows[1][start:stop]
             yield Z, self.inputs.units(y)
 
     def stream(self) -> Iterator[Batch]:
         """Yield metric rows, class codes (or None) and losses (or None)."""
-        total = -(-self.n // BATCH)
-        bar = tqdm(self.encoded(), total=total, desc="generated", unit="batch", disable=self.quiet)
-        for Z, y in bar:
-            loss = None
+        n_batches = math.ceil(self.n / BATCH)
+        batches = tqdm(
+            self.encoded(), total=n_batches, desc="generated", unit="batch", disable=self.quiet
+        )
+        for Z, y in batches:
+            losses = None
             if self.inputs.searchable:
-                loss = self.inputs.loss(y, self.inputs.predict(Z))
+                losses = self.inputs.loss(y, self.inputs.predict(Z))
+            # Half the memory; the search for the nearest labelled row settles ties in double.
             M = self.inputs.metric(Z).astype(np.float32)
-            yield M, y.astype(int) if self.inputs.labels else None, loss
+            yield M, y.astype(int) if self.inputs.labels else None, losses
+
+    def _random_stream(self, stage: str) -> np.random.Generator:
+        return random_stream(self.seed, self.inputs.task.name, "estimate", stage, self.name)

@@ -59,7 +59,8 @@ def read_features(
         if column.is_numeric:
             _check_is_numeric(frame[column.name], path)
     features = _to_canonical_form(frame[names], columns, target, name=path.name)
-    notes = _note_unused_columns(frame, names, target, path)
+    notes = [] if has_target else _note_unused_target(frame, target, path)
+    notes += _note_other_columns(frame, [*names, target], path)
     for column in columns:
         if not column.is_numeric:
             values = features[column.name]
@@ -91,17 +92,18 @@ def _to_canonical_form(
     return task.features
 
 
-def _note_unused_columns(
-    frame: pd.DataFrame, used: Sequence[str], target: str, path: Path
-) -> list[str]:
-    notes = []
-    if target in frame.columns and not has_target:
-        notes.append(f"{path.name}: the target {target!r} was not looked at")
-    others = [name for name in frame.columns if name not in (*used, target)]
-    if others:
-        shown = ", ".join(others[:5])
-        notes.append(f"{path.name}: {len(others)} other columns ignored: {shown}")
-    return notes
+def _note_unused_target(frame: pd.DataFrame, target: str, path: Path) -> list[str]:
+    if target not in frame.columns:
+        return []
+    return [f"{path.name}: the target {target!r} was not looked at"]
+
+
+def _note_other_columns(frame: pd.DataFrame, known: Sequence[str], path: Path) -> list[str]:
+    others = [name for name in frame.columns if name not in known]
+    if not others:
+        return []
+    shown = ", ".join(others[:5])
+    return [f"{path.name}: {len(others)} other columns ignored: {shown}"]
 
 
 def _note_unknown_values(before: pd.Series, after: pd.Series, path: Path) -> list[str]:

@@ -106,11 +106,13 @@ def wilson_limits(errors: np.ndarray, n: np.ndarray, level: float) -> tuple[np.n
     >>> wilson_limits(np.array([0]), np.array([10]), 0.95)[1].round(4).tolist()
     [0.2775]
     """
+    # Wilson (1927): solve |share - p| = z sqrt(p (1 - p) / n) for p.
     z = special.ndtri(0.5 + level / 2)
     share = errors / n
     stretch = 1 + z**2 / n
     centre = (share + z**2 / (2 * n)) / stretch
-    half = z / stretch * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    variance = share * (1 - share) / n + z**2 / (4 * n**2)
+    half = z / stretch * np.sqrt(variance)
     # Rounding leaves 1e-17 where the formula gives exactly 0 or 1.
     low = np.where(errors == 0, 0.0, centre - half)
     high = np.where(errors == n, 1.0, centre + half)
@@ -169,7 +171,8 @@ def t_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> E
     if reason := why_no_spread(v):
         return mean_without_interval("t", v, level=level, assumes=LARGE, reason=reason)
     n, m = len(v), v.mean()
-    half = special.stdtrit(n - 1, 0.5 + level / 2) * v.std(ddof=1) / math.sqrt(n)
+    quantile = special.stdtrit(n - 1, 0.5 + level / 2)
+    half = quantile * v.std(ddof=1) / math.sqrt(n)
     return clipped_estimate(
         "t", m, (m - half, m + half), level=level, n=n, assumes=LARGE, bound=bound
     )
@@ -228,9 +231,11 @@ def hall_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -
     n, m = len(v), v.mean()
     a = stats.skew(v) / math.sqrt(n)
     quantile = special.stdtrit(n - 1, 0.5 + level / 2)
+    # The upper quantile gives the lower limit, as in any interval that is solved for m.
     ends = np.array([quantile, -quantile])
     if abs(a) > NO_SKEWNESS:  # h(x) tends to x for a = 0: the t interval
-        ends = 3 / a * (np.cbrt(1 + a * (ends - a / 6)) - 1)
+        shifted = 1 + a * (ends - a / 6)
+        ends = 3 / a * (np.cbrt(shifted) - 1)
     low, high = m - ends * v.std(ddof=1) / math.sqrt(n)
     return clipped_estimate("hall", m, (low, high), level=level, n=n, assumes=SKEWED, bound=bound)
 
@@ -328,17 +333,21 @@ def _lower_betting_limit(rows: np.ndarray, log_goal: float) -> float:
         Logarithm of the capital to reach.
     """
     n, n_orders = rows.shape
-    # Waudby-Smith & Ramdas (2024), section 4.2: running means and variances with a prior row.
+    # Waudby-Smith & Ramdas (2024), section 4.2: running means and variances, each with a prior
+    # row (mean 1/2, variance 1/4), so that the first stake is defined.
     count = np.arange(1, n + 1)[:, None]
     mean = (0.5 + np.cumsum(rows, axis=0)) / (count + 1)
-    variance = (0.25 + np.cumsum((rows - mean) ** 2, axis=0)) / (count + 1)
+    squares = np.cumsum((rows - mean) ** 2, axis=0)
+    variance = (0.25 + squares) / (count + 1)
     # A stake may know earlier rows alone, hence the shift by one.
     earlier_variance = np.vstack([np.full((1, n_orders), 0.25), variance[:-1]])
     stake = np.sqrt(2 * log_goal / (n * earlier_variance))
 
     def log_capital(mu: float) -> float:
-        by_order = np.log1p(np.minimum(stake, STAKE / mu) * (rows - mu)).sum(axis=0)
-        # log of a mean of exponentials, without overflow
+        # A stake of 1 / mu could lose everything; STAKE keeps some in hand.
+        stakes = np.minimum(stake, STAKE / mu)
+        by_order = np.log1p(stakes * (rows - mu)).sum(axis=0)
+        # The logarithm of a mean of exponentials, without overflow.
         largest = by_order.max()
         return float(largest + np.log(np.exp(by_order - largest).mean()))
 

@@ -52,6 +52,7 @@ def kendall_tau(a: np.ndarray, b: np.ndarray) -> float:
         )
     if np.isnan(x).any() or np.isnan(y).any():
         raise DataError("a candidate has no score", "leave it out on both sides")
+    # scipy returns NaN where a side ranks nothing.
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return 0.0
     tau = float(kendalltau(x, y).statistic)
@@ -158,6 +159,7 @@ def expected_contrast(
     [-0.1, 0.5]
     """
     p = np.asarray(probabilities, dtype=float)
+    # P(y_j and bad | x): outcomes at which F would not be bad do not count.
     mass = p if bad is None else p * np.asarray(bad, dtype=float)
     gap = np.asarray(loss_g, dtype=float) - np.asarray(loss_f, dtype=float)
     return (mass * gap).sum(axis=1), mass.sum(axis=1)

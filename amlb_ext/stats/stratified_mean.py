@@ -107,7 +107,7 @@ def stratified_interval(
     sums = np.bincount(codes, v, minlength=len(counts))[strata]
     means = sums / k
     point = float(pi @ means)
-    if binary:
+    if binary:  # MOVER: the distances to the limits of each class add up as standard errors do
         lows, highs = wilson_limits(np.rint(sums), k, level)
         down = math.sqrt((pi**2) @ (means - lows) ** 2)
         up = math.sqrt((pi**2) @ (highs - means) ** 2)
@@ -120,7 +120,7 @@ def stratified_interval(
             return replace(refuse(reason=reason), point=point)
         df = variance**2 / float((terms**2 / (k - 1)).sum())  # Welch (1947)
         down = up = special.stdtrit(df, 0.5 + level / 2) * math.sqrt(variance)
-    if prior_rows is not None:
+    if prior_rows is not None:  # the delta method for shares counted on a multinomial sample
         z = special.ndtri(0.5 + level / 2)
         between_classes = max(float(pi @ means**2) - point**2, 0.0)
         of_priors = z**2 * between_classes / prior_rows

@@ -184,7 +184,7 @@ def p_value(estimate: MeanEstimate, null: float = 0.0) -> float:
     if not estimate.has_interval:
         return float("nan")
     gap = abs(estimate.point - null)
-    if estimate.se == 0:
+    if estimate.se == 0:  # no spread at all: there is nothing to divide by
         return 1.0 if gap == 0 else float("nan")
     return float(2 * student.sf(gap / estimate.se, estimate.df))
 
@@ -346,6 +346,7 @@ def _ratio_interval(
     if reason := why_no_interval(weight_sums):
         return refuse(point, n_clusters=n_clusters, reason=reason)
 
+    # The influence of each cluster on the ratio (Särndal, Swensson & Wretman, 5.6).
     psi = (weighted_sums - point * weight_sums) / total
     se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
     df = kish_size(weight_sums) - 1

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.contrasts import choose_weighting, compare_with_f, mean_contrast, null_control
+from amlb_ext.stats.contrasts import (
+    COLUMNS,
+    choose_weighting,
+    compare_with_f,
+    mean_contrast,
+    null_control,
+)
 from amlb_ext.stats.ranking import expected_contrast, half_and_half_score
-
-DRAWS = 300
-COLUMNS = [
-    "candidate", "rows", "loss", "loss_f", "difference", "low", "high", "p", "p_holm",
-    "effective_size", "weighted", "null_difference", "null_se", "p_null", "verdict", "reason",
-]  # fmt: skip
 
 
 def fit_of_f(rng, base, between=0.0):
