@@ -8,14 +8,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.task import Column
-from amlb_ext.report.conditions import (
-    WIDTH,
-    CodedColumn,
-    Condition,
-    plain_number,
-    quote_category,
-    shorten_text,
-)
+from amlb_ext.report.conditions import WIDTH
 from amlb_ext.report.slices import COLUMNS, _p_value, _share_interval, find_slices
 
 SCHEMA = (
@@ -190,44 +183,6 @@ def test_many_categories_are_shortened():
     text = slices(x, bad, [Column("c", "categorical")])["slice"][0]
     assert text.startswith("c is one of 6 (")
     assert text.endswith(", …)")
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        (2.0, np.inf, "n > 2"),
-        (-np.inf, 2.0, "n <= 2"),
-        (1.0, 4.0, "1 < n <= 4"),
-        (2.0, 3.0, "n = 3"),
-        (4.0, np.inf, "n = 5"),
-        (-np.inf, 0.0, "n = 0"),
-        (-1.0, 9.0, ""),
-    ],
-)
-def test_ranges_of_whole_numbers(low, high, text):
-    x = np.arange(6.0)
-    assert (
-        CodedColumn(name="n", x=x, distinct=x, is_whole=True).describe(Condition(low, high), True)
-        == text
-    )
-
-
-def test_rounding_moves_no_row_of_the_finding_half():
-    rng = np.random.default_rng(0)
-    x = np.sort(rng.normal(size=500) * 1000 + 123456)
-    coded = CodedColumn(name="n", x=x, distinct=x)
-    for i in range(1, 499):
-        t = float((x[i] + x[i + 1]) / 2)
-        raw, settled = Condition(high=t), coded.rounded(Condition(high=t))
-        np.testing.assert_array_equal(coded.matches(raw), coded.matches(settled))
-        assert len(plain_number(settled.high)) <= len(plain_number(t))
-
-
-def test_words():
-    assert shorten_text("x" * 61) == "x" * 59 + "…"
-    assert quote_category("it's") == "it's"
-    assert quote_category(" a") == "“a”"
-    assert plain_number(1234567.0) == "1234567"
 
 
 def test_wide_tables_are_quick():
