@@ -202,15 +202,15 @@ def osyn_iterative(
 
     Examples
     --------
-    >>> from amlb_ext.estimate.osyn.tallies import batches, tally
+    >>> from amlb_ext.estimate.osyn.tallies import drawn_batches, tally_regions
     >>> rng = np.random.default_rng(0)
     >>> def draw(n):
     ...     X = rng.random((n, 1))
     ...     return X, None, X[:, 0]
     >>> s = np.array([[0.25], [0.75]])
     >>> cells, of = Regions(s), OsynSettings(g=100, b=0)
-    >>> seen = tally(batches(draw, 1000), cells)
-    >>> r = osyn_iterative(batches(draw, 1000, 50), cells, s[:, 0], seen, of)
+    >>> seen = tally_regions(drawn_batches(draw, 1000), cells)
+    >>> r = osyn_iterative(drawn_batches(draw, 1000, 50), cells, s[:, 0], seen, of)
     >>> r.g, float(r.F_minus_eps), osyn_closed(s[:, 0], seen, of).F_minus_eps
     (100, 0.5, 0.5)
     """
