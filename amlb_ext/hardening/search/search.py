@@ -93,24 +93,37 @@ def genetic_search(
     for start in range(0, len(bad), points):
         chunk = slice(start, start + points)
         slopes = target_slopes(predict, bad[chunk], y[chunk], domain)
-        directions = gene_directions(slopes)
-        blocks = []
-        for first in range(0, len(directions), plan.block_points):
-            members = slice(first, first + plan.block_points)
+        blocks = _make_blocks(
+            bad[chunk],
+            y[chunk],
+            gene_directions(slopes),
+            plan=plan,
+            seed=seed,
             # numbered through the whole search, not the chunk: chunks must not change a draw
-            words = RandomWords(seed, (start + first) // plan.block_points)
-            block = Block(
-                bad[chunk][members],
-                y[chunk][members],
-                directions[members],
-                plan=plan,
-                words=words,
-            )
-            blocks.append(block)
+            first_number=start // plan.block_points,
+        )
         _evolve(predict, blocks, config, oracle)
         best[chunk] = np.concatenate([block.best for block in blocks])
         value[chunk] = np.concatenate([block.value for block in blocks])
     return best, value
+
+
+def _make_blocks(
+    bad: np.ndarray,
+    y: np.ndarray,
+    directions: np.ndarray,
+    *,
+    plan: SearchPlan,
+    seed: int,
+    first_number: int,
+) -> list[Block]:
+    """Deal the points of a chunk into blocks; the last one may not be full."""
+    blocks: list[Block] = []
+    for start in range(0, len(bad), plan.block_points):
+        members = slice(start, start + plan.block_points)
+        words = RandomWords(seed, first_number + len(blocks))
+        blocks.append(Block(bad[members], y[members], directions[members], plan=plan, words=words))
+    return blocks
 
 
 def _points_in_chunk(plan: SearchPlan, columns: int) -> int:
@@ -125,15 +138,17 @@ def _evolve(
 ) -> None:
     """Let the populations of all blocks evolve together, with one ``predict`` a generation."""
     p, d = config.population, blocks[0].bad.shape[1]
-    ends = np.cumsum([p * len(block.bad) for block in blocks])
-    rows = [slice(end - p * len(block.bad), end) for end, block in zip(ends, blocks, strict=True)]
+    parts, end = [], 0
+    for block in blocks:
+        start, end = end, end + p * len(block.bad)
+        parts.append(slice(start, end))
     # two generations that change places, and room for one block to work in: nothing else of their
     # size is allocated. The first block is the largest.
-    parents, offspring = np.empty((2, ends[-1], d))
-    scratch = np.empty((ends[0], d))
+    parents, offspring = np.empty((2, end, d))
+    scratch = np.empty((parts[0].stop, d))
     for generation in range(config.generations + 1):
-        for block, part in zip(blocks, rows, strict=True):
-            P = offspring[part].reshape(p, -1, d)
+        for block, part in zip(blocks, parts, strict=True):
+            P = offspring[part].reshape(p, -1, d)  # a view: the block fills its rows in place
             work = scratch[: part.stop - part.start].reshape(P.shape)
             if generation == 0:
                 block.initialise(P, work)
@@ -141,7 +156,7 @@ def _evolve(
                 block.breed(parents[part], P, work)
         f = predict(offspring)
         t = None if oracle is None else oracle(offspring)
-        for block, part in zip(blocks, rows, strict=True):
+        for block, part in zip(blocks, parts, strict=True):
             P = offspring[part].reshape(p, -1, d)
             block.evaluate(P, f[part], None if t is None else t[part])
         parents, offspring = offspring, parents
