@@ -19,11 +19,10 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.augment import MadeSide
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, raw_hardness
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, refit_losses
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, MadeSide, refit_losses
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.prepare import Prepared
 from amlb_ext.hardening.test_rows import substituted_names
@@ -171,7 +170,9 @@ def _score_hard_rows(
     scores = {}
     for name, rows in parts.items():
         y, f = rows.y[:, target], rows.f[:, target]
-        if name == "bad" or (len(rows) and not np.isnan(f).any()):
+        can_score = len(rows) > 0 and not np.isnan(f).any()
+        # the summary always names the bad rows, whatever their score
+        if name == "bad" or can_score:
             _, scores[name] = row_losses.summary_score(y, f, models.targets[target].scale.span)
     return scores
 
@@ -216,6 +217,7 @@ def write_real_rows(
             "substituted": rows.substituted,
         }
     )
+    # as in the table: a target that went through the scale may differ in its last bit
     values = task.target.iloc[rows.row].reset_index(drop=True)
     return Rows(rows.features.reset_index(drop=True), values, provenance)
 
@@ -325,6 +327,7 @@ def _assemble_hard(
     def fit(train: pd.DataFrame, test: pd.DataFrame) -> FittedRows:
         return prepared.chooser.fit(train, test, task)[0]
 
+    # a test row stands in files as it came and as it was fitted to the training rows
     own_test = task.features.iloc[task.folds[fold].test]
     pair, left_out = separate_sides(
         stack_rows([real_block, *made_blocks.values()]),
@@ -434,7 +437,10 @@ def make_readable(task: Task, prepared: Prepared, *, tests: Rows, train: Rows, t
         return tests
     names = substituted_names(task, fitted.cells, len(tests))
     earlier = tests.provenance["substituted"].to_numpy()
-    all_names = [",".join(filter(None, pair)) for pair in zip(earlier, names, strict=True)]
+    # cells may have been replaced before, beside the fold's own training rows
+    all_names = []
+    for pair in zip(earlier, names, strict=True):
+        all_names.append(",".join(filter(None, pair)))
     provenance = tests.provenance.assign(substituted=all_names)
     if prepared.models.can_search:
         changed = np.flatnonzero(names != "")

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -24,6 +23,8 @@ from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.judged_rows import (
     FoldModels,
     JudgedRows,
+    MadeRows,
+    MadeSide,
     TakenRows,
     judge_made_rows,
     no_made_rows,
@@ -31,72 +32,12 @@ from amlb_ext.hardening.judged_rows import (
 )
 from amlb_ext.hardening.population_teacher import Teacher, expected_failures
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
-from amlb_ext.suite.fold_notes import REASONS
 from amlb_ext.synthesizers import Synthesizer, make_synthesizer
 
 #: Rows of the population proposed per failure wanted, and at most: about one in ten is bad.
 PROPOSED_PER_ROW, MOST_PROPOSED = 15, 20_000
 #: Rounds of sampling until as many synthetic rows passed K as were asked for.
 SAMPLING_ROUNDS = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class MadeRows:
-    """Rows made in one way, and what became of those that were tried.
-
-    Attributes
-    ----------
-    rows : JudgedRows
-        Those that are kept.
-    asked : int
-        How many were wanted.
-    dropped : Counter
-        Rows that were tried and not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
-    notes : tuple of str
-        Remarks for the manifest.
-    """
-
-    rows: JudgedRows
-    asked: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class MadeSide:
-    """What was made from the bad rows of one side.
-
-    Attributes
-    ----------
-    augmented, synthetic : MadeRows
-    bad : int
-        Bad rows of the side.
-    least_support : float or None
-        As in :class:`amlb_ext.hardening.judged_rows.FoldModels`.
-    notes : tuple of str
-        Remarks for the manifest, in the order of the stages.
-    """
-
-    augmented: MadeRows
-    synthetic: MadeRows
-    bad: int
-    least_support: float | None
-    notes: tuple[str, ...]
-
-    def counts(self) -> dict[str, Any]:
-        """Return the side's counts for the manifest."""
-        return {
-            "bad": self.bad,
-            "augmented_asked": self.augmented.asked,
-            "augmented": len(self.augmented.rows),
-            "synthetic_asked": self.synthetic.asked,
-            "synthetic": len(self.synthetic.rows),
-            "dropped": {
-                "augmented": _by_reason(self.augmented.dropped),
-                "synthetic": _by_reason(self.synthetic.dropped),
-            },
-            "least_support": self.least_support,
-        }
 
 
 def make_side(
@@ -152,10 +93,6 @@ probability of at least 0.7'
         f"{text} rests on the oracle's word for its label, and where F fails the oracle is right "
         "too seldom on the training rows: no label can be vouched for"
     )
-
-
-def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
-    return {reason: int(dropped.get(reason, 0)) for reason in REASONS}
 
 
 # Augmented rows: harder neighbours of the bad rows.

@@ -20,9 +20,9 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold, assemble_fold
-from amlb_ext.hardening.augment import MadeSide, make_side
+from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.hardness import RULES
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, TakenRows
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, MadeSide, TakenRows
 from amlb_ext.hardening.oracle import has_cells_only, least_support
 from amlb_ext.hardening.prepare import CrossFit, Prepared, prepare
 

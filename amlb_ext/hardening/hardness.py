@@ -134,7 +134,9 @@ class BadRule:
 
     def alpha_for(self, hardness: np.ndarray, rows: int) -> float:
         """Return an alpha of four digits that would call at least ``rows`` of these rows bad."""
-        worst = float(np.sort(hardness)[::-1][min(rows, len(hardness)) - 1])
+        rank = min(rows, len(hardness))
+        worst = float(np.sort(hardness)[::-1][rank - 1])
+        # rounded to the lenient side, so that no row which should be bad is lost
         if self.rule in _FALLING:
             return float(np.ceil((1 - worst) * 1e4) / 1e4)
         unit = 10.0 ** (np.floor(np.log10(worst)) - 3) if worst > 0 else 1.0
@@ -261,12 +263,15 @@ class _Threshold(NamedTuple):
 def _combined(rule: str, over: str, thresholds: Sequence[_Threshold], *, n_targets: int) -> BadRule:
     """Return the rule over all targets; the strictest threshold becomes the common one."""
     strictest = max(thresholds, key=lambda settled: settled.threshold)
-    reason = "; ".join(dict.fromkeys(settled.reason for settled in thresholds))
+    # targets that share a reason say it once, in the order of the targets
+    reasons = dict.fromkeys(settled.reason for settled in thresholds)
+    reason = "; ".join(reasons)
     if n_targets > 1:
         joined = (
             f"mean over {n_targets} targets" if over == "mean" else f"{over} of {n_targets} targets"
         )
         reason = f"{joined}: {reason}"
+    # a hardness moved by this much is held against the common threshold as against its own
     shifts = tuple(strictest.threshold - settled.threshold for settled in thresholds)
     return BadRule(
         rule=rule,
@@ -292,6 +297,7 @@ def _settle_threshold(config: HardnessConfig, rule: str, hardness: np.ndarray) -
             f"under the customary {customary.alpha:g} only {failing:.1%} of the training rows "
             f"fail out of fold, so their worst {config.share:.0%} set it"
         )
+    # "higher" takes a hardness that some row has, so that this row is bad
     threshold = float(np.quantile(hardness, 1 - config.share, method="higher"))
     alpha = 1 - threshold if rule in _FALLING else threshold
     return _Threshold(threshold, alpha, why)

@@ -18,8 +18,8 @@ f, t : predictions of F and of the oracle T, (n, k) or (n, 1, C); axis 1 is alwa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, hardness_by_target
 from amlb_ext.hardening.oracle import Oracle, check_labels
+from amlb_ext.suite.fold_notes import REASONS
 
 #: A label may be less plausible by this much than at the row it came from: a probability, and
 #: the oracle's RMSEs.
@@ -184,7 +185,70 @@ class JudgedRows:
         return cls(**joined)
 
 
-_ARRAYS = [field.name for field in fields(JudgedRows) if field.name != "features"]
+_ARRAYS = [each.name for each in fields(JudgedRows) if each.name != "features"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeRows:
+    """Rows made in one way, and what became of those that were tried.
+
+    Attributes
+    ----------
+    rows : JudgedRows
+        Those that are kept.
+    asked : int
+        How many were wanted.
+    dropped : Counter
+        Rows that were tried and not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
+    notes : tuple of str
+        Remarks for the manifest.
+    """
+
+    rows: JudgedRows
+    asked: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeSide:
+    """What was made from the bad rows of one side.
+
+    Attributes
+    ----------
+    augmented, synthetic : MadeRows
+    bad : int
+        Bad rows of the side.
+    least_support : float or None
+        As in :class:`FoldModels`.
+    notes : tuple of str
+        Remarks for the manifest, in the order of the stages.
+    """
+
+    augmented: MadeRows
+    synthetic: MadeRows
+    bad: int
+    least_support: float | None
+    notes: tuple[str, ...]
+
+    def counts(self) -> dict[str, Any]:
+        """Return the side's counts for the manifest."""
+        return {
+            "bad": self.bad,
+            "augmented_asked": self.augmented.asked,
+            "augmented": len(self.augmented.rows),
+            "synthetic_asked": self.synthetic.asked,
+            "synthetic": len(self.synthetic.rows),
+            "dropped": {
+                "augmented": _by_reason(self.augmented.dropped),
+                "synthetic": _by_reason(self.synthetic.dropped),
+            },
+            "least_support": self.least_support,
+        }
+
+
+def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
+    return {reason: int(dropped.get(reason, 0)) for reason in REASONS}
 
 
 def judge_real_rows(
@@ -210,8 +274,9 @@ def judge_real_rows(
         Predictions by fits that did not see the rows.
     """
     n = len(y)
-    support, agrees = _opinion(models, t, y)
     hardness = models.rule.hardness(y, f, t)
+    reducible = hardness_by_target("reducible", y, f, t)
+    support, agrees = _support_labels(models, t, y)
     return JudgedRows(
         features=features,
         Z=Z,
@@ -219,7 +284,7 @@ def judge_real_rows(
         f=f,
         hardness=hardness,
         is_bad=models.rule.select(hardness),
-        reducible=np.stack(hardness_by_target("reducible", y, f, t), axis=1),
+        reducible=np.stack(reducible, axis=1),
         support=support,
         agrees=agrees,
         weight=np.full(n, np.nan) if weight is None else weight,
@@ -252,17 +317,18 @@ def judge_made_rows(
     n = len(Z)
     # of no rows at all most models refuse to predict anything
     f = t = models.no_predictions(n)
-    hardness, reducible = np.full(n, np.nan), np.full(y.shape, np.nan)
+    hardness = np.full(n, np.nan)
+    reducible = np.full(y.shape, np.nan)
     if n:
         t = models.predict_oracle(Z)
-    support, agrees = _opinion(models, t, y)
-    if models.least_support is not None:
-        # in a table of cells the label rests on the oracle alone
-        agrees = agrees & (support >= models.least_support)
     if n and models.can_search:
         f = models.predict_baseline(Z)
         hardness = models.rule.hardness(y, f, t)
         reducible = np.stack(hardness_by_target("reducible", y, f, t), axis=1)
+    support, agrees = _support_labels(models, t, y)
+    if models.least_support is not None:
+        # in a table of cells the label rests on the oracle alone
+        agrees = agrees & (support >= models.least_support)
     return JudgedRows(
         # decoded once more: a number that went through the scale may differ in its last bit
         features=models.encoder.inverse(Z),
@@ -286,7 +352,9 @@ def no_made_rows(models: FoldModels, real: JudgedRows) -> JudgedRows:
     return judge_made_rows(models, real, Z=real.Z[:0], y=real.y[:0], parent=np.zeros(0, dtype=int))
 
 
-def _opinion(models: FoldModels, t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _support_labels(
+    models: FoldModels, t: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the oracles' support of each label and whether it suffices, ``(n, k)`` each."""
     supports, agreements = [], []
     for j, target in enumerate(models.targets):

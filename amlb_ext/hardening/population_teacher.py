@@ -72,10 +72,12 @@ class Teacher:
             The oracle's predictions there.
         """
         if self.n_classes:
+            codes = np.broadcast_to(np.arange(self.n_classes), t.shape)
             p = np.clip(t, FLOOR, None)
-            codes = np.broadcast_to(np.arange(self.n_classes), p.shape)
-            return codes, p / p.sum(axis=1, keepdims=True)
-        y = t[:, None] + self.spread(Z)[:, None] * self.residuals_
+            total = p.sum(axis=1, keepdims=True)
+            return codes, p / total
+        spread = self.spread(Z)[:, None]
+        y = t[:, None] + spread * self.residuals_
         # no outcome lies beyond the targets that were seen
         y = np.clip(y, self.low_, self.high_)
         return y, np.full(y.shape, 1 / QUANTILES)
@@ -132,8 +134,10 @@ def draw_outcomes(
     >>> rows.tolist(), y.tolist()
     ([0, 1, 2, 3], [1, 1, 1, 1])
     """
-    mass = chance.sum(axis=1) if mass is None else mass
-    able = np.flatnonzero((mass > 0) & (chance.sum(axis=1) > 0))
+    total_chance = chance.sum(axis=1)
+    if mass is None:
+        mass = total_chance
+    able = np.flatnonzero((mass > 0) & (total_chance > 0))
     if not len(able):
         return able, outcomes[able, 0]
     drawn, _ = draw_region(mass[able], rng, smallest=1)
@@ -143,7 +147,9 @@ def draw_outcomes(
     # the first step of the cumulated chances that lies above a uniform number
     steps = np.cumsum(chance[kept], axis=1)
     height = rng.random((len(kept), 1)) * steps[:, -1:]
-    which = np.minimum((height > steps).sum(axis=1), steps.shape[1] - 1)
+    which = (height > steps).sum(axis=1)
+    # rounding may lift the height above the last step
+    which = np.minimum(which, steps.shape[1] - 1)
     return kept, outcomes[kept, which]
 
 

@@ -231,12 +231,12 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     first = tasks[0]
     # the tasks of a group share this key: their streams, and so their parts, are the same
     key = (first.stream_name, fold)
+    seed = derive_seed(config.seed, *key, "cross") % 2**31
+    oracle_seed = derive_seed(config.seed, *key, "oracle") % 2**31
     rows = first.folds[fold].train
     features = first.features.iloc[rows]
     encoder = Encoder(first.columns).fit(features)
     Z = encoder.transform(features)
-    seed = derive_seed(config.seed, *key, "cross") % 2**31
-    oracle_seed = derive_seed(config.seed, *key, "oracle") % 2**31
 
     parts: CvSplits = []
     ys, fs, scales, refits, oracles = [], [], [], [], []

@@ -48,6 +48,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     """
     if task.folds:
         return _first_folds(task, config.folds)
+    # the tasks of a group share this name, and so their folds
     rng = random_stream(seed, task.stream_name, "split")
     # the strata: class codes, or one stratum for a regression
     codes = np.zeros(len(task), dtype=int)

@@ -48,9 +48,11 @@ class Chooser:
 
     def __call__(self, features: pd.DataFrame) -> np.ndarray:
         """Return predictions of rows in canonical form, side by side, ``(n, ...)``."""
-        pairs = zip(self.baselines, self.encoders, strict=True)
-        parts = [baseline.predict_table(encoder, features) for baseline, encoder in pairs]
-        return np.column_stack(parts)
+        predictions = []
+        for baseline, encoder in zip(self.baselines, self.encoders, strict=True):
+            predictions.append(baseline.predict_table(encoder, features))
+        # side by side, so that a replacement is judged by all targets at once
+        return np.column_stack(predictions)
 
     def fit(self, train: pd.DataFrame, test: pd.DataFrame, task: Task) -> tuple[FittedRows, bool]:
         """Replace what the training rows do not know where that changes F least.
@@ -68,6 +70,7 @@ class Chooser:
             try:
                 return fit_to_train(train, test, task.columns, self), True
             except ModelError:
+                # a model fitted here reads whatever its encoder gives: its error is a real one
                 if all(baseline.can_refit for baseline in self.baselines):
                     raise
         return fit_to_train(train, test, task.columns), False
@@ -107,24 +110,24 @@ class Changes:
 
     def notes(self) -> list[str]:
         """Return what the counts alone do not tell a reader of the fold, each one sentence."""
-        out = []
+        notes = []
         for name, count in self.replaced.items():
             share = count / max(1, self.rows)
             if share > TELLING_SHARE:
-                out.append(
+                notes.append(
                     f"column {name!r}: {count} of {self.rows} test cells ({share:.1%}) hold a "
                     f"value that no training row has and were replaced"
                 )
         if self.replaced and not self.judged:
-            out.append(
+            notes.append(
                 "F cannot be asked about replaced values, so each is the most frequent training "
                 "value, or missing where training rows miss it"
             )
         if self.copies:
-            out.append(
+            notes.append(
                 f"{self.copies} test rows with replaced cells repeat the features of a training row"
             )
-        return out
+        return notes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +156,8 @@ def known_classes(task: Task, fold: int) -> tuple[np.ndarray, dict[str, int]]:
     if not task.kind.is_classification:
         return rows, {}
     codes = task.target.cat.codes.to_numpy()
-    kept = rows[np.isin(codes[rows], codes[task.folds[fold].train])]
+    train_codes = codes[task.folds[fold].train]
+    kept = rows[np.isin(codes[rows], train_codes)]
     if len(kept) == len(rows):
         return rows, {}
     if not len(kept):

@@ -72,6 +72,7 @@ class HeldOutPart:
         config = self.models.config
         search = config.search.model_copy(update={"kappa": kappa})
         models = replace(self.models, config=config.model_copy(update={"search": search}))
+        # "calibrate" is the side's name in the streams, which all rungs share
         return make_side(models, self.rows, "calibrate").augmented.rows
 
     def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
@@ -202,6 +203,7 @@ def try_rung(
     checks = _checks(parts[0].models, pooled, real, rng)
     failed = []
     for check in checks:
+        # None is no verdict: too few rows to say
         if check.passed is False:
             figure = f": {check.text}" if check.value is None else f" {check.value:.3g}"
             failed.append(check.name + figure)
