@@ -105,7 +105,7 @@ def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: Tak
     copies = min(config.copies, max(1, config.max_rows // len(bad)))
     nothing = no_made_rows(models, real)
     reason = _why_no_search(models, copies)
-    if reason:
+    if reason is not None:
         return MadeRows(rows=nothing, notes=(f"{side}: {reason}",))
 
     rng = random_stream(models.config.seed, *models.key, side, "augment")
@@ -160,8 +160,8 @@ def without_single_axis(values: np.ndarray) -> np.ndarray:
     return values[:, 0] if values.shape[1] == 1 else values
 
 
-def _why_no_search(models: FoldModels, copies: int) -> str:
-    """Return why no bad row can be augmented; empty where there is nothing in the way."""
+def _why_no_search(models: FoldModels, copies: int) -> str | None:
+    """Return why no bad row can be augmented; None where nothing is in the way."""
     if not models.can_search:
         return "no search, since F is a file of predictions and cannot be asked"
     nothing_numeric = models.encoder.n_categorical_ == models.Z.shape[1]
@@ -170,7 +170,7 @@ def _why_no_search(models: FoldModels, copies: int) -> str:
             "no row was augmented: no column is numeric and categories stay as they are, "
             "so every augmented row would repeat the features of its bad row"
         )
-    return ""
+    return None
 
 
 def perturb_targets(
