@@ -137,12 +137,14 @@ def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: Tak
         made = judge_made_rows(models, real, Z=Z, y=y, parent=parent)
         kept, dropped_now = screen_made_rows(models, made, real, taken)
         dropped += dropped_now
+        # where a whole try fails, the next would fail too
         if not len(kept):
             break
         missing = (copies - copies_so_far)[parent[kept]]
         kept = kept[_order_within(parent[kept]) < missing]
         copies_so_far += np.bincount(parent[kept], minlength=len(real))
         blocks.append(made.take(kept))
+        # the next try must not repeat what this one made
         taken = taken.with_made(blocks[-1])
     return MadeRows(
         rows=JudgedRows.concatenate(blocks),
@@ -337,6 +339,7 @@ def _fit_synthesizer(
         Z, y = models.Z, models.y
     elif config.learn_from == "population":
         notes.append(f"{side}: F is a file of predictions, so rows are learnt from its failures")
+    # a model of a distribution needs more rows; "local" moves rows towards their neighbours
     if len(Z) < config.min_rows and config.name != "local":
         notes.append(
             f"{side}: {len(Z)} rows to learn from, fewer than {config.min_rows}: "

@@ -132,6 +132,7 @@ def harden_group(
             config=config,
             target=target,
         )
+        # a task on its own shares nothing, and its summary does not mention it
         if task.group:
             hard.summary["shared"] = {
                 "group": task.group,
@@ -178,6 +179,7 @@ def make_both_sides(
     test_side = make_side(models, test, "test", taken)
     if not (config.train_hard and train.is_bad.any()):
         return test_side, None
+    # the test side came first, so it is the training side that gives way
     taken = taken.with_made(test_side.augmented.rows, test_side.synthetic.rows)
     return test_side, make_side(models, train, "train", taken)
 

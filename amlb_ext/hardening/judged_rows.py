@@ -112,6 +112,7 @@ class FoldModels:
 
     def no_predictions(self, n: int) -> np.ndarray:
         """Return predictions of n rows that nobody was asked about: NaN."""
+        # NaN, not 0: what nobody said must not look like an answer
         classes = (self.n_classes,) if self.n_classes else ()
         return np.full((n, len(self.targets), *classes), np.nan)
 
@@ -170,6 +171,7 @@ class JudgedRows:
 
     def take(self, rows: np.ndarray) -> JudgedRows:
         """Return some of the rows, by position or by mask."""
+        # rows are counted by position everywhere, so labels of the table's index must not survive
         taken: dict[str, Any] = {"features": self.features.iloc[rows].reset_index(drop=True)}
         for name in _ARRAYS:
             taken[name] = getattr(self, name)[rows]

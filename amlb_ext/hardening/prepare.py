@@ -272,6 +272,7 @@ def _fit_baselines(
     tasks: Sequence[Task], cross: CrossFit, config: GenerateConfig
 ) -> tuple[Baseline, ...]:
     """Fit the F of each target on all training rows."""
+    # one seed for all targets: each F differs from the next by its target alone
     seed = derive_seed(config.seed, *cross.key, "fit") % 2**31
     baselines = []
     for j, task in enumerate(tasks):

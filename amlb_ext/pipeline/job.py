@@ -44,7 +44,14 @@ def write_job(
     records = []
     for task, hard, key in zip(group, hard_folds, keys, strict=True):
         record = write_fold(
-            layout, task.name, Coding.of(task), fold, hard.train, hard.parts, key, hard.summary
+            layout,
+            task.name,
+            Coding.of(task),
+            fold=fold,
+            train=hard.train,
+            parts=hard.parts,
+            key=key,
+            summary=hard.summary,
         )
         records.append(record)
     return records

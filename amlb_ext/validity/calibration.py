@@ -126,6 +126,7 @@ def calibrate(
     try:
         parts = hold_out_parts(tasks[0], config, cross or cross_fit(tasks, fold, config))
         failures = int(sum(part.rows.is_bad.sum() for part in parts))
+        # a certificate says nothing on so few failures, and neither can this
         if failures < MIN_ROWS:
             why = too_few_text(failures, "failures of the training rows")
             return _floors(tasks, why, failures)
@@ -222,6 +223,7 @@ def hold_out_parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[
     rule = settle_rule(config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t)
     if not all(cross.refits):
         raise ModelError("all but a few rows are of one class")
+    # a rung is judged and thrown away: few rows suffice, and none need be synthetic
     light = _lighter(config, parts=len(cross.parts))
     parts = []
     for number, (fit, held) in enumerate(cross.parts):
@@ -236,6 +238,7 @@ def hold_out_parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[
             Z=cross.Z[fit],
             y=cross.y[fit],
             config=light,
+            # a key of its own, or all parts would draw the same numbers
             key=(*cross.key, "calibrate", number),
         )
         rows = judge_real_rows(
