@@ -65,9 +65,9 @@ def legend_names(chart: Chart) -> list[str]:
 
     Examples
     --------
-    >>> from amlb_ext.report.model import Series
+    >>> from amlb_ext.report.model import ChartSeries
     >>> spot = np.zeros(1)
-    >>> a, b = (Series(name, "intervals", spot, spot) for name in "ab")
+    >>> a, b = (ChartSeries(name, "intervals", spot, spot) for name in "ab")
     >>> legend_names(Chart("k", "t", "", "x", "", (a, b)))
     ['a', 'b']
     >>> legend_names(Chart("k", "t", "", "x", "", (a, b), y_categories=("b", "a")))
