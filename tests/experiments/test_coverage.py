@@ -4,8 +4,8 @@ import pytest
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.experiments.coverage import sampling
-from amlb_ext.experiments.coverage.populations import MEANS, SHARES, mixture
 from amlb_ext.experiments.coverage.study import COLUMNS, coverage_markdown, coverage_study
+from amlb_ext.experiments.five_gaussians import MEANS, SHARES, draw_rows
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +72,12 @@ def test_regression_has_no_classes():
 
 
 def test_the_mixture_is_that_of_the_paper():
-    X, y = mixture(200_000, np.random.default_rng(0))
+    X, y = draw_rows(200_000, np.random.default_rng(0))
     assert np.bincount(y) / len(y) == pytest.approx(SHARES, abs=0.005)
     assert X[y == 2].mean(axis=0) == pytest.approx(MEANS[2], abs=0.05)
     assert np.cov(X[y == 3].T)[0, 1] == pytest.approx(-7, abs=0.3)
-    shifted, _ = mixture(1000, np.random.default_rng(0), -1.0)
-    plain, _ = mixture(1000, np.random.default_rng(0))
+    shifted, _ = draw_rows(1000, np.random.default_rng(0), -1.0)
+    plain, _ = draw_rows(1000, np.random.default_rng(0))
     assert shifted - plain == pytest.approx(np.tile([-1.0, 0.0], (1000, 1)))
 
 

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.experiments.coverage.populations import mixture
+from amlb_ext.experiments.five_gaussians import draw_rows
 from amlb_ext.stats.support import check_support
 
 
 def drawn(n: int, seed: int):
-    return mixture(n, np.random.default_rng(seed))
+    return draw_rows(n, np.random.default_rng(seed))
 
 
 def test_spheres_by_hand():

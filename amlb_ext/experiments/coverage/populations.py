@@ -1,10 +1,4 @@
-"""Simulated populations with a model trained once, whose true error is known.
-
-References
-----------
-The mixture is that of "Using Synthetic Data to estimate the True Error is theoretically and
-practically doable", appendix B.1.1.
-"""
+"""Simulated populations with a model trained once, whose true error is known."""
 
 from __future__ import annotations
 
@@ -18,21 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.experiments.five_gaussians import SHARES, draw_rows
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
 from amlb_ext.stats.surrogate import expected_loss
 
-#: Shares, means and covariances of the five classes.
-SHARES = np.array([1, 3, 4, 5, 7]) / 20
-MEANS = np.array([[0, 0], [12, 15], [15, 6], [6, 7], [3, 18]], dtype=float)
-COVARIANCES = np.array(
-    [
-        [[2, 0.5], [0.5, 4]],
-        [[5, -2], [-2, 7]],
-        [[1, 0.9], [0.9, 5]],
-        [[10, -7], [-7, 15]],
-        [[5, 0.9], [0.9, 5]],
-    ]
-)
 #: How far ``drifted`` and ``ppi_generated`` are off, in units of the features.
 SHIFT = -1.0
 #: Rows that the models are trained on.
@@ -84,30 +67,9 @@ class Population:
     order: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
 
-def mixture(n: int, rng: np.random.Generator, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Draw from the five Gaussians: features ``(n, 2)`` and classes ``(n,)``.
-
-    Parameters
-    ----------
-    n : int
-    rng : Generator
-    shift : float
-        Added to the first feature.
-
-    Examples
-    --------
-    >>> X, y = mixture(3, np.random.default_rng(0))
-    >>> X.shape, y.shape
-    ((3, 2), (3,))
-    """
-    y = rng.choice(len(SHARES), n, p=SHARES)
-    L = np.linalg.cholesky(COVARIANCES)
-    X = np.einsum("nij,nj->ni", L[y], rng.standard_normal((n, 2))) + MEANS[y]
-    X[:, 0] += shift
-    return X, y
-
-
-def waves(n: int, rng: np.random.Generator, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def draw_waves(
+    n: int, rng: np.random.Generator, shift: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw a regression with noise that grows with a feature: ``(n, 4)`` and ``(n,)``.
 
     ``y = sin 2x_1 + x_2^2 / 4 + .3 (1 + |x_3|) e``, x uniform on [-3, 3], e standard normal;
@@ -115,7 +77,7 @@ def waves(n: int, rng: np.random.Generator, shift: float = 0.0) -> tuple[np.ndar
 
     Examples
     --------
-    >>> waves(3, np.random.default_rng(0))[0].shape
+    >>> draw_waves(3, np.random.default_rng(0))[0].shape
     (3, 4)
     """
     X = rng.uniform(-3, 3, (n, 4)) + shift
@@ -134,11 +96,11 @@ def _logistic(size: int, seed: int) -> Population:
 
 def _mixture(name: str, model: Any, losses: tuple[str, ...], size: int, seed: int) -> Population:
     rng = random_stream(seed, "coverage", "mixture")
-    model.fit(*mixture(TRAIN, rng))
-    X, y = mixture(size, rng)
-    X_far, y_far = mixture(size // 5, rng, SHIFT)
+    model.fit(*draw_rows(TRAIN, rng))
+    X, y = draw_rows(size, rng)
+    X_far, y_far = draw_rows(size // 5, rng, SHIFT)
     f, f_far = model.predict_proba(X), model.predict_proba(X_far)
-    other = mixture(20_000, rng)
+    other = draw_rows(20_000, rng)
     pools = []
     for word in losses:
         loss = LOSSES[word]
@@ -155,13 +117,13 @@ def _mixture(name: str, model: Any, losses: tuple[str, ...], size: int, seed: in
 
 def _boosting(size: int, seed: int) -> Population:
     rng = random_stream(seed, "coverage", "waves")
-    X, y = waves(TRAIN, rng)
+    X, y = draw_waves(TRAIN, rng)
     low, high = float(y.min()), float(y.max())
     model = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(X, y)
-    X, y = waves(size, rng)
-    X_far, y_far = waves(size // 5, rng, SHIFT)
+    X, y = draw_waves(size, rng)
+    X_far, y_far = draw_waves(size // 5, rng, SHIFT)
     f, f_far = model.predict(X), model.predict(X_far)
-    other = waves(20_000, rng)
+    other = draw_waves(20_000, rng)
     seen = model.predict(other[0])
     pools = []
     for loss in (squared_loss(low, high), absolute_loss(low, high)):

@@ -31,6 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from tqdm import tqdm
 
+from amlb_ext.core.display import markdown_table
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.answers import EstimateAnswers
@@ -143,17 +144,16 @@ def sampling_markdown(table: pd.DataFrame) -> str:
     lines = []
     for (kind, loss), part in table.groupby(["kind", "loss"], sort=False):
         given = list(dict.fromkeys(part["given"]))
-        lines += [f"## {kind}, {loss}", "", f"| design | {' | '.join(given)} |"]
-        lines += ["| --- " * (len(given) + 1) + "|"]
-        for design, one in part.groupby("design", sort=False):
-            by_given = {row.given: row for row in one.itertuples()}
-            cells = [_cell(by_given[word]) if word in by_given else "" for word in given]
-            lines += [f"| {design} | {' | '.join(cells)} |"]
-        lines += [""]
+        rows = []
+        for design, group in part.groupby("design", sort=False):
+            by_given = {row.given: row for row in group.itertuples()}
+            cells = [_refusal_text(by_given[name]) if name in by_given else "" for name in given]
+            rows.append([design, *cells])
+        lines += [f"## {kind}, {loss}", "", markdown_table(["design", *given], rows), ""]
     return "\n".join(lines)
 
 
-def _cell(row: Any) -> str:
+def _refusal_text(row: Any) -> str:
     told = f"{100 * row.refused:.0f} % refused"
     if np.isnan(row.coverage):
         return told

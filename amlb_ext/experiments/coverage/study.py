@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from amlb_ext.core.display import markdown_table
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.experiments.coverage.populations import MAKERS, Population
@@ -145,19 +146,20 @@ def coverage_markdown(table: pd.DataFrame) -> str:
     lines: list[str] = []
     keys = ["population", "model", "loss", "design", "level"]
     for key, part in table.groupby(keys, sort=False):
+        *names, level = key
+        lines += [f"## {', '.join(map(str, names))}, level {level}", ""]
         sizes = list(dict.fromkeys(part["n"]))
-        lines += [f"## {', '.join(map(str, key[:-1]))}, level {key[-1]}", ""]
-        lines += ["| estimator | " + " | ".join(f"n = {size}" for size in sizes) + " |"]
-        lines += ["| --- " * (len(sizes) + 1) + "|"]
-        for name, one in part.groupby("estimator", sort=False):
-            by_n = {row.n: row for row in one.itertuples()}
-            cells = [_cell(by_n[size]) if size in by_n else "" for size in sizes]
-            lines += [f"| {name} | " + " | ".join(cells) + " |"]
-        lines += [""]
+        rows = []
+        for estimator, group in part.groupby("estimator", sort=False):
+            by_n = {row.n: row for row in group.itertuples()}
+            cells = [_coverage_text(by_n[size]) if size in by_n else "" for size in sizes]
+            rows.append([estimator, *cells])
+        headers = ["estimator", *(f"n = {size}" for size in sizes)]
+        lines += [markdown_table(headers, rows), ""]
     return "\n".join(lines)
 
 
-def _cell(row: Any) -> str:
+def _coverage_text(row: Any) -> str:
     if np.isnan(row.coverage):
         return "no interval"
     text = f"{row.coverage:.3f}".removeprefix("0") + ("" if row.holds else "!")

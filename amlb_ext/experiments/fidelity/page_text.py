@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from amlb_ext.core.display import markdown_table
 from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, Record
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Phase, Protocol
 
@@ -111,7 +112,12 @@ def phase_markdown(
     if len(found):
         lines += [_READING, ""]
         for table in dict.fromkeys(found["table"]):
-            lines += [f"### {table}", "", *_pipes(*contrast_rows(found[found["table"] == table]))]
+            lines += [
+                f"### {table}",
+                "",
+                markdown_table(*contrast_rows(found[found["table"] == table])),
+                "",
+            ]
     else:
         lines += ["No contrast is declared.", ""]
     lines += ["## Levels", "", _LEVELS, ""]
@@ -120,8 +126,8 @@ def phase_markdown(
     for n in sorted(every["n"].unique()):
         lines += [f"### n = {n}", ""]
         for figure in ("tau", "coverage"):
-            lines += _pipes(*level_rows(every, ALL_TABLES, n, [figure], REFERENCES))
-        lines += _pipes(*level_rows(every, ALL_TABLES, n, others, REFERENCES[:1]))
+            lines += [markdown_table(*level_rows(every, ALL_TABLES, n, [figure], REFERENCES)), ""]
+        lines += [markdown_table(*level_rows(every, ALL_TABLES, n, others, REFERENCES[:1])), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -149,8 +155,3 @@ def format_p_value(p: float) -> str:
     if math.isnan(p):
         return "-"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _pipes(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [headers, ["---"] * len(headers), *rows]
-    return [*("| " + " | ".join(line) + " |" for line in lines), ""]

@@ -14,6 +14,7 @@ from amlb_ext.estimate.osyn.explore import sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
 from amlb_ext.estimate.osyn.tallies import RegionTally, drawn_batches, tally_regions
 from amlb_ext.estimate.osyn.theorem import OsynSettings
+from amlb_ext.experiments.five_gaussians import SHARES, draw_class_rows, draw_rows
 from amlb_ext.experiments.osyn.arms import (
     Evidence,
     algorithm_1,
@@ -25,7 +26,7 @@ from amlb_ext.experiments.osyn.arms import (
 from amlb_ext.experiments.osyn.case import SEED, Case
 from amlb_ext.experiments.osyn.choices import SHIFTS, TABLES, Choice, models_of
 from amlb_ext.experiments.osyn.models import fit_model
-from amlb_ext.experiments.osyn.simulation import PI, draw_rows, kl_divergence, rows_of
+from amlb_ext.experiments.osyn.simulation import kl_divergence
 from amlb_ext.hardening.baseline.estimator import fill_missing
 
 #: NOTE[DIFF]: the paper names no classes. The printed gaps of Table 1 are met with S from the
@@ -44,7 +45,7 @@ class _Simulated:
         self.X_oracle, self.y_oracle = draw_rows(choice.oracle, self.rng("oracle"))
         share = [len(part) for part in np.array_split(np.arange(choice.size), len(classes))]
         self.y_s = np.repeat(classes, share)
-        self.X_s = rows_of(self.y_s, self.rng("labelled"))
+        self.X_s = draw_class_rows(self.y_s, self.rng("labelled"))
 
     def rng(self, *stage: str | int) -> np.random.Generator:
         return random_stream(SEED, "osyn", *self.key, *stage)
@@ -134,7 +135,7 @@ def repeat_table_2(choice: Choice, repetition: int) -> Rows:
     for name, model in models.items():
         loss_s, oracle = of.losses(model)
         loss_u = np.concatenate(wrong[name]).astype(float)
-        found = Evidence(loss_s, masses, region, loss_u, oracle, True, of.y_s, PI)
+        found = Evidence(loss_s, masses, region, loss_u, oracle, True, of.y_s, SHARES)
         out[name], sweep = evaluate_model(found, choice, derive_seed(SEED, "table-2", repetition))
         sweeps.append(sweep)
     return _tuned_together(out, sweeps)
