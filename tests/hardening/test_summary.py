@@ -10,7 +10,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.generate import kappa_note
-from amlb_ext.pipeline.job import _calibrated
+from amlb_ext.pipeline.job import harden_calibrated
 from amlb_ext.validity.certificate import decide_verdict
 from amlb_ext.validity.measures import make_measure
 
@@ -48,7 +48,7 @@ def test_rows_of_a_table_without_numbers_are_not_said_to_be_jittered():
     settings = {"baseline": {"model": "logistic"}, "hardness": {"rule": "wrong"}}
     config = build_config(QUICK, settings)
     task = split_task(make_task(frame, "y", name="t", kind=Kind.BINARY), config.split, 1)
-    (hard,) = _calibrated((task,), 0, config)
+    (hard,) = harden_calibrated((task,), 0, config)
     assert not hard.summary["calibration"]["passed"]
     assert hard.summary["bad"]
     assert any(note.startswith("kappa 0, no row is moved") for note in hard.summary["notes"])
