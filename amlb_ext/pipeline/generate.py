@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from tqdm import tqdm
@@ -29,9 +30,9 @@ from amlb_ext.pipeline.request import (
     Request,
     check_output,
     check_settings,
-    command_text,
     portable_spec,
     result_settings,
+    suite_request,
 )
 from amlb_ext.pipeline.twin import find_original, twin_notes
 from amlb_ext.sources import open_specs
@@ -190,13 +191,14 @@ def _finish(
     settings: dict[str, Any],
     report: GenerationReport,
 ) -> Manifest:
+    names = dict(zip(map(portable_spec, request.sources), request.source_names, strict=True))
     suite_tasks = [
         SuiteTask(
             name=task.name,
             kind=task.kind,
             target=task.target_name,
             coding=Coding.of(task),
-            origin=portable_origin(task.origin),
+            origin=portable_origin(task.origin, names),
             content_hash=task.content_hash,
             notes=task.notes,
             folds=tuple(records[task.name][k] for k in sorted(records[task.name])),
@@ -220,11 +222,7 @@ def _finish(
         failures=report.failures,
         version=__version__,
         integrations=framework_definitions(request.config),
-        command=command_text(
-            request.sources,
-            "harden" if request.twin else "generate",
-            request.config.source.targets,
-        ),
+        request=suite_request(request),
         constraints=asset_path("resources", "constraints.yaml").read_text(encoding="utf-8"),
         original=original,
         absent=report.absent,
@@ -241,15 +239,26 @@ def _finish(
     return manifest
 
 
-def portable_origin(origin: Origin) -> Origin:
+def portable_origin(origin: Origin, names: Mapping[str, str]) -> Origin:
     """Return the origin without local folders: an absolute path is cut to its last part.
+
+    Parameters
+    ----------
+    origin : Origin
+    names : mapping of str to str
+        What the suite calls sources, by their specs without local folders.
 
     Examples
     --------
-    >>> portable(Origin("/home/me/data.csv")).spec, portable_origin(Origin("openml/t/31")).spec
-    ('data.csv', 'openml/t/31')
+    >>> portable_origin(Origin("/home/me/data.csv"), {}).spec
+    'data.csv'
+    >>> portable_origin(Origin("new/mine.yaml#flats"), {"new/mine.yaml": "mine.yaml"}).spec
+    'mine.yaml#flats'
     """
-    return dataclasses.replace(origin, spec=portable_spec(origin.spec))
+    spec = portable_spec(origin.spec)
+    source, sign, task = spec.partition("#")
+    name = names.get(spec) or names.get(source, source) + sign + task
+    return dataclasses.replace(origin, spec=name)
 
 
 def _planned(task: Task) -> dict[str, Any]:

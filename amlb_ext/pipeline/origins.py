@@ -7,7 +7,7 @@ source that is found again can be held against it before anything is written.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,24 +23,18 @@ from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.pipeline.folds import fold_keys, group_tasks
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.pipeline.request import (
-    Command,
-    GenerationReport,
-    Request,
-    portable_spec,
-    told_sources,
-)
-from amlb_ext.suite import Manifest
+from amlb_ext.pipeline.request import GenerationReport, Request, portable_spec
+from amlb_ext.suite import Manifest, SuiteRequest
 
 
 @dataclass(frozen=True)
 class RepairOptions:
-    """How a repair was asked for.
+    """What the user says of a repair.
 
     Attributes
     ----------
     sources : tuple of str
-        Specs that take the place of those of the same name in the suite's command.
+        Specs that take the place of those of the same name in the suite's request.
     options : SourceConfig
         How they are read; a target and kind that are not given are the suite's own.
     execution : Execution
@@ -59,10 +53,140 @@ class RepairOptions:
     trust_suite: bool = False
 
 
-def config_of(
+@dataclass(frozen=True)
+class TaskGroup:
+    """Tasks that are hardened together, and the configuration they were read with."""
+
+    tasks: tuple[Task, ...]
+    config: GenerateConfig
+
+    @property
+    def names(self) -> set[str]:
+        """The tasks' names."""
+        return {task.name for task in self.tasks}
+
+    def fold_keys(self, fold: int, settings: Mapping[str, Any]) -> dict[str, str]:
+        """Return by task the key of a fold; none for a fold that the tasks do not have."""
+        if fold >= len(self.tasks[0].folds):
+            return {}
+        keys = fold_keys(self.tasks, fold, dict(settings))
+        return {task.name: key for task, key in zip(self.tasks, keys, strict=True)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OriginalSources:
+    """The sources of a suite, read again.
+
+    Attributes
+    ----------
+    request : Request
+        What :func:`amlb_ext.pipeline.generate_suite` makes the suite of.
+    groups : list of TaskGroup
+    failures : list of str
+        Why tasks could not be read.
+    """
+
+    request: Request
+    groups: list[TaskGroup]
+    failures: list[str]
+
+
+def match_sources(named: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+    """Return the specs of a suite, each given one in the place of the one of the same name.
+
+    Parameters
+    ----------
+    named : sequence of str
+        As the suite names its sources, without local folders.
+    given : sequence of str
+
+    Raises
+    ------
+    SourceError
+        A spec under another name than any of the suite's.
+
+    Examples
+    --------
+    >>> match_sources(("bundled/toy", "cars.csv"), ("/home/me/cars.csv",))
+    ('bundled/toy', '/home/me/cars.csv')
+    """
+    specs = list(named)
+    free = list(range(len(named)))
+    for spec in given:
+        matches = [place for place in free if Path(named[place]).name == Path(spec).name]
+        if not matches:
+            raise SourceError(
+                f"the suite was made of {', '.join(named)}, but the source {spec!r} was given; "
+                "nothing was changed",
+                "give each source under the name that it has in the suite",
+            )
+        free.remove(matches[0])
+        specs[matches[0]] = spec
+    return tuple(specs)
+
+
+def read_sources(
+    stored: SuiteRequest,
+    specs: tuple[str, ...],
+    *,
     settings: Mapping[str, Any],
-    options: SourceConfig,
-    asked: RepairOptions,
+    options: RepairOptions,
+    out: Path,
+) -> OriginalSources:
+    """Read sources as they were read for the suite.
+
+    Parameters
+    ----------
+    stored : SuiteRequest
+    specs : tuple of str
+        Where the sources stand now; all of the request's, or some.
+    settings : mapping
+        See :func:`amlb_ext.pipeline.request.result_settings`.
+    options : RepairOptions
+    out : Path
+        Where folds are made again.
+
+    Raises
+    ------
+    HardsynthError
+        A source, the settings or the file that is F cannot be read.
+    """
+    config = restore_config(settings, _source_options(stored, options), options, near=specs)
+    _check_baseline_file(settings, config)
+    request = Request(
+        specs,
+        config,
+        out,
+        execution=options.execution,
+        quiet=options.quiet,
+        certificate="none",
+        twin=stored.twin,
+        names=tuple(stored.sources) if len(stored.sources) == len(specs) else (),
+    )
+    report = GenerationReport("")
+    tasks, _ = load_tasks(request, report)
+    return OriginalSources(
+        request=request,
+        groups=[TaskGroup(group, config) for group in group_tasks(tasks)],
+        failures=[entry["reason"] for entry in report.failures],
+    )
+
+
+def _source_options(stored: SuiteRequest, options: RepairOptions) -> SourceConfig:
+    """Return how sources are read: as the user says now, else as for the suite."""
+    if options.options.target or options.options.targets:
+        return options.options
+    columns: dict[str, Any] = {"target": stored.target, "targets": tuple(stored.targets)}
+    if options.options.kind is None:
+        columns["kind"] = stored.kind
+    return options.options.model_copy(update=columns)
+
+
+def restore_config(
+    settings: Mapping[str, Any],
+    source: SourceConfig,
+    options: RepairOptions,
+    *,
     near: Sequence[str] = (),
 ) -> GenerateConfig:
     """Return the configuration of a suite's settings.
@@ -71,9 +195,9 @@ def config_of(
     ----------
     settings : mapping
         See :func:`amlb_ext.pipeline.request.result_settings`.
-    options : SourceConfig
+    source : SourceConfig
         How sources are read; of that the settings hold the columns kept and left out alone.
-    asked : Asked
+    options : RepairOptions
         What the user permits; what the settings say of it is not read.
     near : sequence of str
         Sources, in whose folders a file that is F is looked for, after the current one.
@@ -87,26 +211,28 @@ def config_of(
     entry = copy.deepcopy(dict(settings))
     try:
         digest = entry["baseline"].pop("sha256", "")
-        entry["baseline"]["trust_pickle"] = asked.trust_pickle
-        named = {key: names for key, names in entry.pop("source", {}).items() if names}
-        given = options.model_dump(exclude_defaults=True)
-        config = GenerateConfig.model_validate({**entry, "source": {**named, **given}})
+        entry["baseline"]["trust_pickle"] = options.trust_pickle
+        columns = {key: names for key, names in entry.pop("source", {}).items() if names}
+        source_entry = {**columns, **source.model_dump(exclude_defaults=True)}
+        config = GenerateConfig.model_validate({**entry, "source": source_entry})
     except (ValidationError, KeyError, TypeError, AttributeError):
         raise SuiteError(
             "the suite's settings cannot be read; nothing was changed",
             "run the command that made the suite again, with --force",
         ) from None
     if is_baseline_file(config.baseline):
+        # A folder in the settings would let a foreign suite name any file of this machine.
         if not digest or Path(config.baseline.model).name != config.baseline.model:
             raise SuiteError(
                 f"the suite's settings name the file {config.baseline.model} without its sha256, "
                 "or in a folder; nothing was changed",
                 "run the command that made the suite again, with --force",
             )
-    elif not asked.trust_suite:
+    elif not options.trust_suite:
         for kind in (Kind.BINARY, Kind.REGRESSION):
             check_model_listed("the suite's baseline", config.baseline, kind)
-    for folder in [Path(), *(Path(spec).parent for spec in near)] if digest else []:
+    folders = [Path(), *(Path(spec).parent for spec in near)] if digest else []
+    for folder in folders:
         path = folder / config.baseline.model
         if path.is_file() and sha256_file(path) == digest:
             baseline = config.baseline.model_copy(update={"model": str(path)})
@@ -114,18 +240,21 @@ def config_of(
     return config
 
 
-def check_baseline(settings: Mapping[str, Any], config: GenerateConfig) -> None:
-    """Raise where F is a file that :func:`config_of` did not find."""
+def _check_baseline_file(settings: Mapping[str, Any], config: GenerateConfig) -> None:
+    """Raise where F is a file that :func:`restore_config` did not find."""
     path = Path(config.baseline.model)
     digest = settings["baseline"].get("sha256")
     if digest and not (path.is_file() and sha256_file(path) == digest):
         raise ModelError(
-            f"F is the file {path.name}, which is not here, or another one; nothing was changed",
+            f"F is the file {path.name}, which is not here or has other content; nothing was "
+            "changed",
             f"run the same command in the folder that holds the {path.name} of the suite",
         )
 
 
-def find_groups(manifest: Manifest, needed: Collection[str], asked: RepairOptions) -> list[Group]:
+def find_groups(
+    manifest: Manifest, needed: Collection[str], options: RepairOptions, *, out: Path
+) -> list[TaskGroup]:
     """Return the tasks whose folds must be made again, beside those they share rows with.
 
     Parameters
@@ -133,91 +262,47 @@ def find_groups(manifest: Manifest, needed: Collection[str], asked: RepairOption
     manifest : Manifest
     needed : collection of str
         Names of tasks.
-    asked : Asked
-
-    Returns
-    -------
-    list of Group
+    options : RepairOptions
+    out : Path
+        Where folds are made again.
 
     Raises
     ------
     SourceError
         A source that is not found, or that holds something else than the suite was made of.
     """
-    command = Command.parse(manifest.command) or Command(asked.sources)
-    if not command.sources:
-        raise unknown_sources()
-    specs = told_sources(command.sources, asked.sources)
+    named = manifest.request.sources or [portable_spec(spec) for spec in options.sources]
+    if not named:
+        raise unknown_sources_error()
+    specs = match_sources(named, options.sources)
+    # Other sources need not be here, unless a task owes its name or group to its neighbours.
+    origins = {manifest.tasks[task].origin.spec for task in needed}
     own = tuple(
         spec
-        for spec, said in zip(specs, command.sources, strict=True)
-        if any(_is_of(manifest.tasks[task].origin.spec, said) for task in needed)
+        for spec, name in zip(specs, named, strict=True)
+        if any(origin == name or origin.startswith(f"{name}#") for origin in origins)
     )
-    entries = [manifest.tasks[task] for task in needed]
-    why = ""
-    for options in ways(asked, command, [e.target for e in entries], [e.kind for e in entries]):
-        for chosen in dict.fromkeys((own or specs, specs)):
-            config = config_of(manifest.config, options, asked, chosen)
-            check_baseline(manifest.config, config)
-            request = Request(chosen, config, Path(), quiet=asked.quiet)
-            report = GenerationReport("")
-            try:
-                tasks, _ = load_tasks(request, report)
-            except (SourceError, DataError) as error:
-                why = why or str(error)
-                continue
-            groups = [Group(group, config) for group in group_tasks(tasks)]
-            odd = _odd(manifest, needed, groups, report)
-            if not odd:
-                return [group for group in groups if group.names & set(needed)]
-            why = odd
-    named = ", ".join(sorted({manifest.tasks[task].origin.spec for task in needed}))
+    reason = ""
+    for chosen in dict.fromkeys((own or specs, specs)):
+        try:
+            sources = read_sources(
+                manifest.request, chosen, settings=manifest.config, options=options, out=out
+            )
+        except (SourceError, DataError) as error:
+            reason = reason or str(error)
+            continue
+        reason = _difference(manifest, needed, sources)
+        if not reason:
+            return [group for group in sources.groups if group.names & set(needed)]
     raise SourceError(
-        f"{why}; nothing was changed",
-        f"give what the suite was made of ({named}): "
+        f"{reason}; nothing was changed",
+        f"give what the suite was made of ({', '.join(sorted(origins))}): "
         "hardsynth verify DIR --repair --source SPEC, with --target and the like as then",
     )
 
 
-@dataclass(frozen=True)
-class Group:
-    """Tasks that are hardened together, and the configuration they were read with."""
-
-    tasks: tuple[Task, ...]
-    config: GenerateConfig
-
-    @property
-    def names(self) -> set[str]:
-        """The tasks' names."""
-        return {task.name for task in self.tasks}
-
-    def keys(self, fold: int, settings: Mapping[str, Any]) -> dict[str, str]:
-        """Return by task the key of a fold; none for a fold that the tasks do not have."""
-        if fold >= len(self.tasks[0].folds):
-            return {}
-        found = fold_keys(self.tasks, fold, dict(settings))
-        return {task.name: key for task, key in zip(self.tasks, found, strict=True)}
-
-
-def ways(
-    asked: RepairOptions, command: Command, targets: Sequence[str], kinds: Sequence[Any]
-) -> Iterator[SourceConfig]:
-    """Yield how sources may have been read: as asked, else with the suite's target and kind."""
-    options = asked.options
-    if not (options.target or options.targets) and command.targets:
-        yield options.model_copy(update={"targets": command.targets})
-        return
-    if options.target or options.targets or len(set(targets)) != 1:
-        yield options
-        return
-    own = options.model_copy(update={"target": targets[0]})
-    yield own
-    if options.kind is None and len(set(kinds)) == 1:
-        yield own.model_copy(update={"kind": str(kinds[0])})
-
-
-def unknown_sources() -> SuiteError:
-    """Return the error of a suite whose command cannot be read."""
+def unknown_sources_error() -> SuiteError:
+    """Return the error of a suite that does not say what it was made of."""
     return SuiteError(
         "hardsynth/manifest.json is damaged or missing, so what the suite was made of is unknown; "
         "nothing was changed",
@@ -226,27 +311,20 @@ def unknown_sources() -> SuiteError:
     )
 
 
-def _is_of(spec: str, said: str) -> bool:
-    return spec == portable_spec(said) or spec.startswith(f"{portable_spec(said)}#")
-
-
-def _odd(
-    manifest: Manifest, needed: Collection[str], groups: Sequence[Group], report: GenerationReport
-) -> str:
+def _difference(manifest: Manifest, needed: Collection[str], sources: OriginalSources) -> str:
     """Return in what the sources are not those of the suite, or nothing."""
-    home = {name: group for group in groups for name in group.names}
-    left_out = [entry["reason"] for entry in report.failures]
+    group_of = {name: group for group in sources.groups for name in group.names}
     for name in sorted(needed):
-        entry = manifest.tasks[name]
-        if name not in home:
-            return left_out[0] if left_out else f"the sources hold no task {name}"
-        task = next(task for task in home[name].tasks if task.name == name)
+        if name not in group_of:
+            return next(iter(sources.failures), f"the sources hold no task {name}")
+        entry, group = manifest.tasks[name], group_of[name]
+        task = next(task for task in group.tasks if task.name == name)
         if task.content_hash != entry.content_hash:
             return (
                 f"{task.origin.spec} is not what {name} was made of: its content has the sha256 "
                 f"{task.content_hash[:12]}..., the suite's {entry.content_hash[:12]}..."
             )
         for fold, about in entry.folds.items():
-            if home[name].keys(fold, manifest.config).get(name) != about["key"]:
+            if group.fold_keys(fold, manifest.config).get(name) != about["key"]:
                 return f"{task.origin.spec} or its settings are not what {name} was made of"
     return ""

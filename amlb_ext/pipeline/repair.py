@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.pipeline.job import write_job
-from amlb_ext.pipeline.origins import Group, RepairOptions, config_of, find_groups
-from amlb_ext.pipeline.rebuild import check_version, rebuild, write_derived
+from amlb_ext.pipeline.origins import RepairOptions, TaskGroup, find_groups, restore_config
+from amlb_ext.pipeline.rebuild import check_version, rebuild_suite, write_derived
 from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
 from amlb_ext.suite.layout import is_fold_file
 from amlb_ext.suite.manifest import open_manifest
@@ -38,7 +38,11 @@ from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.verify import damaged_certificate, damaged_files
 from amlb_ext.validity.certificate_store import certify_suite, stored_how
 
-_PLACE = re.compile(r"(?:data/[^/]+/([^/]+)_(?:train|test)_|hardsynth/([^/]+)/fold_)(\d+)[./].*")
+#: Files of a fold, by the AMLB task or the task whose folder they stand in.
+_FOLD_FILE = re.compile(
+    r"(?:data/[^/]+/(?P<amlb_task>[^/]+)_(?:train|test)_|hardsynth/(?P<task>[^/]+)/fold_)"
+    r"(?P<fold>\d+)[./].*"
+)
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,18 @@ class RepairReport:
     findings: tuple[str, ...]
 
 
-def repair_suite(directory: str | Path, asked: RepairOptions | None = None) -> RepairReport:
+def repair_suite(directory: str | Path, options: RepairOptions | None = None) -> RepairReport:
     """Make again what is missing or changed in a finished suite.
 
     Parameters
     ----------
     directory : str or Path
-    asked : Asked, optional
+    options : RepairOptions, optional
         Where sources are found that the suite names without their folder.
 
     Returns
     -------
-    Repair
+    RepairReport
 
     Raises
     ------
@@ -76,33 +80,44 @@ def repair_suite(directory: str | Path, asked: RepairOptions | None = None) -> R
         A source that is not found or has other content, a suite of another version, or one that
         is damaged beyond repair; nothing was changed.
     """
-    layout, asked = Layout(Path(directory).absolute()), asked or RepairOptions()
+    layout = Layout(Path(directory).absolute())
+    options = options or RepairOptions()
     problem = unfinished_error(layout)
-    if problem is not None and not (layout.request.is_file() and asked.sources):
+    # Without its manifest a suite looks unfinished; with the sources named it can be rebuilt.
+    if problem is not None and not (layout.request.is_file() and options.sources):
         raise problem
     with lock_folder(layout.lock, layout.root):
         remove_temporary_files(layout.root)
         staging = Layout(layout.own / f"repair{TEMPORARY_SUFFIX}")
         try:
-            mended = _mend(layout, staging, asked)
+            mended = _repair(layout, staging, options)
         finally:
             with contextlib.suppress(OSError):
                 shutil.rmtree(staging.root)
     return RepairReport(tuple(mended), tuple(verify_suite(directory)))
 
 
-def _mend(layout: Layout, staging: Layout, asked: RepairOptions) -> list[str]:
-    whole = open_manifest(layout.manifest).content is not None
-    manifest = read_manifest(layout.manifest) if whole else rebuild(layout, staging, asked)
+def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str]:
+    """Make damaged files in the staging folder, move them home, and return their paths."""
+    is_manifest_whole = open_manifest(layout.manifest).content is not None
+    if is_manifest_whole:
+        manifest = read_manifest(layout.manifest)
+    else:
+        manifest = rebuild_suite(layout, staging, options)
     check_version(manifest.version)
-    beside = [path for task in manifest.tasks for path in damaged_certificate(layout, task)]
-    certificates = {
-        task: how for task in manifest.tasks if (how := _how(layout, manifest, task, asked))
+    damaged_measures = [
+        path for task in manifest.tasks for path in damaged_certificate(layout, task)
+    ]
+    # Asked before anything is made: a certificate that cannot be made again refuses the repair.
+    certificate_settings = {
+        task: settings
+        for task in manifest.tasks
+        if (settings := _certificate_settings(layout, manifest, task, options))
     }
     damaged = list(damaged_files(layout, manifest))
-    _make(staging, manifest, damaged, asked)
+    _make_again(staging, manifest, damaged, options)
     for relative in damaged:
-        if not _holds(staging, manifest, relative):
+        if not _is_as_promised(staging, manifest, relative):
             raise SuiteError(
                 f"{relative} cannot be made again as it was: this machine or its numerical "
                 "libraries give other values than those the suite was made with; nothing was "
@@ -114,79 +129,87 @@ def _mend(layout: Layout, staging: Layout, asked: RepairOptions) -> list[str]:
         if relative.endswith(".csv"):  # AMLB would reuse what it made of the damaged file
             for derived in (".parquet", ".arff"):
                 remove_file(layout.at(relative).with_suffix(derived))
-    if not whole:
+    if not is_manifest_whole:
+        # Last, as when a suite is made: what it promises stands by then.
         move_file(staging.manifest, layout.manifest)
         damaged.append(layout.relative(layout.manifest))
-    for task, how in certificates.items():
+    for task, settings in certificate_settings.items():
         certify_suite(
             layout.root,
-            asked.execution,
-            **how,
+            options.execution,
+            **settings,
             reuse=False,
-            quiet=asked.quiet,
+            quiet=options.quiet,
             tasks=[task],
-            trusted=asked.trust_suite,
+            trusted=options.trust_suite,
         )
-    return damaged + beside
+    return damaged + damaged_measures
 
 
-def _make(
-    staging: Layout, manifest: Manifest, damaged: Collection[str], asked: RepairOptions
+def _make_again(
+    staging: Layout, manifest: Manifest, damaged: Collection[str], options: RepairOptions
 ) -> None:
     """Make what is damaged and does not stand in the staging folder yet."""
-    wanted = [path for path in damaged if not _holds(staging, manifest, path)]
+    wanted = [path for path in damaged if not _is_as_promised(staging, manifest, path)]
     if wanted and not staging.root.exists():
         begin_suite(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
-        write_derived(staging, manifest, config_of(manifest.config, asked.options, asked))
-    folds = {place for path in wanted if (place := _place(path, manifest)) is not None}
-    if folds:
-        groups = find_groups(manifest, {task for task, _ in folds}, asked)
-        jobs = list(_jobs(staging, groups, folds, manifest))
-        for _, result in run_jobs(write_job, jobs, asked.execution):
-            if isinstance(result, HardsynthError):
-                raise result
+        write_derived(staging, manifest, restore_config(manifest.config, options.options, options))
+    folds = {fold for path in wanted if (fold := _fold_of(path, manifest)) is not None}
+    if not folds:
+        return
+    groups = find_groups(manifest, {task for task, _ in folds}, options, out=staging.root)
+    jobs = list(_fold_jobs(staging, groups, folds, manifest))
+    for _, result in run_jobs(write_job, jobs, options.execution):
+        if isinstance(result, HardsynthError):
+            raise result
 
 
-def _jobs(
-    staging: Layout, groups: Iterable[Group], folds: set[tuple[str, int]], manifest: Manifest
-) -> Iterable[tuple[Any, ...]]:
+def _fold_jobs(
+    staging: Layout,
+    groups: Iterable[TaskGroup],
+    folds: Collection[tuple[str, int]],
+    manifest: Manifest,
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the arguments of :func:`amlb_ext.pipeline.job.write_job` for each fold once."""
     for group in groups:
         for fold in sorted({fold for task, fold in folds if task in group.names}):
-            keys = list(group.keys(fold, manifest.config).values())
+            keys = list(group.fold_keys(fold, manifest.config).values())
             yield group.tasks, fold, group.config, keys, str(staging.root)
 
 
-def _how(
-    layout: Layout, manifest: Manifest, task: str, asked: RepairOptions
+def _certificate_settings(
+    layout: Layout, manifest: Manifest, task: str, options: RepairOptions
 ) -> dict[str, Any] | None:
-    """Return how a damaged certificate is made again, else None."""
+    """Return how a damaged certificate is made again; None where it is whole."""
     if not damaged_certificate(layout, task):
         return None
+    # One damaged too far to say how it was made was most likely made as the others.
     others = (stored_how(layout, other) for other in manifest.tasks if other != task)
-    how = stored_how(layout, task) or next((how for how in others if how), {})
-    if how.pop("unlabelled", None):
+    settings = stored_how(layout, task) or next((entry for entry in others if entry), {})
+    if settings.pop("unlabelled", None):
         raise SuiteError(
             f"the damaged certificate of {task} was made with rows without labels; nothing was "
             "changed",
             f"run first: hardsynth certify DIR --unlabelled {task}=FILE",
         )
-    for word in () if asked.trust_suite else how.get("candidates", ()):
-        named = BaselineConfig(model=str(word))
-        check_model_listed(f"the certificate of {task}", named, manifest.tasks[task].kind)
-    return how or {"size": "quick"}
+    if not options.trust_suite:
+        for model in settings.get("candidates", ()):
+            candidate = BaselineConfig(model=str(model))
+            check_model_listed(f"the certificate of {task}", candidate, manifest.tasks[task].kind)
+    return settings or {"size": "quick"}
 
 
-def _holds(layout: Layout, manifest: Manifest, relative: str) -> bool:
+def _is_as_promised(layout: Layout, manifest: Manifest, relative: str) -> bool:
     path = layout.at(relative)
     return path.is_file() and sha256_file(path) == manifest.files[relative]
 
 
-def _place(relative: str, manifest: Manifest) -> tuple[str, int] | None:
+def _fold_of(relative: str, manifest: Manifest) -> tuple[str, int] | None:
     """Return task and fold of a fold's file."""
-    found = _PLACE.fullmatch(relative) if is_fold_file(relative) else None
-    if found is None:
+    match = _FOLD_FILE.fullmatch(relative) if is_fold_file(relative) else None
+    if match is None:
         return None
-    name = found[1] or found[2]
+    name = match["amlb_task"] or match["task"]
     entry = manifest.amlb_tasks.get(name)
-    return (entry.task if entry else name), int(found[3])
+    return (entry.task if entry is not None else name), int(match["fold"])

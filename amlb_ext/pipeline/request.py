@@ -1,17 +1,19 @@
-"""What the user asks for, what comes back, and what must hold before any work begins."""
+"""What the user asks for, what comes back, and what must hold before any work begins.
+
+A suite keeps the request, see :class:`~amlb_ext.suite.SuiteRequest`: its sources are named there
+without local folders, so that the same sources give the same bytes wherever they stand.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.errors import ConfigError, ModelError, SourceError, SuiteError
+from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind
@@ -19,7 +21,7 @@ from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.fold import check_several_targets
 from amlb_ext.pipeline.integrations import integration_params
-from amlb_ext.suite import Layout, Manifest, safe_names
+from amlb_ext.suite import Layout, SuiteRequest, safe_names
 from amlb_ext.suite.layout import is_fresh
 from amlb_ext.synthesizers import make_synthesizer
 
@@ -50,6 +52,9 @@ class Request:
     logs : Path, optional
         Folder for a log of each fold. Without one only folds that were lost leave theirs, in the
         suite's ``hardsynth/logs``.
+    names : tuple of str
+        What the suite calls each source; empty for the specs without local folders. A repair
+        names them as the suite did, wherever they stand now.
     """
 
     sources: tuple[str, ...]
@@ -62,6 +67,12 @@ class Request:
     certificate: str = "quick"
     twin: bool = False
     logs: Path | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """What the suite calls each source, without local folders."""
+        return tuple(portable_spec(name) for name in self.names or self.sources)
 
 
 @dataclass
@@ -209,133 +220,43 @@ def _difference(known: dict[str, Any], wanted: dict[str, Any], prefix: str = "")
     return "unreadable"
 
 
+def suite_request(request: Request) -> SuiteRequest:
+    """Return what the suite keeps of a request."""
+    options = request.config.source
+    names = request.source_names
+    return SuiteRequest(
+        command=command_text(names, options.targets, twin=request.twin),
+        sources=list(names),
+        target=options.target,
+        targets=list(options.targets),
+        kind=options.kind,
+        twin=request.twin,
+    )
+
+
 def command_text(
-    sources: tuple[str, ...], command: str = "generate", targets: tuple[str, ...] = ()
+    sources: tuple[str, ...], targets: tuple[str, ...] = (), *, twin: bool = False
 ) -> str:
-    """Return the command that makes this suite, free of local folders.
+    """Return the command that makes a suite of these sources.
 
     Examples
     --------
-    >>> command_text(("bundled/toy", "/home/me/my data.csv"))
+    >>> command_text(("bundled/toy", "my data.csv"))
     "hardsynth generate bundled/toy 'my data.csv' -o DIR --config FILE"
     >>> command_text(("flats.csv",), targets=("price", "rent"))
     'hardsynth generate flats.csv --targets price rent -o DIR --config FILE'
     """
-    words = shlex.join([portable_spec(source) for source in sources])
-    named = f" --targets {shlex.join(targets)}" if targets else ""
-    return f"hardsynth {command} {words}{named} -o DIR --config FILE"
+    command = "harden" if twin else "generate"
+    options = f" --targets {shlex.join(targets)}" if targets else ""
+    return f"hardsynth {command} {shlex.join(sources)}{options} -o DIR --config FILE"
 
 
 def portable_spec(spec: str) -> str:
-    """Return a source spec; of an absolute path only the last part."""
-    return Path(spec).name if Path(spec).is_absolute() else spec
-
-
-# The command that made a suite, read back from its manifest, and the sources that it names.
-
-_COMMAND = re.compile(r'^ "command": (".*"),?$', re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Command:
-    """The command that made a suite, as its manifest keeps it.
-
-    Attributes
-    ----------
-    sources, targets : tuple of str
-    twin : bool
-        It was ``harden``.
-    """
-
-    sources: tuple[str, ...]
-    targets: tuple[str, ...] = ()
-    twin: bool = False
-
-    @classmethod
-    def parse(cls, text: str) -> Command | None:
-        """Read what :func:`amlb_ext.pipeline.request.command_text` wrote; None for other text.
-
-        Examples
-        --------
-        >>> Command.parse("hardsynth generate 'my data.csv' --targets a b -o DIR --config FILE")
-        Command(sources=('my data.csv',), targets=('a', 'b'), twin=False)
-        >>> Command.parse("hardsinth generate toy -o DIR --config FILE") is None
-        True
-        """
-        try:
-            words = shlex.split(text)
-            tool, name, *rest = words[: words.index("-o")]
-        except ValueError:
-            return None
-        if tool != "hardsynth" or name not in ("generate", "harden") or not rest:
-            return None
-        at = rest.index("--targets") if "--targets" in rest else len(rest)
-        return cls(tuple(rest[:at]), tuple(rest[at + 1 :]), name == "harden")
-
-    @classmethod
-    def find(cls, text: str) -> Command | None:
-        """Return the command in the text of a manifest that is damaged elsewhere."""
-        found = _COMMAND.search(text)
-        try:
-            return cls.parse(json.loads(found[1])) if found else None
-        except ValueError:
-            return None
-
-
-def told_sources(said: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
-    """Return the specs of a suite, each given one in the place of the one of the same name.
-
-    Parameters
-    ----------
-    said : sequence of str
-        As the suite names its sources, without local folders.
-    given : sequence of str
-
-    Raises
-    ------
-    SourceError
-        A spec under another name than any of the suite's.
+    """Return a source spec; of an absolute path only the last part.
 
     Examples
     --------
-    >>> told_sources(("bundled/toy", "cars.csv"), ("/home/me/cars.csv",))
-    ('bundled/toy', '/home/me/cars.csv')
+    >>> portable_spec("/home/me/my data.csv"), portable_spec("openml/t/31")
+    ('my data.csv', 'openml/t/31')
     """
-    out = list(said)
-    left = list(range(len(said)))
-    for spec in given:
-        place = next((k for k in left if Path(said[k]).name == Path(spec).name), None)
-        if place is None:
-            raise SourceError(
-                f"the suite was made of {', '.join(said)}, {spec!r} came; nothing was changed",
-                "give each source under the name that it has there",
-            )
-        left.remove(place)
-        out[place] = spec
-    return tuple(out)
-
-
-def as_said(manifest: Manifest, specs: Mapping[str, str]) -> Manifest:
-    """Return a manifest that names its sources as the suite did before.
-
-    Parameters
-    ----------
-    manifest : Manifest
-    specs : mapping of str to str
-        The suite's names of sources, by those in the manifest.
-    """
-
-    def said(spec: str) -> str:
-        base, sign, task = spec.partition("#")
-        return specs.get(spec) or specs.get(base, base) + sign + task
-
-    tasks = {
-        name: replace(entry, origin=replace(entry.origin, spec=said(entry.origin.spec)))
-        for name, entry in manifest.tasks.items()
-    }
-    amlb_tasks = {}
-    for name, task in manifest.amlb_tasks.items():
-        old, new = manifest.tasks[task.task].origin.spec, tasks[task.task].origin.spec
-        text = task.description.removesuffix(f"({old})") + f"({new})"
-        amlb_tasks[name] = replace(task, description=text)
-    return replace(manifest, tasks=tasks, amlb_tasks=amlb_tasks)
+    return Path(spec).name if Path(spec).is_absolute() else spec

@@ -34,7 +34,14 @@ from amlb_ext.suite.layout import (
     is_fold_file,
     safe_names,
 )
-from amlb_ext.suite.manifest import AmlbTask, Manifest, Pair, TaskEntry, write_manifest
+from amlb_ext.suite.manifest import (
+    AmlbTask,
+    Manifest,
+    Pair,
+    SuiteRequest,
+    TaskEntry,
+    write_manifest,
+)
 from amlb_ext.suite.twin import Original, make_pair, pair_entries, twin_name
 
 _WHAT = {
@@ -58,7 +65,7 @@ def finish_suite(
     failures: Sequence[Mapping[str, Any]],
     version: str,
     integrations: Mapping[str, Any],
-    command: str,
+    request: SuiteRequest,
     constraints: str | None = None,
     original: Original | None = None,
     absent: Sequence[str] = (),
@@ -82,8 +89,8 @@ def finish_suite(
         The tool's.
     integrations : mapping
         Content of ``frameworks.yaml``; its modules are copied to ``extensions/``.
-    command : str
-        How the suite was made; without absolute paths.
+    request : SuiteRequest
+        What the suite was made of; without absolute paths.
     constraints : str, optional
         Text of ``constraints.yaml``; the packaged one when omitted.
     original : Original, optional
@@ -144,7 +151,7 @@ def finish_suite(
         version=version,
         name=name,
         seed=seed,
-        command=command,
+        request=request,
         config=dict(config),
         tasks={task.name: _entry(task) for task in tasks},
         amlb_tasks={amlb_task.name: amlb_task for amlb_task in amlb_tasks},
@@ -215,7 +222,7 @@ def _description(
     present: Sequence[tuple[FoldRecord, PartRecord]],
     source: str,
 ) -> str:
-    """Return what an AMLB task is; the source comes last, see ``pipeline.command.as_said``."""
+    """Return what an AMLB task is, and last its source."""
     cells: Counter[str] = Counter()
     dropped = 0
     for fold, part in present:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,58 @@ from amlb_ext.suite.layout import SUFFIXES, amlb_name, is_inside, is_plain_name
 from amlb_ext.suite.sealed_json import SealedFile, open_sealed, sealed_text
 
 #: Raised when a reader of an older version could not understand the file.
-FORMAT = 1
+FORMAT = 2
+#: The first keeps no request, see :func:`request_of_format_1`.
+_READABLE_FORMATS = (1, FORMAT)
+#: What stands before the request in the text of a manifest.
+_REQUEST_KEY = '\n "request": '
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteRequest:
+    """What a suite was made of, so that a repair can read the same sources in the same way.
+
+    Attributes
+    ----------
+    command : str
+        The command that makes the suite, without local folders; for people.
+    sources : list of str
+        In the command's order, without local folders; empty where they are unknown.
+    target : str, optional
+        The one target column that was named.
+    targets : list of str
+        Several targets of one table.
+    kind : str, optional
+        Of the target, where it was named.
+    twin : bool
+        The suite is the hard twin of the benchmark that its one source defines.
+    """
+
+    command: str
+    sources: list[str] = field(default_factory=list)
+    target: str | None = None
+    targets: list[str] = field(default_factory=list)
+    kind: str | None = None
+    twin: bool = False
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> SuiteRequest:
+        """Return the request that a manifest keeps.
+
+        Raises
+        ------
+        TypeError
+            An entry that is none, or has values of other types.
+        """
+        request = cls(**entry)
+        lists = (request.sources, request.targets)
+        optional = (request.target, request.kind)
+        texts = [request.command, *(text for text in optional if text is not None)]
+        if not all(isinstance(values, list) for values in lists):
+            raise TypeError("sources and targets must be lists")
+        if not all(isinstance(text, str) for text in (*texts, *request.sources, *request.targets)):
+            raise TypeError("the request holds a value that is no text")
+        return request
 
 
 @dataclass(frozen=True)
@@ -119,7 +171,7 @@ class Manifest:
         Of the benchmark definition.
     seed : int
         Of generation and of AMLB's runs.
-    command : str
+    request : SuiteRequest
     config : dict
     tasks : dict of str to TaskEntry
     amlb_tasks : dict of str to AmlbTask
@@ -136,7 +188,7 @@ class Manifest:
     version: str
     name: str
     seed: int
-    command: str
+    request: SuiteRequest
     config: dict[str, Any]
     tasks: dict[str, TaskEntry]
     amlb_tasks: dict[str, AmlbTask]
@@ -144,6 +196,11 @@ class Manifest:
     files: dict[str, str] = field(default_factory=dict)
     pair: Pair | None = None
     order: list[str] = field(default_factory=list)
+
+    @property
+    def command(self) -> str:
+        """The command that makes the suite, for people to read."""
+        return self.request.command
 
     @property
     def listed(self) -> list[AmlbTask]:
@@ -163,6 +220,7 @@ class Manifest:
             **pair,
             "tool": "hardsynth",
             "format": FORMAT,
+            "request": vars(self.request),
             "tasks": {
                 name: {**vars(t), "origin": vars(t.origin), "coding": t.coding.to_json()}
                 for name, t in self.tasks.items()
@@ -189,11 +247,64 @@ class Manifest:
             name: AmlbTask(**{**task, "type": Kind(task["type"])})
             for name, task in entry["amlb_tasks"].items()
         }
-        optional = ("pair", "order")
+        optional = ("pair", "order", "request")
         rest = {f.name: entry[f.name] for f in dataclasses.fields(cls) if f.name not in optional}
         rest["pair"] = Pair(**entry["pair"]) if entry.get("pair") else None
         rest["order"] = [str(name) for name in entry.get("order", ())]
+        if "request" in entry:
+            rest["request"] = SuiteRequest.from_json(entry["request"])
+        else:
+            rest["request"] = request_of_format_1(entry)
         return cls(**{**rest, "tasks": tasks, "amlb_tasks": amlb_tasks})
+
+
+def request_of_format_1(entry: Mapping[str, Any]) -> SuiteRequest:
+    """Return the request of a manifest of 0.1.0, which keeps the text of the command alone.
+
+    A target that was named is no part of that text, but all tasks then have it.
+
+    Examples
+    --------
+    >>> command = "hardsynth generate 'my data.csv' --targets a b -o DIR --config FILE"
+    >>> request = request_of_format_1({"command": command, "tasks": {}})
+    >>> request.sources, request.targets, request.twin
+    (['my data.csv'], ['a', 'b'], False)
+    """
+    command = str(entry["command"])
+    try:
+        words = shlex.split(command)
+        program, name, *rest = words[: words.index("-o")]
+    except ValueError:
+        return SuiteRequest(command=command)
+    if program != "hardsynth" or name not in ("generate", "harden"):
+        return SuiteRequest(command=command)
+    end_of_sources = rest.index("--targets") if "--targets" in rest else len(rest)
+    targets = rest[end_of_sources + 1 :]
+    target_names = {str(task["target"]) for task in entry["tasks"].values()}
+    return SuiteRequest(
+        command=command,
+        sources=rest[:end_of_sources],
+        target=target_names.pop() if len(target_names) == 1 and not targets else None,
+        targets=targets,
+        twin=name == "harden",
+    )
+
+
+def read_request(path: Path) -> SuiteRequest | None:
+    """Return the request of a manifest that may be damaged elsewhere; None where it is lost."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    start = text.find(_REQUEST_KEY)
+    if start < 0:
+        return None
+    try:
+        # The whole file may be no JSON any more, so this entry is decoded by itself.
+        entry, _ = json.JSONDecoder().raw_decode(text, start + len(_REQUEST_KEY))
+        return SuiteRequest.from_json(entry)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def write_manifest(manifest: Manifest, path: Path) -> None:
@@ -204,7 +315,7 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
 def open_manifest(path: Path) -> SealedFile:
     """Return a manifest's content with its seal checked, see :mod:`amlb_ext.suite.sealed_json`."""
     names = [entry.name for entry in dataclasses.fields(Manifest)]
-    return open_sealed(path, {*names, "tool", "format"})
+    return open_sealed(path, {*names, "tool", "format", "command"})
 
 
 def check_places(manifest: Manifest) -> None:
@@ -250,7 +361,7 @@ def read_manifest(path: Path) -> Manifest:
     """
     try:
         entry = json.loads(path.read_text(encoding="utf-8"))
-        if entry["format"] != FORMAT:
+        if entry["format"] not in _READABLE_FORMATS:
             raise SuiteError(
                 f"{path} has format {entry['format']}, this version of hardsynth reads {FORMAT}",
                 "install the version that wrote it, or generate the suite again",

@@ -42,6 +42,7 @@ from amlb_ext.suite import (
     Part,
     Rows,
     Suite,
+    SuiteRequest,
     SuiteTask,
     begin_suite,
     finish_suite,
@@ -178,7 +179,7 @@ def write_suite(root, tasks, folds, rows, workers):
         done[index] = result
     finish_suite(layout, name="hardsynth", config={"baseline": {"model": "ridge"}}, seed=0,
            tasks=[done[index][0] for index in range(tasks)], failures=[], version=__version__,
-           integrations={}, command="report_size.py")  # fmt: skip
+           integrations={}, request=SuiteRequest(command="report_size.py"))  # fmt: skip
     for index, (entry, null) in done.items():
         write_file(layout.task_null(entry.name), partial(null.to_parquet, index=False))
         content = {"key": "", "certificate": certificate(entry.name, index).to_json()}

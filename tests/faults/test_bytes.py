@@ -192,6 +192,43 @@ def test_a_suite_of_an_older_version_has_no_seals(suite):
     assert sealed_text({"a": 1}) != sealed_text({"a": 2})
 
 
+def test_a_suite_of_format_1_is_read_and_mended(tmp_path, desk):
+    """Its manifest keeps the text of the command, and no request."""
+    table = pd.read_csv(desk / "t.csv")[["y", "a", "b"]]
+    table.to_csv(tmp_path / "first.csv", index=False)
+    out = tmp_path / "hard"
+    words = [tmp_path / "first.csv", "--target", "y", "-o", out, "--certificate", "none"]
+    assert cheap("generate", *words) == 0
+    path = out / "hardsynth/manifest.json"
+    entry = json.loads(path.read_text())
+    assert entry["request"]["sources"] == ["first.csv"]
+    assert entry["request"]["target"] == "y"
+    request = entry.pop("request")
+    del entry["sha256"]
+    path.write_text(sealed_text({**entry, "command": request["command"], "format": 1}))
+    assert read_manifest(path).request.sources == ["first.csv"]
+    assert problems(out) == []
+    before = contents(out)
+    flip(out / "data/first/first_test_0.csv", np.random.default_rng(1))
+    more = ["--source", str(tmp_path / "first.csv")]
+    assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
+    assert contents(out) == before
+
+
+def test_a_named_target_is_remembered(tmp_path, desk):
+    table = pd.read_csv(desk / "t.csv")[["y", "a", "b"]]
+    table.to_csv(tmp_path / "first.csv", index=False)
+    out = tmp_path / "hard"
+    words = [tmp_path / "first.csv", "--target", "y", "-o", out, "--certificate", "none"]
+    assert cheap("generate", *words) == 0
+    before = contents(out)
+    more = ["--source", str(tmp_path / "first.csv")]
+    for victim in ("data/first/first_test_0.csv", "hardsynth/manifest.json"):
+        (out / victim).write_bytes((out / victim).read_bytes()[:-30])
+        assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
+        assert contents(out) == before
+
+
 def test_a_twin_is_mended(tmp_path, desk):
     user = tmp_path / "user"
     (user / "benchmarks").mkdir(parents=True)

@@ -12,6 +12,7 @@ from amlb_ext.suite import (
     Layout,
     Part,
     Rows,
+    SuiteRequest,
     SuiteTask,
     begin_suite,
     finish_suite,
@@ -80,7 +81,7 @@ def write_suite(root, tasks, licence="CC BY 4.0", seed=1, integrations=None, **o
         failures=[],
         version="9.9",
         integrations=integrations or {},
-        command="hardsynth generate openml/t/1 -o DIR",
+        request=SuiteRequest(command="hardsynth generate openml/t/1 -o DIR"),
     )
     return root
 

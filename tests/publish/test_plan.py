@@ -17,6 +17,7 @@ from amlb_ext.suite import (
     Coding,
     Layout,
     Part,
+    SuiteRequest,
     SuiteTask,
     begin_suite,
     finish_suite,
@@ -60,7 +61,7 @@ def odd_suite(root, frame, name="odd", **origin):
         failures=[],
         version="1",
         integrations={},
-        command="hardsynth generate odd.csv -o DIR",
+        request=SuiteRequest(command="hardsynth generate odd.csv -o DIR"),
     )
     return root
 

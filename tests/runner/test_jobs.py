@@ -19,7 +19,7 @@ from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.suite import Suite
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, amlb_name
-from amlb_ext.suite.manifest import AmlbTask, Manifest
+from amlb_ext.suite.manifest import AmlbTask, Manifest, SuiteRequest
 
 CONFIG = amlb_configuration(1, constraints=False)
 #: A task of two folds, of which one has no bad row, and a task of three.
@@ -47,7 +47,7 @@ def make_suite(root, name="hard"):
     (root / "benchmarks" / f"{name}_all.yaml").write_text(
         yaml_text(benchmark_entries(tasks.values()))
     )
-    return Suite(Layout(root), Manifest("0", name, 1, "", {}, {}, tasks))
+    return Suite(Layout(root), Manifest("0", name, 1, SuiteRequest(command=""), {}, {}, tasks))
 
 
 @pytest.fixture

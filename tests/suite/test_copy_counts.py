@@ -12,6 +12,7 @@ from amlb_ext.suite import (
     Part,
     Rows,
     Suite,
+    SuiteRequest,
     SuiteTask,
     begin_suite,
     finish_suite,
@@ -83,7 +84,7 @@ def make_suite(root, synthetic, hard_train, summary):
         failures=[],
         version="0",
         integrations={},
-        command="hardsynth generate toy -o hard",
+        request=SuiteRequest(command="hardsynth generate toy -o hard"),
         constraints="---\n",
     )
 

@@ -1,7 +1,7 @@
 """What happened in folds: one line for each kind of thing, with the folds counted."""
 
 from amlb_ext.core.task import Kind, Origin
-from amlb_ext.suite import AmlbTask, Coding, Manifest, TaskEntry
+from amlb_ext.suite import AmlbTask, Coding, Manifest, SuiteRequest, TaskEntry
 from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
 
 
@@ -20,7 +20,7 @@ def manifest(**tasks):
         )
         for name, folds in tasks.items()
     }
-    return Manifest("0", "hard", 1, "", {}, entries, {})
+    return Manifest("0", "hard", 1, SuiteRequest(command=""), {}, entries, {})
 
 
 def lines(**tasks):

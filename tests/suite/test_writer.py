@@ -18,6 +18,7 @@ from amlb_ext.suite import (
     Part,
     Rows,
     Suite,
+    SuiteRequest,
     SuiteTask,
     begin_suite,
     finish_suite,
@@ -81,7 +82,7 @@ def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
         failures=[{"task": "other", "reason": "no rows"}],
         version="0",
         integrations={},
-        command="hardsynth generate toy -o hard",
+        request=SuiteRequest(command="hardsynth generate toy -o hard"),
         constraints="---\n",
     )
     return finish_suite(layout, **(settings | changes))
