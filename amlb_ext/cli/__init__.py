@@ -1,7 +1,8 @@
 """The command line: flags derived from the configuration, and wiring only.
 
-``main`` the entry point · ``flags`` settings as flags · ``show`` what is printed ·
-``commands`` one function per command. Nothing heavy is imported before a command runs, so
+``main`` the entry point · ``flags`` settings as flags, and flags that commands share · ``display``
+what is printed · ``terminal`` the streams it is printed to · one module for each command, with
+``add``, its flags, and ``run``. Nothing heavy is imported before a command runs, so
 ``hardsynth --help`` answers at once.
 """
 

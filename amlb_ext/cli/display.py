@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 from amlb_ext.core.display import text_table
 
 #: What must be read beside every score on failures.
-READING = """Mean loss over folds, lower is better; the part '' is the paper's evaluation set.
+HOW_TO_READ_SCORES = """\
+Mean loss over folds, lower is better; the part '' is the paper's evaluation set.
 Rows of 'bad', 'ga', 'synthetic' and '' were chosen by F's realised errors, which flatters every
 other model: where HardsynthNull, which is F again, improves as much as a candidate, the candidate
 has shown nothing. 'full' and 'region' are real rows chosen without looking at F's errors."""
@@ -19,6 +21,11 @@ CHANGES = {
     "left_out": "left out: test rows whose class no training row of their fold has",
     "replaced": "replaced: test cells whose value no training row of their fold has",
 }
+
+
+def print_json(value: Any) -> None:
+    """Print a result as JSON; what JSON lacks, such as a path, becomes text."""
+    print(json.dumps(value, indent=2, sort_keys=True, default=str))
 
 
 def shorten(text: str, width: int = 32) -> str:
@@ -32,7 +39,7 @@ def shorten(text: str, width: int = 32) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def plan(report: Any) -> str:
+def planned_tasks(report: Any) -> str:
     """Return what ``hardsynth generate --dry-run`` would make."""
     headers = ["task", "kind", "rows", "columns", "classes", "missing", "folds"]
     rows = [
@@ -45,7 +52,7 @@ def plan(report: Any) -> str:
     return "\n".join([*lines, "", f"dry run: nothing was written to {report.out}"])
 
 
-def generation(report: Any, words: Sequence[str] = ()) -> str:
+def generation_summary(report: Any, words: Sequence[str] = ()) -> str:
     """Return the one-screen summary of ``hardsynth generate``; ``words`` are its arguments."""
     headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]
     headers += ["F full", "F bad", "F augm.", "F synth."]
@@ -76,7 +83,7 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
         )
     lines = []
     if rows:
-        lines += [text_table(headers, rows), *legend(report.tasks), ""]
+        lines += [text_table(headers, rows), *column_legend(report.tasks), ""]
     for task, entry in report.verdicts.items():
         lines.append(f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}")
     for note in report.notes:
@@ -97,12 +104,12 @@ def generation(report: Any, words: Sequence[str] = ()) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def legend(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
+def column_legend(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what the columns of the summary mean, where they do not say it themselves.
 
     Examples
     --------
-    >>> legend([{"folds_with_failures": 4, "folds": 10, "score_name": "rmse"}])
+    >>> column_legend([{"folds_with_failures": 4, "folds": 10, "score_name": "rmse"}])
     ['folds: those in which F fails, of all; only they have hard rows', "score: F's mean over \
 folds; rmse in the target's own unit, less is better"]
     """
@@ -119,7 +126,7 @@ folds; rmse in the target's own unit, less is better"]
     return lines
 
 
-def answer(report: Any, path: Any) -> str:
+def report_summary(report: Any, path: Any) -> str:
     """Return what ``hardsynth report`` prints when it has written its page."""
     lines = list(report.verdict)
     lines += [f"warning: {warning}" for warning in report.warnings]

@@ -4,122 +4,155 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from amlb_ext.cli.flags import add_output_flags, is_quiet
 from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from amlb_ext.estimate.answers import EstimateReport
 
-Add = Callable[[argparse.ArgumentParser], None]
 
-
-def add_estimate(commands: Any, output: Add) -> None:
+def add(commands: Any) -> None:
     """Add the command to the parser of all commands."""
-    command = commands.add_parser(
+    parser = commands.add_parser(
         "estimate",
         help="the true error of a model from few labelled rows",
-        description="Answer by every estimator that the rows at hand allow: interval, what it "
-        "assumes, whether that was refuted; the one to quote comes first. Exit status 1: none can "
-        "be quoted.",
+        description="Estimate the error of a model by every estimator that the rows at hand allow. "
+        "Each gives an interval, names what it assumes, and says whether the data refute that; "
+        "the one to quote comes first. Exit status 1: none can be quoted.",
     )
-    command.add_argument(
+    parser.add_argument(
         "model",
         metavar="MODEL",
-        help="a fitted model (.skops), a .csv or .parquet of predictions row for row with DATA, "
-        "or a short name or import path that is fitted on --train",
+        help="a fitted model (.skops); predictions for the rows of DATA, in order (.csv or "
+        ".parquet); or the short name or import path of a model to fit on --train",
     )
-    command.add_argument("data", metavar="DATA", help="labelled rows that the model has not seen")
-    command.add_argument("--target", metavar="NAME", help="column to predict (default: AMLB's)")
-    command.add_argument("--kind", choices=("regression", "binary", "multiclass"))
-    command.add_argument(
+    parser.add_argument(
+        "data", metavar="DATA", help="file of labelled rows that the model has not seen"
+    )
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        help="column to predict (default: the one that AMLB would choose)",
+    )
+    parser.add_argument(
+        "--kind",
+        choices=("regression", "binary", "multiclass"),
+        help="kind of the target (default: inferred from DATA)",
+    )
+    parser.add_argument(
         "--train",
         metavar="FILE",
-        help="training rows: for a model by name, a synthesizer, the target's range; DATA is "
-        "compared with them",
+        help="file of training rows, to fit a model given by name or a synthesizer, and to bound a "
+        "regression target; DATA is compared with them",
     )
-    command.add_argument(
-        "--unlabelled", metavar="FILE", help="real rows without labels, of the same population"
+    parser.add_argument(
+        "--unlabelled",
+        metavar="FILE",
+        help="file of real rows of the same population, without labels",
     )
-    made = command.add_mutually_exclusive_group()
-    made.add_argument(
-        "--synthesizer", metavar="NAME", help="makes rows after --train: copula, vae, ..."
+    generated = parser.add_mutually_exclusive_group()
+    generated.add_argument(
+        "--synthesizer",
+        metavar="NAME",
+        help="generates rows like those of --train: copula, vae, ...",
     )
-    made.add_argument("--synthetic", metavar="FILE", help="generated rows with targets")
-    command.add_argument(
-        "--generated", type=int, default=100_000, metavar="N", help="rows made (default: 100000)"
+    generated.add_argument(
+        "--synthetic", metavar="FILE", help="file of generated rows with their targets"
     )
-    command.add_argument(
+    parser.add_argument(
+        "--generated",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="rows to generate (default: 100000)",
+    )
+    parser.add_argument(
         "--class-prior",
         metavar="CLASS=SHARE,...",
-        help="the population's shares, when DATA was drawn class by class: yes=.12,no=.88, or "
-        "`train` for those of the training rows",
+        help="shares of the classes in the population, if DATA was drawn class by class: "
+        "yes=.12,no=.88, or 'train' for their shares in --train",
     )
-    command.add_argument(
+    parser.add_argument(
         "--drawn-at-random",
         action="store_true",
-        help="DATA was drawn at random from the population whose error is asked for, even where "
-        "the training rows contradict it",
+        help="trust that DATA was drawn at random from the population whose error is asked for, "
+        "even where the training rows contradict it",
     )
-    command.add_argument(
+    parser.add_argument(
         "--loss",
         metavar="NAME",
-        help="zero_one, brier, log; squared, absolute (default: zero_one; squared)",
+        help="loss whose mean is estimated: zero_one (the default), brier or log for classes, "
+        "squared (the default) or absolute for numbers",
     )
-    command.add_argument(
-        "--clip", type=float, metavar="P", help="least probability in the log loss (default: .001)"
+    parser.add_argument(
+        "--clip",
+        type=float,
+        metavar="P",
+        help="smallest probability in the log loss (default: .001)",
     )
-    command.add_argument(
+    parser.add_argument(
         "--range",
         nargs=2,
         type=float,
         metavar=("LOW", "HIGH"),
-        help="of a regression target: bounds the loss (default: of --train)",
+        help="range of a regression target, which bounds the loss (default: its range in --train)",
     )
-    command.add_argument(
+    parser.add_argument(
         "--error-cap",
         type=float,
         metavar="E",
-        help="largest error that counts in the squared and absolute loss, in units of the target: "
-        "a smaller bound gives narrower intervals, of the loss so capped",
+        help="largest error that counts in the squared and absolute loss, in the target's unit; "
+        "the intervals are narrower and hold for the capped loss",
     )
-    command.add_argument(
-        "--level", type=float, default=0.95, metavar="P", help="of the intervals (default: .95)"
+    parser.add_argument(
+        "--level", type=float, default=0.95, metavar="P", help="confidence level (default: .95)"
     )
-    command.add_argument(
+    parser.add_argument(
         "--osyn",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="setting of OSYN, chosen beforehand: g, b, delta1, delta2, a_hat, k, "
-        "regions=labels; repeat it",
+        help="a setting of OSYN, chosen before looking at the data: g, b, delta1, delta2, a_hat, k "
+        "or regions=labels; repeat the flag for several",
     )
-    command.add_argument(
+    parser.add_argument(
         "--explore",
         action="store_true",
-        help="also write OSYN's bound for every b and delta2, for looking only (needs -o)",
+        help="also write OSYN's bound for every b and delta2; to look at, not to quote (needs -o)",
     )
-    command.add_argument("--trust-pickle", action="store_true", help="load a pickle or joblib file")
-    command.add_argument("--seed", type=int, default=0, metavar="N")
-    command.add_argument(
-        "-o", "--out", metavar="DIR", help="write estimates.csv, estimate.json, estimate.svg there"
+    parser.add_argument(
+        "--trust-pickle",
+        action="store_true",
+        help="load a pickle or joblib file; it can run any code, so use this for your own only",
     )
-    output(command)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    parser.add_argument(
+        "-o",
+        "--out",
+        metavar="DIR",
+        help="write estimates.csv, estimate.json and estimate.svg to this folder",
+    )
+    add_output_flags(parser)
+    parser.set_defaults(run=run)
 
 
-def estimate(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Run it; see :func:`amlb_ext.estimate.estimate.estimate`. Exit status 1: none to quote."""
-    from amlb_ext.estimate import estimate as run
+    from amlb_ext.estimate import estimate
     from amlb_ext.suite.sealed_json import json_text
 
     if arguments.explore and not arguments.out:
-        raise ConfigError("--explore without a folder", "add -o DIR for the table of the sweep")
+        raise ConfigError("--explore was given without a folder to write to", "add -o DIR")
     if arguments.explore and not (arguments.synthesizer or arguments.synthetic):
-        raise ConfigError("--explore without generated rows", "add --synthesizer or --synthetic")
-    report = run(
+        raise ConfigError(
+            "--explore was given without generated rows", "add --synthesizer or --synthetic"
+        )
+    report = estimate(
         arguments.model,
         arguments.data,
         target=arguments.target,
@@ -140,7 +173,7 @@ def estimate(arguments: argparse.Namespace) -> int:
         explore=arguments.explore,
         seed=arguments.seed,
         trust_pickle=arguments.trust_pickle,
-        quiet=arguments.quiet or arguments.json,
+        quiet=is_quiet(arguments),
     )
     if arguments.out:
         _write(report, Path(arguments.out))
@@ -249,7 +282,7 @@ def _shares(text: str | None) -> dict[str, float] | Literal["train"]:
             found[name] = float(share)
         except ValueError:
             raise ConfigError(
-                f"--class-prior {word}: {share!r} is no number", "write yes=.12,no=.88"
+                f"--class-prior {word}: {share!r} is not a number", "write yes=.12,no=.88"
             ) from None
     return found
 
@@ -257,5 +290,5 @@ def _shares(text: str | None) -> dict[str, float] | Literal["train"]:
 def _pair(word: str, flag: str) -> tuple[str, str]:
     key, sign, value = word.rpartition("=") if flag == "--class-prior" else word.partition("=")
     if not sign or not key:
-        raise ConfigError(f"{flag} {word}: no '='", f"write {flag} KEY=VALUE")
+        raise ConfigError(f"{flag} {word}: there is no '=' in it", f"write {flag} KEY=VALUE")
     return key.strip(), value.strip()

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from amlb_ext.cli.flags import add_output_flags, is_quiet
 
 if TYPE_CHECKING:
     from amlb_ext.publish.export import Export
 
-Add = Callable[[argparse.ArgumentParser], None]
 
-
-def add_export(commands: Any, output: Add) -> None:
-    """Add the command to the parser of all commands.
-
-    Parameters
-    ----------
-    commands : argparse's subparsers
-    output : callable
-        Adds the flags that every command shares.
-    """
-    export = commands.add_parser(
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
         "export",
         help="pack a suite for workers that fetch its data",
         description="Pack each AMLB task of a suite into an archive to upload, and write a small "
@@ -30,27 +22,28 @@ def add_export(commands: Any, output: Add) -> None:
         "suite on any machine. The same suite gives the same bytes. Results are reported with the "
         "suite: hardsynth report DIR --results OUT.",
     )
-    export.add_argument("suite", metavar="DIR")
-    export.add_argument(
+    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_argument(
         "--base-url",
         required=True,
         metavar="URL",
-        help="where the files will be found: https://HOST/FOLDER or s3://BUCKET/FOLDER",
+        help="address under which you upload the files: https://HOST/FOLDER or s3://BUCKET/FOLDER",
     )
-    export.add_argument(
-        "-o", "--out", metavar="OUT", help="where to write (default: DIR's name with _export)"
+    parser.add_argument(
+        "-o", "--out", metavar="OUT", help="folder to write to (default: DIR's name with _export)"
     )
-    export.add_argument(
+    parser.add_argument(
         "--form",
         choices=("archives", "files"),
         default="archives",
-        help="an archive per AMLB task, or each CSV file as it is: larger, but AutoGluon can run "
-        "twice from one input folder (default: archives)",
+        help="one archive for each AMLB task, or each CSV file as it is, which is larger but lets "
+        "AutoGluon run twice from one input folder (default: archives)",
     )
-    output(export)
+    add_output_flags(parser)
+    parser.set_defaults(run=run)
 
 
-def export(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Write an export; see :func:`amlb_ext.publish.export.export.export_suite`."""
     from amlb_ext.publish.export import UPLOAD, export_suite
     from amlb_ext.suite.sealed_json import json_text
@@ -60,17 +53,17 @@ def export(arguments: argparse.Namespace) -> int:
         arguments.base_url,
         arguments.out,
         form=arguments.form,
-        quiet=arguments.quiet or arguments.json,
+        quiet=is_quiet(arguments),
     )
     if arguments.json:
         about = {**vars(done), "out": str(done.out), "upload": str(done.out / UPLOAD)}
         print(json_text({**about, "bytes": done.bytes}), end="")
     elif not arguments.quiet:
-        print(_told(done, arguments.suite))
+        print(_summary(done, arguments.suite))
     return 0
 
 
-def _told(done: Export, suite: str) -> str:
+def _summary(done: Export, suite: str) -> str:
     """Return what was written, and what to do with it."""
     from amlb_ext.publish.export import UPLOAD
 

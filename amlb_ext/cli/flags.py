@@ -57,7 +57,7 @@ def flag_name(path: tuple[str, ...]) -> str:
     return "-".join(words).replace("_", "-")
 
 
-def add_flags(parser: argparse.ArgumentParser, stage: str = "") -> None:
+def add_setting_flags(parser: argparse.ArgumentParser, stage: str = "") -> None:
     """Add a flag for every setting, or for those of one stage, grouped by stage."""
     only = stage
     groups: dict[str, Any] = {}
@@ -185,11 +185,44 @@ def _typed(value: Any) -> Any:
     return yaml.safe_load(value)
 
 
-# Flags that say where folds are computed, and what each may cost.
+# Flags that several commands share.
 
 
-def add_execution(parser: argparse.ArgumentParser) -> None:
-    """Add the flags; ``-j`` is every command's own."""
+def add_jobs_flag(parser: argparse.ArgumentParser) -> None:
+    """Add ``-j``: how many processes work."""
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of processes, 0 for one per core; never changes a result (default: 0)",
+    )
+
+
+def add_output_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say what is printed."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def is_quiet(arguments: argparse.Namespace) -> bool:
+    """Whether progress must not be shown: nothing is wanted, or JSON alone."""
+    return bool(arguments.quiet or arguments.json)
+
+
+def add_trust_flag(parser: argparse.ArgumentParser) -> None:
+    """Add the permission to build whatever class a suite names."""
+    parser.add_argument(
+        "--trust-suite",
+        action="store_true",
+        help="fit any class that the suite names; such a class can run any code, so use this for "
+        "your own suites only",
+    )
+
+
+def add_execution_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say where folds are computed and what each may cost, but ``-j``."""
     group = parser.add_argument_group(
         "execution", "where folds are computed and what each may cost; never changes a result"
     )
@@ -197,36 +230,47 @@ def add_execution(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         default="",
         metavar="WHERE",
-        help="a Dask scheduler's address or file, slurm, or pbs (default: this machine); "
-        "-j is then the number of batch jobs",
+        help="address or file of a Dask scheduler, or slurm, or pbs; -j is then the number of "
+        "batch jobs (default: this machine)",
     )
     group.add_argument(
         "--cluster-option",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="of the batch jobs, as dask-jobqueue names them, e.g. queue=short; repeat it",
+        help="option of the batch jobs, as dask-jobqueue names it, e.g. queue=short; repeat the "
+        "flag for several",
     )
     group.add_argument(
         "--shared-files",
         action="store_true",
-        help="the cluster sees the suite's folder under the same path (default: folds are sent)",
+        help="the cluster's machines see the suite's folder under the same path (default: folds "
+        "are sent over the network)",
     )
     group.add_argument(
-        "--fold-timeout", type=float, default=0.0, metavar="SECONDS", help="a fold may take"
+        "--fold-timeout",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="longest time that a fold may take (default: no limit)",
     )
     group.add_argument(
-        "--fold-memory", default="", metavar="SIZE", help="a fold may hold, e.g. 4GB"
+        "--fold-memory",
+        default="",
+        metavar="SIZE",
+        help="most memory that a fold may use, e.g. 4GB (default: no limit)",
     )
     group.add_argument(
         "--fold-retries",
         type=int,
         default=2,
         metavar="N",
-        help="of a fold whose process or worker died (default: 2)",
+        help="how often a fold is tried again after its process or worker died (default: 2)",
     )
     group.add_argument(
-        "--logs", metavar="FOLDER", help="a log of each fold (default: of lost ones, in the suite)"
+        "--logs",
+        metavar="FOLDER",
+        help="write a log of every fold there (default: logs of lost folds only, in the suite)",
     )
 
 

@@ -1,34 +1,62 @@
-"""What the commands share that make a suite: ``generate`` and ``harden``."""
+"""``hardsynth generate``: a hard benchmark of any sources; ``harden`` makes its suite here, too."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli import display
-from amlb_ext.cli.flags import add_execution, add_flags, execution_from, layer_from
+from amlb_ext.cli.display import generation_summary, planned_tasks, print_json
+from amlb_ext.cli.flags import (
+    add_execution_flags,
+    add_jobs_flag,
+    add_output_flags,
+    add_setting_flags,
+    execution_from,
+    is_quiet,
+    layer_from,
+)
 from amlb_ext.core.config import build_config, read_config
 
-Add = Callable[[argparse.ArgumentParser], None]
+
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "generate",
+        help="write a hard benchmark",
+        description="Find the rows on which the baseline fails, augment them, learn their "
+        "distribution, and write a suite that AMLB runs unchanged. Run the same command again to "
+        "continue an interrupted run.",
+    )
+    parser.add_argument(
+        "sources",
+        nargs="*",
+        metavar="SOURCE",
+        default=["bundled"],
+        help="bundled, a table's file, an AMLB definition, openml/t/ID or openml/s/ID (default: "
+        "bundled)",
+    )
+    add_suite_flags(parser)
+    parser.set_defaults(run=run)
 
 
-def add_making(parser: argparse.ArgumentParser, jobs: Add, output: Add) -> None:
-    """Add the flags of a command that makes a suite, every setting among them.
+def run(arguments: argparse.Namespace) -> int:
+    """Write a suite; see :func:`amlb_ext.pipeline.generate_suite`."""
+    return make_suite(arguments, tuple(arguments.sources or ["bundled"]))
 
-    Parameters
-    ----------
-    parser : ArgumentParser
-    jobs, output : callable
-        Add the flags that every command shares.
-    """
+
+def add_suite_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of a command that makes a suite, every setting among them."""
     parser.add_argument("-o", "--out", required=True, metavar="DIR", help="the suite's folder")
-    parser.add_argument("--config", metavar="FILE", help="settings as YAML; flags win")
-    jobs(parser)
-    parser.add_argument("--dry-run", action="store_true", help="say what would be made, and stop")
+    parser.add_argument(
+        "--config", metavar="FILE", help="settings as YAML; flags take precedence over it"
+    )
+    add_jobs_flag(parser)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be made, and write nothing"
+    )
     parser.add_argument(
         "--force", action="store_true", help="replace a suite that was made with other settings"
     )
@@ -36,23 +64,14 @@ def add_making(parser: argparse.ArgumentParser, jobs: Add, output: Add) -> None:
         "--certificate",
         choices=("quick", "full", "none"),
         default="quick",
-        help="candidates that the certificates are measured with (default: quick)",
+        help="how many candidate models the certificates are measured with (default: quick)",
     )
-    add_execution(parser)
-    output(parser)
-    add_flags(parser)
+    add_execution_flags(parser)
+    add_output_flags(parser)
+    add_setting_flags(parser)
 
 
-def trust_flag(parser: argparse.ArgumentParser) -> None:
-    """Add the permission to build whatever class a suite names."""
-    parser.add_argument(
-        "--trust-suite",
-        action="store_true",
-        help="fit any class that the suite names; it may run any code, so only your own suites",
-    )
-
-
-def make(
+def make_suite(
     arguments: argparse.Namespace,
     sources: tuple[str, ...],
     *,
@@ -64,15 +83,16 @@ def make(
     Parameters
     ----------
     arguments : Namespace
-        With the flags of :func:`add_making`.
+        With the flags of :func:`add_suite_flags`.
     sources : tuple of str
     twin : bool
         Also write the hard twin of the one benchmark in ``sources``.
     defaults : mapping, optional
-        Settings below the file's and the flags'.
+        Settings that the file's and the flags' override.
     """
-    below = read_config(Path(arguments.config)) if arguments.config else {}
-    config = build_config({**(defaults or {}), **below}, layer_from(arguments))
+    from_file = read_config(Path(arguments.config)) if arguments.config else {}
+    config = build_config({**(defaults or {}), **from_file}, layer_from(arguments))
+    # After the settings are checked: a mistyped flag is told at once, not after heavy imports.
     from amlb_ext.pipeline import Request, generate_suite
 
     request = Request(
@@ -82,55 +102,16 @@ def make(
         execution=execution_from(arguments),
         force=arguments.force,
         dry_run=arguments.dry_run,
-        quiet=arguments.quiet or arguments.json,
+        quiet=is_quiet(arguments),
         certificate=arguments.certificate,
         twin=twin,
         logs=Path(arguments.logs) if arguments.logs else None,
     )
     report = generate_suite(request)
     if arguments.json:
-        print(json.dumps(dataclasses.asdict(report), indent=2, sort_keys=True, default=str))
+        print_json(dataclasses.asdict(report))
+    elif arguments.dry_run and not arguments.quiet:
+        print(planned_tasks(report))
     elif not arguments.quiet:
-        print(
-            display.plan(report)
-            if arguments.dry_run
-            else display.generation(report, arguments.words)
-        )
-    return 0 if not report.failures else 1
-
-
-# ``hardsynth harden``: the hard twin of a benchmark that AMLB has already.
-
-
-def add_harden(commands: Any, jobs: Add, output: Add) -> None:
-    """Add the command to the parser of all commands.
-
-    Parameters
-    ----------
-    commands : argparse's subparsers
-    jobs, output : callable
-        Add the flags that every command shares.
-    """
-    harden = commands.add_parser(
-        "harden",
-        help="write the hard twin of an AMLB benchmark",
-        description="Make every task of an AMLB benchmark hard, as 'generate' does, and add the "
-        "definition NAME_hard: the same task names, limits and metrics on hard rows, so that "
-        "results of NAME and NAME_hard stand side by side. The same command continues an "
-        "interrupted run. Unless --name is given, the main definitions are called "
-        "hardsynth_NAME, so that twins of several benchmarks can be installed side by side.",
-    )
-    harden.add_argument(
-        "benchmark",
-        metavar="BENCHMARK",
-        help="an AMLB definition, by name (validation, small, one of yours) or by its file",
-    )
-    add_making(harden, jobs, output)
-
-
-def harden(arguments: argparse.Namespace) -> int:
-    """Write a suite with the hard twin of a benchmark; see :mod:`amlb_ext.pipeline.twin`."""
-    from amlb_ext.pipeline.twin import default_twin_name
-
-    defaults = {"name": default_twin_name(arguments.benchmark)}
-    return make(arguments, (arguments.benchmark,), twin=True, defaults=defaults)
+        print(generation_summary(report, arguments.words))
+    return 1 if report.failures else 0

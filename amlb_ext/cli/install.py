@@ -4,68 +4,67 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from amlb_ext.cli.display import print_json
+from amlb_ext.cli.flags import add_output_flags
 
 if TYPE_CHECKING:
     from amlb_ext.runner.install import Change
 
-Add = Callable[[argparse.ArgumentParser], None]
 
-
-def add_install(commands: Any, jobs: Add, output: Add) -> None:
-    """Add both commands to the parser of all commands.
-
-    Parameters
-    ----------
-    commands : argparse's subparsers
-    jobs, output : callable
-        Add the flags that every command shares.
-    """
+def add(commands: Any) -> None:
+    """Add both commands to the parser of all commands."""
     install = commands.add_parser(
         "install",
         help="add a suite to your AMLB configuration",
         description="Add a suite's benchmarks, frameworks and constraints to an AMLB user "
         "directory, so that 'runbenchmark.py FRAMEWORK hardsynth' works beside what you have "
-        "there. Shows how config.yaml changes and keeps a backup; 'uninstall' takes it back.",
+        "there. The command shows how config.yaml changes and keeps a backup; 'uninstall' takes "
+        "the suite out again.",
     )
     install.add_argument(
         "--name",
         metavar="NAME",
-        help="install benchmarks as NAME, NAME_all, frameworks with NAME appended (default: the "
-        "suite's own name)",
+        help="install the benchmarks as NAME and NAME_all, and append NAME to the frameworks' "
+        "names (default: the suite's own name)",
     )
     uninstall = commands.add_parser(
         "uninstall",
         help="take a suite out of your AMLB configuration",
-        description="Take back exactly what 'install' added; the suite itself stays.",
+        description="Remove exactly what 'install' added; the suite itself stays.",
     )
     for parser in (install, uninstall):
-        parser.add_argument("suite", metavar="DIR", help="the suite")
+        parser.add_argument("suite", metavar="DIR", help="the suite's folder")
         parser.add_argument(
-            "--userdir", metavar="USERDIR", help="(default: ~/.config/automlbenchmark, AMLB's own)"
+            "--userdir",
+            metavar="USERDIR",
+            help="your AMLB user directory (default: ~/.config/automlbenchmark, AMLB's own)",
         )
-        parser.add_argument("--dry-run", action="store_true", help="show the changes, make none")
-        output(parser)
+        parser.add_argument(
+            "--dry-run", action="store_true", help="show the changes without making them"
+        )
+        add_output_flags(parser)
+    install.set_defaults(run=run_install)
+    uninstall.set_defaults(run=run_uninstall)
 
 
-def install(arguments: argparse.Namespace) -> int:
+def run_install(arguments: argparse.Namespace) -> int:
     """Install a suite; see :mod:`amlb_ext.runner.install`."""
-    from amlb_ext.runner.install import install as add
+    from amlb_ext.runner.install import install
 
-    change = add(Path(arguments.suite), _userdir(arguments), arguments.name, arguments.dry_run)
+    change = install(Path(arguments.suite), _userdir(arguments), arguments.name, arguments.dry_run)
     return _show(change, arguments)
 
 
-def uninstall(arguments: argparse.Namespace) -> int:
+def run_uninstall(arguments: argparse.Namespace) -> int:
     """Take a suite back; see :mod:`amlb_ext.runner.install`."""
-    from amlb_ext.runner.install import uninstall as take_back
+    from amlb_ext.runner.install import uninstall
 
     return _show(
-        take_back(Path(arguments.suite), _userdir(arguments), arguments.dry_run), arguments
+        uninstall(Path(arguments.suite), _userdir(arguments), arguments.dry_run), arguments
     )
 
 
@@ -75,7 +74,7 @@ def _userdir(arguments: argparse.Namespace) -> Path | None:
 
 def _show(change: Change, arguments: argparse.Namespace) -> int:
     if arguments.json:
-        print(json.dumps(dataclasses.asdict(change), indent=2, sort_keys=True))
+        print_json(dataclasses.asdict(change))
     elif not arguments.quiet:
         print(text(change, arguments.userdir))
     return 0
@@ -85,11 +84,11 @@ def text(change: Change, userdir: str | None) -> str:
     """Return what a command prints: the diff of the configuration, and what AMLB knows now."""
     tail = f" --userdir {shlex.quote(userdir)}" if userdir else ""
     where = f"in {change.userdir}"
-    lines = [change.diff] if change.diff else ["config.yaml stays as it is"]
+    lines = [change.diff] if change.diff else ["config.yaml does not change"]
     if change.dry_run:
         lines.append(f"\ndry run: nothing was changed {where}")
     elif change.action == "unchanged":
-        lines.append(f"\ninstalled as {change.name} {where} already, nothing to change")
+        lines.append(f"\nalready installed as {change.name} {where}, nothing to change")
     else:
         lines.append(f"\n{change.action}: {change.name}, {where}")
     lines.append(f"  benchmarks:  {', '.join(change.benchmarks)}")

@@ -13,17 +13,44 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from amlb_ext.cli.estimate import add_estimate
-from amlb_ext.cli.export import add_export
-from amlb_ext.cli.generate import add_harden, add_making, trust_flag
-from amlb_ext.cli.install import add_install
-from amlb_ext.cli.publish import add_publish
-from amlb_ext.cli.reproduce import add_reproduce
-from amlb_ext.cli.study import add_study
+from amlb_ext.cli import (
+    certify,
+    estimate,
+    export,
+    generate,
+    harden,
+    install,
+    list_names,
+    publish,
+    report,
+    reproduce,
+    run,
+    score,
+    study,
+    verify,
+)
 from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
-from amlb_ext.cli.verify import add_verify
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.version import __version__
+
+#: Modules with ``add(commands)`` and ``run(arguments)``, in the order of ``hardsynth --help``. They
+#: import the wings when they run, so that ``--help`` answers at once.
+COMMANDS = (
+    generate,
+    harden,
+    run,
+    certify,
+    report,
+    score,
+    verify,
+    estimate,
+    export,
+    install,
+    publish,
+    study,
+    reproduce,
+    list_names,
+)
 
 EPILOG = """examples:
   hardsynth generate -o hard                           the bundled tasks, no network
@@ -59,158 +86,18 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"hardsynth {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-
-    generate = commands.add_parser(
-        "generate",
-        help="write a hard benchmark",
-        description="Find the rows on which the baseline fails, augment them, learn their "
-        "distribution, and write a suite that AMLB runs unchanged. The same command continues "
-        "an interrupted run.",
-    )
-    generate.add_argument(
-        "sources",
-        nargs="*",
-        metavar="SOURCE",
-        default=["bundled"],
-        help="bundled, a table, an AMLB definition, openml/t/ID, openml/s/ID (default: bundled)",
-    )
-    add_making(generate, _jobs_flag, _output_flags)
-    add_harden(commands, _jobs_flag, _output_flags)
-
-    run = commands.add_parser(
-        "run",
-        help="run the AutoML Benchmark on a suite",
-        description="Find or install AMLB, run a framework on the suite, and say which jobs "
-        "have no score. Whatever follows -- goes to runbenchmark.py as it is.",
-    )
-    run.add_argument("framework", metavar="FRAMEWORK", help="as runbenchmark.py names it")
-    run.add_argument("constraint", metavar="CONSTRAINT", nargs="?", help="as in AMLB or the suite")
-    run.add_argument("-u", "--userdir", required=True, metavar="DIR", help="the suite")
-    run.add_argument(
-        "-b", "--benchmark", metavar="NAME", help="definition (default: the suite's main one)"
-    )
-    run.add_argument("-t", "--task", action="append", default=[], metavar="TASK")
-    run.add_argument("-f", "--fold", action="append", default=[], type=int, metavar="FOLD")
-    run.add_argument("-r", "--results", metavar="DIR", default="results", help="AMLB's -o")
-    run.add_argument("--amlb", metavar="DIR", help="AMLB checkout (default: AMLB_HOME, or a clone)")
-    run.add_argument("--python", metavar="FILE", help="Python of AMLB's environment")
-    _output_flags(run)
-
-    certify = commands.add_parser(
-        "certify",
-        help="say what each task may be used for",
-        description="Measure each task of a suite and store its certificate: what it may be used "
-        "for (rank, describe, stress-test only), and the numbers behind that verdict.",
-    )
-    certify.add_argument("suite", metavar="DIR")
-    certify.add_argument("--size", choices=("quick", "full"), default="quick", help="of the zoo")
-    certify.add_argument(
-        "--refits", type=int, default=5, metavar="N", help="re-fits of F (default: 5)"
-    )
-    certify.add_argument("--seed", type=int, metavar="N", help="default: the suite's own")
-    certify.add_argument(
-        "--candidate",
-        action="append",
-        default=[],
-        metavar="MODEL",
-        help="short name or import path, in place of the zoo; repeat it",
-    )
-    certify.add_argument(
-        "--unlabelled",
-        action="append",
-        default=[],
-        metavar="[TASK=]FILE",
-        help="table of real rows without labels, for narrower intervals; repeat it per task",
-    )
-    trust_flag(certify)
-    _jobs_flag(certify)
-    _output_flags(certify)
-
-    report = commands.add_parser(
-        "report",
-        help="say which framework really improves where F fails",
-        description="Join AMLB's predictions to the suite row by row, compare every framework with "
-        "F and with each other on the failure region, and write one page, "
-        "hardsynth/report.html in the suite, with all its tables beside it. Exit status 1: a job "
-        "failed, left no result, or does not belong to the suite.",
-    )
-    report.add_argument("suite", metavar="DIR")
-    report.add_argument(
-        "-r",
-        "--results",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="OUT",
-        help="AMLB's output folders (-o); without any the report tells of the suite alone",
-    )
-    report.add_argument("--text", action="store_true", help="print it all, write nothing")
-    report.add_argument(
-        "-o", "--out", metavar="FOLDER", help="where to write (default: in the suite)"
-    )
-    report.add_argument(
-        "--level", type=float, default=0.95, metavar="X", help="of the intervals (default: 0.95)"
-    )
-    report.add_argument(
-        "--still", action="store_true", help="pictures without interaction: a page 5 MB smaller"
-    )
-    _jobs_flag(report)
-    _output_flags(report)
-
-    score = commands.add_parser(
-        "score",
-        help="score F, its null and a candidate, without AMLB",
-        description="Fit the suite's own integrations (F, its re-seeded null, a candidate) on its "
-        "training files and print their mean loss on every part; lower is better.",
-    )
-    score.add_argument("suite", metavar="DIR")
-    score.add_argument("--out", metavar="FILE", help="also write the losses per fold as CSV")
-    score.add_argument(
-        "-r", "--results", metavar="DIR", help="also write predictions as AMLB does, for report"
-    )
-    score.add_argument("--hard", action="store_true", help="the _hard tasks too, which take longer")
-    trust_flag(score)
-    _jobs_flag(score)
-    _output_flags(score)
-
-    add_verify(commands, _jobs_flag, _output_flags)
-    add_estimate(commands, _output_flags)
-    add_export(commands, _output_flags)
-    add_install(commands, _jobs_flag, _output_flags)
-    add_publish(commands, _output_flags)
-    add_study(commands, _jobs_flag, _output_flags)
-    add_reproduce(commands, _jobs_flag, _output_flags)
-
-    listing = commands.add_parser(
-        "list", help="list sources, baselines, rules, synthesizers and presets"
-    )
-    _output_flags(listing)
+    for module in COMMANDS:
+        module.add(commands)
     return top
 
 
 def _flags(parser: argparse.ArgumentParser) -> set[str]:
     """Return the flags of a parser and of every command below it."""
-    found = set(parser._option_string_actions)
+    flags = set(parser._option_string_actions)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            found = found.union(*map(_flags, action.choices.values()))
-    return found
-
-
-def _jobs_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        type=int,
-        default=0,
-        metavar="N",
-        help="processes; 0 uses every core; never changes a result (default: 0)",
-    )
-
-
-def _output_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+            flags = flags.union(*map(_flags, action.choices.values()))
+    return flags
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -230,17 +117,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run_command(words: list[str]) -> int:
     extra: list[str] = []
     if "--" in words:
-        at = words.index("--")
-        words, extra = words[:at], words[at + 1 :]
+        separator = words.index("--")
+        words, extra = words[:separator], words[separator + 1 :]
     try:
         check_words(words)
         arguments, unknown = parser().parse_known_args(words)
         if unknown:
             parser().unknown(unknown)
         arguments.extra, arguments.words = extra, words
-        from amlb_ext.cli.commands import COMMANDS
-
-        return COMMANDS[arguments.command](arguments)
+        return int(arguments.run(arguments))
     except HardsynthError as error:
         print(f"hardsynth: error: {error}", file=sys.stderr)
         return 2

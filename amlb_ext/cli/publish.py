@@ -4,92 +4,91 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli import display
+from amlb_ext.cli.display import shorten
+from amlb_ext.cli.flags import add_output_flags, is_quiet
 from amlb_ext.core.display import escape_controls, text_table
 
 if TYPE_CHECKING:
     from amlb_ext.publish import PublishPlan, PublishReport
 
-Add = Callable[[argparse.ArgumentParser], None]
 
-
-def add_publish(commands: Any, output: Add) -> None:
-    """Add the command to the parser of all commands.
-
-    Parameters
-    ----------
-    commands : argparse's subparsers
-    output : callable
-        Adds the flags that every command shares.
-    """
-    publish = commands.add_parser(
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
         "publish",
         help="publish a suite to OpenML",
-        description="Send every fold of the suite's main tasks to an OpenML server as a data set "
-        "and a task whose split the server makes as wanted, compare that split, and make a suite "
-        "of the tasks. The same command continues an interrupted one. The API key comes from the "
-        "variable OPENML_APIKEY or the OpenML client's configuration. Exit status 1: something "
-        "is not done yet, or a task was left out.",
+        description="Send every fold of the suite's main tasks to an OpenML server, as a data set "
+        "and a task; check that the split the server makes is the suite's; then make an OpenML "
+        "suite of the tasks. Run the same command again to continue an interrupted one. The API "
+        "key comes from the variable OPENML_APIKEY or the OpenML client's configuration. Exit "
+        "status 1: something is not finished yet, or a task was left out.",
     )
-    publish.add_argument("suite", metavar="DIR")
-    publish.add_argument(
+    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_argument(
         "--server",
         required=True,
         metavar="SERVER",
         help="test, production, or an address like https://HOST/api/v1/xml",
     )
-    publish.add_argument(
-        "--dry-run", action="store_true", help="say and check all that would be sent; no network"
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="check and print what would be sent, without any network",
     )
-    publish.add_argument(
-        "--out", metavar="FOLDER", help="with --dry-run: also write the ARFF and XML files there"
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        help="with --dry-run: also write the ARFF and XML files to this folder",
     )
-    publish.add_argument(
+    parser.add_argument(
         "--only",
         action="append",
         default=[],
         metavar="TASK",
-        help="AMLB task, as the suite names it; repeat it (default: the main definition's)",
+        help="publish this AMLB task only; repeat the flag for several (default: the tasks of the "
+        "main definition)",
     )
-    publish.add_argument(
+    parser.add_argument(
         "--fold",
         action="append",
         default=[],
         type=int,
         metavar="K",
-        help="AMLB's fold number; repeat it (default: all)",
+        help="publish this fold of AMLB only; repeat the flag for several (default: all)",
     )
-    publish.add_argument(
+    parser.add_argument(
         "--fit",
         choices=("repeat", "drop"),
         default="repeat",
-        help="to fit the server's ratio: send test rows several times, or fewer training rows "
-        "(default: repeat)",
+        help="how to meet the server's ratio of test rows: send test rows several times, or leave "
+        "training rows out (default: repeat)",
     )
-    publish.add_argument(
+    parser.add_argument(
         "--licence",
         action="append",
         default=[],
         metavar="[TASK=]TEXT",
-        help="the licence you publish under, where the source states none that allows it; repeat "
-        "it per source task",
+        help="licence to publish under, where the source states none that allows publishing; "
+        "repeat the flag for several source tasks",
     )
-    publish.add_argument("--url", default="", metavar="URL", help="where the file suite can be had")
-    publish.add_argument(
+    parser.add_argument(
+        "--url", default="", metavar="URL", help="address where the suite's files can be downloaded"
+    )
+    parser.add_argument(
         "--wait",
         type=float,
         default=900.0,
         metavar="SECONDS",
-        help="how long to wait until the server has activated the data sets (default: 900)",
+        help="longest time to wait until the server has activated the data sets (default: 900)",
     )
-    output(publish)
+    add_output_flags(parser)
+    parser.set_defaults(run=run)
 
 
-def publish(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Publish a suite, or say what would be; see :mod:`amlb_ext.publish`."""
     from amlb_ext.core.errors import ConfigError
     from amlb_ext.publish import (
@@ -104,7 +103,7 @@ def publish(arguments: argparse.Namespace) -> int:
 
     url = server_url(arguments.server)
     if arguments.out and not arguments.dry_run:
-        raise ConfigError("--out belongs to --dry-run", "add --dry-run, or leave --out away")
+        raise ConfigError("--out was given without --dry-run", "add --dry-run, or leave --out out")
     key = "" if arguments.dry_run else api_key(url)
     plan = plan_suite(
         arguments.suite,
@@ -114,7 +113,7 @@ def publish(arguments: argparse.Namespace) -> int:
         licences=arguments.licence,
         url=arguments.url,
     )
-    quiet = arguments.quiet or arguments.json
+    quiet = is_quiet(arguments)
     if arguments.dry_run:
         written = write_plan(plan, Path(arguments.out)) if arguments.out else []
         if arguments.json:
@@ -128,7 +127,7 @@ def publish(arguments: argparse.Namespace) -> int:
         plan,
         Server(url, key),
         wait=arguments.wait,
-        say=(lambda text: None) if quiet else _say,
+        say=(lambda text: None) if quiet else _print_progress,
     )
     if arguments.json:
         print(json_text(report.to_json()), end="")
@@ -137,7 +136,7 @@ def publish(arguments: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def _say(text: str) -> None:
+def _print_progress(text: str) -> None:
     print(escape_controls(text), file=sys.stderr, flush=True)
 
 
@@ -149,7 +148,7 @@ def _plan(plan: PublishPlan, url: str) -> str:
     headers = ["data set", "rows", "train", "test", "times", "split", "measure", "size", "licence"]
     rows = [
         [
-            display.shorten(e["name"], 48),
+            shorten(e["name"], 48),
             e["rows"],
             "{} of {}".format(*e["train"]),
             "{} of {}".format(*e["test"]),
@@ -157,8 +156,7 @@ def _plan(plan: PublishPlan, url: str) -> str:
             e["procedure"]["id"],
             e["measure"] or "-",
             megabytes(e["bytes"]),
-            display.shorten(e["licence"]["text"], 28)
-            + (" (stated)" if e["licence"]["stated"] else ""),
+            shorten(e["licence"]["text"], 28) + (" (stated)" if e["licence"]["stated"] else ""),
         ]
         for e in entries
     ]
@@ -177,7 +175,7 @@ def _plan(plan: PublishPlan, url: str) -> str:
 def _report(report: PublishReport, arguments: argparse.Namespace) -> str:
     """Return what became of each unit, then the suite or why there is none."""
     headers = ["data set", "data id", "task id", "status"]
-    rows = [[display.shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes]
+    rows = [[shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes]
     lines = [text_table(headers, rows), ""]
     lines += [f"{o.name}: {o.reason}" for o in report.outcomes if o.reason]
     lines.append(f"journal: {report.journal}")

@@ -3,78 +3,74 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
 from amlb_ext.core.display import text_table
 
 if TYPE_CHECKING:
     from amlb_ext.experiments.reproduce import Result
-
-Add = Callable[[argparse.ArgumentParser], None]
 NAMES = (
     "table-1, table-a1, table-a2, table-a3, figure-3 to figure-8, all; of the seed paper "
     "osyn-table-1, osyn-table-2, osyn-table-3, osyn-table-7, osyn-cost, osyn (all five)"
 )
 
 
-def add_reproduce(commands: Any, jobs: Add, output: Add) -> None:
-    """Add the command to the parser of all commands.
-
-    Parameters
-    ----------
-    commands : argparse's subparsers
-    jobs, output : callable
-        Add the flags that every command shares.
-    """
-    command = commands.add_parser(
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
         "reproduce",
         help="run the paper's tables and figures",
-        description="Run tables and figures of the paper the method comes from and set our "
-        "numbers beside the printed ones, in CSV, Markdown and one page. The same command "
-        "continues an interrupted run.",
+        description="Run tables and figures of the paper that the method comes from, and write our "
+        "numbers beside the printed ones as CSV, Markdown and one page. Run the same command again "
+        "to continue an interrupted run. Exit status 1: something was left out.",
     )
-    command.add_argument("names", nargs="+", metavar="NAME", help=NAMES)
-    command.add_argument(
-        "-o", "--out", default="reproduced", metavar="DIR", help="default: reproduced"
+    parser.add_argument("names", nargs="+", metavar="NAME", help=NAMES)
+    parser.add_argument(
+        "-o",
+        "--out",
+        default="reproduced",
+        metavar="DIR",
+        help="folder to write to (default: reproduced)",
     )
-    command.add_argument(
+    parser.add_argument(
         "--splits",
         type=int,
         metavar="N",
-        help="in place of the paper's 31; the first N of them (osyn: repetitions)",
+        help="run the first N splits only (default: the paper's 31; osyn: repetitions)",
     )
-    command.add_argument(
+    parser.add_argument(
         "--data",
         metavar="DIR",
-        help="folder of housing.csv and the diabetes file; osyn: of adult/, bank/, bike/",
+        help="folder that holds housing.csv and the diabetes file; osyn: adult/, bank/ and bike/",
     )
-    command.add_argument(
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         help="another setting (search.kappa=0.3) or reading (pool=test, with_bad=true, "
         "fitness=label, learning_rate=0.1, by_area=true, sample=1, balanced=false); osyn: "
-        "rows=20000, generator=vae, b=2, ...; repeat it",
+        "rows=20000, generator=vae, b=2, ...; repeat the flag for several",
     )
-    command.add_argument(
+    parser.add_argument(
         "--no-certificates",
         action="store_true",
-        help="leave out the suites and certificates beside the tables",
+        help="do not write suites and certificates beside the tables",
     )
-    jobs(command)
-    output(command)
+    add_jobs_flag(parser)
+    add_output_flags(parser)
+    parser.set_defaults(run=run)
 
 
-def reproduce(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Run it; see :func:`amlb_ext.experiments.reproduce`. Exit status 1: something was left out."""
-    from amlb_ext.experiments import reproduce as run
+    from amlb_ext.experiments import reproduce
     from amlb_ext.experiments.paper.settings import read_changes
     from amlb_ext.suite.sealed_json import json_text
 
-    results = run(
+    results = reproduce(
         arguments.names,
         Path(arguments.out),
         splits=arguments.splits,
@@ -82,7 +78,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
         changes=read_changes(arguments.set),
         certify=not arguments.no_certificates,
         workers=arguments.jobs,
-        quiet=arguments.quiet or arguments.json,
+        quiet=is_quiet(arguments),
     )
     if arguments.json:
         print(json_text([result.to_json() for result in results]), end="")

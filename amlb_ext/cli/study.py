@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
 from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
 
@@ -15,22 +16,13 @@ if TYPE_CHECKING:
 
     from amlb_ext.experiments.fidelity.protocol import Protocol
 
-Add = Callable[[argparse.ArgumentParser], None]
 
-
-def add_study(commands: Any, jobs: Add, output: Add) -> None:
-    """Add the command to the parser of all commands.
-
-    Parameters
-    ----------
-    commands : argparse's subparsers
-    jobs, output : callable
-        Add the flags that every command shares.
-    """
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
     study = commands.add_parser(
         "study",
         help="measure which way of building a benchmark ranks models best",
-        description="Repeated experiments on labelled tables, declared in a protocol.",
+        description="Run repeated experiments on labelled tables, as a protocol declares them.",
     )
     kinds = study.add_subparsers(dest="study", metavar="STUDY", required=True)
     fidelity = kinds.add_parser(
@@ -38,81 +30,101 @@ def add_study(commands: Any, jobs: Add, output: Add) -> None:
         help="small benchmarks against a large pool",
         description="Draw a small labelled set S and a large held-out pool from each table, build "
         "a benchmark from S in every declared way, and compare how each ranks models with how "
-        "the pool does. The same command continues an interrupted study.",
+        "the pool does. Run the same command again to continue an interrupted "
+        "study.",
     )
     fidelity.add_argument(
         "sources",
         nargs="*",
         metavar="SOURCE",
-        help="a table's file or bundled/NAME, in place of the protocol's tables",
+        help="a table's file or bundled/NAME, in place of the tables that the protocol names",
     )
     fidelity.add_argument(
-        "--protocol", metavar="FILE", help="YAML (default: the one shipped with the project)"
+        "--protocol", metavar="FILE", help="the protocol, as YAML (default: the shipped one)"
     )
     fidelity.add_argument(
-        "--data", metavar="DIR", default=".", help="folder of the tables' files (default: .)"
+        "--data",
+        metavar="DIR",
+        default=".",
+        help="folder that holds the tables' files (default: .)",
     )
     fidelity.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
     fidelity.add_argument(
         "--phase",
         choices=("exploratory", "confirmatory"),
         default="exploratory",
-        help="each has seeds of its own (default: exploratory)",
+        help="which phase to run; each has its own random seeds (default: exploratory)",
     )
     fidelity.add_argument(
         "--draws",
         type=int,
         metavar="N",
-        help="draws per table; confirmatory: no more than the protocol declares",
+        help="number of draws for each table; in the confirmatory phase no more than the protocol "
+        "declares",
     )
     fidelity.add_argument("--target", metavar="COL", help="column to predict in every SOURCE")
-    jobs(fidelity)
-    output(fidelity)
+    add_jobs_flag(fidelity)
+    add_output_flags(fidelity)
     methods = kinds.add_parser("methods", help="list every method that a protocol may name")
-    output(methods)
+    add_output_flags(methods)
     coverage = kinds.add_parser(
         "coverage",
-        help="how often the intervals of `hardsynth estimate` hold",
+        help="how often the intervals of 'hardsynth estimate' hold",
         description="Draw labelled rows from simulated populations whose true error is known, and "
         "count how often each interval covers it: for independent rows, rows drawn class by "
         "class, and rows of a shifted population, where nothing is promised.",
     )
     coverage.add_argument(
-        "--draws", type=int, default=1000, metavar="N", help="per setting (default: 1000)"
+        "--draws",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="number of draws for each setting (default: 1000)",
     )
-    coverage.add_argument("--seed", type=int, default=0, metavar="N")
+    coverage.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
+    )
     coverage.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
-    output(coverage)
+    add_output_flags(coverage)
     sampling = kinds.add_parser(
         "sampling",
-        help="how often `hardsynth estimate` is told a sample that was not drawn at random",
+        help="how often 'hardsynth estimate' detects a sample that was not drawn at random",
         description="Draw labelled rows at random, by class or target, by a model's score and by "
         "time, and count how often the command refuses them, and how often what it quotes holds, "
         "with and without training rows and rows without labels.",
     )
     sampling.add_argument(
-        "--draws", type=int, default=100, metavar="N", help="per design (default: 100)"
+        "--draws",
+        type=int,
+        default=100,
+        metavar="N",
+        help="number of draws for each design (default: 100)",
     )
-    sampling.add_argument("--rows", type=int, default=200, metavar="N", help="labelled rows (200)")
-    sampling.add_argument("--seed", type=int, default=0, metavar="N")
+    sampling.add_argument(
+        "--rows", type=int, default=200, metavar="N", help="number of labelled rows (default: 200)"
+    )
+    sampling.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
+    )
     sampling.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
-    output(sampling)
-    kinds.add_parser("protocol", help="print the protocol shipped with the project, to start from")
+    add_output_flags(sampling)
+    kinds.add_parser("protocol", help="print the shipped protocol, as a start for your own")
+    study.set_defaults(run=run)
 
 
-def study(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Run a study, or list its methods; see :mod:`amlb_ext.experiments.fidelity`."""
-    run = {
-        "fidelity": fidelity,
-        "coverage": coverage,
-        "sampling": sampling,
-        "methods": methods,
-        "protocol": protocol,
+    studies = {
+        "fidelity": run_fidelity,
+        "coverage": run_coverage,
+        "sampling": run_sampling,
+        "methods": print_methods,
+        "protocol": print_protocol,
     }
-    return run[arguments.study](arguments)
+    return studies[arguments.study](arguments)
 
 
-def protocol(arguments: argparse.Namespace) -> int:
+def print_protocol(arguments: argparse.Namespace) -> int:
     """Print the shipped protocol as it stands."""
     from amlb_ext.experiments.fidelity.protocol import shipped_protocol
 
@@ -120,7 +132,7 @@ def protocol(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def methods(arguments: argparse.Namespace) -> int:
+def print_methods(arguments: argparse.Namespace) -> int:
     """Print every method by name."""
     from amlb_ext.experiments.fidelity.registry import METHODS
     from amlb_ext.suite.sealed_json import json_text
@@ -135,22 +147,22 @@ def methods(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def coverage(arguments: argparse.Namespace) -> int:
+def run_coverage(arguments: argparse.Namespace) -> int:
     """Run the study of coverage; see :mod:`amlb_ext.experiments.coverage.study`."""
     from amlb_ext.experiments.coverage.study import coverage_markdown, coverage_study
 
     out = _study_folder(arguments.out)
-    quiet = arguments.quiet or arguments.json
+    quiet = is_quiet(arguments)
     table = coverage_study(arguments.draws, seed=arguments.seed, quiet=quiet)
     return _write_study(arguments, out, "coverage", table, coverage_markdown(table))
 
 
-def sampling(arguments: argparse.Namespace) -> int:
+def run_sampling(arguments: argparse.Namespace) -> int:
     """Run the study of samples that were not drawn at random."""
     from amlb_ext.experiments.coverage.sampling import sampling_markdown, sampling_study
 
     out = _study_folder(arguments.out)
-    quiet = arguments.quiet or arguments.json
+    quiet = is_quiet(arguments)
     table = sampling_study(arguments.draws, n=arguments.rows, seed=arguments.seed, quiet=quiet)
     return _write_study(arguments, out, "sampling", table, sampling_markdown(table))
 
@@ -180,7 +192,7 @@ def _write_study(
     return 0
 
 
-def fidelity(arguments: argparse.Namespace) -> int:
+def run_fidelity(arguments: argparse.Namespace) -> int:
     """Run or continue a phase of the study of ranking fidelity and write its summary."""
     from amlb_ext.experiments.fidelity.page_text import describe_progress
     from amlb_ext.experiments.fidelity.protocol import read_protocol
@@ -208,7 +220,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
         data=Path(arguments.data).expanduser(),
         draws=arguments.draws,
         workers=arguments.jobs,
-        quiet=arguments.quiet or arguments.json,
+        quiet=is_quiet(arguments),
     )
     files = write_phase(out, phase, records, declared)
     found, level = (

@@ -3,57 +3,60 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli.flags import add_flags, layer_from
-from amlb_ext.cli.generate import Add, trust_flag
+from amlb_ext.cli.display import print_json
+from amlb_ext.cli.flags import (
+    add_jobs_flag,
+    add_output_flags,
+    add_setting_flags,
+    add_trust_flag,
+    is_quiet,
+    layer_from,
+)
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
 
 
-def add_verify(commands: Any, jobs: Add, output: Add) -> None:
-    """Add the command to the parser of all commands.
-
-    Parameters
-    ----------
-    commands : argparse's subparsers
-    jobs, output : callable
-        Add the flags that every command shares.
-    """
-    verify = commands.add_parser(
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
         "verify",
         help="check a suite, or repair it",
         description="Check every checksum and replay AMLB's loader rules, without AMLB. With "
-        "--repair what is missing or changed is made again from the suite's own sources and "
-        "settings, everything else is kept, and the suite is checked once more; a repair that "
-        "cannot give the same bytes is refused and changes nothing. Foreign files stay.",
+        "--repair, make what is missing or changed again from the suite's own sources and "
+        "settings, keep everything else, and check the suite once more. A repair that cannot "
+        "restore the same bytes is refused and changes nothing; files that are not part of the "
+        "suite stay. Exit status 1: the suite has a problem.",
     )
-    verify.add_argument("suite", metavar="DIR")
-    verify.add_argument("--repair", action="store_true", help="make again what is damaged")
-    verify.add_argument(
+    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_argument("--repair", action="store_true", help="make damaged files again")
+    parser.add_argument(
         "--source",
         action="append",
         default=[],
         metavar="SPEC",
-        help="where a source of the suite stands now, under the name that it had; repeat it",
+        help="where a source of the suite is now, under the name that it had; repeat the flag for "
+        "several",
     )
-    verify.add_argument(
+    parser.add_argument(
         "--trust-pickle",
         action="store_true",
-        help="with --repair: load F where it is a pickle; it can run any code, so only your own",
+        help="with --repair: load F from a pickle; a pickle can run any code, so use this for your "
+        "own only",
     )
-    trust_flag(verify)
-    jobs(verify)
-    output(verify)
-    add_flags(verify, stage="source")
+    add_trust_flag(parser)
+    add_jobs_flag(parser)
+    add_output_flags(parser)
+    add_setting_flags(parser, stage="source")
+    parser.set_defaults(run=run)
 
 
-def verify(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Check a suite, see :func:`amlb_ext.suite.verify_suite`, and repair it where asked to."""
     from amlb_ext.suite import WARNING
     from amlb_ext.suite import verify_suite as check
@@ -70,7 +73,7 @@ def verify(arguments: argparse.Namespace) -> int:
             tuple(arguments.source),
             options,
             execution,
-            arguments.quiet or arguments.json,
+            is_quiet(arguments),
             trust_pickle=arguments.trust_pickle,
             trust_suite=arguments.trust_suite,
         )
@@ -78,7 +81,7 @@ def verify(arguments: argparse.Namespace) -> int:
         mended, findings = done.mended, list(done.findings)
     elif arguments.source or layer:
         raise ConfigError(
-            "a source was named, and verify alone reads none",
+            "a source was named, but verify reads sources only with --repair",
             f"hardsynth verify {shlex.quote(arguments.suite)} --repair --source SPEC",
         )
     else:
@@ -90,7 +93,7 @@ def verify(arguments: argparse.Namespace) -> int:
         entry["warnings"] = warnings
         if arguments.repair:
             entry["mended"] = list(mended)
-        print(json.dumps(entry, indent=2, sort_keys=True))
+        print_json(entry)
     else:
         if not arguments.quiet:
             print("".join(f"{path} was made again.\n" for path in mended), end="")

@@ -1,0 +1,36 @@
+"""``hardsynth harden``: the hard twin of a benchmark that AMLB already has."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from amlb_ext.cli.generate import add_suite_flags, make_suite
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "harden",
+        help="write the hard twin of an AMLB benchmark",
+        description="Make every task of an AMLB benchmark hard, as 'generate' does, and add the "
+        "definition NAME_hard: the same task names, limits and metrics on hard rows, so that "
+        "results of NAME and NAME_hard can be compared side by side. Unless --name is given, the "
+        "main definitions are called hardsynth_NAME, so that the twins of several benchmarks can "
+        "be installed together. Run the same command again to continue an interrupted run.",
+    )
+    parser.add_argument(
+        "benchmark",
+        metavar="BENCHMARK",
+        help="an AMLB definition, by its name (validation, small, or one of yours) or its file",
+    )
+    add_suite_flags(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write a suite with the hard twin of a benchmark; see :mod:`amlb_ext.pipeline.twin`."""
+    from amlb_ext.pipeline.twin import default_twin_name
+
+    defaults = {"name": default_twin_name(arguments.benchmark)}
+    return make_suite(arguments, (arguments.benchmark,), twin=True, defaults=defaults)

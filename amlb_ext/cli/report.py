@@ -1,0 +1,81 @@
+"""``hardsynth report``: which framework really improves where F fails."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.cli.display import print_json, report_summary
+from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "report",
+        help="compare frameworks where the baseline F fails",
+        description="Join AMLB's predictions to the suite row by row, compare every framework with "
+        "F and with the others on the failure region, and write one page, "
+        "hardsynth/report.html in the suite, with all its tables beside it. Exit status 1: a job "
+        "failed, left no result, or does not belong to the suite.",
+    )
+    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_argument(
+        "-r",
+        "--results",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="OUT",
+        help="AMLB's output folders, its -o (default: none, the report describes the suite alone)",
+    )
+    parser.add_argument(
+        "--text", action="store_true", help="print the report as text and write no file"
+    )
+    parser.add_argument(
+        "-o", "--out", metavar="FOLDER", help="folder to write to (default: in the suite)"
+    )
+    parser.add_argument(
+        "--level",
+        type=float,
+        default=0.95,
+        metavar="X",
+        help="confidence level of the intervals (default: 0.95)",
+    )
+    parser.add_argument(
+        "--still",
+        action="store_true",
+        help="draw charts without interaction, which makes the page 5 MB smaller",
+    )
+    add_jobs_flag(parser)
+    add_output_flags(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write a report; see :mod:`amlb_ext.report`."""
+    from amlb_ext.report import build_report, report_as_json, report_text, write_report
+    from amlb_ext.suite import Suite
+
+    suite = Suite.load(arguments.suite)
+    writes_page = not (arguments.text or arguments.json)
+    built = build_report(
+        arguments.suite,
+        arguments.results,
+        workers=arguments.jobs,
+        level=arguments.level,
+        charts=writes_page,
+        quiet=is_quiet(arguments),
+    )
+    if arguments.json:
+        print_json(report_as_json(built.report))
+    elif arguments.text:
+        print(report_text(built.report), end="")
+    else:
+        out = Path(arguments.out) if arguments.out else suite.layout.own
+        path = write_report(built, out, interactive=not arguments.still)
+        if not arguments.quiet:
+            print(report_summary(built.report, path))
+    broken = built.report.jobs["status"].isin(["failed", "missing", "refused"])
+    return 1 if broken.any() else 0

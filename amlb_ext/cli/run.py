@@ -1,0 +1,99 @@
+"""``hardsynth run``: the AutoML Benchmark on a suite."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.cli.display import print_json
+from amlb_ext.cli.flags import add_output_flags, is_quiet
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "run",
+        help="run the AutoML Benchmark on a suite",
+        description="Find or install AMLB, run a framework on the suite, and list the jobs that "
+        "have no score. Everything after -- is passed to runbenchmark.py unchanged. Exit status "
+        "1: at least one job has no score.",
+    )
+    parser.add_argument("framework", metavar="FRAMEWORK", help="its name in runbenchmark.py")
+    parser.add_argument(
+        "constraint",
+        metavar="CONSTRAINT",
+        nargs="?",
+        help="a constraint of AMLB or of the suite (default: test)",
+    )
+    parser.add_argument("-u", "--userdir", required=True, metavar="DIR", help="the suite's folder")
+    parser.add_argument(
+        "-b",
+        "--benchmark",
+        metavar="NAME",
+        help="benchmark definition to run (default: the suite's main definition)",
+    )
+    parser.add_argument(
+        "-t",
+        "--task",
+        action="append",
+        default=[],
+        metavar="TASK",
+        help="run this task only; repeat the flag for several",
+    )
+    parser.add_argument(
+        "-f",
+        "--fold",
+        action="append",
+        default=[],
+        type=int,
+        metavar="FOLD",
+        help="run this fold only; repeat the flag for several",
+    )
+    parser.add_argument(
+        "-r",
+        "--results",
+        metavar="DIR",
+        default="results",
+        help="folder for AMLB's results, its -o (default: results)",
+    )
+    parser.add_argument(
+        "--amlb", metavar="DIR", help="AMLB checkout (default: $AMLB_HOME, else a clone is made)"
+    )
+    parser.add_argument(
+        "--python", metavar="FILE", help="Python interpreter that has AMLB's requirements"
+    )
+    add_output_flags(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmark`."""
+    from amlb_ext.publish.export.folder import exported_suite_name
+    from amlb_ext.runner import run_benchmark
+    from amlb_ext.suite import Suite
+
+    userdir = Path(arguments.userdir)
+    benchmark = (
+        arguments.benchmark or exported_suite_name(userdir) or Suite.load(userdir).manifest.name
+    )
+    outcome = run_benchmark(
+        arguments.framework,
+        benchmark,
+        arguments.constraint,
+        userdir=userdir,
+        outdir=Path(arguments.results),
+        tasks=tuple(arguments.task),
+        folds=tuple(arguments.fold),
+        amlb=arguments.amlb,
+        python=arguments.python,
+        extra=tuple(arguments.extra),
+        quiet=is_quiet(arguments),
+    )
+    if arguments.json:
+        rows = outcome.rows.to_dict(orient="records")
+        print_json({**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok})
+    elif not arguments.quiet or not outcome.ok:
+        print(outcome.summary())
+    return outcome.exit_status
