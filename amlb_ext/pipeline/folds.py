@@ -23,7 +23,7 @@ from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.job import Tasks, send_job, write_job
 from amlb_ext.pipeline.request import GenerationReport, Request, result_settings, stored_settings
 from amlb_ext.suite import FoldRecord, Layout, begin_suite, read_finished_fold
-from amlb_ext.suite.writer import check_in_folds
+from amlb_ext.suite.transfer import check_in_folds
 
 
 @dataclass

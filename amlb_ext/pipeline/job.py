@@ -12,7 +12,7 @@ from amlb_ext.hardening.assemble import HardFold
 from amlb_ext.hardening.fold import harden_group
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.suite import Coding, FoldRecord, Layout, write_fold
-from amlb_ext.suite.writer import pack_folds
+from amlb_ext.suite.transfer import pack_folds
 from amlb_ext.validity.calibration import calibrate, wants_calibration
 
 #: Tasks whose folds are hardened by one job: one, or those of a table with several targets.

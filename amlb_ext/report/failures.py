@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.rng import derive_seed, random_stream
-from amlb_ext.core.task import Column
 from amlb_ext.report.charts import ORIGINS, WORDS
 from amlb_ext.report.clusters import assign_groups, describe_clusters, find_clusters
 from amlb_ext.report.feature_space import FeatureSpace, project_rows
@@ -20,7 +19,6 @@ from amlb_ext.report.model import Chart, ChartSeries
 from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.report.slices import find_slices
 from amlb_ext.suite import Suite, amlb_name
-from amlb_ext.suite.coding import Coding
 
 COLUMNS = ("task", "group", "about", "bad", "share", "ga", "synthetic", "loss_f")
 
@@ -63,7 +61,8 @@ def find_failures(
         On the map at most; 0 for none.
     """
     seed = suite.manifest.seed
-    columns = _canonical_columns(suite.tasks[task].coding)
+    coding = suite.tasks[task].coding
+    columns = tuple(column.as_column() for column in coding.columns)
     features = _read_test_rows(suite, full.name).features
     source = full.rows["source_row"].to_numpy()
     bad = (full.rows["origin"] == "bad").to_numpy()
@@ -116,16 +115,6 @@ def find_failures(
         slices=slices,
         chart=chart,
     )
-
-
-def _canonical_columns(coding: Coding) -> tuple[Column, ...]:
-    """Return the columns as they were before they were written: the files hold text alone."""
-    kinds = {"float": "numeric", "integer": "integer"}
-    columns = []
-    for column in coding.columns:
-        kind: Any = kinds.get(column.form, "categorical")
-        columns.append(Column(column.name, kind, column.categories, True))
-    return tuple(columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,162 @@ from amlb_ext.amlb.safe_text import safe_columns, safe_labels, safe_values
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.tables import MAX_ABS
-from amlb_ext.core.task import Column, Kind, Task
+from amlb_ext.core.task import Column, ColumnType, Kind, Task
+
+#: How a column is written.
+Form = Literal["float", "integer", "boolean", "text"]
+#: Forms that are read as numbers.
+NUMBERS = ("float", "integer")
+
+
+def column_form(column: Column) -> Form:
+    """Return how a column is written.
+
+    Examples
+    --------
+    >>> column_form(Column("n", "integer"))
+    'integer'
+    >>> column_form(Column("n", "integer", has_missing=True))
+    'float'
+    >>> column_form(Column("b", "boolean", ("False", "True")))
+    'boolean'
+    >>> column_form(Column("b", "boolean", ("f",)))
+    'text'
+    """
+    if column.type == "integer" and not column.has_missing:
+        return "integer"
+    if column.is_numeric:
+        return "float"
+    is_truth = column.type == "boolean" and set(column.categories) <= {"False", "True"}
+    return "boolean" if is_truth and column.categories and not column.has_missing else "text"
+
+
+def written_values(column: Column) -> tuple[str, ...]:
+    """Return what is written for each category of a column."""
+    return safe_values(column.categories) if column_form(column) == "text" else column.categories
+
+
+@dataclass(frozen=True)
+class ColumnCoding:
+    """One feature's way to the file and back.
+
+    Attributes
+    ----------
+    name, written : str
+        The column's name in the source and in the file.
+    form : str
+        ``float``, ``integer``, ``boolean`` or ``text``.
+    categories, values : tuple of str
+        Categories in the source's order, and what is written for each.
+
+    Examples
+    --------
+    >>> column = Column("colour", "categorical", ("red", "NA"))
+    >>> coding = ColumnCoding.of(column, "colour")
+    >>> coding.values
+    ('red', 'NA_')
+    >>> list(coding.decode(coding.encode(pd.Series(["NA", None]))))
+    ['NA', nan]
+    """
+
+    name: str
+    written: str
+    form: Form
+    categories: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, column: Column, written: str) -> ColumnCoding:
+        """Return the coding of a column that has this name in the file."""
+        return cls(
+            name=column.name,
+            written=written,
+            form=column_form(column),
+            categories=column.categories,
+            values=written_values(column),
+        )
+
+    def as_column(self) -> Column:
+        """Return the column as the files hold it.
+
+        The source may have had another type: a file does not tell a date from a text, nor whole
+        numbers with gaps from fractions. It is written back in the same form.
+
+        Examples
+        --------
+        >>> truth = Column("b", "boolean", ("False", "True"))
+        >>> ColumnCoding.of(truth, "b").as_column() == truth
+        True
+        """
+        types: dict[Form, ColumnType] = {
+            "float": "numeric",
+            "integer": "integer",
+            "boolean": "boolean",
+            "text": "categorical",
+        }
+        # integers and booleans are written as such only where no row lacks the value
+        has_missing = self.form in ("float", "text")
+        return Column(self.name, types[self.form], self.categories, has_missing)
+
+    def encode(self, values: pd.Series) -> pd.Series:
+        """Return a canonical column as it is written.
+
+        Raises
+        ------
+        SuiteError
+            Its form cannot hold a value.
+        """
+        if self.form == "float":
+            return _as_floats(self.name, values)
+        if self.form == "text":
+            return _recode(self.name, values, self.categories, self.values)
+        if values.isna().any():
+            raise SuiteError(
+                f"column {self.name!r} has no value in row {_first_position(values.isna())}, "
+                "but in the source's table every row has one",
+                "fill the missing values before writing",
+            )
+        if self.form == "boolean":
+            return values.astype(object) == "True"
+        floats = _as_floats(self.name, values)
+        is_fraction = floats != np.floor(floats)
+        if is_fraction.any():
+            raise SuiteError(
+                f"column {self.name!r} holds whole numbers, but {floats[is_fraction].iloc[0]} came",
+                "round its values before writing",
+            )
+        return floats.astype("int64")
+
+    def decode(self, values: pd.Series) -> pd.Series:
+        """Return a written column in canonical form."""
+        if self.form in NUMBERS:
+            return values.astype("float64").rename(self.name)
+        if self.form == "boolean":
+            values = values.astype(str)
+        return _recode(self.name, values, self.values, self.categories).rename(self.name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the coding as a mapping, without what equals what stands there already."""
+        entry: dict[str, Any] = {"name": self.name, "form": self.form}
+        if self.written != self.name:
+            entry["written"] = self.written
+        if self.categories:
+            entry["categories"] = list(self.categories)
+        if self.values != self.categories:
+            entry["values"] = list(self.values)
+        return entry
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> ColumnCoding:
+        """Return the coding that :meth:`to_json` wrote."""
+        categories = entry.get("categories", ())
+        return cls(
+            name=entry["name"],
+            written=entry.get("written", entry["name"]),
+            form=entry["form"],
+            categories=tuple(categories),
+            values=tuple(entry.get("values", categories)),
+        )
 
 
 @dataclass(frozen=True)
@@ -63,13 +218,7 @@ class Coding:
         """Return the coding of a task; it depends on the whole table, not on a fold."""
         written = safe_columns([column.name for column in task.columns] + [task.target_name])
         columns = tuple(
-            ColumnCoding(
-                name=column.name,
-                written=name,
-                form=column_form(column),
-                categories=column.categories,
-                values=written_values(column),
-            )
+            ColumnCoding.of(column, name)
             for column, name in zip(task.columns, written[:-1], strict=True)
         )
         return cls(
@@ -102,26 +251,24 @@ class Coding:
             A value that the column's form cannot hold: a fraction or a missing value among
             integers, an unknown category, an infinite number, a missing target.
         """
-        if list(features.columns) != [column.name for column in self.columns]:
+        names = [column.name for column in self.columns]
+        if list(features.columns) != names:
             raise SuiteError(
-                f"columns {list(features.columns)[:10]} came, "
-                f"{[column.name for column in self.columns][:10]} were wanted",
-                "hand in the task's own columns, in order",
+                f"the columns {list(features.columns)[:10]} came, but {names[:10]} were wanted",
+                "hand in the task's own columns, in their order",
             )
-        out = {
-            column.written: encode_column(column, features[column.name]) for column in self.columns
-        }
+        frame = {column.written: column.encode(features[column.name]) for column in self.columns}
         if self.kind.is_classification:
-            written = recode_categories(self.target, target, self.labels, self.written_labels)
+            written = _recode(self.target, target, self.labels, self.written_labels)
         else:
-            written = as_floats(self.target, target)
+            written = _as_floats(self.target, target)
         if written.isna().any():
             raise SuiteError(
-                f"the target {self.target!r} is missing in row {first_position(written.isna())}",
+                f"the target {self.target!r} is missing in row {_first_position(written.isna())}",
                 "drop rows without a target",
             )
-        out[self.written_target] = written.set_axis(features.index)
-        return pd.DataFrame(out, index=features.index)
+        frame[self.written_target] = written.set_axis(features.index)
+        return pd.DataFrame(frame, index=features.index)
 
     def decode(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
         """Return features and target in canonical form; the inverse of :meth:`encode`.
@@ -137,13 +284,13 @@ class Coding:
             Other columns than the coding's, or an unknown category or label.
         """
         self._check_columns(list(frame.columns))
-        features = {c.name: decode_column(c, frame[c.written]) for c in self.columns}
+        features = {column.name: column.decode(frame[column.written]) for column in self.columns}
         target = frame[self.written_target]
         if self.kind.is_classification:
-            back = recode_categories(self.target, target, self.written_labels, self.labels)
+            target = _recode(self.target, target, self.written_labels, self.labels)
         else:
-            back = target.astype("float64")
-        return pd.DataFrame(features, index=frame.index), back.rename(self.target)
+            target = target.astype("float64")
+        return pd.DataFrame(features, index=frame.index), target.rename(self.target)
 
     def read_csv(self, path: Path) -> pd.DataFrame:
         """Read a file of this coding, every column in its form, for :meth:`decode`.
@@ -167,19 +314,9 @@ class Coding:
         return frame
 
     def to_json(self) -> dict[str, Any]:
-        """Return the coding as plain mappings and lists; ``values`` only where they differ."""
-        columns = []
-        for column in self.columns:
-            entry: dict[str, Any] = {"name": column.name, "form": column.form}
-            if column.written != column.name:
-                entry["written"] = column.written
-            if column.categories:
-                entry["categories"] = list(column.categories)
-            if column.values != column.categories:
-                entry["values"] = list(column.values)
-            columns.append(entry)
+        """Return the coding as plain mappings and lists."""
         return {
-            "columns": columns,
+            "columns": [column.to_json() for column in self.columns],
             "target": self.target,
             "written_target": self.written_target,
             "kind": self.kind.value,
@@ -191,16 +328,7 @@ class Coding:
     def from_json(cls, entry: Mapping[str, Any]) -> Coding:
         """Return the coding that :meth:`to_json` wrote."""
         return cls(
-            columns=tuple(
-                ColumnCoding(
-                    name=column["name"],
-                    written=column.get("written", column["name"]),
-                    form=column["form"],
-                    categories=tuple(column.get("categories", ())),
-                    values=tuple(column.get("values", column.get("categories", ()))),
-                )
-                for column in entry["columns"]
-            ),
+            columns=tuple(ColumnCoding.from_json(column) for column in entry["columns"]),
             target=entry["target"],
             written_target=entry["written_target"],
             kind=Kind(entry["kind"]),
@@ -210,12 +338,16 @@ class Coding:
 
     def _check_columns(self, came: list[str]) -> None:
         wanted = [*(column.written for column in self.columns), self.written_target]
-        if came != wanted:
-            odd = next(
-                (f"{c!r} instead of {w!r}" for c, w in zip(came, wanted, strict=False) if c != w),
-                f"{len(came)} columns instead of {len(wanted)}",
-            )
-            raise SuiteError(f"the file's columns are not the task's: {odd}", "generate it again")
+        if came == wanted:
+            return
+        difference = f"{len(came)} columns instead of {len(wanted)}"
+        for one, other in zip(came, wanted, strict=False):
+            if one != other:
+                difference = f"{one!r} instead of {other!r}"
+                break
+        raise SuiteError(
+            f"the file's columns are not the task's: {difference}", "generate the suite again"
+        )
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> str:
@@ -236,132 +368,47 @@ def write_csv(frame: pd.DataFrame, path: Path) -> str:
     return write_file(path, write)
 
 
-# One column's way to the file and back: its form, its written values.
-
-Form = Literal["float", "integer", "boolean", "text"]
-NUMBERS = ("float", "integer")
-
-
-def column_form(column: Column) -> Form:
-    """Return how a column is written.
-
-    Examples
-    --------
-    >>> column_form(Column("n", "integer"))
-    'integer'
-    >>> column_form(Column("n", "integer", has_missing=True))
-    'float'
-    >>> column_form(Column("b", "boolean", ("False", "True")))
-    'boolean'
-    >>> column_form(Column("b", "boolean", ("f",)))
-    'text'
-    """
-    if column.type == "integer" and not column.has_missing:
-        return "integer"
-    if column.is_numeric:
-        return "float"
-    truth = column.type == "boolean" and set(column.categories) <= {"False", "True"}
-    return "boolean" if truth and not column.has_missing and column.categories else "text"
-
-
-@dataclass(frozen=True)
-class ColumnCoding:
-    """One feature's way to the file.
-
-    Attributes
-    ----------
-    name, written : str
-        The column's name in the source and in the file.
-    form : str
-        ``float``, ``integer``, ``boolean`` or ``text``.
-    categories, values : tuple of str
-        Categories in the source's order, and what is written for each.
-    """
-
-    name: str
-    written: str
-    form: Form
-    categories: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
-
-
-def written_values(column: Column) -> tuple[str, ...]:
-    """Return what is written for each category of a column."""
-    return safe_values(column.categories) if column_form(column) == "text" else column.categories
-
-
-def encode_column(column: ColumnCoding, values: pd.Series) -> pd.Series:
-    """Return a canonical column as it is written; ``SuiteError`` where its form cannot hold it."""
-    if column.form == "float":
-        return as_floats(column.name, values)
-    if column.form == "text":
-        return recode_categories(column.name, values, column.categories, column.values)
-    if values.isna().any():
-        raise SuiteError(
-            f"column {column.name!r} is missing in row {first_position(values.isna())}, "
-            f"but no row of the source's table lacks it",
-            "fill such values before writing",
-        )
-    if column.form == "boolean":
-        return values.astype(object) == "True"
-    floats = as_floats(column.name, values)
-    fraction = floats != np.floor(floats)
-    if fraction.any():
-        raise SuiteError(
-            f"column {column.name!r} holds whole numbers, {floats[fraction].iloc[0]} came",
-            "round its values before writing",
-        )
-    return floats.astype("int64")
-
-
-def decode_column(column: ColumnCoding, values: pd.Series) -> pd.Series:
-    """Return a written column in canonical form."""
-    if column.form in NUMBERS:
-        return values.astype("float64").rename(column.name)
-    if column.form == "boolean":
-        values = values.astype(str)
-    return recode_categories(column.name, values, column.values, column.categories).rename(
-        column.name
-    )
-
-
-def as_floats(name: str, values: pd.Series) -> pd.Series:
+def _as_floats(name: str, values: pd.Series) -> pd.Series:
     """Return numbers as ``float64``; ``SuiteError`` where one is too large for AMLB."""
     floats = values.astype("float64")
-    bad = floats.abs() > MAX_ABS
-    if bad.any():
+    is_too_large = floats.abs() > MAX_ABS
+    if is_too_large.any():
         raise SuiteError(
-            f"column {name!r} holds {floats[bad].iloc[0]}, AMLB needs numbers up to {MAX_ABS:.2g}",
+            f"column {name!r} holds {floats[is_too_large].iloc[0]}, but AMLB reads numbers up to "
+            f"{MAX_ABS:.2g}",
             "leave such values missing",
         )
     return floats
 
 
-def recode_categories(
-    name: str, values: pd.Series, known: tuple[str, ...], new: tuple[str, ...]
+def _recode(
+    name: str, values: pd.Series, known: tuple[str, ...], recoded: tuple[str, ...]
 ) -> pd.Series:
     """Map categories position by position; missing stays missing, unknown is a ``SuiteError``."""
     if len(set(known)) != len(known):
-        raise SuiteError(f"column {name!r} has doubled categories", "generate the suite again")
+        raise SuiteError(
+            f"column {name!r} names one of its values twice", "generate the suite again"
+        )
+    positions = pd.Index(known, dtype=object)
     if isinstance(values.dtype, pd.CategoricalDtype):
+        # look up each category once, not each row; the last entry serves code -1, missing
         texts = [str(category) for category in values.cat.categories]
-        lookup = pd.Index(known, dtype=object).get_indexer(pd.Index(texts, dtype=object))
-        own = values.cat.codes.to_numpy()
-        codes = np.where(own >= 0, np.append(lookup, -1)[own], -1)
+        by_category = np.append(positions.get_indexer(pd.Index(texts, dtype=object)), -1)
+        codes = by_category[values.cat.codes.to_numpy()]
     else:
-        codes = pd.Index(known, dtype=object).get_indexer(pd.Index(values.astype(object)))
-    unknown = (codes < 0) & values.notna().to_numpy()
-    if unknown.any():
-        came = values.iloc[int(np.flatnonzero(unknown)[0])]
+        codes = positions.get_indexer(pd.Index(values.astype(object)))
+    is_unknown = (codes < 0) & values.notna().to_numpy()
+    if is_unknown.any():
+        came = values.iloc[int(np.flatnonzero(is_unknown)[0])]
         raise SuiteError(
             f"column {name!r} holds {came!r}, which is none of its {len(known)} values",
             "use the values of the task's own table",
         )
-    dtype = pd.CategoricalDtype(list(new))
-    recoded = pd.Categorical.from_codes(np.asarray(codes, dtype=np.int64), dtype=dtype)
-    return pd.Series(recoded, index=values.index, name=name)
+    dtype = pd.CategoricalDtype(list(recoded))
+    categories = pd.Categorical.from_codes(np.asarray(codes, dtype=np.int64), dtype=dtype)
+    return pd.Series(categories, index=values.index, name=name)
 
 
-def first_position(mask: pd.Series) -> int:
+def _first_position(mask: pd.Series) -> int:
     """Return the position of the first true value."""
     return int(np.flatnonzero(mask.to_numpy())[0])

@@ -1,24 +1,24 @@
 """What happened in the folds of a task, as few lines: one for each kind of thing, folds counted.
 
-The manifest keeps the notes of every fold. Here those that say the same thing stand together,
-with the folds (and, over several tasks, the tasks) in which it happened. Counts of rows and cells
-come from the records' own fields.
+The manifest keeps what each fold counted and noted. Here notes of one kind stand together, with
+the folds (and, over several tasks, the tasks) in which it happened. Counts of rows and cells come
+from the records' own fields, the rest from their notes, see :mod:`amlb_ext.suite.recorded_notes`.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from amlb_ext.suite.layout import SUFFIXES, amlb_name
+from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import Manifest
+from amlb_ext.suite.recorded_notes import CountedText, RecordedNote, read_note
 
 #: An evaluation set of fewer rows than this is told of.
 FEW_ROWS = 3
-#: Kinds of notes.
+#: Kinds of notes that the report leaves out, for it has tables of these counts.
 ROWS_LEFT_OUT, CELLS_REPLACED = "rows left out", "cells replaced"
 #: Why a made row is dropped, as a summary's ``dropped`` counts it, and in words.
 REASONS = {
@@ -28,13 +28,13 @@ REASONS = {
     "label": "with a label that the oracle does not support",
 }
 #: Folds, tasks and columns that are listed by name.
-_MOST = 8
-_ONE = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-#: A number, or a range of numbers.
-_NUMBER = re.compile(rf"(?<![\w.])({_ONE})(?: to ({_ONE}))?(?![\w]|\.\d)")
+MOST_NAMES = 8
+
+#: A task's folds as the manifest keeps them, see :class:`amlb_ext.suite.manifest.TaskEntry`.
+FoldEntries = Mapping[int, Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FoldNote:
     """One kind of thing that happened in folds of a task.
 
@@ -47,7 +47,7 @@ class FoldNote:
         Where it happened.
     total : int
         Folds of the task.
-    text : str
+    text : CountedText
         The same for notes of one kind, but for its numbers.
     parts : tuple of str
         AMLB tasks that it concerns; empty for all.
@@ -59,7 +59,7 @@ class FoldNote:
     task: str
     folds: tuple[int, ...]
     total: int
-    text: str
+    text: CountedText
     parts: tuple[str, ...] = ()
     detail: str = ""
 
@@ -69,29 +69,26 @@ class FoldNote:
 
         Examples
         --------
-        >>> FoldNote("k", "wine", (0, 3), 5, "no row was made").sentence
+        >>> text = CountedText.of("no row was made")
+        >>> FoldNote(kind="k", task="wine", folds=(0, 3), total=5, text=text).sentence
         '2 of 5 folds (0, 3): no row was made'
         """
-        where = f" of {', '.join(self.parts)}" if self.parts else ""
-        return f"{_folds(self.folds, self.total)}{where}: {self.text}{self.detail}"
+        concerned = f" of {', '.join(self.parts)}" if self.parts else ""
+        return f"{_folds_text(self.folds, self.total)}{concerned}: {self.text}{self.detail}"
 
 
 def fold_notes(manifest: Manifest, task: str) -> list[FoldNote]:
-    """Return what happened in the folds of a task, the most important first.
-
-    Parameters
-    ----------
-    manifest : Manifest
-    task : str
-    """
+    """Return what happened in the folds of a task, the most important first."""
     folds = manifest.tasks[task].folds
-    total = len(folds)
-    out = _without_failures(task, folds)
-    out += _changed_rows(task, folds)
-    out += _small_sets(manifest, task, total)
-    out += _made_rows(task, folds)
-    out += _said(task, folds)
-    return out
+    return [
+        *_folds_without_failures(task, folds),
+        *_rows_left_out(task, folds),
+        *_cells_replaced(task, folds),
+        *_small_evaluation_sets(manifest, task),
+        *_missing_made_rows(task, folds, side="test"),
+        *_missing_made_rows(task, folds, side="training"),
+        *_recorded_notes(task, folds),
+    ]
 
 
 def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
@@ -99,47 +96,28 @@ def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
 
     Examples
     --------
-    >>> notes = [FoldNote("k", "a", (0,), 2, "3 rows"), FoldNote("k", "b", (0, 1), 2, "5 rows")]
-    >>> grouped_notes(notes[:1]), grouped_notes(notes)
-    (['a: 1 of 2 folds (0): 3 rows'], ['3 of 4 folds of 2 tasks (a, b): 3 to 5 rows'])
+    >>> def note(task, folds, rows):
+    ...     text = CountedText.of("{} rows", rows)
+    ...     return FoldNote(kind="k", task=task, folds=folds, total=2, text=text)
+    >>> grouped_notes([note("a", (0,), 3)])
+    ['a: 1 of 2 folds (0): 3 rows']
+    >>> grouped_notes([note("a", (0,), 3), note("b", (0, 1), 5)])
+    ['3 of 4 folds of 2 tasks (a, b): 3 to 5 rows']
     """
-    kinds: dict[str, list[FoldNote]] = {}
+    by_kind: dict[str, list[FoldNote]] = {}
     for note in notes:
-        kinds.setdefault(note.kind, []).append(note)
+        by_kind.setdefault(note.kind, []).append(note)
     lines = []
-    for alike in kinds.values():
+    for alike in by_kind.values():
         if len(alike) == 1:
             lines.append(f"{alike[0].task}: {alike[0].sentence}")
             continue
         count = sum(len(note.folds) for note in alike)
         total = sum(note.total for note in alike)
         tasks = list(dict.fromkeys(note.task for note in alike))
-        text = merged_text([note.text for note in alike])
-        lines.append(f"{count} of {total} folds of {len(tasks)} tasks ({_few(tasks)}): {text}")
+        text = CountedText.merged([note.text for note in alike])
+        lines.append(f"{count} of {total} folds of {len(tasks)} tasks ({_names(tasks)}): {text}")
     return lines
-
-
-def merged_text(texts: Sequence[str]) -> str:
-    """Return texts that differ in their numbers as one, with ranges.
-
-    Examples
-    --------
-    >>> merged_text(["4 rows of 9", "7 rows of 9"]), merged_text(["alike", "alike"])
-    ('4 to 7 rows of 9', 'alike')
-    >>> merged_text(["4 to 7 rows", "5 to 9 rows"])
-    '4 to 9 rows'
-    """
-    found = [_NUMBER.findall(text) for text in texts]
-    if len({len(numbers) for numbers in found}) > 1:
-        return texts[0]
-    ranges = iter(zip(*found, strict=True))
-
-    def span(_: re.Match[str]) -> str:
-        ends = [number for pair in next(ranges) for number in pair if number]
-        low, high = min(ends, key=float), max(ends, key=float)
-        return low if low == high else f"{low} to {high}"
-
-    return _NUMBER.sub(span, texts[0])
 
 
 def left_out_text(dropped: int, substituted: Counter[str]) -> str:
@@ -150,61 +128,89 @@ def left_out_text(dropped: int, substituted: Counter[str]) -> str:
     >>> left_out_text(2, Counter(colour=3))
     '2 rows of classes without training rows left out, 3 cells replaced (colour)'
     """
-    out = []
+    changes = []
     if dropped:
-        out.append(f"{dropped} row{_s(dropped)} of classes without training rows left out")
+        changes.append(f"{dropped} row{_s(dropped)} of classes without training rows left out")
     if cells := sum(substituted.values()):
-        out.append(f"{cells} cell{_s(cells)} replaced ({_few(sorted(substituted))})")
-    return ", ".join(out)
+        changes.append(f"{cells} cell{_s(cells)} replaced ({_names(sorted(substituted))})")
+    return ", ".join(changes)
 
 
-def _without_failures(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]:
-    quiet = tuple(fold for fold, about in folds.items() if about["summary"].get("bad") == 0)
+def _folds_without_failures(task: str, folds: FoldEntries) -> list[FoldNote]:
+    quiet = tuple(fold for fold, entry in folds.items() if entry["summary"].get("bad") == 0)
     if not quiet:
         return []
-    why: list[str] = []
-    for fold in quiet:
-        summary = folds[fold]["summary"]
-        # suites of 0.1.0 have it as the first note alone
-        why += [summary["no_failures"]] if "no_failures" in summary else summary["notes"][:1]
-    reason = f"; {merged_text(why)}" if why else ""
-    text = "F fails on no test row, so the hard tasks lack these folds"
-    return [FoldNote("no failures", task, quiet, len(folds), text, detail=reason)]
-
-
-def _changed_rows(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]:
-    """Tell of test rows left out and cells replaced, in the untouched test folds."""
-    total, full = len(folds), {}
-    for fold, about in folds.items():
-        full[fold] = about["parts"].get("full", {})
-    out = []
-    dropped = {}
-    for fold, part in full.items():
-        left_out = folds[fold]["summary"].get("left_out", {})
-        count = part.get("dropped", 0) + sum(left_out.values())
-        if count:
-            dropped[fold] = count
-    if dropped:
-        rows = sum(dropped.values())
-        text = f"{rows} test row{_s(rows)} left out, whose class no training row has"
-        out.append(FoldNote(ROWS_LEFT_OUT, task, tuple(dropped), total, text))
-    cells: Counter[str] = Counter()
-    changed = tuple(fold for fold, part in full.items() if part.get("substituted"))
-    for fold in changed:
-        cells.update(full[fold]["substituted"])
-    if changed:
-        count = sum(cells.values())
-        named = [f"{name} {number}" for name, number in cells.most_common()]
-        text = (
-            f"{count} cell{_s(count)} of test rows replaced, for AMLB could not read what no "
-            "training row holds"
+    reasons = [
+        CountedText.read(reason)
+        for fold in quiet
+        for reason in _reasons_without_failures(folds[fold]["summary"])
+    ]
+    text = CountedText.of("F fails on no test row, so the hard tasks lack these folds")
+    detail = f"; {CountedText.merged(reasons)}" if reasons else ""
+    return [
+        FoldNote(
+            kind="no failures", task=task, folds=quiet, total=len(folds), text=text, detail=detail
         )
-        detail = f" ({_few(named)})"
-        out.append(FoldNote(CELLS_REPLACED, task, changed, total, text, detail=detail))
-    return out
+    ]
 
 
-def _small_sets(manifest: Manifest, task: str, total: int) -> list[FoldNote]:
+def _reasons_without_failures(summary: Mapping[str, Any]) -> list[str]:
+    """Return why a fold has no failures; in suites of 0.1.0 its first note alone says so."""
+    if "no_failures" in summary:
+        return [summary["no_failures"]]
+    return list(summary["notes"][:1])
+
+
+def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
+    """Tell of test rows that the untouched test folds lack."""
+    left_out: dict[int, int] = {}
+    for fold, entry in folds.items():
+        by_class = entry["summary"].get("left_out", {})
+        rows = entry["parts"].get("full", {}).get("dropped", 0) + sum(by_class.values())
+        if rows:
+            left_out[fold] = rows
+    if not left_out:
+        return []
+    rows = sum(left_out.values())
+    text = CountedText.of(
+        f"{{}} test row{_s(rows)} left out, whose class no training row has", rows
+    )
+    where = tuple(left_out)
+    return [FoldNote(kind=ROWS_LEFT_OUT, task=task, folds=where, total=len(folds), text=text)]
+
+
+def _cells_replaced(task: str, folds: FoldEntries) -> list[FoldNote]:
+    """Tell of cells of the untouched test folds that hold another value than the source."""
+    by_fold = {}
+    for fold, entry in folds.items():
+        substituted = entry["parts"].get("full", {}).get("substituted")
+        if substituted:
+            by_fold[fold] = substituted
+    if not by_fold:
+        return []
+    by_column: Counter[str] = Counter()
+    for substituted in by_fold.values():
+        by_column.update(substituted)
+    cells = sum(by_column.values())
+    text = CountedText.of(
+        f"{{}} cell{_s(cells)} of test rows replaced, for AMLB could not read what no training "
+        "row holds",
+        cells,
+    )
+    columns = [f"{name} {count}" for name, count in by_column.most_common()]
+    return [
+        FoldNote(
+            kind=CELLS_REPLACED,
+            task=task,
+            folds=tuple(by_fold),
+            total=len(folds),
+            text=text,
+            detail=f" ({_names(columns)})",
+        )
+    ]
+
+
+def _small_evaluation_sets(manifest: Manifest, task: str) -> list[FoldNote]:
     entry = manifest.amlb_tasks.get(amlb_name(task, ""))
     if entry is None:
         return []
@@ -212,87 +218,94 @@ def _small_sets(manifest: Manifest, task: str, total: int) -> list[FoldNote]:
     small = {fold: rows for fold, rows in sizes if rows < FEW_ROWS}
     if not small:
         return []
-    rows = merged_text([str(count) for count in small.values()])
-    text = (
-        f"the evaluation set has only {rows} row{_s(max(small.values()))}, and AMLB counts each "
-        "fold alike: read no score of such a fold by itself (hardsynth report counts rows)"
+    fewest, most = min(small.values()), max(small.values())
+    text = CountedText(
+        pieces=(
+            "the evaluation set has only ",
+            f" row{_s(most)}, and AMLB counts each fold alike: read no score of such a fold by "
+            "itself (hardsynth report counts rows)",
+        ),
+        ranges=((str(fewest), str(most)),),
     )
-    return [FoldNote("few rows", task, tuple(small), total, text)]
+    total = len(manifest.tasks[task].folds)
+    return [FoldNote(kind="few rows", task=task, folds=tuple(small), total=total, text=text)]
 
 
-def _made_rows(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]:
-    """Tell of folds in which fewer rows were made than asked for, and why; a line for each side."""
-    out = []
-    for side in ("test", "training"):
-        made, asked = 0, 0
-        dropped: Counter[str] = Counter()
-        where = []
-        for fold, about in folds.items():
-            counts = about["summary"]
-            counts = counts if side == "test" else counts.get("hard_train", {})
-            kinds = [kind for kind in counts.get("dropped", {}) if f"{kind}_asked" in counts]
-            short = [kind for kind in kinds if counts[kind] < counts[f"{kind}_asked"]]
-            if short:
+def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[FoldNote]:
+    """Tell of folds in which fewer rows were made than asked for, and why."""
+    made, asked = 0, 0
+    dropped: Counter[str] = Counter()
+    where = []
+    for fold, entry in folds.items():
+        summary = entry["summary"]
+        counts = summary if side == "test" else summary.get("hard_train", {})
+        for origin, dropped_rows in counts.get("dropped", {}).items():
+            wanted = counts.get(f"{origin}_asked", 0)
+            if counts.get(origin, 0) < wanted:
                 where.append(fold)
-            for kind in short:
-                made += counts[kind]
-                asked += counts[f"{kind}_asked"]
-                dropped.update(counts["dropped"][kind])
-        if where:
-            text = f"of failures of {side} rows, {made} of {asked} rows asked for were made"
-            reasons = [f"{dropped[key]} {words}" for key, words in REASONS.items() if dropped[key]]
-            detail = f" (dropped: {', '.join(reasons)})" if reasons else ""
-            kind = f"{side} rows made"
-            out.append(FoldNote(kind, task, tuple(where), len(folds), text, detail=detail))
-    return out
+                made += counts[origin]
+                asked += wanted
+                dropped.update(dropped_rows)
+    if not where:
+        return []
+    text = CountedText.of(
+        f"of failures of {side} rows, {{}} of {{}} rows asked for were made", made, asked
+    )
+    reasons = [f"{dropped[reason]} {words}" for reason, words in REASONS.items() if dropped[reason]]
+    return [
+        FoldNote(
+            kind=f"{side} rows made",
+            task=task,
+            folds=tuple(dict.fromkeys(where)),
+            total=len(folds),
+            text=text,
+            detail=f" (dropped: {', '.join(reasons)})" if reasons else "",
+        )
+    ]
 
 
-def _said(task: str, folds: dict[int, dict[str, Any]]) -> list[FoldNote]:
+def _recorded_notes(task: str, folds: FoldEntries) -> list[FoldNote]:
     """Put the folds' own notes together, those that differ in numbers alone as one."""
-    alike: dict[str, list[tuple[int, str, str]]] = {}
-    for fold, about in folds.items():
-        own = [*about["notes"]]
-        summary = about["summary"]
-        if summary.get("bad") != 0 or "no_failures" in summary:
-            told = summary.get("no_failures")
-            own += [note for note in summary.get("notes", ()) if note != told]
-        for note in own:
-            part, text = _part_of(note, task, fold)
-            text = text.removeprefix("test: ").removeprefix("train: ")  # one remark on both sides
-            if text.endswith(_DROPPED):  # counted in the records' fields
-                continue
-            alike.setdefault(_NUMBER.sub("#", text), []).append((fold, part, text))
-    out = []
-    for kind, entries in alike.items():
-        where = tuple(dict.fromkeys(fold for fold, _, _ in entries))
-        parts = tuple(dict.fromkeys(part for _, part, _ in entries if part))
-        text = merged_text([text for _, _, text in entries])
-        out.append(FoldNote(kind, task, where, len(folds), text, parts))
-    return out
+    by_words: dict[tuple[str, ...], list[tuple[int, RecordedNote]]] = {}
+    for fold, entry in folds.items():
+        for text in _texts_of_fold(entry):
+            note = read_note(text, task, fold)
+            if not note.counts_dropped_rows:  # told by _rows_left_out, from the fields
+                by_words.setdefault(note.text.pieces, []).append((fold, note))
+    notes = []
+    for words, alike in by_words.items():
+        parts = [note.part for _, note in alike if note.part]
+        notes.append(
+            FoldNote(
+                kind="#".join(words),
+                task=task,
+                folds=tuple(dict.fromkeys(fold for fold, _ in alike)),
+                total=len(folds),
+                text=CountedText.merged([note.text for _, note in alike]),
+                parts=tuple(dict.fromkeys(parts)),
+            )
+        )
+    return notes
 
 
-#: How the writer's note of rows left out ends.
-_DROPPED = "test rows of classes not in train dropped"
+def _texts_of_fold(entry: Mapping[str, Any]) -> list[str]:
+    """Return what a fold noted, but for why it has no failures, which has a line of its own."""
+    summary = entry["summary"]
+    if summary.get("bad") == 0 and "no_failures" not in summary:
+        return list(entry["notes"])  # 0.1.0 noted nothing but the reason in such a fold
+    reason = summary.get("no_failures")
+    return [*entry["notes"], *(note for note in summary.get("notes", ()) if note != reason)]
 
 
-def _part_of(note: str, task: str, fold: int) -> tuple[str, str]:
-    """Return which AMLB task a fold's note begins with, if any, and the rest of the note."""
-    for name in sorted((amlb_name(task, suffix) for suffix in SUFFIXES), key=len, reverse=True):
-        prefix = f"{name}, fold {fold}: "
-        if note.startswith(prefix):
-            return name, note.removeprefix(prefix)
-    return "", note
-
-
-def _folds(folds: Sequence[int], total: int) -> str:
+def _folds_text(folds: Sequence[int], total: int) -> str:
     if len(folds) == total:
         return f"all {total} folds" if total > 1 else "the only fold"
-    return f"{len(folds)} of {total} folds ({_few([str(fold) for fold in folds])})"
+    return f"{len(folds)} of {total} folds ({_names([str(fold) for fold in folds])})"
 
 
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _MOST
-    return ", ".join(names[:_MOST]) + (f" and {more} more" if more > 0 else "")
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _s(count: int) -> str:

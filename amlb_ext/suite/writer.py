@@ -6,12 +6,10 @@ record names, so that a run killed at any moment loses at most the folds in flig
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +23,14 @@ from amlb_ext.core.files import (
     remove_file,
     remove_temporary_files,
     sha256_file,
-    write_file,
     write_text,
 )
 from amlb_ext.core.parquet import write_parquet
-from amlb_ext.core.task import Column, Kind
+from amlb_ext.core.task import Kind
 from amlb_ext.suite.coding import Coding, write_csv
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord
 from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
+from amlb_ext.suite.recorded_notes import dropped_rows_note, left_out_note
 from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.suite.unseen_values import fit_to_train
 
@@ -172,35 +170,49 @@ def write_fold(
     files: dict[str, str] = {}
     notes: list[str] = []
     records: dict[str, PartRecord] = {}
-    homes: list[tuple[Rows, str]] = []
+    train_files: list[tuple[Rows, str]] = []  # parts that share training rows share their file
     for suffix in SUFFIXES:
         if suffix not in parts:
             continue
         name = amlb_name(task_name, suffix)
         part = parts[suffix]
         own = train if part.train is None else part.train
-        fitted = _fit(own, part.test, coding, f"{name}, fold {fold}", notes)
-        if fitted is None:
+        fitted = _fit_part(own, part.test, coding, name=name, fold=fold)
+        notes += fitted.notes
+        if fitted.test is None:
             continue
-        test, substituted = fitted
-        home = next((home for rows, home in homes if rows is own), "")
-        if not home:
-            train_name = task_name if own is train else name
-            home = _write_rows(layout, train_name, fold, own, coding, files, "train")
-            homes.append((own, home))
+        train_file = next((file for rows, file in train_files if rows is own), "")
+        if not train_file:
+            owner = task_name if own is train else name
+            paths = layout.train(owner, fold), layout.train_provenance(owner, fold)
+            written = _write_rows(layout, own, coding, paths, with_substituted=False)
+            files |= written
+            train_file = layout.relative(paths[0])
+            train_files.append((own, train_file))
+        paths = layout.test(name, fold), layout.provenance(name, fold)
+        files |= _write_rows(layout, fitted.test, coding, paths, with_substituted=True)
         records[suffix] = PartRecord(
-            train=home,
-            test=_write_rows(layout, name, fold, test, coding, files, "test"),
-            provenance=layout.relative(layout.provenance(name, fold)),
+            train=train_file,
+            test=layout.relative(paths[0]),
+            provenance=layout.relative(paths[1]),
             train_rows=len(own),
-            test_rows=len(test),
-            labels=_present(test, coding),
-            substituted=substituted,
-            dropped=len(part.test) - len(test),
+            test_rows=len(fitted.test),
+            labels=_labels_present(fitted.test, coding),
+            substituted=fitted.substituted,
+            dropped=len(part.test) - len(fitted.test),
         )
-    record = FoldRecord(task_name, fold, key, records, files, tuple(notes), dict(summary))
+    record = FoldRecord(
+        task=task_name,
+        fold=fold,
+        key=key,
+        parts=records,
+        files=files,
+        notes=tuple(notes),
+        summary=dict(summary),
+    )
     text = json_text(record.to_json())
     write_text(layout.record(task_name, fold), text)
+    # as a later run will read it: numbers that are none are null by then
     return FoldRecord.from_json(json.loads(text))
 
 
@@ -229,58 +241,72 @@ def read_finished_fold(layout: Layout, task_name: str, fold: int, key: str) -> F
     return record
 
 
-def _fit(
-    train: Rows, test: Rows, coding: Coding, where: str, notes: list[str]
-) -> tuple[Rows, dict[str, int]] | None:
-    """Test rows that AMLB can read beside these training rows, or None with a note."""
-    reason = _unfit(train, coding)
+@dataclass(frozen=True, kw_only=True)
+class _FittedPart:
+    """A part's test rows as AMLB can read them; None where it cannot use the part at all.
+
+    ``substituted`` counts the replaced cells per column of the file.
+    """
+
+    test: Rows | None
+    substituted: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def _fit_part(train: Rows, test: Rows, coding: Coding, *, name: str, fold: int) -> _FittedPart:
+    """Drop and change what AMLB could not read beside these training rows."""
+    reason = _unusable_reason(train, coding)
+    notes: tuple[str, ...] = ()
     if not reason and coding.kind.is_classification:
         keep = test.target.isin(set(train.target.dropna())).to_numpy()
         if not keep.all():
-            notes.append(f"{where}: {int((~keep).sum())} test rows of classes not in train dropped")
+            notes = (dropped_rows_note(name, fold, int((~keep).sum())),)
             test = test.take(keep)
     if not reason and len(test) == 0:
         reason = "no test rows"
     if reason:
-        notes.append(f"{where}: left out, {reason}")
-        return None
-    fitted = fit_to_train(train.features, test.features, _columns(coding))
-    written = {column.name: column.written for column in coding.columns}
-    by_row: list[set[str]] = [set() for _ in range(len(test))]
-    for row, names in enumerate(test.provenance.get("substituted", pd.Series(dtype=object))):
-        by_row[row] |= set(filter(None, names.split(",")))
-    for row, column in fitted.cells:
-        by_row[row].add(written[column])
-    order = [column.written for column in coding.columns]
-    said = [",".join(name for name in order if name in names) if names else "" for names in by_row]
+        return _FittedPart(test=None, notes=(*notes, left_out_note(name, fold, reason)))
+    columns = [column.as_column() for column in coding.columns]
+    fitted = fit_to_train(train.features, test.features, columns)
+    substituted = _substituted_columns(test, fitted.cells, coding)
+    by_row = [",".join(names) for names in substituted]
     provenance = test.provenance.reset_index(drop=True)
-    provenance = provenance.drop(columns="substituted", errors="ignore").assign(substituted=said)
-    counts = Counter(name for names in by_row for name in names)
-    return Rows(fitted.features, test.target, provenance), dict(sorted(counts.items()))
+    provenance = provenance.drop(columns="substituted", errors="ignore")
+    counts = Counter(name for names in substituted for name in names)
+    return _FittedPart(
+        test=Rows(fitted.features, test.target, provenance.assign(substituted=by_row)),
+        substituted=dict(sorted(counts.items())),
+        notes=notes,
+    )
 
 
-def _unfit(train: Rows, coding: Coding) -> str:
+def _substituted_columns(
+    test: Rows, cells: Sequence[tuple[int, str]], coding: Coding
+) -> list[list[str]]:
+    """Return per test row the columns of the file whose cells were replaced, in their order.
+
+    Some of them the caller may have replaced before; the provenance names these.
+    """
+    by_row: list[set[str]] = [set() for _ in range(len(test))]
+    earlier = test.provenance.get("substituted", pd.Series(dtype=object))
+    for row, names in enumerate(earlier):
+        by_row[row].update(name for name in names.split(",") if name)
+    written = {column.name: column.written for column in coding.columns}
+    for row, column_name in cells:
+        by_row[row].add(written[column_name])
+    order = list(written.values())
+    return [sorted(names, key=order.index) if names else [] for names in by_row]
+
+
+def _unusable_reason(train: Rows, coding: Coding) -> str:
+    """Return why AMLB could not train on these rows; empty where it can."""
     if coding.kind.is_classification:
         classes = train.target.nunique()
         return "" if classes >= 2 else f"training rows of {classes} class"
     return "" if len(train) >= 2 else f"{len(train)} training rows"
 
 
-def _columns(coding: Coding) -> list[Column]:
-    """The columns as :func:`fit_to_train` wants them; only the written form matters there."""
-    return [
-        Column(
-            column.name,
-            {"float": "numeric", "integer": "integer", "boolean": "boolean"}.get(  # type: ignore[arg-type]
-                column.form, "categorical"
-            ),
-            column.categories,
-        )
-        for column in coding.columns
-    ]
-
-
-def _present(rows: Rows, coding: Coding) -> tuple[str, ...]:
+def _labels_present(rows: Rows, coding: Coding) -> tuple[str, ...]:
     if coding.kind is Kind.REGRESSION:
         return ()
     present = set(rows.target)
@@ -288,99 +314,23 @@ def _present(rows: Rows, coding: Coding) -> tuple[str, ...]:
 
 
 def _write_rows(
-    layout: Layout,
-    name: str,
-    fold: int,
-    rows: Rows,
-    coding: Coding,
-    files: dict[str, str],
-    side: str,
-) -> str:
-    """Write CSV and provenance; return the CSV's relative path."""
-    if side == "train":
-        path, home = layout.train(name, fold), layout.train_provenance(name, fold)
-    else:
-        path, home = layout.test(name, fold), layout.provenance(name, fold)
+    layout: Layout, rows: Rows, coding: Coding, paths: tuple[Path, Path], *, with_substituted: bool
+) -> dict[str, str]:
+    """Write CSV and provenance; return their sha256 by relative path."""
+    table, provenance_file = paths
     for derived in (".parquet", ".arff"):  # AMLB would reuse what it made of an older file
-        remove_file(path.with_suffix(derived))
-    relative = layout.relative(path)
-    files[relative] = write_csv(coding.encode(rows.features, rows.target), path)
+        remove_file(table.with_suffix(derived))
     provenance = rows.provenance
-    if side == "train":  # in training rows no cell is replaced
+    if not with_substituted:  # in training rows no cell is replaced
         provenance = provenance.drop(columns="substituted", errors="ignore")
-    files[layout.relative(home)] = _write_parquet(provenance, home)
-    return relative
+    return {
+        layout.relative(table): write_csv(coding.encode(rows.features, rows.target), table),
+        layout.relative(provenance_file): _write_provenance(provenance, provenance_file),
+    }
 
 
-def _write_parquet(frame: pd.DataFrame, path: Path) -> str:
+def _write_provenance(frame: pd.DataFrame, path: Path) -> str:
     table = pa.Table.from_pandas(frame.reset_index(drop=True), preserve_index=False)
-    plain = table.replace_schema_metadata(None)  # pandas names its own version there
+    # pandas writes its own version into the schema, and other bytes with every release
+    plain = table.replace_schema_metadata(None)
     return write_parquet(plain, path, compression="zstd", store_schema=False)
-
-
-# Folds that were written elsewhere: packed there, and checked in here against their sha256.
-
-
-def pack_folds(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes]:
-    """Return the files of finished folds.
-
-    Parameters
-    ----------
-    layout : Layout
-        Where they were written.
-    records : sequence of FoldRecord
-
-    Returns
-    -------
-    dict of str to bytes
-        By path relative to the suite's root.
-    """
-    names = {name for record in records for name in record.files}
-    return {name: layout.at(name).read_bytes() for name in sorted(names)}
-
-
-def check_in_folds(
-    layout: Layout, records: Sequence[FoldRecord], contents: Mapping[str, bytes]
-) -> Sequence[FoldRecord]:
-    """Write folds that came from elsewhere; their records last, so that they count as finished.
-
-    Parameters
-    ----------
-    layout : Layout
-        Where they shall stand.
-    records : sequence of FoldRecord
-    contents : mapping of str to bytes
-        What :func:`pack_folds` gave.
-
-    Returns
-    -------
-    sequence of FoldRecord
-        The records as they came.
-
-    Raises
-    ------
-    SuiteError
-        A file is missing, was damaged on its way, or is none of a fold; nothing was written. Or
-        the disk cannot be written.
-    """
-    wanted = {name: digest for record in records for name, digest in record.files.items()}
-    for name, digest in wanted.items():
-        found = contents.get(name)
-        if found is None or hashlib.sha256(found).hexdigest() != digest:
-            what = "was not sent" if found is None else "was damaged on its way"
-            raise SuiteError(f"{name} {what}", "run the same command again; the fold is made again")
-        _check_place(layout, records, name)
-    for record in records:
-        layout.record(record.task, record.fold).unlink(missing_ok=True)
-    for name in wanted:
-        write_file(layout.at(name), partial(Path.write_bytes, data=contents[name]))
-    for record in records:
-        write_text(layout.record(record.task, record.fold), json_text(record.to_json()))
-    return records
-
-
-def _check_place(layout: Layout, records: Sequence[FoldRecord], name: str) -> None:
-    tops = {f"{top}/{record.task}" for record in records for top in ("data", "hardsynth")}
-    fits = any(name.startswith((f"{top}/", f"{top}_")) for top in tops)
-    if not fits or ".." in name.split("/"):
-        raise SuiteError(f"{name} is no file of these folds", "check the workers of the cluster")

@@ -10,7 +10,6 @@ import pandas as pd
 
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite import Part, Rows, Suite, amlb_name
-from amlb_ext.suite.coding import ColumnCoding
 from amlb_ext.suite.copy_counts import read_hard
 
 #: What is scored: all real rows, the bad ones, and what was made from these.
@@ -91,7 +90,7 @@ def read_task(suite: Suite, task: str) -> TaskRows:
             folds[fold][1][part] = Rows(*test, suite.provenance(name, index))
     found = {fold: read_hard(suite, task, fold) for fold in folds}
     hard = {fold: pair for fold, pair in found.items() if pair is not None}
-    columns = tuple(_column(column) for column in coding.columns)
+    columns = tuple(column.as_column() for column in coding.columns)
     return TaskRows(
         task,
         entry.kind,
@@ -103,12 +102,3 @@ def read_task(suite: Suite, task: str) -> TaskRows:
         tuple(entry.folds[k].get("summary", {}) for k in sorted(entry.folds)),
         hard,
     )
-
-
-def _column(coding: ColumnCoding) -> Column:
-    """Return a column as the files hold it; missing may be any value of a number or a text."""
-    if coding.form == "boolean":
-        return Column(coding.name, "boolean", coding.categories)
-    if coding.form == "text":
-        return Column(coding.name, "categorical", coding.categories, True)
-    return Column(coding.name, "numeric", (), True)

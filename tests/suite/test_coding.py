@@ -17,7 +17,7 @@ from amlb_ext.amlb.safe_text import (
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.tables import make_task
 from amlb_ext.suite import Coding
-from amlb_ext.suite.coding import write_csv
+from amlb_ext.suite.coding import column_form, write_csv
 
 TEXTS = st.lists(st.text(max_size=4), min_size=1, max_size=8, unique=True)
 
@@ -150,3 +150,29 @@ def test_unknown_categories_and_other_columns_are_refused():
         coding.encode(task.features.iloc[:, ::-1], task.target)
     with pytest.raises(SuiteError, match="'flag' instead of 'whole'"):
         coding.decode(coding.encode(task.features, task.target)[["flag", "whole"]])
+
+
+def test_a_written_column_is_read_back_as_the_column_it_holds():
+    """The report once took booleans for categories and the writer for booleans: now one answer."""
+    table = pd.DataFrame(
+        {
+            "whole": range(20),
+            "gaps": [1, None] * 10,
+            "truth": [True, False] * 10,
+            "maybe": pd.Series([True, None] * 10, dtype=object),
+            "word": ["a", "b"] * 10,
+            "y": ["p", "n"] * 10,
+        }
+    )
+    columns = Coding.of(make_task(table, "y", name="t")).columns
+    back = {column.name: column.as_column() for column in columns}
+    types = {name: (column.type, column.has_missing) for name, column in back.items()}
+    assert types == {
+        "whole": ("integer", False),
+        "gaps": ("numeric", True),
+        "truth": ("boolean", False),
+        "maybe": ("categorical", True),
+        "word": ("categorical", True),
+    }
+    # whatever the source's type was, it is written in the same form again
+    assert [column_form(back[column.name]) for column in columns] == [c.form for c in columns]

@@ -1,0 +1,154 @@
+"""A fold's notes as its record keeps them: texts, written and taken apart in this module alone.
+
+Records and manifests of every version hold notes as text, so the text is their format. Whatever
+decides on a note does so on the fields of a :class:`RecordedNote`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from amlb_ext.suite.layout import SUFFIXES, amlb_name
+
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+#: A number that is no part of a word or of a version, or a range of two.
+_NUMBER_OR_RANGE = re.compile(rf"(?<![\w.])({_NUMBER})(?: to ({_NUMBER}))?(?![\w]|\.\d)")
+#: Rows of a fold that a note speaks of, as it begins.
+_SIDES = ("test", "train")
+#: What the writer notes where test rows have a class that no training row has.
+_DROPPED_ROWS = "{} test rows of classes not in train dropped"
+
+
+@dataclass(frozen=True)
+class CountedText:
+    """A sentence apart from its numbers: sentences that differ in these alone are one.
+
+    Attributes
+    ----------
+    pieces : tuple of str
+        What stands before, between and after the numbers.
+    ranges : tuple of (str, str)
+        The lowest and the highest of each number, as they were written; one more piece than these.
+
+    Examples
+    --------
+    >>> text = CountedText.read("4 rows of 9")
+    >>> text.pieces, str(text)
+    (('', ' rows of ', ''), '4 rows of 9')
+    >>> text == CountedText.of("{} rows of {}", 4, 9)
+    True
+    """
+
+    pieces: tuple[str, ...]
+    ranges: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, template: str, *numbers: float) -> CountedText:
+        """Return a sentence from a template with ``{}`` for each number."""
+        ranges = tuple((str(number), str(number)) for number in numbers)
+        return cls(tuple(template.split("{}")), ranges)
+
+    @classmethod
+    def read(cls, text: str) -> CountedText:
+        """Take a sentence apart; ``4 to 7`` is the range of one number."""
+        pieces: list[str] = []
+        ranges: list[tuple[str, str]] = []
+        end = 0
+        for match in _NUMBER_OR_RANGE.finditer(text):
+            pieces.append(text[end : match.start()])
+            low, high = match.groups()
+            ranges.append((low, high or low))
+            end = match.end()
+        return cls((*pieces, text[end:]), tuple(ranges))
+
+    @classmethod
+    def merged(cls, texts: Sequence[CountedText]) -> CountedText:
+        """Return sentences of the same kind as one, with ranges; the first where they cannot be.
+
+        Examples
+        --------
+        >>> texts = [CountedText.read(text) for text in ("1 row of 9", "5 to 7 rows of 9")]
+        >>> str(CountedText.merged(texts))
+        '1 to 7 rows of 9'
+        """
+        first = texts[0]
+        if not first.ranges or any(len(text.ranges) != len(first.ranges) for text in texts):
+            return first
+        ranges = []
+        for place in range(len(first.ranges)):
+            ends = [end for text in texts for end in text.ranges[place]]
+            ranges.append((min(ends, key=float), max(ends, key=float)))
+        # the words of the largest count: "1 row" and "5 rows" are "1 to 5 rows"
+        largest = max(texts, key=lambda text: float(text.ranges[0][1]))
+        return cls(largest.pieces, tuple(ranges))
+
+    def __str__(self) -> str:
+        text = self.pieces[0]
+        for (low, high), piece in zip(self.ranges, self.pieces[1:], strict=True):
+            text += (low if low == high else f"{low} to {high}") + piece
+        return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedNote:
+    """What a fold's record notes, by its fields.
+
+    Attributes
+    ----------
+    text : CountedText
+        Without the AMLB task and the side it is about.
+    part : str
+        The AMLB task it is about; empty for the whole fold.
+    side : {'', 'test', 'train'}
+        The rows it is about; empty for both.
+    """
+
+    text: CountedText
+    part: str = ""
+    side: str = ""
+
+    @property
+    def counts_dropped_rows(self) -> bool:
+        """Whether it tells of dropped test rows, which the records count in their own field."""
+        return self.text.pieces == CountedText.of(_DROPPED_ROWS, 0).pieces
+
+
+def dropped_rows_note(part: str, fold: int, rows: int) -> str:
+    """Return what the record of a fold notes where test rows of a part were dropped."""
+    return _part_prefix(part, fold) + _DROPPED_ROWS.format(rows)
+
+
+def left_out_note(part: str, fold: int, reason: str) -> str:
+    """Return what the record of a fold notes where a part was left out."""
+    return f"{_part_prefix(part, fold)}left out, {reason}"
+
+
+def read_note(text: str, task: str, fold: int) -> RecordedNote:
+    """Take a note of a fold of a task apart.
+
+    Examples
+    --------
+    >>> note = read_note("iris_ga, fold 2: left out, no test rows", "iris", 2)
+    >>> note.part, str(note.text)
+    ('iris_ga', 'left out, no test rows')
+    >>> read_note("test: 3 of 10 bad rows were searched", "iris", 2).side
+    'test'
+    """
+    found_part = found_side = ""
+    # the longest name first: the name of the main part begins those of all others
+    parts = sorted((amlb_name(task, suffix) for suffix in SUFFIXES), key=len, reverse=True)
+    for part in parts:
+        if text.startswith(_part_prefix(part, fold)):
+            found_part, text = part, text.removeprefix(_part_prefix(part, fold))
+            break
+    for side in _SIDES:
+        if text.startswith(f"{side}: "):
+            found_side, text = side, text.removeprefix(f"{side}: ")
+            break
+    return RecordedNote(text=CountedText.read(text), part=found_part, side=found_side)
+
+
+def _part_prefix(part: str, fold: int) -> str:
+    return f"{part}, fold {fold}: "

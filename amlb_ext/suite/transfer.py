@@ -1,0 +1,85 @@
+"""Folds that were written on another machine: packed there, checked and written here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.files import write_file, write_text
+from amlb_ext.suite.fold_record import FoldRecord
+from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.sealed_json import json_text
+
+_REMEDY = "run the same command again; the fold is made again"
+
+
+def pack_folds(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes]:
+    """Return the files of finished folds.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where they were written.
+    records : sequence of FoldRecord
+
+    Returns
+    -------
+    dict of str to bytes
+        By path relative to the suite's root.
+    """
+    names = {name for record in records for name in record.files}
+    return {name: layout.at(name).read_bytes() for name in sorted(names)}
+
+
+def check_in_folds(
+    layout: Layout, records: Sequence[FoldRecord], contents: Mapping[str, bytes]
+) -> Sequence[FoldRecord]:
+    """Write folds that came from elsewhere; their records last, so that they count as finished.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where they shall stand.
+    records : sequence of FoldRecord
+    contents : mapping of str to bytes
+        What :func:`pack_folds` gave.
+
+    Returns
+    -------
+    sequence of FoldRecord
+        The records as they came.
+
+    Raises
+    ------
+    SuiteError
+        A file is missing, was damaged on its way, or is none of a fold; nothing was written. Or
+        the disk cannot be written.
+    """
+    wanted = {name: digest for record in records for name, digest in record.files.items()}
+    for name, digest in wanted.items():
+        content = contents.get(name)
+        if content is None:
+            raise SuiteError(f"{name} did not arrive", _REMEDY)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise SuiteError(f"{name} was damaged on its way", _REMEDY)
+        _check_place(records, name)
+    for record in records:
+        layout.record(record.task, record.fold).unlink(missing_ok=True)
+    for name in wanted:
+        write_file(layout.at(name), partial(Path.write_bytes, data=contents[name]))
+    for record in records:
+        write_text(layout.record(record.task, record.fold), json_text(record.to_json()))
+    return records
+
+
+def _check_place(records: Sequence[FoldRecord], name: str) -> None:
+    """Raise where a worker names a file that none of its folds would have."""
+    tops = [f"{top}/{record.task}" for record in records for top in ("data", "hardsynth")]
+    is_ours = any(name.startswith((f"{top}/", f"{top}_")) for top in tops)
+    if not is_ours or ".." in name.split("/"):
+        raise SuiteError(
+            f"{name} is not a file of the folds that came", "check the workers of the cluster"
+        )
