@@ -43,8 +43,7 @@ def planned_tasks(report: Any) -> str:
     """Return what ``hardsynth generate --dry-run`` would make."""
     headers = ["task", "kind", "rows", "columns", "classes", "missing", "folds"]
     rows = [
-        [shorten(str(task[name])) if name == "task" else task[name] for name in headers]
-        for task in report.tasks
+        [shorten(str(task["task"])), *(task[name] for name in headers[1:])] for task in report.tasks
     ]
     lines = [text_table(headers, rows)] if rows else []
     lines += [f"note: {note}" for note in report.notes]
@@ -54,54 +53,58 @@ def planned_tasks(report: Any) -> str:
 
 def generation_summary(report: Any, words: Sequence[str] = ()) -> str:
     """Return the one-screen summary of ``hardsynth generate``; ``words`` are its arguments."""
-    headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]
-    headers += ["F full", "F bad", "F augm.", "F synth."]
-    # of the test rows of all folds; columns of zeros would say nothing
-    changes = {"left out": "left_out", "replaced": "replaced"}
-    changes = {word: key for word, key in changes.items() if any(t[key] for t in report.tasks)}
-    headers += changes
-    rows = []
-    for task in report.tasks:
-        scores = task["score"]
-        name = task["score_name"]
-        rows.append(
-            [
-                shorten(task["task"]),
-                task["kind"],
-                task["rows"],
-                f"{task['folds_with_failures']}/{task['folds']}",
-                task["bad"],
-                task["augmented"],
-                task["synthetic"],
-                name,
-                scores.get(name),
-                scores.get("bad"),
-                scores.get("ga"),
-                scores.get("synthetic"),
-                *(task[key] for key in changes.values()),
-            ]
-        )
     lines = []
-    if rows:
-        lines += [text_table(headers, rows), *column_legend(report.tasks), ""]
+    if report.tasks:
+        lines += [_task_table(report.tasks), *column_legend(report.tasks), ""]
     for task, entry in report.verdicts.items():
         lines.append(f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}")
-    for note in report.notes:
-        lines.append(f"note: {note}")
-    for failure in report.failures:
-        lines.append(f"left out: {failure['task']}: {failure['reason']}")
-    lost = [failure for failure in report.failures if "fold" in failure]
-    if lost:
-        lines += ["", f"{len(lost)} folds are lost, their logs in {report.out}/hardsynth/logs"]
-        lines.append(f"  continue:  hardsynth {shlex.join(words)}")
-        lines.append("  with a larger --fold-timeout or --fold-memory where a limit was met")
+    lines += [f"note: {note}" for note in report.notes]
+    lines += [f"left out: {failure['task']}: {failure['reason']}" for failure in report.failures]
+    lost_folds = [failure for failure in report.failures if "fold" in failure]
+    if lost_folds:
+        lines += [
+            "",
+            f"{len(lost_folds)} folds are lost, their logs in {report.out}/hardsynth/logs",
+            f"  continue:  hardsynth {shlex.join(words)}",
+            "  with a larger --fold-timeout or --fold-memory where a limit was met",
+        ]
     if report.written:
         out = shlex.quote(report.out)
-        lines += ["", f"suite: {report.out}", f"  check it:  hardsynth verify {out}"]
-        lines.append(f"  judge it:  hardsynth certify {out}")
         twin = f" -b {report.twin}" if report.twin else ""
-        lines.append(f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}")
+        lines += [
+            "",
+            f"suite: {report.out}",
+            f"  check it:  hardsynth verify {out}",
+            f"  judge it:  hardsynth certify {out}",
+            f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}",
+        ]
     return "\n".join(lines).strip("\n")
+
+
+def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """Return one line for each task: its rows, and how F does on each part."""
+    headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]
+    headers += ["F full", "F bad", "F augm.", "F synth."]
+    # Counts over the test rows of all folds; a column of zeros would tell nothing.
+    changes = {"left out": "left_out", "replaced": "replaced"}
+    changes = {title: key for title, key in changes.items() if any(task[key] for task in tasks)}
+    headers += changes
+    rows = []
+    for task in tasks:
+        row = [
+            shorten(task["task"]),
+            task["kind"],
+            task["rows"],
+            f"{task['folds_with_failures']}/{task['folds']}",
+            task["bad"],
+            task["augmented"],
+            task["synthetic"],
+            task["score_name"],
+        ]
+        row += [task["score"].get(name) for name in (task["score_name"], "bad", "ga", "synthetic")]
+        row += [task[key] for key in changes.values()]
+        rows.append(row)
+    return text_table(headers, rows)
 
 
 def column_legend(tasks: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -45,10 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     compared = compare_scores(
         Path(arguments.suite),
-        arguments.jobs,
-        is_quiet(arguments),
-        arguments.hard,
-        Path(arguments.results) if arguments.results else None,
+        workers=arguments.jobs,
+        quiet=is_quiet(arguments),
+        with_hard=arguments.hard,
+        results=Path(arguments.results) if arguments.results else None,
         trusted=arguments.trust_suite,
     )
     if compared.disagreements:

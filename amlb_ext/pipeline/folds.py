@@ -27,7 +27,7 @@ from amlb_ext.suite.transfer import check_in_folds
 
 
 @dataclass
-class Found:
+class FoldResults:
     """What came of the folds.
 
     Attributes
@@ -38,17 +38,25 @@ class Found:
         Tasks that cannot be made hard, and why.
     lost : list of dict
         Folds that were begun and not finished, by task, and why.
+    notes : list of str
+        Why folds were run again.
     """
 
     records: dict[str, dict[int, FoldRecord]]
     errors: dict[str, HardsynthError] = field(default_factory=dict)
     lost: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-    def keep(self, group: Tasks, fold: int, found: Sequence[FoldRecord | None]) -> None:
-        """Take a finished fold."""
-        for task, record in zip(group, found, strict=True):
+    def keep(self, group: Tasks, fold: int, records: Sequence[FoldRecord | None]) -> None:
+        """Take the finished records of a fold, one for each task of its group."""
+        for task, record in zip(group, records, strict=True):
             if record is not None:
                 self.records[task.name][fold] = record
+
+    def lose(self, group: Tasks, fold: int, reason: str) -> None:
+        """Note that a fold was not finished."""
+        for task in group:
+            self.lost.append({"task": task.name, "fold": fold, "reason": f"fold {fold}: {reason}"})
 
 
 def harden_all(
@@ -59,84 +67,82 @@ def harden_all(
     A fold that came to a limit, or whose process died again and again, is left out and told of;
     the task's other folds stay.
     """
-    found = Found({task.name: {} for task in tasks})
     if layout.root.exists():
         remove_temporary_files(layout.root)
     total = sum(len(task.folds) for task in tasks)
     with tqdm(total=total, desc="folds", unit="fold", disable=request.quiet) as bar:
-        _run(layout, tasks, request, report, found, bar)
-    if found.errors and len(found.errors) == len(tasks):
+        results = _run_folds(layout, tasks, request, bar)
+    report.notes += results.notes
+    if results.errors and len(results.errors) == len(tasks):
         withdraw(layout)
-        raise next(iter(found.errors.values()))
-    for name, error in found.errors.items():
-        found.records.pop(name)
+        raise next(iter(results.errors.values()))
+    for name, error in results.errors.items():
+        results.records.pop(name)
         report.failures.append({"task": name, "reason": str(error)})
-    report.failures += found.lost
+    report.failures += results.lost
     summaries = {}
-    for name in list(found.records):
-        one = found.records[name]
-        summaries[name] = [one[k].summary for k in sorted(one)]
-        if not any(summary["bad"] for summary in summaries[name]):
-            found.records.pop(name)
-            if summaries[name]:
-                closest = max(summaries[name], key=lambda s: s["test"])["no_failures"]
-                report.failures.append({"task": name, "reason": closest})
-    return found.records, summaries
+    for name, records in list(results.records.items()):
+        summaries[name] = [records[fold].summary for fold in sorted(records)]
+        if any(summary["bad"] for summary in summaries[name]):
+            continue
+        # Without a failure of F in any fold there is nothing to make hard.
+        results.records.pop(name)
+        if summaries[name]:
+            largest = max(summaries[name], key=lambda summary: summary["test"])
+            report.failures.append({"task": name, "reason": largest["no_failures"]})
+    return results.records, summaries
 
 
-def _run(
-    layout: Layout,
-    tasks: list[Task],
-    request: Request,
-    report: GenerationReport,
-    found: Found,
-    bar: Any,
-) -> None:
+def _run_folds(layout: Layout, tasks: list[Task], request: Request, bar: Any) -> FoldResults:
+    """Compute the folds that are not finished, and return the records of all."""
+    results = FoldResults({task.name: {} for task in tasks})
     settings = result_settings(request.config)
-    places: list[tuple[Tasks, int]] = []
-    sends = bool(request.execution.cluster) and not request.execution.shared
+    begun: list[tuple[Tasks, int]] = []
+    # Workers that do not see the suite's folder send the files of a fold back.
+    sends_files = bool(request.execution.cluster) and not request.execution.shared
 
-    def units() -> Iterator[Unit]:
+    def unfinished_folds() -> Iterator[Unit]:
+        # Asked for one by one while others run, so a task that failed is not begun again.
         for group in group_tasks(tasks):
             for fold in range(len(group[0].folds)):
                 keys = fold_keys(group, fold, settings)
-                done = [
+                records = [
                     read_finished_fold(layout, task.name, fold, key)
                     for task, key in zip(group, keys, strict=True)
                 ]
-                if all(done) or group[0].name in found.errors:
-                    found.keep(group, fold, done)
+                if all(records) or group[0].name in results.errors:
+                    results.keep(group, fold, records)
                     bar.update(len(group))
                     continue
                 _begin(layout, settings)
-                places.append((group, fold))
-                name, what = f"{group[0].stream_name} fold {fold}", (group, fold)
-                if sends:
-                    yield Unit(name, keys[0], send_job, (*what, request.config, keys))
+                begun.append((group, fold))
+                name = f"{group[0].stream_name} fold {fold}"
+                arguments = (group, fold, request.config, keys)
+                if sends_files:
+                    yield Unit(name, keys[0], send_job, arguments)
                 else:
-                    how = (request.config, keys, str(layout.root))
-                    yield Unit(name, keys[0], write_job, (*what, *how))
+                    yield Unit(name, keys[0], write_job, (*arguments, str(layout.root)))
 
-    for outcome in run_units(units(), request.execution, raises=(SuiteError,)):
-        group, fold = places[outcome.index]
+    for outcome in run_units(unfinished_folds(), request.execution, raises=(SuiteError,)):
+        group, fold = begun[outcome.index]
         bar.set_postfix_str(outcome.unit.name, refresh=False)
         bar.update(len(group))
-        tell(layout, request, group, fold, outcome)
-        report.notes += [f"{outcome.unit.name}: run again, {why}" for why in outcome.attempts]
+        write_log(layout, request, group, fold, outcome)
+        results.notes += [f"{outcome.unit.name}: run again, {why}" for why in outcome.attempts]
         if outcome.lost:
-            found.lost += [
-                {"task": task.name, "fold": fold, "reason": f"fold {fold}: {outcome.lost}"}
-                for task in group
-            ]
+            results.lose(group, fold, outcome.lost)
         elif isinstance(outcome.result, HardsynthError):
             for task in group:
-                found.errors.setdefault(task.name, outcome.result)
+                results.errors.setdefault(task.name, outcome.result)
         else:
-            found.keep(group, fold, _checked(layout, request, outcome))
-            forget(layout, group, fold)
+            results.keep(group, fold, _checked_records(layout, request, outcome))
+            remove_log(layout, group, fold)
+    return results
 
 
-def _checked(layout: Layout, request: Request, outcome: UnitOutcome) -> Sequence[FoldRecord]:
+def _checked_records(
+    layout: Layout, request: Request, outcome: UnitOutcome
+) -> Sequence[FoldRecord]:
     """Return the records of a fold whose files are what a cluster's worker says they are."""
     if outcome.unit.function is send_job:
         return check_in_folds(layout, *outcome.result)
@@ -200,37 +206,39 @@ def _begin(layout: Layout, settings: dict[str, Any]) -> None:
 
 def withdraw(layout: Layout) -> None:
     """Remove a folder in which nothing was finished; a finished suite there stays."""
-    told = layout.logs.exists()  # of folds that were lost
-    if layout.request.exists() and not layout.manifest.exists() and not told:
+    has_logs = layout.logs.exists()  # of lost folds, which the user is told to read
+    if layout.request.exists() and not layout.manifest.exists() and not has_logs:
         shutil.rmtree(layout.root)
 
 
 # Logs of folds: what became of each, where, how long, and what it printed.
 
 
-def tell(layout: Layout, request: Request, group: Tasks, fold: int, outcome: UnitOutcome) -> None:
+def write_log(
+    layout: Layout, request: Request, group: Tasks, fold: int, outcome: UnitOutcome
+) -> None:
     """Write the log of a fold, where one is wanted."""
-    name = _name(group, fold)
+    name = _log_name(group, fold)
     if request.logs is not None:
-        write_text(request.logs / name, _text(outcome))
+        write_text(request.logs / name, _log_text(outcome))
     if outcome.lost:
-        write_text(layout.logs / name, _text(outcome))
+        write_text(layout.logs / name, _log_text(outcome))
 
 
-def forget(layout: Layout, group: Tasks, fold: int) -> None:
+def remove_log(layout: Layout, group: Tasks, fold: int) -> None:
     """Remove the log of a fold that was lost before and is now finished."""
-    path: Path = layout.logs / _name(group, fold)
+    path: Path = layout.logs / _log_name(group, fold)
     if path.exists():
         remove_file(path)
         if not any(layout.logs.iterdir()):
             layout.logs.rmdir()
 
 
-def _name(group: Tasks, fold: int) -> str:
+def _log_name(group: Tasks, fold: int) -> str:
     return f"{group[0].name}_fold_{fold}.log"
 
 
-def _text(outcome: UnitOutcome) -> str:
+def _log_text(outcome: UnitOutcome) -> str:
     report = outcome.report
     lines = [outcome.unit.name, f"key: {outcome.unit.key}"]
     lines += [f"attempt {number}: {why}" for number, why in enumerate(outcome.attempts, 1)]

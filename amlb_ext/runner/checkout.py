@@ -120,7 +120,7 @@ _REMEDY = f"give a checkout with --amlb DIR or AMLB_HOME: git clone --depth 1 --
 def _check(root: Path) -> Path:
     for name in _NEEDED:
         if not (root / name).exists():
-            raise RunError(f"{root} is no AMLB checkout, it has no {name}", _REMEDY)
+            raise RunError(f"{root} is not an AMLB checkout: it has no {name}", _REMEDY)
     return root
 
 

@@ -57,7 +57,7 @@ def ensure_interpreter(
         given = Path(python).expanduser().absolute()
         if not _works(given):
             raise RunError(
-                f"{given} has not all that AMLB needs",
+                f"{given} lacks packages that AMLB needs",
                 f"{given} -m pip install -r {root / 'requirements.txt'}",
             )
         return given

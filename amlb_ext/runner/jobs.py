@@ -19,15 +19,7 @@ import pandas as pd
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.results import CONSTRAINT, TEXT, read_results
-from amlb_ext.runner.run_folder import (
-    RunFolder,
-    crash_errors,
-    failure_reasons,
-    last_error,
-    prepend_cause,
-    read_run_folder,
-    started_jobs,
-)
+from amlb_ext.runner.run_folder import RunFolder, RunLog, read_run_folder
 from amlb_ext.runner.subprocesses import shareable
 from amlb_ext.suite import Suite
 from amlb_ext.suite.layout import MAIN_SUFFIXES
@@ -78,7 +70,7 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
 
     Returns
     -------
-    Jobs
+    JobTable
 
     Raises
     ------
@@ -86,43 +78,53 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
         No results at all, or none of this suite.
     """
     rows, runs = _all_rows(outdirs)
-    known = rows["task"].isin(list(suite.amlb_tasks))
-    notes = []
-    if not known.all():
-        others = sorted(set(rows.loc[~known, "task"]))
-        notes.append(
-            f"{int((~known).sum())} results of other benchmarks were left out "
-            f"(tasks {', '.join(others[:3])}{', ...' if len(others) > 3 else ''})."
-        )
-    twin = suite.manifest.pair
-    if twin is not None:  # the original's tasks have the same names, but not our rows
-        theirs = {str(run.path) for run in runs if run.benchmark.lower() == twin.of.lower()}
-        away = known & rows["run"].isin(theirs)
-        if away.any():
-            notes.append(
-                f"{int(away.sum())} results of {twin.of}, the benchmark whose hard twin this suite "
-                "holds, were left out: they are of other rows."
-            )
-        known, runs = known & ~away, [run for run in runs if str(run.path) not in theirs]
-    ours = [run for run in runs if _is_ours(suite, run, rows)]
-    found = list(_records(suite, rows[known], ours))
-    if not found:
+    rows, runs, notes = _of_this_suite(suite, rows, runs)
+    records = list(_records(suite, rows, runs))
+    if not records:
         raise RunError(
             f"there are no results of the suite {suite.layout.root} in "
             f"{', '.join(map(str, outdirs))}",
             f"run one: hardsynth run FRAMEWORK -u {shlex.quote(str(suite.layout.root))}",
         )
-    table = pd.DataFrame(found)
-    table["framework"], table["reason"] = _labels(table), table["reason"].map(shareable)
+    table = pd.DataFrame(records)
+    table["framework"] = _labels(table)
+    table["reason"] = table["reason"].map(shareable)
+    # Of several runs of a job the first here counts: the best status, then the latest.
     table["order"] = table["status"].map(STATUS.index)
-    key = ["framework", "amlb_task", "fold"]
     table = table.sort_values(["order", "stamp"], ascending=[True, False], kind="stable")
+    key = ["framework", "amlb_task", "fold"]
     table = table.drop_duplicates(key)[list(JOB_COLUMNS)]
     position = {name: index for index, name in enumerate(suite.amlb_tasks)}
     table = table.sort_values(
         key, key=lambda column: column.map(position) if column.name == "amlb_task" else column
     )
-    return JobTable(table.reset_index(drop=True), rows[known].reset_index(drop=True), tuple(notes))
+    return JobTable(table.reset_index(drop=True), rows.reset_index(drop=True), tuple(notes))
+
+
+def _of_this_suite(
+    suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]
+) -> tuple[pd.DataFrame, list[RunFolder], list[str]]:
+    """Return rows and runs of this suite, and a note on each kind that was left out."""
+    notes = []
+    is_own = rows["task"].isin(list(suite.amlb_tasks))
+    if not is_own.all():
+        others = sorted(set(rows.loc[~is_own, "task"]))
+        notes.append(
+            f"{int((~is_own).sum())} results of other benchmarks were left out "
+            f"(tasks {', '.join(others[:3])}{', ...' if len(others) > 3 else ''})."
+        )
+    pair = suite.manifest.pair
+    if pair is not None:  # the original's tasks have the same names, but not our rows
+        of_original = {str(run.path) for run in runs if run.benchmark.lower() == pair.of.lower()}
+        is_original = is_own & rows["run"].isin(of_original)
+        if is_original.any():
+            notes.append(
+                f"{int(is_original.sum())} results of {pair.of}, the benchmark whose hard twin "
+                "this suite holds, were left out: they are of other rows."
+            )
+        is_own &= ~is_original
+        runs = [run for run in runs if str(run.path) not in of_original]
+    return rows[is_own], [run for run in runs if _is_ours(suite, run, rows)], notes
 
 
 def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[RunFolder]]:
@@ -155,97 +157,128 @@ def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[RunFold
 
 def _is_ours(suite: Suite, run: RunFolder, rows: pd.DataFrame) -> bool:
     """Whether a run was of this suite: other suites have definitions of the same name."""
+    log = RunLog.read(run.log)
     tasks = set(rows.loc[rows["run"] == str(run.path), "task"])
-    tasks |= {job.task for job in (*run.asked, *started_jobs(run.log), *failure_reasons(run.log))}
+    tasks |= {job.task for job in (*run.asked, *log.started, *log.reasons)}
     return not tasks or not tasks.isdisjoint(suite.amlb_tasks)
 
 
 def _records(suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]) -> Iterator[dict[str, Any]]:
+    """Yield a row of the table for every job of every run."""
     for run in runs:
-        own = rows[rows["run"] == str(run.path)]
-        reasons, begun, last = failure_reasons(run.log), started_jobs(run.log), last_error(run.log)
-        crashes = crash_errors(run.log)
-        known = {*run.asked, *begun, *reasons}
-        seen: set[tuple[str, str, Job]] = set()
-        whose = {(run.name, run.constraint)} if run.name else set()
-        if len(own):
-            named = own[["framework", *(["constraint"] if "constraint" in own else [])]]
-            whose = {(str(p[0]), str(p[1]) if len(p) > 1 else "") for p in named.values}
+        log = RunLog.read(run.log)
+        own_rows = rows[rows["run"] == str(run.path)]
+        with_rows: set[tuple[str, str, Job]] = set()
         versions: dict[tuple[str, str], str] = {}
-        for row in own.to_dict("records"):
-            job = Job(str(row["task"]), int(row["fold"]))
-            name, constraint = str(row["framework"]), str(row.get("constraint") or "")
-            seen.add((name, constraint, job))
-            versions[name, constraint] = str(row.get("version") or "")
-            status, reason = _status(run, row, job, reasons)
-            reason = prepend_cause(reason, crashes.get(job, ""))
-            yield {
-                "name": name,
-                "constraint": constraint,
-                "version": str(row.get("version") or ""),
-                "benchmark": run.benchmark,
-                "amlb_task": job.task,
-                "fold": job.fold,
-                "status": status,
-                "reason": reason,
-                "result": row["result"],
-                "metric": str(row.get("metric") or ""),
-                "duration": row.get("duration"),
-                "run": str(run.path),
-                "stamp": re.sub(r"\D", "", run.stamp or str(row.get("utc") or "")),
-                "told": True,
-            }
-        for name, constraint in sorted(whose):
-            for job in _defined(suite, run.benchmark, {*own["task"], *(j.task for j in known)}):
-                if (name, constraint, job) in seen or job.task not in suite.amlb_tasks:
+        for row in own_rows.to_dict("records"):
+            record = _record_of_row(run, row, log)
+            entrant = (record["name"], record["constraint"])
+            with_rows.add((*entrant, Job(record["amlb_task"], record["fold"])))
+            versions[entrant] = record["version"]
+            yield record
+        tried = {*run.asked, *log.started, *log.reasons}
+        tasks = {*own_rows["task"], *(job.task for job in tried)}
+        for name, constraint in sorted(_entrants(run, own_rows)):
+            for job in _defined_jobs(suite, run.benchmark, tasks):
+                if (name, constraint, job) in with_rows or job.task not in suite.amlb_tasks:
                     continue
-                asked = job in known
-                reason = reasons.get(job, "") or _why(run, asked, job in begun, last)
-                yield {
-                    "name": name,
-                    "constraint": constraint,
-                    "version": versions.get((name, constraint), ""),
-                    "benchmark": run.benchmark,
-                    "amlb_task": job.task,
-                    "fold": job.fold,
-                    "status": "missing" if asked else "not run",
-                    "reason": reason,
-                    "result": float("nan"),
-                    "metric": "",
-                    "duration": float("nan"),
-                    "run": str(run.path),
-                    "stamp": re.sub(r"\D", "", run.stamp),
-                    "told": False,
-                }
+                is_tried = job in tried
+                yield _record(
+                    run,
+                    job,
+                    name=name,
+                    constraint=constraint,
+                    version=versions.get((name, constraint), ""),
+                    status="missing" if is_tried else "not run",
+                    reason=log.reasons.get(job, "") or _why_missing(run, job, is_tried, log),
+                )
 
 
-def _status(
-    run: RunFolder, row: Mapping[str, Any], job: Job, reasons: Mapping[Job, str]
-) -> tuple[str, str]:
-    """Return what became of a job that has a row, and why."""
+def _entrants(run: RunFolder, rows: pd.DataFrame) -> set[tuple[str, str]]:
+    """Return framework and constraint of a run: as its rows say, else as its folder."""
+    if not len(rows):
+        return {(run.name, run.constraint)} if run.name else set()
+    constraints = rows["constraint"] if "constraint" in rows else [""] * len(rows)
+    return {(str(name), str(c)) for name, c in zip(rows["framework"], constraints, strict=True)}
+
+
+def _record_of_row(run: RunFolder, row: Mapping[str, Any], log: RunLog) -> dict[str, Any]:
+    """Return what AMLB's row says of a job."""
+    job = Job(str(row["task"]), int(row["fold"]))
+    status, reason = "scored", ""
     if pd.isna(row["result"]):
-        said = str(row.get("info") or "") or reasons.get(job)
-        return "failed", said or "AMLB gives no reason"
-    path = run.path / "predictions" / job.task / str(job.fold) / "predictions.csv"
-    if not path.is_file():
-        return "missing", "scored by AMLB, but its predictions are not beside the scores"
-    return "scored", ""
+        status, reason = "failed", log.why_failed(job, row.get("info"))
+    elif not _predictions_path(run, job).is_file():
+        # Without them its errors cannot be compared with those of F row by row.
+        status = "missing"
+        reason = "scored by AMLB, but its predictions are not beside the scores"
+    record = _record(
+        run,
+        job,
+        name=str(row["framework"]),
+        constraint=str(row.get("constraint") or ""),
+        version=str(row.get("version") or ""),
+        status=status,
+        reason=reason,
+    )
+    return record | {
+        "result": row["result"],
+        "metric": str(row.get("metric") or ""),
+        "duration": row.get("duration"),
+        "stamp": re.sub(r"\D", "", run.stamp or str(row.get("utc") or "")),
+        "has_row": True,
+    }
 
 
-def _why(run: RunFolder, asked: bool, begun: bool, last: str) -> str:
-    if not asked:
+def _record(
+    run: RunFolder,
+    job: Job,
+    *,
+    name: str,
+    constraint: str,
+    version: str,
+    status: str,
+    reason: str,
+) -> dict[str, Any]:
+    """Return a row of the table for a job without any of AMLB's."""
+    return {
+        "name": name,
+        "constraint": constraint,
+        "version": version,
+        "benchmark": run.benchmark,
+        "amlb_task": job.task,
+        "fold": job.fold,
+        "status": status,
+        "reason": reason,
+        "result": float("nan"),
+        "metric": "",
+        "duration": float("nan"),
+        "run": str(run.path),
+        "stamp": re.sub(r"\D", "", run.stamp),
+        "has_row": False,
+    }
+
+
+def _predictions_path(run: RunFolder, job: Job) -> Path:
+    return run.path / "predictions" / job.task / str(job.fold) / "predictions.csv"
+
+
+def _why_missing(run: RunFolder, job: Job, is_tried: bool, log: RunLog) -> str:
+    """Return why a job without a row has none, as far as the run's folder tells."""
+    if not is_tried:
         return "not asked for" if run.asked else "neither a result nor a sign that it was begun"
-    if begun:
+    if job in log.started:
         return "begun, but it left no result: killed, or AMLB ended during it"
-    return f"asked for, but AMLB ended before it{f' ({last})' if last else ''}"
+    return f"asked for, but AMLB ended before it{f' ({log.last_error})' if log.last_error else ''}"
 
 
-def _defined(suite: Suite, benchmark: str, tried: Collection[str]) -> Iterator[Job]:
+def _defined_jobs(suite: Suite, benchmark: str, tried: Collection[str]) -> Iterator[Job]:
     """Yield the jobs of the definition that a run was made with, as far as it is known."""
-    known = {name.lower(): tasks for name, tasks in suite.definitions.items()}
-    asked = known.get(benchmark.lower(), set())
+    # AMLB lower-cases definitions in the names of folders
+    definitions = {name.lower(): tasks for name, tasks in suite.definitions.items()}
+    defined = definitions.get(benchmark.lower(), set())
     for task in suite.amlb_tasks.values():
-        if task.name in asked or task.name in tried:
+        if task.name in defined or task.name in tried:
             yield from (Job(task.name, fold) for fold in range(len(task.folds)))
 
 
@@ -255,22 +288,21 @@ def _labels(table: pd.DataFrame) -> pd.Series:
     A row without a version (a job that left none) goes with the version of its framework's
     other rows.
     """
-    out = table["name"].copy()
     # AMLB lower-cases the names of folders: take the spelling of the rows where there is one
-    spelled = {name.lower(): name for name in table.loc[table["told"], "name"]}
-    out = table["name"] = out.map(lambda name: spelled.get(name.lower(), name))
-    lowered = {c.lower(): c for c in table.loc[table["told"], "constraint"]}
-    table["constraint"] = table["constraint"].map(lambda c: lowered.get(c.lower(), c))
-    for name, some in table.groupby("name"):
-        at = table["name"] == name
-        if some["constraint"].nunique() > 1:
-            out = out.where(~at, out + " (" + table["constraint"] + ")")
-        for constraint, version in some.groupby("constraint")["version"]:
-            versions = [v for v in version.unique() if v]
-            if len(versions) > 1:
-                here = at & (table["constraint"] == constraint) & (table["version"] != "")
-                out = out.where(~here, out + " " + table["version"])
-    return out
+    for column in ("name", "constraint"):
+        spellings = {text.lower(): text for text in table.loc[table["has_row"], column]}
+        table[column] = [spellings.get(text.lower(), text) for text in table[column]]
+    labels = table["name"].copy()
+    for name, of_name in table.groupby("name"):
+        has_name = table["name"] == name
+        if of_name["constraint"].nunique() > 1:
+            labels = labels.where(~has_name, labels + " (" + table["constraint"] + ")")
+        for constraint, versions in of_name.groupby("constraint")["version"]:
+            if len([version for version in versions.unique() if version]) > 1:
+                is_versioned = has_name & (table["constraint"] == constraint)
+                is_versioned &= table["version"] != ""
+                labels = labels.where(~is_versioned, labels + " " + table["version"])
+    return labels
 
 
 # Commands that run some jobs again, and no others.

@@ -20,6 +20,9 @@ import pandas as pd
 
 from amlb_ext.amlb.definition import Job
 
+#: Where neither the row nor the log says why a job has no score.
+NO_REASON = "AMLB gives no reason"
+
 
 @dataclass(frozen=True)
 class UnscoredJob:
@@ -101,6 +104,43 @@ class RunOutcome:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunLog:
+    """What AMLB's log tells of each job.
+
+    Attributes
+    ----------
+    started : set of Job
+        Jobs that were begun.
+    reasons : dict of Job to str
+        AMLB's reason for each job that failed.
+    crashes : dict of Job to str
+        The last error of each job's own process.
+    last_error : str
+        The last line where it is an error's, else empty.
+    """
+
+    started: set[Job]
+    reasons: dict[Job, str]
+    crashes: dict[Job, str]
+    last_error: str
+
+    @classmethod
+    def read(cls, text: str) -> RunLog:
+        """Return what the text of a log tells."""
+        return cls(
+            started=started_jobs(text),
+            reasons=failure_reasons(text),
+            crashes=crash_errors(text),
+            last_error=last_error(text),
+        )
+
+    def why_failed(self, job: Job, info: Any) -> str:
+        """Return why a job has a row without a result; ``info`` is what its row says."""
+        reason = str(info or "") or self.reasons.get(job) or NO_REASON
+        return prepend_cause(reason, self.crashes.get(job, ""))
+
+
 def find_unscored_jobs(
     rows: pd.DataFrame,
     expected: Sequence[Job],
@@ -131,24 +171,28 @@ def find_unscored_jobs(
     >>> str(missing[0]), str(failed[0])
     ('a, fold 1: no such file', 'a, fold 0: too slow')
     """
-    reasons, general = ({}, setup_failure) if setup_failure else _reasons(log, amlb_exit)
-    crashes = crash_errors(log)
-    scored: dict[Job, str | None] = {}
+    run_log = RunLog.read(log)
+    # Without a set-up AMLB did not run, so the log speaks of no job.
+    reasons = {} if setup_failure else run_log.reasons
+    general = setup_failure or _reason_of_the_end(log, amlb_exit)
+    failures: dict[Job, str | None] = {}  # None for a job that was scored
     for row in rows.to_dict("records"):
         job = Job(str(row["task"]), int(row["fold"]))
         if pd.notna(row["result"]):
-            scored[job] = None
-        elif job not in scored:
-            info = str(row.get("info") or "")
-            why = info or reasons.get(job) or "AMLB gives no reason"
-            scored[job] = prepend_cause(why, crashes.get(job, ""))
-    wanted = list(expected) or [*scored, *(job for job in reasons if job not in scored)]
+            failures[job] = None
+        elif job not in failures:
+            failures[job] = run_log.why_failed(job, row.get("info"))
+    wanted = list(expected) or [*failures, *(job for job in reasons if job not in failures)]
     missing = [
-        UnscoredJob(job.task, job.fold, reasons.get(job) or general or "AMLB gives no reason")
+        UnscoredJob(job.task, job.fold, reasons.get(job) or general or NO_REASON)
         for job in wanted
-        if job not in scored
+        if job not in failures
     ]
-    failed = [UnscoredJob(j.task, j.fold, why) for j, why in scored.items() if why is not None]
+    failed = [
+        UnscoredJob(job.task, job.fold, reason)
+        for job, reason in failures.items()
+        if reason is not None
+    ]
     return tuple(missing), tuple(failed)
 
 
@@ -249,17 +293,17 @@ def framework_error(log: str) -> str:
     return found[-1].strip()[:300] if found else ""
 
 
-def _reasons(log: str, amlb_exit: int) -> tuple[dict[Job, str], str]:
-    """Return AMLB's reason per job, and the one that ended the whole run."""
-    reasons = failure_reasons(log)
-    log = _COLOUR.sub("", log)
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    after = [b for a, b in itertools.pairwise(lines) if a == "ERROR:"]
-    general = after[-1] if after else ""
-    if amlb_exit and not general:
-        ended = f"AMLB ended with status {amlb_exit}"
-        general = f"{ended}: {lines[-1]}" if lines else ended
-    return reasons, general
+def _reason_of_the_end(log: str, amlb_exit: int) -> str:
+    """Return the error that ended the whole run, or nothing."""
+    lines = [line.strip() for line in _COLOUR.sub("", log).splitlines() if line.strip()]
+    # AMLB prints "ERROR:" on a line of its own, and what went wrong on the next.
+    errors = [following for line, following in itertools.pairwise(lines) if line == "ERROR:"]
+    if errors:
+        return errors[-1]
+    if not amlb_exit:
+        return ""
+    ended = f"AMLB ended with status {amlb_exit}"
+    return f"{ended}: {lines[-1]}" if lines else ended
 
 
 # One run's folder: what its name, its logs and our own note tell of it.

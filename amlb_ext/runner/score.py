@@ -8,6 +8,7 @@ code of this installation runs; what a suite carries under ``extensions/`` does 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -76,11 +77,20 @@ def score_suite(
         ``fold`` (the source's number), ``framework``, ``metric`` (``rmse`` in the target's own
         unit, or ``logloss`` in nats), ``loss`` (lower is better), ``rows``.
     """
-    return compare_scores(directory, workers, quiet, with_hard, results, trusted=trusted).table
+    scores = compare_scores(
+        directory,
+        workers=workers,
+        quiet=quiet,
+        with_hard=with_hard,
+        results=results,
+        trusted=trusted,
+    )
+    return scores.table
 
 
 def compare_scores(
     directory: Path,
+    *,
     workers: int = 0,
     quiet: bool = True,
     with_hard: bool = False,
@@ -121,7 +131,7 @@ def compare_scores(
             _check_models(name, params)
     tasks = list(suite.tasks)
     jobs = [(str(directory), task, with_hard, results is not None) for task in tasks]
-    done: dict[int, list[dict[str, Any]]] = {}
+    rows_by_job: dict[int, list[dict[str, Any]]] = {}
     compared: dict[str, list[ComparedRows]] = {}
     run = None if results is None else RunWriter(Path(results), Suite.load(directory).manifest.name)
     workers = min(workers or available_cores(), len(jobs))
@@ -133,18 +143,18 @@ def compare_scores(
                     compared.setdefault(row["amlb_task"], []).append(pair)
                 if run is not None:
                     run.add(row, predictions)
-            done[index] = rows
+            rows_by_job[index] = rows
             bar.update()
     if run is not None:
         run.finish()
     names = ["task", "part", "fold", "framework", "metric", "loss", "rows"]
-    table = pd.DataFrame([row for index in sorted(done) for row in done[index]])[names]
-    found = [
-        one
-        for task in sorted(compared)
-        for one in find_disagreements(task, ComparedRows.join(compared[task]))
-    ]
-    return Scores(table, tuple(found))
+    # Jobs end in any order; the table has the order of the tasks.
+    in_order = itertools.chain.from_iterable(rows_by_job[index] for index in sorted(rows_by_job))
+    table = pd.DataFrame(in_order)[names]
+    disagreements: list[Disagreement] = []
+    for task in sorted(compared):
+        disagreements += find_disagreements(task, ComparedRows.join(compared[task]))
+    return Scores(table, tuple(disagreements))
 
 
 def _score_task(directory: str, task: str, with_hard: bool, keep: bool) -> list[dict[str, Any]]:

@@ -168,7 +168,7 @@ class _Place:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return f"its import has no end after {IMPORT_TIME:g} s"
+            return f"its import did not finish within {IMPORT_TIME:g} s"
         except OSError as error:
             return f"{python}: {error.strerror}"
         if not done.returncode:

@@ -46,7 +46,7 @@ def run_command(
         missing = Path(arguments[0]).name
         raise RunError(f"{failing}: {missing} is not installed", remedy) from None
     except subprocess.TimeoutExpired:
-        raise RunError(f"{failing}: no end after {timeout:.0f} s", remedy) from None
+        raise RunError(f"{failing}: it did not finish within {timeout:.0f} s", remedy) from None
     except OSError as error:
         raise RunError(f"{failing}: {error.strerror}", remedy) from None
     if done.returncode:

@@ -112,7 +112,7 @@ def test_given_checkout(fake: Checkout, tmp_path: Path, monkeypatch: pytest.Monk
     assert ensure_checkout(python=sys.executable, cache=tmp_path) == Checkout(
         fake.root, Path(sys.executable).absolute(), "2.1.7"
     )
-    with pytest.raises(RunError, match=r"no AMLB checkout, it has no runbenchmark.py"):
+    with pytest.raises(RunError, match=r"not an AMLB checkout: it has no runbenchmark.py"):
         ensure_checkout(tmp_path)
 
 
@@ -182,7 +182,7 @@ def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_given_python_without_requirements(fake: Checkout, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"has not all that AMLB needs .*pip install -r"):
+    with pytest.raises(RunError, match=r"lacks packages that AMLB needs .*pip install -r"):
         environment.ensure_interpreter(fake.root, tmp_path, tmp_path / "python")
 
 

@@ -139,14 +139,14 @@ def test_entries_go_in_and_out_of_any_text() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [1\n", "is no YAML: line 2"),
-        ("- a\n", "holds a list, a mapping was wanted"),
+        ("a: [1\n", "is not valid YAML: line 2"),
+        ("- a\n", "holds a list instead of a mapping"),
         ("a: 1\n---\nb: 2\n", "found another document"),
-        ("benchmarks: 3\n", "benchmarks is 3, a mapping was wanted"),
+        ("benchmarks: 3\n", "benchmarks is 3 instead of a mapping"),
         ("benchmarks: {definition_dir: {x: 1}}\n", "benchmarks.definition_dir is {'x': 1}"),
         ("x: &l [a]\nbenchmarks: {definition_dir: *l}\n", "an anchor"),
         ("b: &b {definition_dir: [q]}\nbenchmarks:\n  <<: *b\n  y: 1\n", "an anchor"),
-        ("benchmarks: {definition_dir: !x [a]}\n", "is no YAML"),
+        ("benchmarks: {definition_dir: !x [a]}\n", "is not valid YAML"),
         ("benchmarks:\n  definition_dir: ~\n", "to add are benchmarks.definition_dir"),
         ("a: 1\na: 2\n", "duplicate key"),
     ],
@@ -219,7 +219,7 @@ def test_a_second_time_changes_nothing(suite, user, capsys) -> None:
     install(suite, user)
     before = tree(user)
     assert main(["install", str(suite), "--userdir", str(user)]) == 0
-    assert "already, nothing to change" in capsys.readouterr().out
+    assert "nothing to change" in capsys.readouterr().out
     assert tree(user) == before
 
 
@@ -311,7 +311,7 @@ def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
     before = tree(user)
     with pytest.raises(RunError, match=r"a benchmark hardsynth_all already.*--name NAME"):
         install(suite, user)
-    with pytest.raises(RunError, match="benchmark validation already, of AMLB itself"):
+    with pytest.raises(RunError, match="name validation is taken by AMLB itself"):
         install(suite, user, name="validation")
     (user / "benchmarks" / "hardsynth_all.yaml").unlink()
     (user / "frameworks.yaml").write_text("hardsynthnull: {}\n")
@@ -400,7 +400,7 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> N
     assert tree(user) == before
     with pytest.raises(RunError, match="is a file"):
         install(suite, user / "config.yaml")
-    with pytest.raises(RunError, match="a suite is a user directory already"):
+    with pytest.raises(RunError, match="is the suite itself"):
         install(suite, suite)
     with pytest.raises(RunError, match="is a suite itself"):
         install(suite, shutil.copytree(suite, tmp_path / "other"))

@@ -175,10 +175,13 @@ def _home(userdir: Path | None) -> Home:
 
 def _check_home(home: Home, suite: Suite) -> None:
     if home.root.exists() and not home.root.is_dir():
-        raise RunError(f"{home.root} is a file, AMLB's user directory was wanted", "--userdir DIR")
+        raise RunError(
+            f"{home.root} is a file, but AMLB's user directory must be a folder", "--userdir DIR"
+        )
     if home.root.resolve() == suite.layout.root.resolve():
         raise RunError(
-            "a suite is a user directory already", "name yours with --userdir, or use -u SUITE"
+            "this folder is the suite itself, which needs no installation",
+            "name yours with --userdir, or use -u SUITE",
         )
     if home.root.joinpath("hardsynth", "manifest.json").is_file():
         raise RunError(f"{home.root} is a suite itself", "name your own user directory: --userdir")
@@ -190,7 +193,7 @@ def _check_known(record: Installed, known: dict[str, Installed]) -> list[str]:
     again = f"hardsynth uninstall {record.suite}"
     for other in known.values():
         if other.name != record.name and _same_folder(other.suite, record.suite):
-            raise RunError(f"this suite is installed already, as {other.name}", f"first: {again}")
+            raise RunError(f"this suite is already installed, as {other.name}", f"first: {again}")
     if earlier is None or _same_folder(earlier.suite, record.suite):
         return []
     if Path(earlier.suite, "hardsynth", "manifest.json").is_file():
@@ -198,7 +201,7 @@ def _check_known(record: Installed, known: dict[str, Installed]) -> list[str]:
             f"another suite is installed as {record.name}: {earlier.suite}",
             f"--name NAME for a second one, or first: hardsynth uninstall {earlier.suite}",
         )
-    return [f"the suite was moved: {earlier.suite} is no suite any more"]
+    return [f"the suite was moved: {earlier.suite} no longer holds it"]
 
 
 def _same_folder(one: str, other: str) -> bool:

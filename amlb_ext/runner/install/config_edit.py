@@ -35,12 +35,14 @@ def read_config(text: str) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
         said = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise RunError(f"config.yaml is no YAML: {where}{said}", "mend that line") from None
+        raise RunError(
+            f"config.yaml is not valid YAML: {where}{said}", "correct that line"
+        ) from None
     if content is None:
         return {}
     if not isinstance(content, dict):
         raise RunError(
-            f"config.yaml holds a {type(content).__name__}, a mapping was wanted",
+            f"config.yaml holds a {type(content).__name__} instead of a mapping",
             "see AMLB's resources/config.yaml for its keys",
         )
     return content
@@ -65,14 +67,14 @@ def entries_of(config: Mapping[str, Any], key: Key) -> list[str] | None:
     name = ".".join(key)
     if not isinstance(section, dict):
         raise RunError(
-            f"config.yaml: {key[0]} is {section!r}, a mapping was wanted", f"write {key[1]} below"
+            f"config.yaml: {key[0]} is {section!r} instead of a mapping", f"write {key[1]} below"
         )
     if section.get(key[1]) is None:
         return None
     found = section[key[1]]
     listed = [found] if isinstance(found, str) else found
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-        raise RunError(f"config.yaml: {name} is {found!r}", "a list of paths was wanted")
+        raise RunError(f"config.yaml: {name} is {found!r}", "write a list of paths")
     return list(listed)
 
 

@@ -74,7 +74,7 @@ def copies(suite: Suite, name: str | None = None) -> Copies:
     name = name or own
     if safe_names([name]) != [name]:
         raise RunError(
-            f"{name!r} is no name AMLB can load",
+            f"{name!r} is not a name that AMLB can load",
             f"use letters, digits, - and _, e.g. --name {safe_names([name])[0]}",
         )
     root = _written(suite.layout.root)
@@ -146,7 +146,7 @@ def _written(root: Path) -> str:
         path.as_posix().encode("utf-8")
     except UnicodeEncodeError:
         raise RunError(
-            f"the folder {str(path)!r} has a name that is no text", "move the suite"
+            f"the folder {str(path)!r} has a name that is not UTF-8", "move the suite"
         ) from None
     return braced(path)
 

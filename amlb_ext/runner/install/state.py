@@ -193,7 +193,7 @@ def check_names(
     for name in new.benchmarks:
         if name.lower() in takers:
             raise RunError(
-                f"there is a benchmark {name} already, of {takers[name.lower()]}", remedy
+                f"the benchmark's name {name} is taken by {takers[name.lower()]}", remedy
             )
     takers = {}
     for path in _paths(home, config, ("frameworks", "definition_file")):
@@ -203,7 +203,7 @@ def check_names(
     for name in new.frameworks:
         if name.lower() in takers:
             raise RunError(
-                f"there is a framework {name} already, of {takers[name.lower()]}", remedy
+                f"the framework's name {name} is taken by {takers[name.lower()]}", remedy
             )
 
 
