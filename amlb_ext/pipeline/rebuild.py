@@ -27,8 +27,8 @@ from amlb_ext.pipeline.origins import (
 )
 from amlb_ext.pipeline.twin import benchmark_name
 from amlb_ext.suite import FoldRecord, Layout, Manifest, SuiteRequest, begin_suite, read_manifest
-from amlb_ext.suite.finish import write_beside
 from amlb_ext.suite.manifest import read_request
+from amlb_ext.suite.shared_files import write_shared_files
 from amlb_ext.suite.twin import twin_name
 
 
@@ -106,7 +106,7 @@ def _request_from_options(layout: Layout, options: RepairOptions) -> SuiteReques
 
 def write_derived(layout: Layout, manifest: Manifest, config: GenerateConfig) -> dict[str, str]:
     """Write what follows from a manifest alone; return the sha256 of each file."""
-    return write_beside(
+    return write_shared_files(
         layout,
         name=manifest.name,
         seed=manifest.seed,

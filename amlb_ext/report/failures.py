@@ -6,7 +6,6 @@ All of it describes. Bad rows were chosen by F's errors, so none of it ranks mod
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd

@@ -1,12 +1,13 @@
 """The suite wing: a suite on disk, written, read and checked; it knows nothing of models.
 
-``layout`` where everything stands, and safe names · ``texts`` which texts survive AMLB ·
-``columns`` and ``coding`` a task's values in CSV and back · ``contract`` AMLB's loader rules
-replayed · ``unknown`` what is written where no training row has a value · ``records`` what a
-finished fold and task are · ``writer`` writes folds · ``definition`` AMLB's YAML files · ``pair``
-the hard twin of an existing benchmark · ``finish`` completes a suite · ``manifest`` its list of
-contents · ``reader`` opens a finished suite · ``copies`` what its made rows repeat · ``verify``
-checks one.
+``layout`` where everything stands, and safe names · ``coding`` a task's values in CSV and back ·
+``unseen_values`` what is written where no training row has a value · ``fold_record`` what a
+finished fold and task are · ``writer`` writes folds · ``transfer`` brings folds that were written
+elsewhere · ``definition`` AMLB's YAML files · ``twin`` the hard twin of an existing benchmark ·
+``shared_files`` what belongs to no fold · ``finish`` completes a suite · ``manifest`` its list of
+contents · ``recorded_notes`` and ``fold_notes`` what happened in folds · ``reader`` opens a
+finished suite · ``copy_counts`` what its made rows repeat · ``verify`` checks one ·
+``read_record`` and ``sealed_json`` records as JSON.
 """
 
 from amlb_ext.amlb.loader_rules import check_pair

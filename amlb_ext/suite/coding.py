@@ -12,16 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import BeforeValidator
 
 from amlb_ext.amlb.safe_text import safe_columns, safe_labels, safe_values
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.tables import MAX_ABS
 from amlb_ext.core.task import Column, ColumnType, Kind, Task
+from amlb_ext.suite.read_record import record_from_json
 
 #: How a column is written.
 Form = Literal["float", "integer", "boolean", "text"]
@@ -74,7 +76,7 @@ class ColumnCoding:
     >>> column = Column("colour", "categorical", ("red", "NA"))
     >>> coding = ColumnCoding.of(column, "colour")
     >>> coding.values
-    ('red', 'NA_')
+    ('red', 'c1_na')
     >>> list(coding.decode(coding.encode(pd.Series(["NA", None]))))
     ['NA', nan]
     """
@@ -151,7 +153,7 @@ class ColumnCoding:
         """Return a written column in canonical form."""
         if self.form in NUMBERS:
             return values.astype("float64").rename(self.name)
-        if self.form == "boolean":
+        if self.form == "boolean":  # pandas may have read it as such
             values = values.astype(str)
         return _recode(self.name, values, self.values, self.categories).rename(self.name)
 
@@ -166,17 +168,12 @@ class ColumnCoding:
             entry["values"] = list(self.values)
         return entry
 
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> ColumnCoding:
-        """Return the coding that :meth:`to_json` wrote."""
-        categories = entry.get("categories", ())
-        return cls(
-            name=entry["name"],
-            written=entry.get("written", entry["name"]),
-            form=entry["form"],
-            categories=tuple(categories),
-            values=tuple(entry.get("values", categories)),
-        )
+
+def _with_defaults(entry: object) -> object:
+    """Return what :meth:`ColumnCoding.to_json` wrote with what it left out."""
+    if not isinstance(entry, Mapping) or "name" not in entry:
+        return entry
+    return {"written": entry["name"], "values": entry.get("categories", ()), **entry}
 
 
 @dataclass(frozen=True)
@@ -206,7 +203,7 @@ class Coding:
     True
     """
 
-    columns: tuple[ColumnCoding, ...]
+    columns: tuple[Annotated[ColumnCoding, BeforeValidator(_with_defaults)], ...]
     target: str
     written_target: str
     kind: Kind
@@ -216,6 +213,7 @@ class Coding:
     @classmethod
     def of(cls, task: Task) -> Coding:
         """Return the coding of a task; it depends on the whole table, not on a fold."""
+        # all names at once: two that differ in the source may be the same once they are safe
         written = safe_columns([column.name for column in task.columns] + [task.target_name])
         columns = tuple(
             ColumnCoding.of(column, name)
@@ -302,6 +300,7 @@ class Coding:
         ValueError
             A text where a number is wanted.
         """
+        # as texts: pandas would take a column of "007" or "NA" for numbers or missing values
         frame = pd.read_csv(
             path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8"
         ).astype(object)
@@ -325,16 +324,9 @@ class Coding:
         }
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Coding:
-        """Return the coding that :meth:`to_json` wrote."""
-        return cls(
-            columns=tuple(ColumnCoding.from_json(column) for column in entry["columns"]),
-            target=entry["target"],
-            written_target=entry["written_target"],
-            kind=Kind(entry["kind"]),
-            labels=tuple(entry["labels"]),
-            written_labels=tuple(entry["written_labels"]),
-        )
+    def from_json(cls, entry: object) -> Coding:
+        """Return the coding that :meth:`to_json` wrote; ``ValueError`` where it is damaged."""
+        return record_from_json(cls, entry)
 
     def _check_columns(self, came: list[str]) -> None:
         wanted = [*(column.written for column in self.columns), self.written_target]

@@ -50,8 +50,8 @@ class CopyCounts:
     on_both_sides: int = 0
 
     def __add__(self, other: CopyCounts) -> CopyCounts:
-        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return CopyCounts(**sums)
+        names = [count.name for count in fields(self)]
+        return CopyCounts(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     @property
     def any(self) -> bool:
@@ -79,41 +79,50 @@ def count_copies(
     ...     about = pd.DataFrame({"source_row": [-1] * len(values)})
     ...     return Rows(pd.DataFrame({"a": values}), pd.Series(labels), about)
     >>> made = rows([1.0, 2.0, 3.0, 3.0], ["x", "x", "x", "y"])
-    >>> found = count_copies(train=rows([1.0], ["x"]), test=rows([2.0], ["y"]), made=[made])
-    >>> found.copies, found.contradictions, found.repeated
+    >>> counts = count_copies(train=rows([1.0], ["x"]), test=rows([2.0], ["y"]), made=[made])
+    >>> counts.copies, counts.contradictions, counts.repeated
     (2, 1, 1)
     """
-    tests, made = [test, *made], list(made)
+    made_blocks = list(made)
     hard_training = on_both_sides = 0
     if hard is not None and hard.train is not None:
-        made.append(hard.train.take(is_made(hard.train)))
+        made_blocks.append(hard.train.take(is_made(hard.train)))
         # test rows are fitted to the training rows they stand beside, so that these can be new
-        refitted = (hard.test.provenance["substituted"] != "").to_numpy()
-        made.append(hard.test.take(is_made(hard.test) & refitted))
+        is_refitted = (hard.test.provenance["substituted"] != "").to_numpy()
+        made_blocks.append(hard.test.take(is_made(hard.test) & is_refitted))
         hard_training = len(hard.train)
-        own, *others = number_rows(
-            hard.train.features, hard.test.features, *(rows.features for rows in tests)
-        )
-        on_both_sides = int(np.isin(own, np.concatenate(others)).sum())
-    if not made:
+        on_both_sides = _count_shared(hard.train, [hard.test, test, *made])
+    if not made_blocks:
         return CopyCounts()
-    features = pd.concat([rows.features for rows in made], ignore_index=True)
-    target = pd.concat([rows.target for rows in made], ignore_index=True).to_frame("target")
-    own, *others = number_rows(features, train.features, test.features)
-    sides = (rows.target.to_frame("target") for rows in (train, test))
-    label, *labels = number_rows(target, *sides)
-    by_row = pd.DataFrame({"row": np.concatenate(others), "label": np.concatenate(labels)})
-    known = by_row[by_row["row"] >= 0].groupby("row")["label"].agg(["min", "max"])
-    is_copy = np.isin(own, known.index)
-    least, most = (known[name].reindex(own[is_copy]).to_numpy() for name in ("min", "max"))
+    # rows get numbers, the same one for the same features; -1 for rows unlike any made one
+    features = pd.concat([rows.features for rows in made_blocks], ignore_index=True)
+    made_rows, *real_rows = number_rows(features, train.features, test.features)
+    target = pd.concat([rows.target for rows in made_blocks], ignore_index=True)
+    tables = [labels.to_frame("target") for labels in (target, train.target, test.target)]
+    made_labels, *real_labels = number_rows(*tables)
+    real = pd.DataFrame({"row": np.concatenate(real_rows), "label": np.concatenate(real_labels)})
+    # several real rows may have the same features: with which labels, at the ends, is enough
+    real_by_row = real[real["row"] >= 0].groupby("row")["label"].agg(["min", "max"])
+    is_copy = np.isin(made_rows, real_by_row.index)
+    copied = real_by_row.reindex(made_rows[is_copy])
+    copy_labels = made_labels[is_copy]
+    has_other_label = (copied["min"].to_numpy() != copy_labels) | (
+        copied["max"].to_numpy() != copy_labels
+    )
     return CopyCounts(
-        made=len(own),
+        made=len(made_rows),
         copies=int(is_copy.sum()),
-        contradictions=int(((least != label[is_copy]) | (most != label[is_copy])).sum()),
-        repeated=int(repeats_earlier(own).sum()),
+        contradictions=int(has_other_label.sum()),
+        repeated=int(repeats_earlier(made_rows).sum()),
         hard_training=hard_training,
         on_both_sides=on_both_sides,
     )
+
+
+def _count_shared(rows: Rows, others: Sequence[Rows]) -> int:
+    """Count the rows that have the features of some other row."""
+    numbers, *other_numbers = number_rows(rows.features, *(other.features for other in others))
+    return int(np.isin(numbers, np.concatenate(other_numbers)).sum())
 
 
 def is_made(rows: Rows) -> np.ndarray:
@@ -143,25 +152,33 @@ def read_part(suite: Suite, task: str, suffix: str, fold: int, side: str = "test
         return None
     index, coding = entry.folds.index(fold), suite.tasks[task].coding
     paths = entry.test if side == "test" else entry.train
-    rows = coding.decode(coding.read_csv(suite.layout.at(paths[index])))
+    features, target = coding.decode(coding.read_csv(suite.layout.at(paths[index])))
     if side == "test":
-        return Rows(*rows, suite.provenance(entry.name, index))
+        return Rows(features, target, suite.provenance(entry.name, index))
+    # all parts but _hard share the task's own training rows
     owner = amlb_name(task, "hard") if suffix == "hard" else task
-    return Rows(*rows, pd.read_parquet(suite.layout.train_provenance(owner, fold)))
+    provenance = pd.read_parquet(suite.layout.train_provenance(owner, fold))
+    return Rows(features, target, provenance)
 
 
 def read_hard(suite: Suite, task: str, fold: int) -> Part | None:
     """Read both files of ``_hard``; None where the suite has no such fold of it."""
     test = read_part(suite, task, "hard", fold)
-    return None if test is None else Part(test, read_part(suite, task, "hard", fold, "train"))
+    if test is None:
+        return None
+    return Part(test, read_part(suite, task, "hard", fold, side="train"))
 
 
 def fold_copies(suite: Suite, task: str, fold: int) -> CopyCounts:
     """Count what is repeated in one fold of a suite; see :func:`read_part` for what it raises."""
-    parts = [read_part(suite, task, suffix, fold) for suffix in MADE_PARTS]
-    made = [rows for rows in parts if rows is not None]
+    made = []
+    for suffix in MADE_PARTS:
+        rows = read_part(suite, task, suffix, fold)
+        if rows is not None:
+            made.append(rows)
     hard = read_hard(suite, task, fold)
-    train, test = (read_part(suite, task, "full", fold, side) for side in ("train", "test"))
+    train = read_part(suite, task, "full", fold, side="train")
+    test = read_part(suite, task, "full", fold, side="test")
     if train is None or test is None or not (made or hard):
         return CopyCounts()
     return count_copies(train=train, test=test, made=made, hard=hard)

@@ -80,6 +80,7 @@ def amlb_configuration(seed: int, *, constraints: bool, data: bool = True) -> di
         Whether the data stand in the directory, not at an address.
     """
     files = ["{root}/resources/constraints.yaml"]
+    # without "hardsynth", which AMLB does not look at
     remote = ["config.yaml", "frameworks.yaml", "benchmarks", "extensions"]
     remote += ["constraints.yaml"] * constraints + ["data"] * data
     if constraints:
@@ -98,6 +99,7 @@ def amlb_configuration(seed: int, *, constraints: bool, data: bool = True) -> di
 
 
 def _entry(task: AmlbTask) -> dict[str, Any]:
+    # keys are written in this order
     entry: dict[str, Any] = {
         "name": task.name,
         "description": task.description,
@@ -147,5 +149,7 @@ def metrics_for(
     ['logloss', 'acc']
     >>> metrics_for(Kind.MULTICLASS, [["a"]], ["a", "b", "c"])
     """
-    single = any(len(set(present)) < len(labels) for present in test_labels)
-    return ["logloss", "acc"] if kind is Kind.BINARY and single else None
+    lacks_a_class = any(len(set(present)) < len(labels) for present in test_labels)
+    if kind is Kind.BINARY and lacks_a_class:
+        return ["logloss", "acc"]
+    return None

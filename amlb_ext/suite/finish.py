@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import (
-    TEMPORARY_SUFFIX,
     explain_disk_errors,
     remove_file,
     remove_temporary_files,
     sha256_file,
-    write_file,
-    write_text,
 )
-from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, metrics_for, yaml_text
+from amlb_ext.suite.definition import metrics_for
 from amlb_ext.suite.fold_notes import left_out_text
-from amlb_ext.suite.fold_record import FoldRecord, PartRecord, SuiteTask
+from amlb_ext.suite.fold_record import FoldRecord, SuiteTask
 from amlb_ext.suite.layout import (
-    MAIN_SUFFIXES,
     SUFFIXES,
     Layout,
     amlb_name,
@@ -34,16 +27,11 @@ from amlb_ext.suite.layout import (
     is_fold_file,
     safe_names,
 )
-from amlb_ext.suite.manifest import (
-    AmlbTask,
-    Manifest,
-    Pair,
-    SuiteRequest,
-    TaskEntry,
-    write_manifest,
-)
-from amlb_ext.suite.twin import Original, make_pair, pair_entries, twin_name
+from amlb_ext.suite.manifest import AmlbTask, Manifest, SuiteRequest, TaskEntry, write_manifest
+from amlb_ext.suite.shared_files import write_shared_files
+from amlb_ext.suite.twin import Original, make_pair, twin_name
 
+#: What the test rows of an AMLB task are, by its suffix.
 _WHAT = {
     "": "the evaluation set of the paper: hard rows of",
     "full": "the untouched test folds of",
@@ -110,19 +98,22 @@ def finish_suite(
     """
     if safe_names([name]) != [name]:
         raise SuiteError(
-            f"the benchmark's name {name!r} cannot name a file for AMLB",
+            f"AMLB cannot have a file named after the benchmark {name!r}",
             f"use --name {safe_names([name])[0]}",
         )
     if original is not None:
         check_twin(original.name, name)
-    amlb_tasks = [amlb_task for task in tasks for amlb_task in _amlb_tasks(task)]
+    amlb_tasks: list[AmlbTask] = []
+    for task in tasks:
+        amlb_tasks += _amlb_tasks(task)
     if not amlb_tasks:
         raise SuiteError(
-            f"none of {len(tasks)} tasks has rows that AMLB could use, so there is no benchmark",
+            f"AMLB could use no rows of any of the {len(tasks)} tasks, so there is no benchmark",
             "see the folds' notes and the failures; a larger --hardness.share or another "
             "baseline finds more hard rows",
         )
-    ours = _previous_files(layout)
+    previous = _previous_files(layout)
+    # what is listed here is checked by verify; certificates and reports come later and are not
     files: dict[str, str] = {layout.relative(layout.request): sha256_file(layout.request)}
     for task in tasks:
         for fold in task.folds:
@@ -130,9 +121,9 @@ def finish_suite(
     pair = None
     if original is not None:
         labels = {task.name: task.coding.labels for task in tasks}
-        single = {task.name: _lacks_a_class(task) for task in tasks}
-        pair = make_pair(original, amlb_tasks, labels, single)
-    files |= write_beside(
+        lacking = {task.name: _lacks_a_class(task) for task in tasks}
+        pair = make_pair(original, amlb_tasks, labels, lacking)
+    files |= write_shared_files(
         layout,
         name=name,
         seed=seed,
@@ -143,7 +134,11 @@ def finish_suite(
     )
     kept = {task.name for task in tasks}
     waiting = set(safe_names(absent)) - kept
-    _remove_stale(layout, ours, files, {amlb_name(n, end) for n in waiting for end in SUFFIXES})
+    waiting_folders: set[str] = set()
+    for task_name in waiting:
+        waiting_folders.update(amlb_name(task_name, suffix) for suffix in SUFFIXES)
+    _remove_stale_files(layout, previous, files, waiting_folders)
+    # certificates are in no manifest, so they are known by their places
     for path in [*layout.own.glob("*/certificate.json"), *layout.own.glob("*/null.parquet")]:
         if path.parent.name not in kept | waiting:
             remove_file(path)
@@ -153,7 +148,7 @@ def finish_suite(
         seed=seed,
         request=request,
         config=dict(config),
-        tasks={task.name: _entry(task) for task in tasks},
+        tasks={task.name: _task_entry(task) for task in tasks},
         amlb_tasks={amlb_task.name: amlb_task for amlb_task in amlb_tasks},
         failures=[dict(failure) for failure in failures],
         files=files,
@@ -170,12 +165,13 @@ def check_twin(original: str, name: str) -> None:
     twin = twin_name(original)
     if safe_names([twin]) != [twin]:
         raise SuiteError(
-            f"the benchmark's name {original!r} cannot name a file for AMLB",
-            "rename its file, to letters, digits, - and _",
+            f"AMLB cannot have a file named after the benchmark {original!r}",
+            "rename its file; use letters, digits, - and _",
         )
     if twin.lower() in (name.lower(), f"{name}_all".lower()):
         raise SuiteError(
-            f"{twin} names the hard twin of {original} and, by --name {name}, another definition",
+            f"{twin} would name both the hard twin of {original} and, by --name {name}, another "
+            "definition",
             f"choose another --name, e.g. --name hardsynth_{original}",
         )
 
@@ -186,26 +182,25 @@ def _lacks_a_class(task: SuiteTask) -> bool:
 
 
 def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
-    folds = sorted(task.folds, key=lambda record: record.fold)
-    out = []
+    """Return the AMLB tasks of a task, one for each part that some fold has."""
+    amlb_tasks = []
     for suffix in SUFFIXES:
-        present: list[tuple[FoldRecord, PartRecord]] = [
-            (fold, fold.parts[suffix]) for fold in folds if suffix in fold.parts
-        ]
-        if not present:
+        folds = [fold for fold in task.folds if suffix in fold.parts]
+        folds.sort(key=lambda fold: fold.fold)
+        if not folds:
             continue
-        parts = [part for _, part in present]
-        source = task.origin.spec or task.source_name or task.name
-        out.append(
+        parts = [fold.parts[suffix] for fold in folds]
+        labels = [part.labels for part in parts]
+        amlb_tasks.append(
             AmlbTask(
                 name=amlb_name(task.name, suffix),
                 task=task.name,
                 suffix=suffix,
                 type=task.kind,
                 target=task.coding.written_target,
-                description=_description(task, suffix, present, source),
-                metric=metrics_for(task.kind, [p.labels for p in parts], task.coding.labels),
-                folds=[fold.fold for fold, _ in present],
+                description=_description(task, suffix, folds),
+                metric=metrics_for(task.kind, labels, task.coding.labels),
+                folds=[fold.fold for fold in folds],
                 train=[part.train for part in parts],
                 test=[part.test for part in parts],
                 provenance=[part.provenance for part in parts],
@@ -213,41 +208,40 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
                 test_rows=[part.test_rows for part in parts],
             )
         )
-    return out
+    return amlb_tasks
 
 
-def _description(
-    task: SuiteTask,
-    suffix: str,
-    present: Sequence[tuple[FoldRecord, PartRecord]],
-    source: str,
-) -> str:
-    """Return what an AMLB task is, and last its source."""
+def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> str:
+    """Return what an AMLB task is.
+
+    The source comes last: a suite that is given another spec has it replaced there.
+    """
     cells: Counter[str] = Counter()
     dropped = 0
-    for fold, part in present:
-        cells.update(part.substituted)
-        dropped += part.dropped
+    for fold in folds:
+        cells.update(fold.parts[suffix].substituted)
+        dropped += fold.parts[suffix].dropped
         if suffix == "full":  # the other parts are choices of rows, and leave most of them out
             dropped += sum(fold.summary.get("left_out", {}).values())
-    changed = left_out_text(dropped, cells)
-    what = "the test folds of" if suffix == "full" and changed else _WHAT[suffix]
-    what = f"{what} {task.source_name or task.name}"
-    return f"{what}, {changed} ({source})" if changed else f"{what} ({source})"
+    changes = left_out_text(dropped, cells)
+    # test folds with changes are no longer untouched
+    what = "the test folds of" if suffix == "full" and changes else _WHAT[suffix]
+    name = task.source_name or task.name
+    source = task.origin.spec or name
+    return f"{what} {name}, {changes} ({source})" if changes else f"{what} {name} ({source})"
 
 
-def _entry(task: SuiteTask) -> TaskEntry:
+def _task_entry(task: SuiteTask) -> TaskEntry:
     folds: dict[int, dict[str, Any]] = {}
     for record in sorted(task.folds, key=lambda record: record.fold):
-        parts = {
-            suffix: {"substituted": part.substituted, "dropped": part.dropped}
-            for suffix, part in record.parts.items()
-        }
         folds[record.fold] = {
             "key": record.key,
             "notes": list(record.notes),
             "summary": record.summary,
-            "parts": parts,
+            "parts": {
+                suffix: {"substituted": part.substituted, "dropped": part.dropped}
+                for suffix, part in record.parts.items()
+            },
         }
     return TaskEntry(
         source_name=task.source_name or task.name,
@@ -273,136 +267,41 @@ def _fold_files(layout: Layout, record: FoldRecord) -> dict[str, str]:
 
 
 def _previous_files(layout: Layout) -> dict[str, str]:
-    """Files of the generation before, with their sha256."""
+    """Return the files of the generation before, with their sha256."""
     for path in (layout.previous, layout.manifest):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             return dict(json.loads(path.read_text(encoding="utf-8"))["files"])
     return {}
 
 
-def _remove_stale(
-    layout: Layout, ours: Mapping[str, str], files: Mapping[str, str], waiting: set[str]
+def _remove_stale_files(
+    layout: Layout,
+    previous: Mapping[str, str],
+    files: Mapping[str, str],
+    waiting: Collection[str],
 ) -> None:
-    """Remove files of an earlier generation that this one has not, and folders left empty.
+    """Remove files of an earlier generation that this one does not have, and empty folders.
 
-    Ours are files of folds, by their names, and what the earlier manifest lists and nobody
-    changed since. Those of AMLB tasks in ``waiting`` stay.
+    Files of folds are known by their names; all others must stand in the earlier manifest and be
+    as it says, so that nothing goes that a user put there or changed. Those of the AMLB tasks in
+    ``waiting`` stay.
     """
     remove_temporary_files(layout.root)
     for relative in files_below(layout.root):
         if relative in files:
             continue
         path = layout.at(relative)
-        csv = str(Path(relative).with_suffix(".csv"))
         if is_fold_file(relative):
-            # what AMLB derived from a present file stays
-            stale = csv not in files and relative.split("/")[1] not in waiting
+            table = str(Path(relative).with_suffix(".csv"))
+            # what AMLB derived from a table of this suite stays
+            is_stale = table not in files and relative.split("/")[1] not in waiting
         else:
-            stale = relative in ours and sha256_file(path) == ours[relative]
-        if stale:
+            is_stale = relative in previous and sha256_file(path) == previous[relative]
+        if is_stale:
             remove_file(path)
     for top in ("data", "hardsynth", "extensions", "benchmarks"):
+        # the deepest folders come first, so that their parents may be empty by then
         for folder in sorted(layout.root.joinpath(top).rglob("*"), reverse=True):
             if folder.is_dir() and not any(folder.iterdir()):
                 with explain_disk_errors(folder):
                     folder.rmdir()
-
-
-# What stands beside the folds: definitions, configuration, frameworks, constraints, code.
-#
-# All of it follows from the manifest's entries, so it can be written again without any source.
-
-
-def write_beside(
-    layout: Layout,
-    *,
-    name: str,
-    seed: int,
-    amlb_tasks: Sequence[AmlbTask],
-    pair: Pair | None,
-    integrations: Mapping[str, Any],
-    constraints: str | None = None,
-) -> dict[str, str]:
-    """Write every file of a suite that belongs to no fold, but the manifest and the request.
-
-    Parameters
-    ----------
-    layout : Layout
-    name : str
-        Of the benchmark definition.
-    seed : int
-        Of AMLB's runs.
-    amlb_tasks : sequence of AmlbTask
-        In the definition's order.
-    pair : Pair, optional
-        The benchmark that the suite is the hard twin of.
-    integrations : mapping
-        Content of ``frameworks.yaml``; its modules are copied to ``extensions/``.
-    constraints : str, optional
-        Text of ``constraints.yaml``; the packaged one when omitted.
-
-    Returns
-    -------
-    dict of str to str
-        The sha256 of each file, by relative path.
-
-    Raises
-    ------
-    SuiteError
-        The disk cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> about = {"name": "mine", "seed": 1, "amlb_tasks": [], "pair": None, "integrations": {}}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = write_beside(Layout(Path(folder)), **about)
-    >>> [path for path in sorted(files) if path.endswith(".yaml")]
-    ['benchmarks/mine.yaml', 'benchmarks/mine_all.yaml', 'config.yaml', 'constraints.yaml', \
-'frameworks.yaml']
-    """
-    if constraints is None:
-        packaged = _packaged("resources", "constraints.yaml")
-        constraints = packaged.read_text(encoding="utf-8") if packaged else None
-    texts: dict[Path, Any] = {
-        layout.config: amlb_configuration(seed, constraints=constraints is not None),
-        layout.frameworks: dict(integrations),
-        layout.definition(name): benchmark_entries(
-            t for t in amlb_tasks if t.suffix in MAIN_SUFFIXES
-        ),
-        layout.definition_all(name): benchmark_entries(amlb_tasks),
-    }
-    if pair is not None:
-        entries = pair_entries(pair, {task.name: task for task in amlb_tasks})
-        texts[layout.definition(pair.name)] = entries
-    files = {
-        layout.relative(path): write_text(path, yaml_text(content))
-        for path, content in texts.items()
-    }
-    if constraints is not None:
-        files[layout.relative(layout.constraints)] = write_text(layout.constraints, constraints)
-    return files | _copy_integrations(layout)
-
-
-def _packaged(*parts: str) -> Path | None:
-    try:
-        return asset_path(*parts)
-    except FileNotFoundError:
-        return None
-
-
-def _copy_integrations(layout: Layout) -> dict[str, str]:
-    source = _packaged("frameworks")
-    files: dict[str, str] = {}
-    if source is None:
-        return files
-    for relative in files_below(source):
-        steps = relative.split("/")
-        if "__pycache__" in steps or any(step.startswith(".") for step in steps):
-            continue
-        if relative.endswith((".pyc", TEMPORARY_SUFFIX)):
-            continue
-        home = layout.extensions.joinpath(*steps)
-        copy = partial(shutil.copyfile, source.joinpath(*steps))
-        files[layout.relative(home)] = write_file(home, copy)
-    return files

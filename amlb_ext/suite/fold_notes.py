@@ -104,6 +104,7 @@ def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
     >>> grouped_notes([note("a", (0,), 3), note("b", (0, 1), 5)])
     ['3 of 4 folds of 2 tasks (a, b): 3 to 5 rows']
     """
+    # in the order in which kinds first occur: the most important come first
     by_kind: dict[str, list[FoldNote]] = {}
     for note in notes:
         by_kind.setdefault(note.kind, []).append(note)
@@ -140,11 +141,10 @@ def _folds_without_failures(task: str, folds: FoldEntries) -> list[FoldNote]:
     quiet = tuple(fold for fold, entry in folds.items() if entry["summary"].get("bad") == 0)
     if not quiet:
         return []
-    reasons = [
-        CountedText.read(reason)
-        for fold in quiet
-        for reason in _reasons_without_failures(folds[fold]["summary"])
-    ]
+    reasons = []
+    for fold in quiet:
+        texts = _reasons_without_failures(folds[fold]["summary"])
+        reasons += [CountedText.read(text) for text in texts]
     text = CountedText.of("F fails on no test row, so the hard tasks lack these folds")
     detail = f"; {CountedText.merged(reasons)}" if reasons else ""
     return [
@@ -239,6 +239,7 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
     for fold, entry in folds.items():
         summary = entry["summary"]
         counts = summary if side == "test" else summary.get("hard_train", {})
+        # suites of older versions count no dropped rows, and lack this key
         for origin, dropped_rows in counts.get("dropped", {}).items():
             wanted = counts.get(f"{origin}_asked", 0)
             if counts.get(origin, 0) < wanted:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import is_inside, is_plain_name
+from amlb_ext.suite.read_record import record_from_json
 
 
 @dataclass(frozen=True)
@@ -77,24 +77,21 @@ class FoldRecord:
         return {**vars(self), "parts": parts, "notes": list(self.notes)}
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> FoldRecord:
+    def from_json(cls, entry: object) -> FoldRecord:
         """Return the record that :meth:`to_json` gave.
 
         Raises
         ------
-        ValueError, KeyError, TypeError
+        ValueError
             The entry is no record, or names what is not inside the suite.
         """
-        parts = {
-            suffix: PartRecord(**{**part, "labels": tuple(part["labels"])})
-            for suffix, part in entry["parts"].items()
-        }
-        record = cls(**{**entry, "parts": parts, "notes": tuple(entry["notes"])})
-        places = [[part.train, part.test, part.provenance] for part in parts.values()]
-        paths = [*record.files, *(path for three in places for path in three)]
-        if not (is_plain_name(record.task) and isinstance(record.fold, int)):
-            raise ValueError(f"{record.task!r}, fold {record.fold!r}, is no fold of a task")
-        if not all(map(is_inside, paths)):
+        record = record_from_json(cls, entry)
+        paths = list(record.files)
+        for part in record.parts.values():
+            paths += [part.train, part.test, part.provenance]
+        if not is_plain_name(record.task):
+            raise ValueError(f"{record.task!r} cannot be the name of a task")
+        if not all(is_inside(path) for path in paths):
             raise ValueError(f"the record of {record.task} names a file that is not in the suite")
         return record
 

@@ -61,17 +61,18 @@ def safe_names(names: Sequence[str]) -> list[str]:
     ['a_b_c', 'A_b_c_2', 'a', 'a_full_2', 'task', 'Zurich', 'task_007']
     """
     taken: set[str] = set(_RESERVED)
-    out = []
+    unique = []
     for name in names:
-        base = _safe(name)
+        base = _safe_name(name)
         candidate, number = base, 1
-        while taken & _family(candidate):
+        # a name is taken with all its suffixes: "a_full" is no name beside "a"
+        while taken & _names_with_suffixes(candidate):
             number += 1
             end = f"_{number}"
             candidate = base[: MAX_NAME - len(end)] + end
-        taken |= _family(candidate)
-        out.append(candidate)
-    return out
+        taken |= _names_with_suffixes(candidate)
+        unique.append(candidate)
+    return unique
 
 
 def is_plain_name(name: object) -> bool:
@@ -100,7 +101,7 @@ def is_inside(relative: object) -> bool:
     return all(step not in ("", ".", "..") for step in relative.split("/"))
 
 
-def _safe(name: str) -> str:
+def _safe_name(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     text = re.sub(r"[^A-Za-z0-9_-]", "_", plain)
     if text.startswith("-"):  # would read as a flag: runbenchmark.py ... -t -name
@@ -112,7 +113,8 @@ def _safe(name: str) -> str:
     return text[:MAX_NAME]
 
 
-def _family(name: str) -> set[str]:
+def _names_with_suffixes(name: str) -> set[str]:
+    # in lower case: some file systems do not tell "A" from "a"
     return {amlb_name(name, suffix).lower() for suffix in SUFFIXES}
 
 
@@ -251,14 +253,22 @@ class Layout:
         return self.fold(task, fold) / "certificate.json"
 
 
+# Names of tasks and hosts are any text without "/"; only what a suite writes itself matches.
+
+#: A table of a fold, and what AMLB derives from it.
 _DATA = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:csv|parquet|arff)")
+#: What we know of a fold.
 _OWN = re.compile(
     r"hardsynth/[^/]+/fold_\d+/(?:(?:train_)?provenance\.parquet|(?:record|certificate)\.json)"
 )
+#: Tables that AMLB derives from the CSV files and keeps beside them.
 _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
+#: What AMLB and Python put beside the integrations: environments, caches.
 _BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.*\.pyc")
+#: Written by ``certify``, also into a finished suite.
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
 _REPORT = re.compile(r"hardsynth/report(?:\.html|/[a-z_]+\.(?:csv|json))")
+#: Texts for readers, as a repository or an archive has them.
 _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
 _LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
 _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
@@ -278,7 +288,7 @@ def is_written_later(relative: str) -> bool:
     (True, False)
     """
     later = (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT, _PUBLICATION, _LOG)
-    return any(p.fullmatch(relative) for p in later)
+    return any(pattern.fullmatch(relative) for pattern in later)
 
 
 def is_note(relative: str) -> bool:
@@ -295,13 +305,14 @@ def is_note(relative: str) -> bool:
 def files_below(root: Path) -> list[str]:
     """Return all files below ``root`` but a suite's lock, relative, sorted."""
     lock = Layout(root).lock
-    found = (path for path in root.rglob("*") if path.is_file() and path != lock)
-    return sorted(path.relative_to(root).as_posix() for path in found)
+    paths = [path for path in root.rglob("*") if path.is_file() and path != lock]
+    return sorted(path.relative_to(root).as_posix() for path in paths)
 
 
 def is_fresh(root: Path) -> bool:
     """Whether a folder holds nothing, but for what a killed run was just about to write."""
-    return all(
-        any(step.endswith(TEMPORARY_SUFFIX) for step in path.split("/"))
-        for path in files_below(root)
-    )
+    return all(_is_temporary(path) for path in files_below(root))
+
+
+def _is_temporary(relative: str) -> bool:
+    return any(step.endswith(TEMPORARY_SUFFIX) for step in relative.split("/"))

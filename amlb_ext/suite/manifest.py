@@ -19,9 +19,10 @@ from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import SUFFIXES, amlb_name, is_inside, is_plain_name
+from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.sealed_json import SealedFile, open_sealed, sealed_text
 
-#: Raised when a reader of an older version could not understand the file.
+#: Incremented when a reader of an older version could not understand the file.
 FORMAT = 2
 #: The first keeps no request, see :func:`request_of_format_1`.
 _READABLE_FORMATS = (1, FORMAT)
@@ -57,23 +58,9 @@ class SuiteRequest:
     twin: bool = False
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> SuiteRequest:
-        """Return the request that a manifest keeps.
-
-        Raises
-        ------
-        TypeError
-            An entry that is none, or has values of other types.
-        """
-        request = cls(**entry)
-        lists = (request.sources, request.targets)
-        optional = (request.target, request.kind)
-        texts = [request.command, *(text for text in optional if text is not None)]
-        if not all(isinstance(values, list) for values in lists):
-            raise TypeError("sources and targets must be lists")
-        if not all(isinstance(text, str) for text in (*texts, *request.sources, *request.targets)):
-            raise TypeError("the request holds a value that is no text")
-        return request
+    def from_json(cls, entry: object) -> SuiteRequest:
+        """Return the request that a manifest keeps; ``ValueError`` where it is damaged."""
+        return record_from_json(cls, entry)
 
 
 @dataclass(frozen=True)
@@ -205,57 +192,43 @@ class Manifest:
     @property
     def listed(self) -> list[AmlbTask]:
         """The AMLB tasks in the order of the definitions."""
-        place = {name: number for number, name in enumerate(self.order)}
+        positions = {name: position for position, name in enumerate(self.order)}
 
-        def key(task: AmlbTask) -> tuple[int, int]:
-            return place.get(task.task, len(place)), SUFFIXES.index(task.suffix)
+        def place(amlb_task: AmlbTask) -> tuple[int, int]:
+            # a manifest of an older version names no order: then all tasks stay as they stand
+            position = positions.get(amlb_task.task, len(positions))
+            return position, SUFFIXES.index(amlb_task.suffix)
 
-        return sorted(self.amlb_tasks.values(), key=key)
+        return sorted(self.amlb_tasks.values(), key=place)
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as plain mappings and lists."""
-        pair = {} if self.pair is None else {"pair": vars(self.pair)}
-        return {
-            **{key: value for key, value in vars(self).items() if key != "pair"},
-            **pair,
-            "tool": "hardsynth",
-            "format": FORMAT,
-            "request": vars(self.request),
-            "tasks": {
-                name: {**vars(t), "origin": vars(t.origin), "coding": t.coding.to_json()}
-                for name, t in self.tasks.items()
-            },
-            "amlb_tasks": {name: dict(vars(t)) for name, t in self.amlb_tasks.items()},
+        entry = dict(vars(self))
+        entry["tool"] = "hardsynth"
+        entry["format"] = FORMAT
+        entry["request"] = vars(self.request)
+        entry["tasks"] = {
+            name: {**vars(task), "origin": vars(task.origin), "coding": task.coding.to_json()}
+            for name, task in self.tasks.items()
         }
+        entry["amlb_tasks"] = {name: dict(vars(task)) for name, task in self.amlb_tasks.items()}
+        del entry["pair"]  # most suites are no twin, and their manifests do not mention one
+        if self.pair is not None:
+            entry["pair"] = vars(self.pair)
+        return entry
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Manifest:
-        """Return the manifest that :meth:`to_json` gave."""
-        tasks = {
-            name: TaskEntry(
-                **{
-                    **task,
-                    "kind": Kind(task["kind"]),
-                    "origin": Origin(**task["origin"]),
-                    "coding": Coding.from_json(task["coding"]),
-                    "folds": {int(fold): about for fold, about in task["folds"].items()},
-                }
-            )
-            for name, task in entry["tasks"].items()
-        }
-        amlb_tasks = {
-            name: AmlbTask(**{**task, "type": Kind(task["type"])})
-            for name, task in entry["amlb_tasks"].items()
-        }
-        optional = ("pair", "order", "request")
-        rest = {f.name: entry[f.name] for f in dataclasses.fields(cls) if f.name not in optional}
-        rest["pair"] = Pair(**entry["pair"]) if entry.get("pair") else None
-        rest["order"] = [str(name) for name in entry.get("order", ())]
-        if "request" in entry:
-            rest["request"] = SuiteRequest.from_json(entry["request"])
-        else:
-            rest["request"] = request_of_format_1(entry)
-        return cls(**{**rest, "tasks": tasks, "amlb_tasks": amlb_tasks})
+        """Return the manifest that :meth:`to_json` gave, or one of format 1.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            It is damaged.
+        """
+        if "request" not in entry:
+            entry = {**entry, "request": request_of_format_1(entry)}
+        return record_from_json(cls, entry)
 
 
 def request_of_format_1(entry: Mapping[str, Any]) -> SuiteRequest:
@@ -328,25 +301,30 @@ def check_places(manifest: Manifest) -> None:
     ------
     SuiteError
     """
-    frameworks = [manifest.name, *([manifest.pair.name] if manifest.pair else [])]
-    names = [*frameworks, *manifest.tasks, *manifest.amlb_tasks, *manifest.order]
-    names += manifest.pair.tasks if manifest.pair else []
+    # names become folders and files
+    names = [manifest.name, *manifest.tasks, *manifest.amlb_tasks, *manifest.order]
+    if manifest.pair is not None:
+        names += [manifest.pair.name, *manifest.pair.tasks]
     for name in names:
         if not is_plain_name(name):
-            raise _misplaced(f"the name {name!r}, which is no plain name of a task or definition")
+            raise _misplaced_error(f"names a task or definition {name!r}, which is no plain name")
     for name, task in manifest.amlb_tasks.items():
-        own = task.suffix in SUFFIXES and name == task.name == amlb_name(task.task, task.suffix)
-        if not own or task.task not in manifest.tasks:
-            raise _misplaced(f"the AMLB task {name!r}, which is none of its tasks")
-    named = [[*task.train, *task.test, *task.provenance] for task in manifest.amlb_tasks.values()]
-    for path in [*manifest.files, *(path for paths in named for path in paths)]:
+        is_named_after_task = task.suffix in SUFFIXES and name == amlb_name(task.task, task.suffix)
+        if name != task.name or not is_named_after_task or task.task not in manifest.tasks:
+            raise _misplaced_error(
+                f"names an AMLB task {name!r}, which belongs to none of its tasks"
+            )
+    paths = list(manifest.files)
+    for task in manifest.amlb_tasks.values():
+        paths += [*task.train, *task.test, *task.provenance]
+    for path in paths:
         if not is_inside(path):
-            raise _misplaced(f"{path!r}, which is no path inside the suite")
+            raise _misplaced_error(f"names {path!r}, which is no path inside the suite")
 
 
-def _misplaced(what: str) -> SuiteError:
+def _misplaced_error(fault: str) -> SuiteError:
     return SuiteError(
-        f"The manifest names {what}; nothing of the suite was read or written",
+        f"The manifest {fault}; nothing of the suite was read or written",
         "the suite was tampered with: get it again from where it was made",
     )
 
@@ -374,7 +352,9 @@ def read_manifest(path: Path) -> Manifest:
             f"cannot read {path}: {error.strerror}", "name the directory of a finished suite"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        # no key "format", no mapping at all, brackets without end
+        fault = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise SuiteError(
-            f"{path} is damaged ({type(error).__name__}: {error})",
+            f"{path} is damaged: {fault}",
             "run the command that generated the suite again, or hardsynth verify DIR --repair",
         ) from None

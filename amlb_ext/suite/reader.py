@@ -40,6 +40,7 @@ class Suite:
         problem = unfinished_error(layout)
         if problem is not None:
             raise problem
+        # names and links are checked before any path is made of them: a suite may be a stranger's
         manifest = read_manifest(layout.manifest)
         _check_links(layout, list(manifest.tasks))
         return cls(layout, manifest)
@@ -57,12 +58,15 @@ class Suite:
     @property
     def definitions(self) -> dict[str, set[str]]:
         """The names of the AMLB tasks of each benchmark definition, by its name."""
-        name, pair, tasks = self.manifest.name, self.manifest.pair, self.amlb_tasks.values()
-        found = {
-            name: {task.name for task in tasks if task.suffix in MAIN_SUFFIXES},
-            f"{name}_all": {task.name for task in tasks},
+        manifest = self.manifest
+        all_names = {task.name for task in self.amlb_tasks.values()}
+        main_names = {
+            task.name for task in self.amlb_tasks.values() if task.suffix in MAIN_SUFFIXES
         }
-        return found if pair is None else {**found, pair.name: set(pair.tasks)}
+        definitions = {manifest.name: main_names, f"{manifest.name}_all": all_names}
+        if manifest.pair is not None:
+            definitions[manifest.pair.name] = set(manifest.pair.tasks)
+        return definitions
 
     def amlb_task(self, name: str) -> AmlbTask:
         """Return an entry of the benchmark definitions.
@@ -113,8 +117,9 @@ class Suite:
 def _check_links(layout: Layout, tasks: list[str]) -> None:
     """Raise where a folder that is written to leads out of the suite."""
     root = layout.root.resolve()
-    own = [layout.own, layout.report_files, layout.logs, layout.publication("x").parent]
-    for folder in [*own, *(layout.task_certificate(task).parent for task in tasks)]:
+    folders = [layout.own, layout.report_files, layout.logs, layout.publication("x").parent]
+    folders += [layout.task_certificate(task).parent for task in tasks]
+    for folder in folders:
         if folder.is_symlink() and not folder.resolve().is_relative_to(root):
             raise SuiteError(
                 f"{folder} is a link that leads out of the suite; nothing was read or written",

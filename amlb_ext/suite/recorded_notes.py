@@ -78,8 +78,9 @@ class CountedText:
             return first
         ranges = []
         for place in range(len(first.ranges)):
-            ends = [end for text in texts for end in text.ranges[place]]
-            ranges.append((min(ends, key=float), max(ends, key=float)))
+            lows = [text.ranges[place][0] for text in texts]
+            highs = [text.ranges[place][1] for text in texts]
+            ranges.append((min(lows, key=float), max(highs, key=float)))
         # the words of the largest count: "1 row" and "5 rows" are "1 to 5 rows"
         largest = max(texts, key=lambda text: float(text.ranges[0][1]))
         return cls(largest.pieces, tuple(ranges))
@@ -143,6 +144,7 @@ def read_note(text: str, task: str, fold: int) -> RecordedNote:
         if text.startswith(_part_prefix(part, fold)):
             found_part, text = part, text.removeprefix(_part_prefix(part, fold))
             break
+    # what is said of both sides is one remark
     for side in _SIDES:
         if text.startswith(f"{side}: "):
             found_side, text = side, text.removeprefix(f"{side}: ")

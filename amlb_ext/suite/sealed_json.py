@@ -86,6 +86,7 @@ def open_sealed(path: Path, known: Collection[str]) -> SealedFile:
         return SealedFile(None, False)
     if not isinstance(content, dict):
         return SealedFile(None, False)
+    # the bytes are made again from the content, so that no reordering or space is overlooked
     sealed = content.pop(SEAL, None) is not None
     if sealed:
         whole = raw == sealed_text(content).encode()

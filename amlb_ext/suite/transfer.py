@@ -30,8 +30,8 @@ def pack_folds(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes
     dict of str to bytes
         By path relative to the suite's root.
     """
-    names = {name for record in records for name in record.files}
-    return {name: layout.at(name).read_bytes() for name in sorted(names)}
+    digests = _digests(records)
+    return {name: layout.at(name).read_bytes() for name in sorted(digests)}
 
 
 def check_in_folds(
@@ -58,7 +58,7 @@ def check_in_folds(
         A file is missing, was damaged on its way, or is none of a fold; nothing was written. Or
         the disk cannot be written.
     """
-    wanted = {name: digest for record in records for name, digest in record.files.items()}
+    wanted = _digests(records)
     for name, digest in wanted.items():
         content = contents.get(name)
         if content is None:
@@ -75,11 +75,22 @@ def check_in_folds(
     return records
 
 
+def _digests(records: Sequence[FoldRecord]) -> dict[str, str]:
+    """Return the sha256 of every file of these folds, by relative path."""
+    digests: dict[str, str] = {}
+    for record in records:
+        digests |= record.files
+    return digests
+
+
 def _check_place(records: Sequence[FoldRecord], name: str) -> None:
     """Raise where a worker names a file that none of its folds would have."""
-    tops = [f"{top}/{record.task}" for record in records for top in ("data", "hardsynth")]
-    is_ours = any(name.startswith((f"{top}/", f"{top}_")) for top in tops)
-    if not is_ours or ".." in name.split("/"):
-        raise SuiteError(
-            f"{name} is not a file of the folds that came", "check the workers of the cluster"
-        )
+    for record in records:
+        for top in ("data", "hardsynth"):
+            # the task's own folder, or that of one of its parts: <task>_<suffix>
+            folder = f"{top}/{record.task}"
+            if name.startswith((f"{folder}/", f"{folder}_")) and ".." not in name.split("/"):
+                return
+    raise SuiteError(
+        f"{name} is not a file of the folds that came", "check the workers of the cluster"
+    )

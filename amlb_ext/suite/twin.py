@@ -16,8 +16,13 @@ from amlb_ext.suite.manifest import AmlbTask, Pair
 
 #: Keys of a task that decide how AMLB runs it, in the order in which they are written.
 LIMITS = (
-    *("max_runtime_seconds", "cores", "max_mem_size_mb", "min_vol_size_mb"),
-    *("ec2_instance_type", "ec2_volume_type", "quantile_levels"),
+    "max_runtime_seconds",
+    "cores",
+    "max_mem_size_mb",
+    "min_vol_size_mb",
+    "ec2_instance_type",
+    "ec2_volume_type",
+    "quantile_levels",
 )
 #: Metrics that a test file of fewer classes than the task has leaves undefined.
 _RANKED = frozenset({"auc", "pr_auc", "auc_ovo", "auc_ovr"})
@@ -56,7 +61,7 @@ def make_pair(
     original: Original,
     amlb_tasks: Sequence[AmlbTask],
     labels: Mapping[str, Sequence[str]],
-    single: Mapping[str, bool],
+    lacks_a_class: Mapping[str, bool],
 ) -> Pair:
     """Return what the manifest keeps of the twin.
 
@@ -67,7 +72,7 @@ def make_pair(
         Of the suite; the main ones are taken.
     labels : mapping of str to sequence of str
         Each task's class labels; empty for regression.
-    single : mapping of str to bool
+    lacks_a_class : mapping of str to bool
         Whether a test file of the task lacks a class.
     """
     tasks: dict[str, dict[str, Any]] = {}
@@ -75,36 +80,42 @@ def make_pair(
         if task.suffix or task.name not in original.entries:
             continue
         entry = original.entries[task.name]
-        limits = {key: entry[key] for key in LIMITS if entry.get(key) is not None}
-        metric = _metric(entry.get("metric"), task, bool(labels[task.name] and single[task.name]))
-        tasks[task.name] = {"name": str(entry["name"]), "limits": limits, "metric": metric}
+        is_undefined = bool(labels[task.name]) and lacks_a_class[task.name]
+        tasks[task.name] = {
+            "name": str(entry["name"]),
+            "limits": {key: entry[key] for key in LIMITS if entry.get(key) is not None},
+            "metric": _twin_metrics(entry, task, is_undefined),
+        }
     return Pair(name=twin_name(original.name), of=original.name, tasks=tasks)
 
 
-def _metric(wanted: Any, task: AmlbTask, lacks_a_class: bool) -> list[str] | None:
-    """Return the original's metrics, less those that a hard test file cannot have.
+def _named_metrics(entry: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that an entry names: one, several, or none."""
+    metric = entry.get("metric")
+    listed = [metric] if isinstance(metric, str) else list(metric or ())
+    return [str(name) for name in listed if name is not None]
+
+
+def _twin_metrics(entry: Mapping[str, Any], task: AmlbTask, is_undefined: bool) -> list[str] | None:
+    """Return the original's metrics, less those that a hard test file leaves undefined.
 
     None stands for AMLB's own.
     """
-    listed = [wanted] if isinstance(wanted, str) else list(wanted or ())
-    named = [str(metric) for metric in listed if metric is not None]
+    named = _named_metrics(entry)
     if not named:
         return task.metric
-    if not lacks_a_class or task.type is Kind.REGRESSION:
+    if not is_undefined or task.type is Kind.REGRESSION:
         return named
     return [metric for metric in named if metric not in _RANKED] or list(_DEFINED)
 
 
 def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
     """Return, by task, what the twin is scored by where the original is scored by another."""
-    out = {}
+    changed = {}
     for task, entry in pair.tasks.items():
-        wanted = original.entries[task].get("metric")
-        listed = [wanted] if isinstance(wanted, str) else list(wanted or ())
-        named = [str(metric) for metric in listed if metric is not None]
-        if (entry["metric"] or []) != named:
-            out[task] = entry["metric"][0]
-    return out
+        if (entry["metric"] or []) != _named_metrics(original.entries[task]):
+            changed[task] = entry["metric"][0]
+    return changed
 
 
 def pair_entries(pair: Pair, amlb_tasks: Mapping[str, AmlbTask]) -> list[dict[str, Any]]:
@@ -112,24 +123,28 @@ def pair_entries(pair: Pair, amlb_tasks: Mapping[str, AmlbTask]) -> list[dict[st
 
     Limits stand in it only where the original's own entry (or its defaults) has them.
     """
-    out = []
-    for key, task in amlb_tasks.items():  # theirs is the definition's order
-        if key not in pair.tasks:
+    entries = []
+    for name, task in amlb_tasks.items():  # theirs is the definition's order
+        if name not in pair.tasks:
             continue
-        about = pair.tasks[key]
-        plain, folds = benchmark_entries([task])[0], source_folds_text(task)
+        twin = pair.tasks[name]
+        original_name, limits = twin["name"], twin["limits"]
+        plain = benchmark_entries([task])[0]
+        description = f"hard rows of {original_name} of {pair.of}"
+        if folds := source_folds_text(task):
+            description += f"; {folds}"
         entry: dict[str, Any] = {
-            "name": about["name"],
-            "id": f"{pair.name}/{about['name']}",
-            "description": f"hard rows of {about['name']} of {pair.of}" + (folds and f"; {folds}"),
+            "name": original_name,
+            "id": f"{pair.name}/{original_name}",
+            "description": description,
             "folds": plain["folds"],
-            **{limit: about["limits"][limit] for limit in LIMITS if limit in about["limits"]},
-            "dataset": plain["dataset"],
         }
-        if about["metric"] is not None:
-            entry["metric"] = list(about["metric"])
-        out.append(entry)
-    return out
+        entry.update((limit, limits[limit]) for limit in LIMITS if limit in limits)
+        entry["dataset"] = plain["dataset"]
+        if twin["metric"] is not None:
+            entry["metric"] = list(twin["metric"])
+        entries.append(entry)
+    return entries
 
 
 def source_folds_text(task: AmlbTask) -> str:

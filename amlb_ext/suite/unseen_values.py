@@ -94,31 +94,37 @@ def fit_to_train(
     >>> list(fit_to_train(train, test, [column], far_from_b).features["c"])
     ['a', 'a', 'a']
     """
-    replace = {c.name: _unreadable(train, test, c) for c in columns if not c.is_numeric}
-    replace = {name: mask for name, mask in replace.items() if mask.any()}
-    if not replace:
+    unreadable: dict[str, np.ndarray] = {}
+    for column in columns:
+        mask = np.zeros(len(test), dtype=bool)
+        if not column.is_numeric:
+            mask = _unreadable_cells(train, test, column)
+        if mask.any():
+            unreadable[column.name] = mask
+    if not unreadable:
         return FittedRows(test.copy(), [], np.zeros(0, dtype=int))
-    search = _Search(train, test, replace, judge)
+    search = _Search(train, test, unreadable, judge)
     search.run()
     fitted = test.copy()
     cells: list[tuple[int, str]] = []
-    for j, name in enumerate(replace):
+    for place, (name, mask) in enumerate(unreadable.items()):
         codes = test[name].cat.codes.to_numpy().astype(np.int64)
-        codes[search.rows] = search.state[:, j]
+        codes[search.rows] = search.codes[:, place]
         fitted[name] = _categories(test[name], codes)
-        cells += [(int(row), name) for row in np.flatnonzero(replace[name])]
-    repeats = search.repeats(np.arange(len(search.rows)), search.state)
-    return FittedRows(fitted, cells, search.rows[repeats])
+        cells += [(int(row), name) for row in np.flatnonzero(mask)]
+    is_copy = search.repeats_training_row(np.arange(len(search.rows)), search.codes)
+    return FittedRows(fitted, cells, search.rows[is_copy])
 
 
-def _unreadable(train: pd.DataFrame, test: pd.DataFrame, column: Column) -> np.ndarray:
+def _unreadable_cells(train: pd.DataFrame, test: pd.DataFrame, column: Column) -> np.ndarray:
     """Return which test cells of a column AMLB's frameworks could not read, ``(m,)`` bool."""
-    known = train[column.name].cat.codes.to_numpy()
-    codes = test[column.name].cat.codes.to_numpy()
-    out = (codes < 0) & ~(known < 0).any()
+    train_codes = train[column.name].cat.codes.to_numpy()
+    test_codes = test[column.name].cat.codes.to_numpy()
+    is_missing = test_codes < 0
+    unreadable = is_missing & ~(train_codes < 0).any()
     if column_form(column) == "text":
-        out |= (codes >= 0) & ~np.isin(codes, known)
-    return out
+        unreadable |= ~is_missing & ~np.isin(test_codes, train_codes)
+    return unreadable
 
 
 def _candidates(train: pd.Series) -> np.ndarray:
@@ -126,6 +132,7 @@ def _candidates(train: pd.Series) -> np.ndarray:
     codes = train.cat.codes.to_numpy()
     counts = np.bincount(codes[codes >= 0], minlength=len(train.cat.categories))
     frequent = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    # code -1 stands for missing
     missing = [-1] if (codes < 0).any() else []
     return np.concatenate([np.array(missing, dtype=np.int64), frequent])[:MOST_TRIED]
 
@@ -144,7 +151,7 @@ class _Search:
         Positions of those rows among the test rows.
     mask : ndarray of shape (r, J), bool
         Which of their cells are replaced, by column that has such cells.
-    state : ndarray of shape (r, J), int
+    codes : ndarray of shape (r, J), int
         The codes that stand in those columns.
     """
 
@@ -152,81 +159,90 @@ class _Search:
         self,
         train: pd.DataFrame,
         test: pd.DataFrame,
-        replace: dict[str, np.ndarray],
+        unreadable: dict[str, np.ndarray],
         judge: Judge | None,
     ) -> None:
-        mask = np.column_stack(list(replace.values()))
-        self.names = list(replace)
+        mask = np.column_stack(list(unreadable.values()))
+        self.names = list(unreadable)
         self.rows = np.flatnonzero(mask.any(axis=1))
         self.mask = mask[self.rows]
         self.source = test.iloc[self.rows]
         self.judge = judge
-        self.options = [_candidates(train[name]) for name in self.names]
-        codes = [self.source[name].cat.codes.to_numpy() for name in self.names]
-        first = [options[0] for options in self.options]
-        self.state = np.where(self.mask, first, np.column_stack(codes).astype(np.int64))
+        self.candidates = [_candidates(train[name]) for name in self.names]
+        source_codes = [self.source[name].cat.codes.to_numpy() for name in self.names]
+        first_candidates = [candidates[0] for candidates in self.candidates]
+        self.codes = np.where(
+            self.mask, first_candidates, np.column_stack(source_codes).astype(np.int64)
+        )
+        # a row's fingerprint is a sum over columns: that of the fixed ones is taken once
         self.places = [test.columns.get_loc(name) for name in self.names]
-        others = [j for j in range(test.shape[1]) if j not in self.places]
-        self.fixed = _fingerprint(self.source, others)
-        self.known = np.unique(_fingerprint(train, list(range(test.shape[1]))))
+        other_places = [place for place in range(test.shape[1]) if place not in self.places]
+        self.other_fingerprints = _fingerprint(self.source, other_places)
+        self.train_fingerprints = np.unique(_fingerprint(train, list(range(test.shape[1]))))
         if judge is not None:
             self.reference = self._predict(self.source)
 
     def run(self) -> None:
         """Settle the replaced cells: the first ones of all rows, then the second ones, ..."""
-        everything = np.arange(len(self.rows))
-        start = self._distance(everything, self.state)
-        pending = (start > 0) | self.repeats(everything, self.state)
-        cells = max(1, int(self.mask[pending].sum()))
+        all_rows = np.arange(len(self.rows))
+        is_pending = self._distance(all_rows, self.codes) > 0
+        is_pending |= self.repeats_training_row(all_rows, self.codes)
+        # many cells to settle: try fewer values of each, so that the judge's work has a limit
+        cells = max(1, int(self.mask[is_pending].sum()))
         tried = int(np.clip(MOST_ASKED // cells, LEAST_TRIED, MOST_TRIED))
-        place = np.cumsum(self.mask, axis=1)
-        for turn in range(1, int(place.max()) + 1):
-            row, column = np.nonzero(self.mask & (place == turn) & pending[:, None])
+        turn_of_cell = np.cumsum(self.mask, axis=1)
+        for turn in range(1, int(turn_of_cell.max()) + 1):
+            has_turn = self.mask & (turn_of_cell == turn)
+            row, column = np.nonzero(has_turn & is_pending[:, None])
             if len(row):
-                is_last = place[row, -1] == turn
+                is_last = turn_of_cell[row, -1] == turn
                 self._settle(row, column, is_last, tried)
 
     def _settle(self, row: np.ndarray, column: np.ndarray, is_last: np.ndarray, tried: int) -> None:
         """Choose the value of one cell in each of these rows."""
-        options = [self.options[j][:tried] for j in column]
-        cell = np.repeat(np.arange(len(row)), [len(some) for some in options])
-        value = np.concatenate(options)
-        distance, repeats = np.empty(len(cell)), np.empty(len(cell), dtype=bool)
-        for some in self._chunks(len(cell)):
-            state = self.state[row[cell[some]]]
-            state[np.arange(len(state)), column[cell[some]]] = value[some]
-            distance[some] = self._distance(row[cell[some]], state)
-            repeats[some] = self.repeats(row[cell[some]], state)
+        values = [self.candidates[place][:tried] for place in column]
+        # one trial per cell and value: `cell` and `value` have its number and its code
+        cell = np.repeat(np.arange(len(row)), [len(tried_values) for tried_values in values])
+        value = np.concatenate(values)
+        distance = np.empty(len(cell))
+        repeats = np.empty(len(cell), dtype=bool)
+        for chunk in self._chunks(len(cell)):
+            trial_rows = row[cell[chunk]]
+            trial_codes = self.codes[trial_rows]
+            trial_codes[np.arange(len(trial_codes)), column[cell[chunk]]] = value[chunk]
+            distance[chunk] = self._distance(trial_rows, trial_codes)
+            repeats[chunk] = self.repeats_training_row(trial_rows, trial_codes)
         repeats &= is_last[cell]  # of a row with cells to come nothing can be said yet
+        # per cell: no repeats first, then the nearest, then the more frequent value
         order = np.lexsort((np.arange(len(cell)), distance, repeats, cell))
         best = order[np.unique(cell[order], return_index=True)[1]]
-        self.state[row, column] = value[best]
+        self.codes[row, column] = value[best]
 
-    def repeats(self, row: np.ndarray, state: np.ndarray) -> np.ndarray:
+    def repeats_training_row(self, row: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return which rows, with these codes, have the features of a training row."""
-        prints = self.fixed[row]
-        for j, place in enumerate(self.places):
-            prints = prints + _mixed(state[:, j], place)
-        return np.isin(prints, self.known)
+        fingerprints = self.other_fingerprints[row]
+        for number, place in enumerate(self.places):
+            fingerprints = fingerprints + _column_hash(codes[:, number], place)
+        return np.isin(fingerprints, self.train_fingerprints)
 
-    def _distance(self, row: np.ndarray, state: np.ndarray) -> np.ndarray:
+    def _distance(self, row: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return how far predictions lie from those of the rows as they came."""
         if self.judge is None:
             return np.zeros(len(row))
         frame = self.source.iloc[row].copy()
-        for j, name in enumerate(self.names):
-            frame[name] = _categories(frame[name], state[:, j])
-        gap = np.abs(self._predict(frame) - self.reference[row])
-        return gap.reshape(len(row), -1).sum(axis=1).round(DECIMALS)
+        for number, name in enumerate(self.names):
+            frame[name] = _categories(frame[name], codes[:, number])
+        difference = np.abs(self._predict(frame) - self.reference[row])
+        return difference.reshape(len(row), -1).sum(axis=1).round(DECIMALS)
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
         assert self.judge is not None
-        parts = [self.judge(frame.iloc[some]) for some in self._chunks(len(frame))]
-        return np.concatenate(parts)
+        blocks = [self.judge(frame.iloc[chunk]) for chunk in self._chunks(len(frame))]
+        return np.concatenate(blocks)
 
-    def _chunks(self, n: int) -> list[slice]:
+    def _chunks(self, size: int) -> list[slice]:
         step = max(1, CHUNK_VALUES // len(self.source.columns))
-        return [slice(start, start + step) for start in range(0, n, step)]
+        return [slice(start, start + step) for start in range(0, size, step)]
 
 
 def _fingerprint(features: pd.DataFrame, places: Sequence[int]) -> np.ndarray:
@@ -235,19 +251,21 @@ def _fingerprint(features: pd.DataFrame, places: Sequence[int]) -> np.ndarray:
     Being a sum, it is known at once for a row in which one value has changed. Two rows that differ
     have the same one with a chance of 2**-64.
     """
-    out = np.zeros(len(features), dtype=np.uint64)
+    total = np.zeros(len(features), dtype=np.uint64)
     for place in places:
         values = features.iloc[:, place]
         if isinstance(values.dtype, pd.CategoricalDtype):
-            out += _mixed(values.cat.codes.to_numpy(), place)
+            total += _column_hash(values.cat.codes.to_numpy(), place)
         else:
             numbers = values.to_numpy(dtype=float) + 0.0  # -0.0 and 0.0 are one number
-            out += _mixed(np.where(np.isnan(numbers), np.nan, numbers), place)
-    return out
+            numbers = np.where(np.isnan(numbers), np.nan, numbers)  # and so are all NaNs
+            total += _column_hash(numbers, place)
+    return total
 
 
-def _mixed(values: np.ndarray, place: int) -> np.ndarray:
+def _column_hash(values: np.ndarray, place: int) -> np.ndarray:
     """Return a hash of the values of the column at a place."""
     plain = values if values.dtype.kind == "f" else values.astype(np.int64)
+    # an odd factor per column, so that equal values in two columns do not cancel or swap
     factor = pd.util.hash_array(np.array([place], dtype=np.int64))[0] | np.uint64(1)
     return pd.util.hash_array(plain) * factor

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,9 @@ from amlb_ext.core.estimators import find_unlisted
 from amlb_ext.core.files import TEMPORARY_SUFFIX, sha256_file
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.suite.copy_counts import CopyCounts, fold_copies
-from amlb_ext.suite.definition import benchmark_entries
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.layout import (
     INTEGRATION,
-    MAIN_SUFFIXES,
     Layout,
     amlb_name,
     files_below,
@@ -35,7 +32,7 @@ from amlb_ext.suite.layout import (
 from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
 from amlb_ext.suite.reader import Suite, unfinished_error
 from amlb_ext.suite.sealed_json import SealedFile, open_sealed
-from amlb_ext.suite.twin import pair_entries
+from amlb_ext.suite.shared_files import definition_entries
 
 #: Begins sentences that tell of something odd but harmless.
 WARNING = "warning: "
@@ -74,19 +71,19 @@ def verify_suite(directory: str | Path) -> list[str]:
     seal = open_manifest(layout.manifest)
     if seal.content is None:  # whatever it says of the other files cannot be trusted
         return [f"{layout.relative(layout.manifest)} {CHANGED} (its seal is broken)."]
-    out = [] if seal.sealed else [_unsealed(layout, layout.manifest)]
-    out += _files(layout, suite.manifest)
+    sentences = [] if seal.sealed else [_unsealed_warning(layout, layout.manifest)]
+    sentences += _file_faults(layout, suite.manifest)
     for name in suite.tasks:
-        out += damaged_certificate(layout, name).values()
+        sentences += damaged_certificate(layout, name).values()
         certificate = open_certificate(layout, name)
         if certificate.content is not None and not certificate.sealed:
-            out.append(_unsealed(layout, layout.task_certificate(name)))
-    out += _frameworks(layout, suite.manifest)
-    out += _foreign_code(layout, suite.manifest)
-    out += _definitions(layout, suite.manifest)
-    out += _pairs(layout, suite.manifest)
-    out += _copies(suite)
-    return out
+            sentences.append(_unsealed_warning(layout, layout.task_certificate(name)))
+    sentences += _framework_faults(layout, suite.manifest)
+    sentences += _foreign_code(layout, suite.manifest)
+    sentences += _definition_faults(layout, suite.manifest)
+    sentences += _pair_faults(layout, suite.manifest)
+    sentences += _repeated_rows(suite)
+    return sentences
 
 
 def damaged_files(layout: Layout, manifest: Manifest) -> dict[str, str]:
@@ -127,9 +124,9 @@ def damaged_certificate(layout: Layout, task: str) -> dict[str, str]:
     if not path.is_file():
         return {where: f"{where} is missing beside {beside}."} if null.is_file() else {}
     opened = open_certificate(layout, task)
-    if opened.content is None:
+    if opened.content is None:  # it does not give the bytes that its seal was made of
         return {where: f"{where} {CHANGED} (its seal is broken)."}
-    if not opened.sealed:
+    if not opened.sealed:  # of an older version: nothing says what the other file should be
         return {}
     if not null.is_file():
         return {beside: f"{beside} is missing."}
@@ -138,23 +135,24 @@ def damaged_certificate(layout: Layout, task: str) -> dict[str, str]:
     return {}
 
 
-def _unsealed(layout: Layout, path: Path) -> str:
+def _unsealed_warning(layout: Layout, path: Path) -> str:
     relative = layout.relative(path)
     return f"{WARNING}{relative} is of an older version and has no seal, so it was not checked."
 
 
-def _files(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    own = {layout.relative(layout.manifest)}
-    present = set(files_below(layout.root))
+def _file_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    """Say which files are missing, changed or foreign."""
     yield from damaged_files(layout, manifest).values()
-    waiting = _waiting(layout, manifest)
-    for task, files in waiting.items():
+    known = {layout.relative(layout.manifest), *manifest.files}
+    for task, files in _waiting_files(layout, manifest).items():
+        known |= files
         folds = sum(relative.endswith("/record.json") for relative in files)
         yield (
-            f"{WARNING}{task} is no task of the suite, as its table was away when it was made, but "
-            f"its finished folds ({folds}) are kept: give the command again when it is back."
+            f"{WARNING}{task} is no task of the suite: its table could not be read when the suite "
+            f"was made. Its finished folds ({folds}) are kept; run the command again when the "
+            "table is back."
         )
-    for relative in sorted(present.difference(manifest.files, own, *waiting.values())):
+    for relative in sorted(set(files_below(layout.root)) - known):
         if is_written_later(relative):
             continue
         # a run that was killed may leave its temporary files; the next one sweeps them
@@ -162,26 +160,24 @@ def _files(layout: Layout, manifest: Manifest) -> Iterator[str]:
         yield f"{WARNING if is_harmless else ''}{relative} is not part of the suite."
 
 
-def _waiting(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
-    """Files of finished, unchanged folds of tasks that the suite does not have, by task."""
-    found: dict[str, set[str]] = {}
+def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
+    """Return the files of finished, unchanged folds of tasks that the suite does not have."""
+    by_task: dict[str, set[str]] = {}
     for path in sorted(layout.own.glob("*/fold_*/record.json")):
         task = path.parent.parent.name
         if task in manifest.tasks:
             continue
         try:
             record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
-            whole = record.task == task and all(
-                sha256_file(layout.at(file)) == digest for file, digest in record.files.items()
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            digests = {file: sha256_file(layout.at(file)) for file in record.files}
+        except (OSError, ValueError):
             continue
-        if whole:
-            found.setdefault(task, set()).update(record.files, [layout.relative(path)])
-    return found
+        if record.task == task and digests == record.files:
+            by_task.setdefault(task, set()).update(record.files, [layout.relative(path)])
+    return by_task
 
 
-def _frameworks(layout: Layout, manifest: Manifest) -> Iterator[str]:
+def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
     """Say what of ``frameworks.yaml`` hardsynth would not write: AMLB and `score` run it."""
     where = layout.relative(layout.frameworks)
     if not layout.frameworks.is_file():
@@ -200,21 +196,24 @@ def _frameworks(layout: Layout, manifest: Manifest) -> Iterator[str]:
             continue
         for key in sorted(set(entry) - {"module", "version", "description", "params"}):
             yield f"{where}: {name} has {key!r}, which no framework of a suite has."
-        yield from _models(where, name, entry.get("params"), manifest)
+        yield from _unlisted_models(where, name, entry.get("params"), manifest)
 
 
-def _models(where: str, name: str, params: Any, manifest: Manifest) -> Iterator[str]:
-    given = params if isinstance(params, dict) else {}
+def _unlisted_models(where: str, name: str, params: Any, manifest: Manifest) -> Iterator[str]:
+    """Say which models of a framework are not on the list of what a suite may name."""
+    params = params if isinstance(params, dict) else {}
     baseline = manifest.config.get("baseline")
-    own = str(baseline.get("model")) if isinstance(baseline, dict) else ""
+    baseline_model = str(baseline.get("model")) if isinstance(baseline, dict) else ""
     for kind in ("classifier", "regressor"):
-        path = str(given.get(kind) or "")
-        fault = find_unlisted(path, given.get(f"{kind}_params") or {}) if path else ""
-        if fault:  # the suite may have been made with a baseline of the user's own
-            sign = WARNING if path == own.partition(":")[0] else ""
+        path = str(params.get(kind) or "")
+        fault = find_unlisted(path, params.get(f"{kind}_params") or {}) if path else ""
+        if fault:
+            # harmless where the suite was made with a baseline of the user's own
+            is_baseline = path == baseline_model.partition(":")[0]
             yield (
-                f"{sign}{where}: {name} names {fault}, which is not on the list of what a suite "
-                "may name; hardsynth score and certify run it only with --trust-suite."
+                f"{WARNING if is_baseline else ''}{where}: {name} names {fault}, which is not on "
+                "the list of what a suite may name; hardsynth score and certify run it only with "
+                "--trust-suite."
             )
 
 
@@ -235,17 +234,14 @@ def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
             )
 
 
-def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    tasks = list(manifest.amlb_tasks.values())
-    wanted = {
-        layout.definition(manifest.name): benchmark_entries(
-            t for t in tasks if t.suffix in MAIN_SUFFIXES
-        ),
-        layout.definition_all(manifest.name): benchmark_entries(tasks),
-    }
-    if manifest.pair is not None:
-        twin = pair_entries(manifest.pair, manifest.amlb_tasks)
-        wanted[layout.definition(manifest.pair.name)] = twin
+def _definition_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    """Say where the benchmark definitions differ from the manifest."""
+    wanted = definition_entries(
+        layout,
+        name=manifest.name,
+        amlb_tasks=list(manifest.amlb_tasks.values()),
+        pair=manifest.pair,
+    )
     for path, entries in wanted.items():
         where = layout.relative(path)
         try:
@@ -264,16 +260,15 @@ def _definitions(layout: Layout, manifest: Manifest) -> Iterator[str]:
                 yield f"{where} and the manifest differ in the task {name}."
 
 
-def _copies(suite: Suite) -> Iterator[str]:
+def _repeated_rows(suite: Suite) -> Iterator[str]:
     """Say per task what made rows repeat; files that cannot be read were told of before."""
-    strange = {
-        entry.task
-        for entry in suite.amlb_tasks.values()
-        for path in (*entry.train, *entry.test, *entry.provenance)
-        if path not in suite.manifest.files
-    }
+    tasks_with_strange_files = set()
+    for entry in suite.amlb_tasks.values():
+        paths = {*entry.train, *entry.test, *entry.provenance}
+        if any(path not in suite.manifest.files for path in paths):
+            tasks_with_strange_files.add(entry.task)
     for name, task in suite.tasks.items():
-        if name in strange:
+        if name in tasks_with_strange_files:
             continue
         counts = CopyCounts()
         for fold in task.folds:
@@ -284,10 +279,10 @@ def _copies(suite: Suite) -> Iterator[str]:
         if counts.any:
             # folds made under the rule say what it cost them
             is_held = all("dropped" in entry.get("summary", {}) for entry in task.folds.values())
-            yield f"{'' if is_held else WARNING}{_repeated(name, counts)}"
+            yield f"{'' if is_held else WARNING}{_repeated_text(name, counts)}"
 
 
-def _repeated(task: str, counts: CopyCounts) -> str:
+def _repeated_text(task: str, counts: CopyCounts) -> str:
     sentences = []
     if counts.copies or counts.repeated:
         sentences.append(
@@ -303,52 +298,59 @@ def _repeated(task: str, counts: CopyCounts) -> str:
     return " ".join(sentences)
 
 
-def _pairs(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Check fold by fold, so that the companions' common training file is read once."""
+def _pair_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    """Check every pair of files against AMLB's loader rules.
+
+    Fold by fold, so that the training file that the parts of a task share is read once.
+    """
     read_train = lru_cache(maxsize=1)(read_fields)
-    tasks = sorted(manifest.amlb_tasks.values(), key=lambda task: task.task)  # stable
-    for _, group in groupby(tasks, key=lambda task: task.task):
-        together = list(group)
-        for index in range(max(len(task.folds) for task in together)):
-            for task in together:
-                if index < len(task.folds):
-                    yield from _pair(layout, manifest, task, index, read_train)
+    by_task: dict[str, list[AmlbTask]] = {}
+    for amlb_task in sorted(manifest.amlb_tasks.values(), key=lambda amlb_task: amlb_task.task):
+        by_task.setdefault(amlb_task.task, []).append(amlb_task)
+    for parts in by_task.values():
+        for index in range(max(len(part.folds) for part in parts)):
+            for part in parts:
+                if index < len(part.folds):
+                    yield from _faults_of_pair(layout, manifest, part, index, read_train)
 
 
-def _pair(
+def _faults_of_pair(
     layout: Layout,
     manifest: Manifest,
-    task: AmlbTask,
+    amlb_task: AmlbTask,
     index: int,
     read_train: Callable[[Path], pd.DataFrame | str],
 ) -> Iterator[str]:
-    where = f"{task.name}, fold {index}"
-    paths = [task.train[index], task.test[index], task.provenance[index]]
-    strange = [p for p in paths if p not in manifest.files]
+    where = f"{amlb_task.name}, fold {index}"
+    paths = [amlb_task.train[index], amlb_task.test[index], amlb_task.provenance[index]]
+    strange = [path for path in paths if path not in manifest.files]
     if strange:
         yield f"{where}: {strange[0]} is not among the files of the suite."
         return
-    train, test, provenance = map(layout.at, paths)
+    train, test, provenance = (layout.at(path) for path in paths)
     if not (train.is_file() and test.is_file() and provenance.is_file()):
         return  # already said
-    for sentence in check_pair(train, test, task.target, task.type.value, read_train=read_train):
+    for sentence in check_pair(
+        train, test, amlb_task.target, amlb_task.type.value, read_train=read_train
+    ):
         yield f"{where}: {sentence}"
-    rows = _rows(provenance)
+    rows = _provenance_rows(provenance)
     if rows is None:
         yield f"{where}: the provenance cannot be read."
-    elif rows != task.test_rows[index] or rows != _csv_rows(test, task, manifest):
+    elif rows != amlb_task.test_rows[index] or rows != _csv_rows(test, amlb_task, manifest):
         yield f"{where}: the provenance has {rows} rows, not those of the test file."
 
 
-def _rows(path: Path) -> int | None:
+def _provenance_rows(path: Path) -> int | None:
     try:
         return int(pq.read_metadata(path).num_rows)
     except (OSError, ValueError):  # pyarrow's errors derive from these
         return None
 
 
-def _csv_rows(path: Path, task: AmlbTask, manifest: Manifest) -> int:
+def _csv_rows(path: Path, amlb_task: AmlbTask, manifest: Manifest) -> int:
+    """Return the rows of a test file, -1 where it cannot be read."""
     try:
-        return len(manifest.tasks[task.task].coding.read_csv(path))
+        return len(manifest.tasks[amlb_task.task].coding.read_csv(path))
     except (ValueError, SuiteError):
         return -1

@@ -60,7 +60,7 @@ class Rows:
             raise SuiteError(
                 f"{len(self.features)} rows of features, {len(self.target)} of the target and "
                 f"{len(self.provenance)} of provenance came",
-                "hand in one row of each per row",
+                "hand in one target and one row of provenance for each row",
             )
 
     def __len__(self) -> int:
@@ -107,13 +107,14 @@ def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
         raise SuiteError(f"the name of the folder {root} is not UTF-8", "choose another with -o")
     if root.exists() and not root.is_dir():
         raise SuiteError(f"{root} is a file, a directory is wanted", "choose another with -o")
+    # any of these shows that the files are ours, so that they may be continued or replaced
     known = (layout.request, layout.manifest, layout.previous)
     if root.is_dir() and not is_fresh(root) and not any(path.exists() for path in known):
         raise SuiteError(
             f"{root} is not empty and no suite of hardsynth", "choose another directory with -o"
         )
     write_text(layout.request, json_text(request))
-    if layout.manifest.exists():
+    if layout.manifest.exists():  # without one the suite is unfinished, whatever else stands
         move_file(layout.manifest, layout.previous)
     remove_temporary_files(root)
 
@@ -166,6 +167,7 @@ def write_fold(
     unknown = sorted(set(parts) - set(SUFFIXES))
     if unknown:
         raise SuiteError(f"unknown suffix {unknown[0]!r}", f"use one of {SUFFIXES}")
+    # first the record goes: without it the fold is unfinished, whatever stands of its files
     remove_file(layout.record(task_name, fold))
     files: dict[str, str] = {}
     notes: list[str] = []
@@ -201,6 +203,7 @@ def write_fold(
             substituted=fitted.substituted,
             dropped=len(part.test) - len(fitted.test),
         )
+    # last the record comes, when all its files stand
     record = FoldRecord(
         task=task_name,
         fold=fold,
@@ -272,7 +275,9 @@ def _fit_part(train: Rows, test: Rows, coding: Coding, *, name: str, fold: int) 
     by_row = [",".join(names) for names in substituted]
     provenance = test.provenance.reset_index(drop=True)
     provenance = provenance.drop(columns="substituted", errors="ignore")
-    counts = Counter(name for names in substituted for name in names)
+    counts: Counter[str] = Counter()
+    for names in substituted:
+        counts.update(names)
     return _FittedPart(
         test=Rows(fitted.features, test.target, provenance.assign(substituted=by_row)),
         substituted=dict(sorted(counts.items())),

@@ -1,13 +1,12 @@
 """The validity wing: what a task of a suite may be used for, by measurement.
 
-``task_rows`` a task's files in memory · ``zoo`` candidates of many families · ``null`` F fitted
-again · ``evaluate`` losses of both · ``measures``, ``fidelity``, ``label_checks`` and ``realism``
-arrays in, one measure out · ``certificate`` measures, verdict and reason · ``certify`` from a suite
-to its certificates · ``stored`` certificates kept in a suite · ``unlabelled`` what real rows
-without labels add (``unlabelled_files`` reads, ``unlabelled_gain`` measures) · ``calibrate`` how
-hard the search may press · ``study`` what ranks models best, measured · ``intervals``, ``ranking``
-and ``estimation`` (with ``clusters``, ``contrast``, ``powered`` and ``scores``) the statistics
-they rest on, and later reports.
+``task_rows`` a task's files in memory · ``candidates`` models of many families · ``refits`` F
+fitted again · ``evaluation`` losses of both · ``measures`` (with ``ranking_measures``,
+``label_measures``, ``realism_measures`` and ``saving``) arrays in, one measure out ·
+``unlabelled`` what real rows without labels add · ``task_measures`` which measures a task's
+certificate takes · ``certificate`` measures, verdict and reason · ``certify`` from a task to its
+certificate · ``certificate_store`` certificates kept in a suite · ``calibration`` how hard the
+search may press.
 """
 
 from amlb_ext.validity.candidates import candidate_zoo

@@ -58,42 +58,30 @@ def candidate_zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
     """
     if size not in ("quick", "full"):
         raise ConfigError(f"no zoo of size {size!r}", "use quick or full")
-    many = size == "full"
-    trees, rounds, steps = (200, 200, 200) if many else (40, 40, 30)
-    shared = {
-        "neighbours_5": _both("neighbors.KNeighbors", "onehot", n_neighbors=5),
-        "neighbours_25": _both("neighbors.KNeighbors", "onehot", n_neighbors=25),
-        "tree_3": _both("tree.DecisionTree", "ordinal", max_depth=3),
-        "tree_8": _both("tree.DecisionTree", "ordinal", max_depth=8, min_samples_leaf=5),
-        "forest": _both("ensemble.RandomForest", "ordinal", n_estimators=trees, min_samples_leaf=2),
-        "extra_trees": _both(
-            "ensemble.ExtraTrees", "ordinal", n_estimators=trees, min_samples_leaf=2
-        ),
-        "boosting": _both(
-            "ensemble.HistGradientBoosting",
-            "ordinal",
-            max_iter=rounds,
-            max_leaf_nodes=15,
-            early_stopping=False,
-        ),
-        "boosting_slow": _both(
-            "ensemble.HistGradientBoosting",
-            "ordinal",
-            max_iter=rounds,
-            max_leaf_nodes=4,
-            learning_rate=0.05,
-            early_stopping=False,
-        ),
-        "network_small": _both(
-            "neural_network.MLP", "onehot", hidden_layer_sizes=[16], alpha=0.01, max_iter=steps
-        ),
-        "network_deep": _both(
-            "neural_network.MLP", "onehot", hidden_layer_sizes=[64, 32], max_iter=steps
-        ),
-    }
+    is_full = size == "full"
+    trees = {"n_estimators": 200 if is_full else 40}
+    rounds = {"max_iter": 200 if is_full else 40, "early_stopping": False}
+    steps = {"max_iter": 200 if is_full else 30}
+    boosting, network = "ensemble.HistGradientBoosting", "neural_network.MLP"
     classes = kind.is_classification
-    specs = {name: pair[0 if classes else 1] for name, pair in shared.items()}
-    return {**_linear(classes), **specs}
+
+    def spec(path: str, encoding: str, **params: Any) -> ModelSpec:
+        ending = "Classifier" if classes else "Regressor"
+        return ModelSpec(f"sklearn.{path}{ending}", params, encoding)
+
+    return {
+        **_linear_candidates(classes),
+        "neighbours_5": spec("neighbors.KNeighbors", "onehot", n_neighbors=5),
+        "neighbours_25": spec("neighbors.KNeighbors", "onehot", n_neighbors=25),
+        "tree_3": spec("tree.DecisionTree", "ordinal", max_depth=3),
+        "tree_8": spec("tree.DecisionTree", "ordinal", max_depth=8, min_samples_leaf=5),
+        "forest": spec("ensemble.RandomForest", "ordinal", **trees, min_samples_leaf=2),
+        "extra_trees": spec("ensemble.ExtraTrees", "ordinal", **trees, min_samples_leaf=2),
+        "boosting": spec(boosting, "ordinal", **rounds, max_leaf_nodes=15),
+        "boosting_slow": spec(boosting, "ordinal", **rounds, max_leaf_nodes=4, learning_rate=0.05),
+        "network_small": spec(network, "onehot", **steps, hidden_layer_sizes=[16], alpha=0.01),
+        "network_deep": spec(network, "onehot", **steps, hidden_layer_sizes=[64, 32]),
+    }
 
 
 def candidates_beside(
@@ -119,12 +107,12 @@ def candidates_beside(
     specs = candidate_zoo(kind, size)
     fast, slow = specs["boosting"], specs["boosting_slow"]
     rounds = max(STANDARD_ROUNDS, fast.params["max_iter"], boosting_rounds(baseline, kind))
-    more = {"max_iter": rounds}
-    fast = replace(fast, params={**fast.params, **more, "max_leaf_nodes": STANDARD_LEAVES})
+    fast_params = {**fast.params, "max_iter": rounds, "max_leaf_nodes": STANDARD_LEAVES}
+    slow_params = {**slow.params, "max_iter": rounds}
     return {
         **specs,
-        "boosting": fast,
-        "boosting_slow": replace(slow, params={**slow.params, **more}),
+        "boosting": replace(fast, params=fast_params),
+        "boosting_slow": replace(slow, params=slow_params),
     }
 
 
@@ -138,22 +126,17 @@ def boosting_rounds(spec: ModelSpec | None, kind: Kind) -> int:
     >>> boosting_rounds(ModelSpec("sklearn.ensemble.RandomForestRegressor"), Kind.REGRESSION)
     0
     """
-    name = "" if spec is None else spec.path.rsplit(".", 1)[-1]
-    if spec is None or not any(word in name for word in ("Boost", "XGB", "LGBM")):
+    if spec is None:
         return 0
-    known = build_estimator(spec, kind).get_params()
-    found = [known[word] for word in _ROUNDS if isinstance(known.get(word), int)]
-    return min(max(found, default=0), MOST_ROUNDS)
+    class_name = spec.path.rsplit(".", 1)[-1]
+    if not any(word in class_name for word in ("Boost", "XGB", "LGBM")):
+        return 0
+    params = build_estimator(spec, kind).get_params()
+    rounds = [params[name] for name in _ROUNDS if isinstance(params.get(name), int)]
+    return min(max(rounds, default=0), MOST_ROUNDS)
 
 
-def _both(path: str, encoding: str, **params: Any) -> tuple[ModelSpec, ModelSpec]:
-    return (
-        ModelSpec(f"sklearn.{path}Classifier", dict(params), encoding),
-        ModelSpec(f"sklearn.{path}Regressor", dict(params), encoding),
-    )
-
-
-def _linear(classes: bool) -> dict[str, ModelSpec]:
+def _linear_candidates(classes: bool) -> dict[str, ModelSpec]:
     if classes:
         return {
             "linear": ModelSpec(
@@ -219,17 +202,18 @@ def fit_zoo(
     failed : dict of str to str
         Why a candidate could not be fitted here; it leaves the zoo.
     """
-    every = np.arange(len(y))
-    some = every
+    all_rows = np.arange(len(y))
+    few_rows = all_rows
     if most is not None and len(y) > most:
         rng = np.random.default_rng(derive_seed(seed, "subsample"))
-        some = np.sort(rng.choice(len(y), most, replace=False))
+        few_rows = np.sort(rng.choice(len(y), most, replace=False))
     fitted, failed = {}, {}
     for name, spec in specs.items():
-        rows = every if name in whole else some
-        wanted = spec.params.get("n_neighbors", 1)
-        if spec.path.startswith("sklearn.neighbors.") and wanted > len(rows):
-            failed[name] = f"{wanted} neighbours, {len(rows)} training rows"
+        rows = all_rows if name in whole else few_rows
+        neighbours = spec.params.get("n_neighbors", 1)
+        if spec.path.startswith("sklearn.neighbors.") and neighbours > len(rows):
+            # scikit-learn tells of it only when asked for predictions
+            failed[name] = f"{neighbours} neighbours, {len(rows)} training rows"
             continue
         model = EstimatorBaseline(spec, kind, n_classes, n_categorical)
         try:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT, Measure
 
 Verdict = Literal["rank", "describe", "stress-test only"]
-#: Raised when a reader of an older version could not understand the file.
+#: Incremented when a reader of an older version could not understand the file.
 FORMAT = 2
 #: Formats that this version reads. In format 1 the limits of solvability were not those of the
 #: best candidate.
@@ -69,18 +70,22 @@ class Certificate:
 
     def __getitem__(self, name: str) -> Measure:
         """Return a measure by name."""
-        return {m.name: m for m in self.measures}[name]
+        return {measure.name: measure for measure in self.measures}[name]
 
     @property
     def failed(self) -> tuple[str, ...]:
         """Names of the measures that lie on the wrong side of their limit, as they stand."""
-        return tuple(m.name for m in self.measures if m.passed is False and m.value is not None)
+        return tuple(
+            measure.name
+            for measure in self.measures
+            if measure.passed is False and measure.value is not None
+        )
 
     @property
     def checks(self) -> str:
         """What became of all limits, in words: ``3 of 17 checks failed``."""
-        judged = [m for m in self.measures if m.passed is not None]
-        missing = sum(m.value is None for m in judged)
+        judged = [measure for measure in self.measures if measure.passed is not None]
+        missing = sum(measure.value is None for measure in judged)
         text = f"{len(self.failed)} of {len(judged)} checks failed"
         return text + (f"; {missing} could not be measured" if missing else "")
 
@@ -89,7 +94,7 @@ class Certificate:
         return {
             **vars(self),
             "format": FORMAT,
-            "measures": [m.to_json() for m in self.measures],
+            "measures": [measure.to_json() for measure in self.measures],
             "notes": list(self.notes),
         }
 
@@ -106,100 +111,119 @@ class Certificate:
         SuiteError
             It is damaged, or of a newer tool.
         """
+        remedy = "hardsynth certify DIR writes it again"
         try:
             if entry["format"] not in READ_FORMATS:
+                formats = " and ".join(str(number) for number in READ_FORMATS)
                 raise SuiteError(
-                    f"a certificate of format {entry['format']}, this version reads "
-                    f"{' and '.join(map(str, READ_FORMATS))}",
-                    "hardsynth certify DIR writes it again",
+                    f"the certificate has format {entry['format']}, this version reads {formats}",
+                    remedy,
                 )
-            rest = {key: value for key, value in entry.items() if key != "format"}
-            measures = tuple(Measure(**m) for m in entry["measures"])
-            found = cls(**{**rest, "measures": measures, "notes": tuple(entry["notes"])})
-            return found if entry["format"] == FORMAT else _from_format_1(found)
-        except (KeyError, TypeError) as error:
-            raise SuiteError(
-                f"a damaged certificate ({error})", "hardsynth certify DIR writes it again"
-            ) from None
+            certificate = record_from_json(cls, entry)
+        except (KeyError, TypeError, ValueError) as error:
+            fault = "it names no format" if isinstance(error, KeyError) else str(error)
+            raise SuiteError(f"the certificate is damaged: {fault}", remedy) from None
+        return certificate if entry["format"] == FORMAT else _from_format_1(certificate)
 
     def text(self) -> str:
         """Return the certificate as a table."""
-        known = [part for part in ("full", "bad", "ga", "synthetic") if part in self.rows]
-        counts = ", ".join(f"{self.rows[part]} {part}" for part in known)
-        lines = [f"{self.task} ({self.kind}): {self.verdict}"]
-        lines += textwrap.wrap(self.reason, 96, initial_indent="  ", subsequent_indent="  ")
-        text = self.checks
+        parts = [part for part in ("full", "bad", "ga", "synthetic") if part in self.rows]
+        counts = ", ".join(f"{self.rows[part]} {part}" for part in parts)
+        checks = self.checks
         if self.failed:
-            text = text.replace("failed", f"failed: {', '.join(self.failed)}", 1)
-        lines += textwrap.wrap(text, 96, initial_indent="  ", subsequent_indent="    ")
+            checks = checks.replace("failed", f"failed: {', '.join(self.failed)}", 1)
+        lines = [f"{self.task} ({self.kind}): {self.verdict}"]
+        lines += _wrapped(self.reason, 96, indent=2, hanging=2)
+        lines += _wrapped(checks, 96, indent=2, hanging=4)
         lines += [f"  rows: {counts}; {len(self.candidates)} candidates, {self.size} zoo", ""]
         lines.append(f"  {'measure':<20}{'value':>9}  {'95 % interval':<20}{'limit':<11}")
-        for m in self.measures:
-            interval = "" if m.low is None or m.high is None else f"{_n(m.low)} to {_n(m.high)}"
-            limit = "" if m.threshold is None else f"{m.sense} {_n(m.threshold)}"
-            mark = {True: "pass", False: "FAIL", None: "-"}[m.passed]
-            mark = "not shown" if m.finding == NOT_SHOWN else mark
-            mark = "n/a" if m.value is None else mark
-            lines.append(f"  {m.name:<20}{_n(m.value):>9}  {interval:<20}{limit:<11}{mark}")
-            lines += textwrap.wrap(m.text, 92, initial_indent="      ", subsequent_indent="      ")
+        for measure in self.measures:
+            lines += _measure_lines(measure)
         lines += self._powered_lines()
         for note in self.notes:
-            lines += textwrap.wrap(
-                f"note: {note}", 96, initial_indent="  ", subsequent_indent="    "
-            )
+            lines += _wrapped(f"note: {note}", 96, indent=2, hanging=4)
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def _powered_lines(self) -> list[str]:
         if not self.powered:
             return []
-        lines = ["", f"  {'candidate - F on the region':<30}{'labelled rows alone':<34}"
-                 f"{'with unlabelled rows':<34}lambda"]  # fmt: skip
-        for name, v in self.powered.items():
+        head = f"{'candidate - F on the region':<30}{'labelled rows alone':<34}"
+        lines = ["", f"  {head}{'with unlabelled rows':<34}lambda"]
+        for name, values in self.powered.items():
             sides = []
             for prefix in ("", "ppi_"):
-                low, high = v[f"{prefix}low"], v[f"{prefix}high"]
-                interval = "" if low is None or high is None else f"{_n(low)} to {_n(high)}"
-                sides.append(f"{_n(v[f'{prefix}difference']):<11}{interval}")
-            lines.append(f"  {name[:28]:<30}{sides[0]:<34}{sides[1]:<34}{_n(v['lam'])}")
+                interval = _interval_text(values[f"{prefix}low"], values[f"{prefix}high"])
+                sides.append(f"{_number_text(values[f'{prefix}difference']):<11}{interval}")
+            factor = _number_text(values["lam"])
+            lines.append(f"  {name[:28]:<30}{sides[0]:<34}{sides[1]:<34}{factor}")
         return lines
+
+
+def _measure_lines(measure: Measure) -> list[str]:
+    """Return a measure's row of the table and its text below."""
+    interval = _interval_text(measure.low, measure.high)
+    limit = ""
+    if measure.threshold is not None:
+        limit = f"{measure.sense} {_number_text(measure.threshold)}"
+    if measure.value is None:
+        mark = "n/a"
+    elif measure.finding == NOT_SHOWN:
+        mark = "not shown"
+    else:
+        mark = {True: "pass", False: "FAIL", None: "-"}[measure.passed]
+    value = _number_text(measure.value)
+    row = f"  {measure.name:<20}{value:>9}  {interval:<20}{limit:<11}{mark}"
+    return [row, *_wrapped(measure.text, 92, indent=6, hanging=6)]
+
+
+def _wrapped(text: str, width: int, *, indent: int, hanging: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=" " * indent, subsequent_indent=" " * hanging)
+
+
+def _interval_text(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return ""
+    return f"{_number_text(low)} to {_number_text(high)}"
 
 
 def nothing_to_mend(measures: Sequence[Measure]) -> str:
     """Return the sentence that no candidate can save much; empty unless that is shown."""
-    found = {m.name: m for m in measures}.get("solvability")
-    if found is None or found.finding != NOTHING or found.high is None:
+    by_name = {measure.name: measure for measure in measures}
+    solvability = by_name.get("solvability")
+    if solvability is None or solvability.finding != NOTHING or solvability.high is None:
         return ""
-    return dict(_DESCRIBE)["solvability"].format(h=f"{100 * found.high:.1f} %")
+    return dict(_DESCRIBE)["solvability"].format(h=f"{100 * solvability.high:.1f} %")
 
 
-def _from_format_1(found: Certificate) -> Certificate:
+def _from_format_1(certificate: Certificate) -> Certificate:
     """Return a certificate of format 1 without the claim that nothing could be mended.
 
     Its upper limit was that of a candidate chosen on half of the rows, which is no limit of what
     the best one saves. Its lower limit stands: what any candidate saves, the best saves.
     """
-    old = {m.name: m for m in found.measures}.get("solvability")
+    by_name = {measure.name: measure for measure in certificate.measures}
+    old = by_name.get("solvability")
     if old is None or old.high is None or old.low is None or old.value is None:
-        return found
-    finding = MENDABLE if old.low > 0 else NOT_SHOWN
-    text = old.text if finding == MENDABLE else _OLD_SOLVABILITY
-    passed = True if finding == MENDABLE else None
-    measures = tuple(
-        replace(m, finding=finding, passed=passed, text=text) if m is old else m
-        for m in found.measures
-    )
+        return certificate
+    if old.low > 0:
+        new = replace(old, finding=MENDABLE, passed=True)
+    else:
+        new = replace(old, finding=NOT_SHOWN, passed=None, text=_OLD_SOLVABILITY)
+    measures = tuple(new if measure is old else measure for measure in certificate.measures)
+    certificate = replace(certificate, measures=measures)
     if old.high > NOTHING_LEFT:
-        return replace(found, measures=measures)
+        return certificate
+    # it claimed that nothing is left to mend: in its reason, or in a note
     claim = _OLD_CLAIM.format(v=f"{old.value:.0%}", h=f"{old.high:.0%}")
+    sentences = {claim: _OLD_SOLVABILITY}
     return replace(
-        found,
-        measures=measures,
-        reason=_OLD_SOLVABILITY if found.reason == claim else found.reason,
-        notes=tuple(_OLD_SOLVABILITY if note == claim else note for note in found.notes),
+        certificate,
+        reason=sentences.get(certificate.reason, certificate.reason),
+        notes=tuple(sentences.get(note, note) for note in certificate.notes),
     )
 
 
-def _n(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "none" if value is None else f"{value:.3g}"
 
 
@@ -219,19 +243,27 @@ def decide_verdict(
     >>> decide_verdict([make_measure("label support", -0.3, "", "", threshold=0.0, sense=">=")])[0]
     'stress-test only'
     """
-    by_name = {m.name: m for m in measures}
-    for name, sentence in (*_STRESS, *_DESCRIBE):
-        m = by_name.get(name)
-        if m is None or m.value is None:
+    by_name = {measure.name: measure for measure in measures}
+    rules: list[tuple[Verdict, str, str]] = [
+        *(("stress-test only", name, sentence) for name, sentence in _STRESS),
+        *(("describe", name, sentence) for name, sentence in _DESCRIBE),
+    ]
+    for verdict, name, sentence in rules:
+        measure = by_name.get(name)
+        if measure is None or measure.value is None:
             continue
         if name == "solvability":
-            if nothing_to_mend([m]):
-                return "describe", nothing_to_mend([m])
-        elif m.passed is False:
-            word: Verdict = "stress-test only" if (name, sentence) in _STRESS else "describe"
-            then = _instead(real_rows, m.threshold) if name == "effective size" else ""
-            return word, sentence.format(v=_n(m.value), t=_n(m.threshold), then=then)
-    absent = [n for n in _NEEDED if n not in by_name or by_name[n].value is None]
+            # a saving that is not shown, or not large, decides nothing
+            if unbeaten := nothing_to_mend([measure]):
+                return verdict, unbeaten
+        elif measure.passed is False:
+            instead = ""
+            if name == "effective size":
+                instead = _what_to_rank_on(real_rows, measure.threshold)
+            return verdict, sentence.format(
+                v=_number_text(measure.value), t=_number_text(measure.threshold), then=instead
+            )
+    absent = [name for name in _NEEDED if name not in by_name or by_name[name].value is None]
     if absent:
         why = by_name[absent[0]].text if absent[0] in by_name else "it was not taken"
         if notes and absent[0] == "null on region":
@@ -240,14 +272,15 @@ def decide_verdict(
             "describe",
             f"The measure '{absent[0]}' is missing ({why}), so nothing may rank here.",
         )
-    tau, z2 = by_name["synthetic: tau"].value, by_name["synthetic: z2"].value
+    tau = _number_text(by_name["synthetic: tau"].value)
+    z2 = _number_text(by_name["synthetic: z2"].value)
     return "rank", (
-        f"Synthetic rows order models as real failures do (tau {_n(tau)}, z2 {_n(z2)}), labels "
+        f"Synthetic rows order models as real failures do (tau {tau}, z2 {z2}), labels "
         "hold and F's twins gain nothing: candidates may be ranked on them."
     )
 
 
-def _instead(real_rows: int | None, least: float | None) -> str:
+def _what_to_rank_on(real_rows: int | None, least: float | None) -> str:
     """Return what to rank on where the weights leave too few rows."""
     if real_rows is None or real_rows >= (least or 0.0):
         return "rank on the whole test folds, all rows alike"

@@ -29,7 +29,7 @@ from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate import FORMAT, Certificate
-from amlb_ext.validity.certify import Certified, certify_jobs
+from amlb_ext.validity.certify import Certified, CertifySettings, certify_jobs
 from amlb_ext.validity.refits import REFITS, check_baseline
 
 #: Key in the metadata of ``null.parquet``.
@@ -86,26 +86,32 @@ def certify_suite(
         A candidate that cannot be built.
     """
     layout = Layout(Path(directory))
+    # one writer at a time: another process may be generating or certifying the same suite
     with lock_folder(layout.lock, layout.root):
         suite = Suite.load(directory)
         if not trusted:
             check_baseline(suite)
         wanted = [task for task in suite.tasks if tasks is None or task in tasks]
-        how = {"size": size, "refits": refits, "seed": seed, "candidates": list(candidates)}
+        settings = CertifySettings(
+            size=size, refits=refits, seed=seed, candidates=tuple(candidates)
+        )
         files = dict(unlabelled or {})
-        more = {task: how | {"unlabelled": sha256_file(path)} for task, path in files.items()}
-        keys = {task: _key(suite, task, more.get(task, how)) for task in wanted}
-        found = {task: _stored(suite, task, key) for task, key in keys.items() if reuse}
-        missing = [task for task in wanted if found.get(task) is None]
-        same = (size, refits, seed, tuple(candidates))
-        jobs = [(str(directory), task, *same, files.get(task)) for task in missing]
+        how = {task: _how(settings, files.get(task)) for task in wanted}
+        keys = {task: _key(suite, task, how[task]) for task in wanted}
+        found: dict[str, Certificate] = {}
+        for task in wanted if reuse else ():
+            stored = _read_stored(suite, task, keys[task])
+            if stored is not None:
+                found[task] = stored
+        missing = [task for task in wanted if task not in found]
+        jobs = [(str(directory), task, settings, files.get(task)) for task in missing]
         with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
-            for index, done in certify_jobs(jobs, workers):
+            for index, certified in certify_jobs(jobs, workers):
                 task = missing[index]
-                found[task] = done.certificate
-                _store(suite, task, keys[task], more.get(task, how), done)
+                found[task] = certified.certificate
+                _store(suite, task, keys[task], how[task], certified)
                 bar.update()
-    return [certificate for task in wanted if (certificate := found[task]) is not None]
+    return [found[task] for task in wanted]
 
 
 def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
@@ -124,6 +130,7 @@ def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
     """
     content = open_certificate(layout, task).content
     try:
+        # both files say it, so that either can be made again from the other
         if content is not None:
             return dict(content["how"])
         return dict(json.loads(pq.read_schema(layout.task_null(task)).metadata[_HOW]))
@@ -168,28 +175,49 @@ def read_null(suite: Suite, task: str) -> pd.DataFrame | None:
         raise SuiteError(f"{path} is damaged", "hardsynth certify DIR writes it again") from None
 
 
+def _how(settings: CertifySettings, unlabelled: Path | None) -> dict[str, Any]:
+    """Return how a certificate is made, as it is stored with it; see :func:`stored_how`."""
+    how: dict[str, Any] = {
+        "size": settings.size,
+        "refits": settings.refits,
+        "seed": settings.seed,
+        "candidates": list(settings.candidates),
+    }
+    if unlabelled is not None:
+        how["unlabelled"] = sha256_file(unlabelled)
+    return how
+
+
 def _key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
-    folds = {k: fold["key"] for k, fold in suite.tasks[task].folds.items()}
+    folds = {fold: entry["key"] for fold, entry in suite.tasks[task].folds.items()}
     # a certificate of an older format is measured again, not kept
     parts = [FORMAT, suite.manifest.version, task, sorted(folds.items()), list(how.values())]
-    text = json.dumps(parts)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _store(suite: Suite, task: str, key: str, how: Mapping[str, object], done: Certified) -> None:
-    table = pa.Table.from_pandas(done.null, preserve_index=False)
-    about = {**(table.schema.metadata or {}), _HOW: json.dumps(how).encode()}
-    digest = write_parquet(table.replace_schema_metadata(about), suite.layout.task_null(task))
-    content = {"key": key, "how": how, "null": digest, "certificate": done.certificate.to_json()}
+def _store(
+    suite: Suite, task: str, key: str, how: Mapping[str, object], certified: Certified
+) -> None:
+    table = pa.Table.from_pandas(certified.null, preserve_index=False)
+    metadata = {**(table.schema.metadata or {}), _HOW: json.dumps(how).encode()}
+    digest = write_parquet(table.replace_schema_metadata(metadata), suite.layout.task_null(task))
+    content = {
+        "key": key,
+        "how": how,
+        "null": digest,
+        "certificate": certified.certificate.to_json(),
+    }
     write_text(suite.layout.task_certificate(task), sealed_text(content))
 
 
-def _stored(suite: Suite, task: str, key: str) -> Certificate | None:
+def _read_stored(suite: Suite, task: str, key: str) -> Certificate | None:
+    """Return a stored certificate where it is whole and was made from the same in the same way."""
     opened = open_certificate(suite.layout, task)
     if opened.content is None or not opened.sealed or damaged_certificate(suite.layout, task):
         return None
+    if opened.content.get("key") != key:
+        return None
     try:
-        holds = opened.content["key"] == key
-        return Certificate.from_json(opened.content["certificate"]) if holds else None
-    except (KeyError, TypeError, SuiteError):
+        return Certificate.from_json(opened.content["certificate"])
+    except (KeyError, SuiteError):
         return None

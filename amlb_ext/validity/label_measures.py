@@ -83,42 +83,63 @@ def measure_labels(
         C, or 0 for regression.
     """
     margin = CLASS_MARGIN if n_classes else REGRESSION_MARGIN
-    names, source = ("label agreement", "label support"), "docs/validity.md, 6"
-    rows = len(np.unique(bad[2]))
-    if rows < MIN_ROWS or len(made[2]) == 0:
-        why = too_few_text(rows) if rows < MIN_ROWS else "no made rows"
+    source = "docs/validity.md, 6"
+    bad_rows = len(np.unique(bad[2]))
+    if bad_rows < MIN_ROWS or len(made[2]) == 0:
+        why = too_few_text(bad_rows) if bad_rows < MIN_ROWS else "no made rows"
         return [
-            missing_measure(names[0], why, source, None, ">="),
-            missing_measure(names[1], why, source, margin, ">="),
+            missing_measure("label agreement", why, source, None, ">="),
+            missing_measure("label support", why, source, margin, ">="),
         ]
-    few = float(bad[1].mean())
-    share = weighted_mean_interval(made[1].astype(float), None, made[2])
-    text = (
-        f"made rows whose label a freshly fitted oracle supports; real bad rows {few:.0%}, "
-        f"all real rows {real.mean():.0%}; as generated {recorded:.0%}"
+    made_support, made_agrees, made_clusters = made[0], made[1].astype(float), made[2]
+    bad_support, bad_agrees, bad_clusters = bad[0], bad[1].astype(float), bad[2]
+
+    bad_share = float(bad[1].mean())
+    made_share = weighted_mean_interval(made_agrees, None, made_clusters)
+    agreement = make_measure(
+        "label agreement",
+        made_share.point,
+        f"made rows whose label a freshly fitted oracle supports; real bad rows {bad_share:.0%}, "
+        f"all real rows {real.mean():.0%}; as generated {recorded:.0%}",
+        source,
+        low=made_share.low,
+        high=made_share.high,
+        threshold=round(max(0.0, bad_share - AGREEMENT_MARGIN), 4),
+        sense=">=",
     )
-    gap = _difference(made[1].astype(float), made[2], bad[1].astype(float), bad[2])
-    limit = round(max(0.0, few - AGREEMENT_MARGIN), 4)
-    first = make_measure(names[0], share.point, text, source, low=share.low, high=share.high,
-                    threshold=limit, sense=">=")  # fmt: skip
-    first = replace(first, passed=bool(first.passed or _upper(gap) >= -AGREEMENT_MARGIN))
-    gap = _difference(made[0], made[2], bad[0], bad[2])
-    text = (
+    # below its limit it fails only where that is sure: few rows are no fault of the labels
+    gap = _mean_difference(made_agrees, made_clusters, bad_agrees, bad_clusters)
+    may_hold = _one_sided_upper_limit(gap) >= -AGREEMENT_MARGIN
+    agreement = replace(agreement, passed=bool(agreement.passed or may_hold))
+
+    gap = _mean_difference(made_support, made_clusters, bad_support, bad_clusters)
+    support = make_measure(
+        "label support",
+        gap.point,
         "plausibility of made rows' labels minus that of bad rows'; fails if surely (one-sided "
-        "95 %) below limit"
+        "95 %) below limit",
+        source,
+        low=gap.low,
+        high=gap.high,
+        threshold=margin,
+        sense=">=",
     )
-    second = make_measure(names[1], gap.point, text, source, low=gap.low, high=gap.high,
-                     threshold=margin, sense=">=")  # fmt: skip
-    return [first, replace(second, passed=bool(second.passed or _upper(gap) >= margin))]
+    may_hold = _one_sided_upper_limit(gap) >= margin
+    return [agreement, replace(support, passed=bool(support.passed or may_hold))]
 
 
-def _upper(e: MeanEstimate) -> float:
-    """Upper bound, one-sided 95 %: the question is whether made labels are *worse*."""
-    return e.point + e.se * float(student.ppf(0.95, e.df)) if e.has_interval else e.high
+def _one_sided_upper_limit(mean: MeanEstimate) -> float:
+    """Upper limit, one-sided 95 %: the question is whether made labels are *worse*."""
+    if not mean.has_interval:
+        return mean.high
+    return mean.point + mean.se * float(student.ppf(0.95, mean.df))
 
 
-def _difference(a: np.ndarray, ca: np.ndarray, b: np.ndarray, cb: np.ndarray) -> MeanEstimate:
+def _mean_difference(
+    a: np.ndarray, a_clusters: np.ndarray, b: np.ndarray, b_clusters: np.ndarray
+) -> MeanEstimate:
     """Mean of a minus mean of b as one linear statistic of their joint clusters."""
-    gap, n = a.mean() - b.mean(), len(a) + len(b)
-    psi = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])
-    return weighted_mean_interval(gap + psi * n, None, np.concatenate([ca, cb]))
+    gap = a.mean() - b.mean()
+    influence = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])
+    clusters = np.concatenate([a_clusters, b_clusters])
+    return weighted_mean_interval(gap + influence * len(clusters), None, clusters)

@@ -36,7 +36,7 @@ NOTHING: Finding = "nothing to mend"
 NOT_SHOWN: Finding = "not shown"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measure:
     """One line of a certificate.
 
@@ -140,15 +140,15 @@ def make_measure(
     if threshold is not None:
         passed = bool(value >= threshold if sense == ">=" else value <= threshold)
     return Measure(
-        name,
-        finite_or_none(value),
-        finite_or_none(low),
-        finite_or_none(high),
-        threshold,
-        source,
-        passed,
-        text,
-        sense,
+        name=name,
+        value=finite_or_none(value),
+        low=finite_or_none(low),
+        high=finite_or_none(high),
+        threshold=threshold,
+        source=source,
+        passed=passed,
+        text=text,
+        sense=sense,
     )
 
 
@@ -156,8 +156,17 @@ def missing_measure(
     name: str, why: str, source: str, threshold: float | None, sense: str
 ) -> Measure:
     """Return a measure that could not be taken; it has not passed when it has a threshold."""
-    passed = None if threshold is None else False
-    return Measure(name, None, None, None, threshold, source, passed, why, sense)
+    return Measure(
+        name=name,
+        value=None,
+        low=None,
+        high=None,
+        threshold=threshold,
+        source=source,
+        passed=None if threshold is None else False,
+        text=why,
+        sense=sense,
+    )
 
 
 def too_few_text(rows: int, what: str = "bad rows", needed: int = MIN_ROWS) -> str:
@@ -171,19 +180,20 @@ def measure_region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
     rows = len(np.unique(c[bad]))
     if rows < MIN_ROWS:
         return missing_measure(name, too_few_text(rows), source, 0.5, ">=")
-    e = clustered_auc(w, bad, c)
-    text = "how well features alone foresee F's failures: AUC of P(bad | x) for the bad test rows"
-    return Measure(
+    estimate = clustered_auc(w, bad, c)
+    # a constant w has an AUC of .5 without error, which its interval does not show
+    is_above_chance = bool(np.ptp(w) > 0 and estimate.low > 0.5)
+    region = make_measure(
         name,
-        finite_or_none(e.point),
-        finite_or_none(e.low),
-        finite_or_none(e.high),
-        0.5,
+        estimate.point,
+        "how well features alone foresee F's failures: AUC of P(bad | x) for the bad test rows",
         source,
-        bool(np.ptp(w) > 0 and e.low > 0.5),
-        text,
-        ">=",
+        low=estimate.low,
+        high=estimate.high,
+        threshold=0.5,
+        sense=">=",
     )
+    return replace(region, passed=is_above_chance)
 
 
 def clustered_auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> MeanEstimate:
@@ -197,16 +207,17 @@ def clustered_auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> Mea
     >>> round(clustered_auc(np.arange(8.0), np.arange(8) >= 4, np.arange(8)).point, 6)
     1.0
     """
-    n1, n0 = int(positive.sum()), int((~positive).sum())
-    overall = rankdata(score)
-    within = np.empty(len(score))
-    within[positive] = rankdata(score[positive])
-    within[~positive] = rankdata(score[~positive])
-    below = (overall - within) / np.where(positive, n0, n1)
+    positives, negatives = int(positive.sum()), int((~positive).sum())
+    # the rank of a row among all less that within its class counts the other class below it
+    rank_overall = rankdata(score)
+    rank_within = np.empty(len(score))
+    rank_within[positive] = rankdata(score[positive])
+    rank_within[~positive] = rankdata(score[~positive])
+    below = (rank_overall - rank_within) / np.where(positive, negatives, positives)
     placement = np.where(positive, below, 1 - below)
-    a = float(placement[positive].mean())
-    share = np.where(positive, len(score) / n1, len(score) / n0)
-    return weighted_mean_interval(a + (placement - a) * share, None, c)
+    area = float(placement[positive].mean())
+    share = np.where(positive, len(score) / positives, len(score) / negatives)
+    return weighted_mean_interval(area + (placement - area) * share, None, c)
 
 
 def measure_solvability(
@@ -227,34 +238,44 @@ def measure_solvability(
         return replace(missing_measure(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
     # gaps, not losses: where a candidate is F fitted again, rounding is no saving
     candidate_losses = all_rows.F[:, None] + all_rows.gaps
-    e = best_saving(candidate_losses, all_rows.F, w, all_rows.c, rng)
-    best = next((names[index] for index in e.chosen if index >= 0), "none")
-    passed, finding, text = _saving_words(e, best, len(names))
-    made = make_measure(
-        name, e.point, text, source, low=e.low, high=e.high, threshold=0.0, sense=">="
+    saving = best_saving(candidate_losses, all_rows.F, w, all_rows.c, rng)
+    best = next((names[index] for index in saving.chosen if index >= 0), "none")
+    passed, finding, text = _saving_finding(saving, best, len(names))
+    solvability = make_measure(
+        name,
+        saving.point,
+        text,
+        source,
+        low=saving.low,
+        high=saving.high,
+        threshold=0.0,
+        sense=">=",
     )
-    return replace(made, passed=passed, finding=finding)
+    return replace(solvability, passed=passed, finding=finding)
 
 
-def _saving_words(e: BestSaving, best: str, candidates: int) -> tuple[bool | None, Finding, str]:
+def _saving_finding(
+    saving: BestSaving, best: str, candidates: int
+) -> tuple[bool | None, Finding, str]:
     """Return whether anything can be mended, the finding, and the sentence that says so."""
-    limits = f"95 % interval {100 * e.low:.0f} to {100 * e.high:.0f} %"
-    if e.high <= NOTHING_LEFT:
+    low, high = 100 * saving.low, 100 * saving.high
+    limits = f"95 % interval {low:.0f} to {high:.0f} %"
+    if saving.high <= NOTHING_LEFT:
         text = (
             f"nothing to mend: none of {candidates} candidates saves more than "
-            f"{100 * e.high:.1f} % of F's loss in the region (the best: {limits})"
+            f"{high:.1f} % of F's loss in the region (the best: {limits})"
         )
         return False, NOTHING, text
-    if e.low > 0:
+    if saving.low > 0:
         text = (
-            f"a candidate mends {percent_or_more(e.low)} of F's loss in the region "
+            f"a candidate mends {percent_or_more(saving.low)} of F's loss in the region "
             f"(most often chosen: {best}; the best of {candidates}: {limits})"
         )
         return True, MENDABLE, text
-    why = f"; {e.reason}" if e.reason else ""
+    reason = f"; {saving.reason}" if saving.reason else ""
     text = (
         f"not shown: the best of {candidates} candidates may save none or up to "
-        f"{100 * e.high:.0f} % of F's loss in the region ({limits}{why})"
+        f"{high:.0f} % of F's loss in the region ({limits}{reason})"
     )
     return None, NOT_SHOWN, text
 
@@ -280,15 +301,14 @@ def measure_hardness(made: Losses, bad: Losses) -> Measure:
         why = too_few_text(bad.rows) if bad.rows < MIN_ROWS else "no made rows on which F is known"
         return missing_measure(name, why, source, 0.8, ">=")
     level = max(float(bad.F.mean()), 1e-12)
-    e = weighted_mean_interval(made.F, None, made.c)
-    text = f"F's mean loss on synthetic over that on real bad rows ({e.point:.3g} / {level:.3g})"
+    loss = weighted_mean_interval(made.F, None, made.c)
     return make_measure(
         name,
-        e.point / level,
-        text,
+        loss.point / level,
+        f"F's mean loss on synthetic over that on real bad rows ({loss.point:.3g} / {level:.3g})",
         source,
-        low=e.low / level,
-        high=e.high / level,
+        low=loss.low / level,
+        high=loss.high / level,
         threshold=0.8,
         sense=">=",
     )
@@ -296,8 +316,13 @@ def measure_hardness(made: Losses, bad: Losses) -> Measure:
 
 def measure_effective_size(w: np.ndarray, c: np.ndarray, threshold: float = 50.0) -> Measure:
     """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
-    total = np.bincount(np.unique(c, return_inverse=True)[1], w)
-    value = kish_size(total)
-    text = f"distinct real rows that the weighted test rows are worth, of {len(total)}"
-    source = "docs/validity.md, 5; below 50 rank on all rows"
-    return make_measure("effective size", value, text, source, threshold=threshold, sense=">=")
+    clusters = np.unique(c, return_inverse=True)[1]
+    weight_per_row = np.bincount(clusters, w)  # a real row stands in several folds
+    return make_measure(
+        "effective size",
+        kish_size(weight_per_row),
+        f"distinct real rows that the weighted test rows are worth, of {len(weight_per_row)}",
+        "docs/validity.md, 5; below 50 rank on all rows",
+        threshold=threshold,
+        sense=">=",
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import binomtest
@@ -37,31 +37,50 @@ def contrasts_to_baseline(
     return np.array([e.point for e in estimates]), np.array([e.se for e in estimates])
 
 
-def _bootstrap(
-    statistic: Callable[[np.ndarray, np.ndarray], float],
-    a: Losses,
-    wa: np.ndarray,
-    b: Losses,
-    wb: np.ndarray,
+#: A statistic of the contrasts of the candidates on two sets of rows, ``(m,)`` each.
+Statistic = Callable[[np.ndarray, np.ndarray], float]
+
+
+@dataclass(frozen=True)
+class _WeightedLosses:
+    losses: Losses
+    weights: np.ndarray
+
+
+def _bootstrap_interval(
+    statistic: Statistic,
+    first: _WeightedLosses,
+    second: _WeightedLosses,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """95 % percentile interval of ``statistic(delta_a, delta_b)``, clusters drawn jointly."""
-    ids, codes = np.unique(np.concatenate([a.c, b.c]), return_inverse=True)
-    sums = []
-    for side, w, code in ((a, wa, codes[: len(a)]), (b, wb, codes[len(a) :])):
-        total = np.zeros((len(ids), side.G.shape[1] + 1))
-        np.add.at(total, code, np.column_stack([side.gaps * w[:, None], w]))
-        sums.append(total)
+    """95 % percentile interval of a statistic, clusters drawn jointly for both sides."""
+    size = len(first.losses)
+    both = np.concatenate([first.losses.c, second.losses.c])
+    clusters, codes = np.unique(both, return_inverse=True)
+    first_sums = _cluster_sums(first, codes[:size], len(clusters))
+    second_sums = _cluster_sums(second, codes[size:], len(clusters))
+    even = np.full(len(clusters), 1 / len(clusters))
     values = []
-    for counts in rng.multinomial(len(ids), np.full(len(ids), 1 / len(ids)), size=DRAWS):
-        one, two = counts @ sums[0], counts @ sums[1]
-        if one[-1] > 0 and two[-1] > 0:
-            values.append(statistic(one[:-1] / one[-1], two[:-1] / two[-1]))
+    for counts in rng.multinomial(len(clusters), even, size=DRAWS):
+        first_drawn, second_drawn = counts @ first_sums, counts @ second_sums
+        # the last column holds the weights; a draw may hold no row of one side
+        if first_drawn[-1] > 0 and second_drawn[-1] > 0:
+            delta_first = first_drawn[:-1] / first_drawn[-1]
+            delta_second = second_drawn[:-1] / second_drawn[-1]
+            values.append(statistic(delta_first, delta_second))
     if len(values) < DRAWS / 2:
         return math.nan, math.nan
     # no interpolation: z2 is infinite where a candidate's real differences are all the same
     low, high = np.quantile(values, [0.025, 0.975], method="inverted_cdf")
     return float(low), float(high)
+
+
+def _cluster_sums(side: _WeightedLosses, codes: np.ndarray, clusters: int) -> np.ndarray:
+    """Return per cluster the weighted gaps of each candidate and, last, the weight."""
+    columns = np.column_stack([side.losses.gaps * side.weights[:, None], side.weights])
+    sums = np.zeros((clusters, columns.shape[1]))
+    np.add.at(sums, codes, columns)
+    return sums
 
 
 def measure_target_agreement(
@@ -74,12 +93,22 @@ def measure_target_agreement(
     name, source = "target check", "docs/validity.md, 1; below .5 they are two questions"
     if bad.rows < MIN_ROWS:
         return missing_measure(name, too_few_text(bad.rows), source, threshold, ">=")
-    ones = np.ones(len(bad))
     value = kendall_tau(contrasts_to_baseline(bad)[0], contrasts_to_baseline(all_rows, w)[0])
-    low, high = _bootstrap(kendall_tau, bad, ones, all_rows, w, rng)
-    text = "agreement of two rankings: on the bad rows, and on all rows weighted by P(bad | x)"
+    low, high = _bootstrap_interval(
+        kendall_tau,
+        _WeightedLosses(bad, np.ones(len(bad))),
+        _WeightedLosses(all_rows, w),
+        rng,
+    )
     return make_measure(
-        name, value, text, source, low=low, high=high, threshold=threshold, sense=">="
+        name,
+        value,
+        "agreement of two rankings: on the bad rows, and on all rows weighted by P(bad | x)",
+        source,
+        low=low,
+        high=high,
+        threshold=threshold,
+        sense=">=",
     )
 
 
@@ -98,53 +127,57 @@ def measure_fidelity(
 ) -> list[Measure]:
     """Return z² and tau of made rows against the real bad rows."""
     source = "docs/validity.md, 3"
-    names = (f"{what}: z2", f"{what}: tau")
-    limits = ((1.0, "<="), (0.8, ">="))
+    z2_name, tau_name = f"{what}: z2", f"{what}: tau"
+    z2_limit, tau_limit = 1.0, 0.8
     if bad.rows < MIN_ROWS or made.rows < 3:
         why = too_few_text(bad.rows) if bad.rows < MIN_ROWS else f"no {what} rows"
         return [
-            missing_measure(n, why, source, *limit) for n, limit in zip(names, limits, strict=True)
+            missing_measure(z2_name, why, source, z2_limit, "<="),
+            missing_measure(tau_name, why, source, tau_limit, ">="),
         ]
     real, se = contrasts_to_baseline(bad)
     synthetic = contrasts_to_baseline(made)[0]
-    ones = np.ones(len(made)), np.ones(len(bad))
-    halves = _halves(bad, rng)
-    z_low, z_high = _bootstrap(lambda a, b: mean_z2(a, b, se), made, ones[0], bad, ones[1], rng)
-    t_low, t_high = _bootstrap(kendall_tau, made, ones[0], bad, ones[1], rng)
-    z_text = f"squared gap between {what} and real bad rows, in standard errors of the real ones"
-    t_text = f"agreement of rankings on {what} and on real bad rows; random halves: {halves:.2f}"
-    return [
-        make_measure(
-            names[0],
-            mean_z2(synthetic, real, se),
-            z_text,
-            source,
-            low=z_low,
-            high=z_high,
-            threshold=1.0,
-            sense="<=",
-        ),
-        make_measure(
-            names[1],
-            kendall_tau(synthetic, real),
-            t_text,
-            source,
-            low=t_low,
-            high=t_high,
-            threshold=0.8,
-            sense=">=",
-        ),
-    ]
+    halves = _mean_tau_of_halves(bad, rng)
+
+    def z2_against_real(first: np.ndarray, second: np.ndarray) -> float:
+        return mean_z2(first, second, se)
+
+    # every row counts once on either side; the order of the draws belongs to the results
+    made_rows = _WeightedLosses(made, np.ones(len(made)))
+    bad_rows = _WeightedLosses(bad, np.ones(len(bad)))
+    z2_low, z2_high = _bootstrap_interval(z2_against_real, made_rows, bad_rows, rng)
+    tau_low, tau_high = _bootstrap_interval(kendall_tau, made_rows, bad_rows, rng)
+    z2_measure = make_measure(
+        z2_name,
+        mean_z2(synthetic, real, se),
+        f"squared gap between {what} and real bad rows, in standard errors of the real ones",
+        source,
+        low=z2_low,
+        high=z2_high,
+        threshold=z2_limit,
+        sense="<=",
+    )
+    tau_measure = make_measure(
+        tau_name,
+        kendall_tau(synthetic, real),
+        f"agreement of rankings on {what} and on real bad rows; random halves: {halves:.2f}",
+        source,
+        low=tau_low,
+        high=tau_high,
+        threshold=tau_limit,
+        sense=">=",
+    )
+    return [z2_measure, tau_measure]
 
 
-def _halves(bad: Losses, rng: np.random.Generator) -> float:
+def _mean_tau_of_halves(bad: Losses, rng: np.random.Generator) -> float:
     """Mean tau between random halves of the bad rows: what real rows reach."""
-    ids, codes = np.unique(bad.c, return_inverse=True)
-    gaps, taus = bad.gaps, []
+    clusters, codes = np.unique(bad.c, return_inverse=True)
+    gaps = bad.gaps
+    taus = []
     for _ in range(HALVES):
-        first = (rng.permutation(len(ids)) < len(ids) // 2)[codes]
-        means = [gaps[part].mean(axis=0) for part in (first, ~first)]
-        taus.append(kendall_tau(*means))
+        is_first = (rng.permutation(len(clusters)) < len(clusters) // 2)[codes]
+        taus.append(kendall_tau(gaps[is_first].mean(axis=0), gaps[~is_first].mean(axis=0)))
     return float(np.mean(taus))
 
 
@@ -168,34 +201,42 @@ def measure_null(
     where : str
     """
     name, source = f"null on {where}", "docs/validity.md, 2; -2 standard errors"
-    if len(np.unique(c)) < MIN_ROWS:
-        return missing_measure(
-            name, too_few_text(len(np.unique(c)), f"rows on {where}"), source, -2.0, ">="
-        )
+    distinct_rows = len(np.unique(c))
+    if distinct_rows < MIN_ROWS:
+        why = too_few_text(distinct_rows, f"rows on {where}")
+        return missing_measure(name, why, source, -2.0, ">=")
     difference = twins - F[:, None]
     # a deterministic F fitted on the same rows comes again but for rounding, which is no win
     difference[np.abs(difference) <= ROUNDING * np.abs(F).max()] = 0.0
-    e = weighted_mean_interval(difference.mean(axis=1), w, c)
-    places = [fold == k for k in np.unique(fold)]
-    gaps = np.array([np.average(difference[at], axis=0, weights=w[at]) for at in places])
-    share = np.array([w[at].sum() for at in places]) / w.sum()
-    refits = twins.shape[1]
-    luck = gaps.var(axis=1, ddof=1) if refits > 1 else np.zeros(len(gaps))
-    se = math.sqrt(e.se**2 + (1 + 1 / refits) * (share**2 @ luck))
-    t = e.point / se if se > 0 else (0.0 if e.point == 0 else math.nan)
-    wins, losses = int((gaps < 0).sum()), int((gaps > 0).sum())
-    by_fold = gaps.mean(axis=1)
-    trials = int((by_fold != 0).sum())
-    lucky = int((by_fold < 0).sum())
-    p = binomtest(lucky, trials, alternative="greater").pvalue if trials else 1.0
-    text = (
-        f"F's twins against F, in standard errors: mean difference {e.point:+.2g} ± {se:.1g}; "
-        f"they win {wins} and lose {losses} of {gaps.size} comparisons by fold"
+    estimate = weighted_mean_interval(difference.mean(axis=1), w, c)
+    rows_of_folds = [fold == number for number in np.unique(fold)]
+    gaps = np.array(
+        [np.average(difference[rows], axis=0, weights=w[rows]) for rows in rows_of_folds]
     )
-    made = make_measure(name, t, text, source, low=t - 2, high=t + 2, threshold=-2.0, sense=">=")
-    if made.passed and p < 0.05:
-        return replace(made, passed=False, text=text + ", more than chance")
-    return made
+    weight_share = np.array([w[rows].sum() for rows in rows_of_folds]) / w.sum()  # q
+    refits = twins.shape[1]
+    var_fits = gaps.var(axis=1, ddof=1) if refits > 1 else np.zeros(len(gaps))
+    se = math.sqrt(estimate.se**2 + (1 + 1 / refits) * (weight_share**2 @ var_fits))  # s
+    if se > 0:
+        t = estimate.point / se
+    else:
+        t = 0.0 if estimate.point == 0 else math.nan
+    wins, losses = int((gaps < 0).sum()), int((gaps > 0).sum())
+    text = (
+        f"F's twins against F, in standard errors: mean difference {estimate.point:+.2g} ± "
+        f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by fold"
+    )
+    null = make_measure(name, t, text, source, low=t - 2, high=t + 2, threshold=-2.0, sense=">=")
+    if null.passed and _sign_test(gaps.mean(axis=1)) < 0.05:
+        return replace(null, passed=False, text=text + ", more than chance")
+    return null
+
+
+def _sign_test(gap_of_fold: np.ndarray) -> float:
+    """Return the one-sided p-value for more folds with a negative gap than chance gives."""
+    trials = int((gap_of_fold != 0).sum())
+    negative = int((gap_of_fold < 0).sum())
+    return float(binomtest(negative, trials, alternative="greater").pvalue) if trials else 1.0
 
 
 def measure_widening(made: Losses) -> Measure:
@@ -203,8 +244,8 @@ def measure_widening(made: Losses) -> Measure:
     name, source = "clustered width", "docs/validity.md, 4"
     if made.rows < 3:
         return missing_measure(name, "no made rows", source, None, "")
-    naive = np.array([naive_interval(g - made.F).se for g in made.G.T])
-    ratio = contrasts_to_baseline(made)[1] / np.where(naive > 0, naive, np.nan)
+    naive_se = np.array([naive_interval(loss - made.F).se for loss in made.G.T])
+    ratio = contrasts_to_baseline(made)[1] / np.where(naive_se > 0, naive_se, np.nan)
+    value = float(np.nanmean(ratio)) if np.isfinite(ratio).any() else math.nan
     text = "standard errors clustered by the real row over naive ones: never use the naive"
-    return make_measure(name, float(np.nanmean(ratio)) if np.isfinite(ratio).any() else math.nan,
-                   text, source)  # fmt: skip
+    return make_measure(name, value, text, source)

@@ -24,6 +24,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import GroupKFold
 
 from amlb_ext.hardening.baseline.estimator import fill_missing
+from amlb_ext.suite.copy_counts import CopyCounts
 from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,
@@ -41,6 +42,9 @@ SAME = 1e-9
 AUC_LIMIT = 0.75
 #: Limit of the distance ratio; jitter of the default settings stands above it.
 NEAR = 0.1
+#: Share of made rows that may repeat others: none do in suites of this version.
+MOST_COPIES = 0.02
+COPY_SOURCE = "exact comparison of features; limit ours"
 
 
 @dataclass(frozen=True)
@@ -65,27 +69,45 @@ def thin_table(table: ScaledTable, rng: np.random.Generator, most: int = MOST) -
 
 def measure_realism(made: ScaledTable, bad: ScaledTable, rng: np.random.Generator) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
-    names = ("two-sample test", "Wasserstein", "total variation", "correlation error")
-    why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
     if len(bad.X) < MIN_ROWS or len(made.X) < MIN_ROWS:
-        limits = (AUC_LIMIT, None, None, None)
-        return [missing_measure(n, why, "", t, "<=") for n, t in zip(names, limits, strict=True)]
-    out = [measure_two_sample(made, bad, rng)]
-    texts = (
-        "mean distance per numeric column (target included), in training ranges",
-        "mean difference of shares per category (classes included)",
-        "mean difference of correlations between numeric columns",
-    )
-    sources = ("earth mover's distance per column; paper, Table A1", "half the L1 distance", "")
-    for name, statistic, text, source in zip(
-        names[1:],
-        (mean_wasserstein, mean_total_variation, mean_correlation_gap),
-        texts,
-        sources,
-        strict=True,
-    ):
-        out.append(_beside_halves(name, statistic, made, bad, rng, text, source))
-    return out
+        why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
+        return [
+            missing_measure("two-sample test", why, "", AUC_LIMIT, "<="),
+            missing_measure("Wasserstein", why, "", None, "<="),
+            missing_measure("total variation", why, "", None, "<="),
+            missing_measure("correlation error", why, "", None, "<="),
+        ]
+    # in this order: all draw from one stream
+    return [
+        measure_two_sample(made, bad, rng),
+        _measure_beside_halves(
+            "Wasserstein",
+            mean_wasserstein,
+            made,
+            bad,
+            rng,
+            text="mean distance per numeric column (target included), in training ranges",
+            source="earth mover's distance per column; paper, Table A1",
+        ),
+        _measure_beside_halves(
+            "total variation",
+            mean_total_variation,
+            made,
+            bad,
+            rng,
+            text="mean difference of shares per category (classes included)",
+            source="half the L1 distance",
+        ),
+        _measure_beside_halves(
+            "correlation error",
+            mean_correlation_gap,
+            made,
+            bad,
+            rng,
+            text="mean difference of correlations between numeric columns",
+            source="",
+        ),
+    ]
 
 
 def measure_two_sample(made: ScaledTable, bad: ScaledTable, rng: np.random.Generator) -> Measure:
@@ -95,38 +117,44 @@ def measure_two_sample(made: ScaledTable, bad: ScaledTable, rng: np.random.Gener
     Source: Lopez-Paz & Oquab (2017), ICLR; AUC in place of accuracy since classes differ in size.
     """
     seed = int(rng.integers(2**31 - 1))
-    source = f"Lopez-Paz & Oquab (2017); limit {AUC_LIMIT} ours"
-    score, is_made, c = _told_apart(made, bad, seed)
-    e = clustered_auc(score, is_made, c)
-    halves = []
+    score, is_made, clusters = _tell_apart(made, bad, seed)
+    area = clustered_auc(score, is_made, clusters)
+    areas_of_halves = []
     for _ in range(2):
-        first = rng.permutation(len(bad.X)) < len(bad.X) // 2
-        one, two, _ = _told_apart(bad.take(first), bad.take(~first), seed)
-        halves.append(clustered_auc(one, two, np.arange(len(one))).point)
-    text = (
+        is_first = rng.permutation(len(bad.X)) < len(bad.X) // 2
+        score, is_first_half, _ = _tell_apart(bad.take(is_first), bad.take(~is_first), seed)
+        areas_of_halves.append(clustered_auc(score, is_first_half, np.arange(len(score))).point)
+    return make_measure(
+        "two-sample test",
+        area.point,
         "how well a classifier tells synthetic from real bad rows it has not seen (.5: not at "
-        f"all); halves of the real ones: {np.mean(halves):.2f}"
+        f"all); halves of the real ones: {np.mean(areas_of_halves):.2f}",
+        f"Lopez-Paz & Oquab (2017); limit {AUC_LIMIT} ours",
+        low=area.low,
+        high=area.high,
+        threshold=AUC_LIMIT,
+        sense="<=",
     )
-    return make_measure("two-sample test", e.point, text, source, low=e.low, high=e.high,
-                   threshold=AUC_LIMIT, sense="<=")  # fmt: skip
 
 
-def _told_apart(
-    a: ScaledTable, b: ScaledTable, seed: int
+def _tell_apart(
+    first: ScaledTable, second: ScaledTable, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    X = fill_missing(np.vstack([a.X, b.X]))
-    y = np.arange(len(X)) < len(a.X)
-    c = np.concatenate([a.c, b.c])
-    parts = min(PARTS, len(np.unique(c)))
+    """Return a classifier's held-out scores, which rows are of the first table, and clusters."""
+    X = fill_missing(np.vstack([first.X, second.X]))
+    is_first = np.arange(len(X)) < len(first.X)
+    clusters = np.concatenate([first.c, second.c])
+    parts = GroupKFold(min(PARTS, len(np.unique(clusters))), shuffle=True, random_state=seed)
     score = np.full(len(X), 0.5)
-    for train, held in GroupKFold(parts, shuffle=True, random_state=seed).split(X, y, c):
-        if y[train].all() or not y[train].any():
+    for train, held in parts.split(X, is_first, clusters):
+        if is_first[train].all() or not is_first[train].any():
             continue
         model = ExtraTreesClassifier(
             50, min_samples_leaf=3, class_weight="balanced", random_state=seed
         )
-        score[held] = model.fit(X[train], y[train]).predict_proba(X[held])[:, 1]
-    return score, y, c
+        model.fit(X[train], is_first[train])
+        score[held] = model.predict_proba(X[held])[:, 1]
+    return score, is_first, clusters
 
 
 def mean_wasserstein(a: ScaledTable, b: ScaledTable) -> float:
@@ -138,13 +166,13 @@ def mean_wasserstein(a: ScaledTable, b: ScaledTable) -> float:
     >>> mean_wasserstein(one, ScaledTable(one.X + 0.25, one.c, one.codes))
     0.25
     """
-    out = []
-    for j in np.flatnonzero(~a.codes):
-        u, v = a.X[:, j], b.X[:, j]
-        u, v = u[~np.isnan(u)], v[~np.isnan(v)]
-        if len(u) and len(v):
-            out.append(wasserstein_distance(u, v))
-    return float(np.mean(out)) if out else math.nan
+    distances = []
+    for column in np.flatnonzero(~a.codes):
+        a_values, b_values = a.X[:, column], b.X[:, column]
+        a_values, b_values = a_values[~np.isnan(a_values)], b_values[~np.isnan(b_values)]
+        if len(a_values) and len(b_values):
+            distances.append(wasserstein_distance(a_values, b_values))
+    return float(np.mean(distances)) if distances else math.nan
 
 
 def mean_total_variation(a: ScaledTable, b: ScaledTable) -> float:
@@ -157,72 +185,87 @@ def mean_total_variation(a: ScaledTable, b: ScaledTable) -> float:
     >>> mean_total_variation(one, other)  # (|.5 - 1| + .5) / 2
     0.5
     """
-    out = []
-    for j in np.flatnonzero(a.codes):
-        u, v = a.X[:, j].astype(int), b.X[:, j].astype(int)
-        size = int(max(u.max(), v.max())) + 1
-        gap = np.bincount(u, minlength=size) / len(u) - np.bincount(v, minlength=size) / len(v)
-        out.append(np.abs(gap).sum() / 2)
-    return float(np.mean(out)) if out else math.nan
+    distances = []
+    for column in np.flatnonzero(a.codes):
+        a_codes, b_codes = a.X[:, column].astype(int), b.X[:, column].astype(int)
+        size = int(max(a_codes.max(), b_codes.max())) + 1
+        a_shares = np.bincount(a_codes, minlength=size) / len(a_codes)
+        b_shares = np.bincount(b_codes, minlength=size) / len(b_codes)
+        distances.append(np.abs(a_shares - b_shares).sum() / 2)
+    return float(np.mean(distances)) if distances else math.nan
 
 
 def mean_correlation_gap(a: ScaledTable, b: ScaledTable) -> float:
     """Mean absolute difference of Pearson's r over pairs of numeric columns; NaN without any."""
     numeric = np.flatnonzero(~a.codes)
-    sides = [np.nan_to_num(t.X[:, numeric], nan=0.0) for t in (a, b)]
-    varies = np.logical_and(*(np.ptp(x, axis=0) > SAME for x in sides))
+    a_values = np.nan_to_num(a.X[:, numeric], nan=0.0)
+    b_values = np.nan_to_num(b.X[:, numeric], nan=0.0)
+    # a constant column has no correlation
+    varies = (np.ptp(a_values, axis=0) > SAME) & (np.ptp(b_values, axis=0) > SAME)
     if varies.sum() < 2:
         return math.nan
-    one, two = (np.corrcoef(x[:, varies], rowvar=False) for x in sides)
-    upper = np.triu_indices(int(varies.sum()), 1)
-    return float(np.abs(one - two)[upper].mean())
+    a_correlations = np.corrcoef(a_values[:, varies], rowvar=False)
+    b_correlations = np.corrcoef(b_values[:, varies], rowvar=False)
+    pairs = np.triu_indices(int(varies.sum()), 1)
+    return float(np.abs(a_correlations - b_correlations)[pairs].mean())
 
 
-def _beside_halves(
+#: A measure of how far two tables lie apart.
+Statistic = Callable[[ScaledTable, ScaledTable], float]
+
+
+def _measure_beside_halves(
     name: str,
-    statistic: Callable[[ScaledTable, ScaledTable], float],
+    statistic: Statistic,
     made: ScaledTable,
     bad: ScaledTable,
     rng: np.random.Generator,
+    *,
     text: str,
     source: str,
 ) -> Measure:
+    """Measure made against bad rows; the limit is what random halves of the bad rows reach."""
     value = statistic(made, bad)
     if math.isnan(value):
         return missing_measure(name, "does not apply: no such columns", source, None, "")
     halves = []
     for _ in range(HALVES):
-        first = rng.permutation(len(bad.X)) < len(bad.X) // 2
-        halves.append(statistic(bad.take(first), bad.take(~first)))
+        is_first = rng.permutation(len(bad.X)) < len(bad.X) // 2
+        halves.append(statistic(bad.take(is_first), bad.take(~is_first)))
     low, high = jackknife_interval(statistic, made, bad, rng)
-    limit = float(np.nanmean(halves)) if np.isfinite(halves).any() else None
-    return make_measure(name, value, text + "; limit: random halves of the real bad rows",
-                   (source + "; split-half limit ours").lstrip("; "), low=low, high=high,
-                   threshold=limit, sense="<=")  # fmt: skip
+    return make_measure(
+        name,
+        value,
+        text + "; limit: random halves of the real bad rows",
+        (source + "; split-half limit ours").lstrip("; "),
+        low=low,
+        high=high,
+        threshold=float(np.nanmean(halves)) if np.isfinite(halves).any() else None,
+        sense="<=",
+    )
 
 
 def jackknife_interval(
-    statistic: Callable[[ScaledTable, ScaledTable], float],
-    made: ScaledTable,
-    bad: ScaledTable,
-    rng: np.random.Generator,
+    statistic: Statistic, made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
 ) -> tuple[float, float]:
     """95 % interval, real rows and what was made from them left out in ten groups together."""
-    ids = np.unique(np.concatenate([made.c, bad.c]))
-    groups = min(GROUPS, len(ids))
-    group = rng.permutation(len(ids)) % groups
+    clusters = np.unique(np.concatenate([made.c, bad.c]))
+    groups = min(GROUPS, len(clusters))
+    group = rng.permutation(len(clusters)) % groups
     values = []
-    for k in range(groups):
-        kept = ids[group != k]
-        sides = [t.take(np.isin(t.c, kept)) for t in (made, bad)]
-        if all(len(t.X) for t in sides):
-            values.append(statistic(*sides))
-    whole, left = statistic(made, bad), np.array(values)
-    g = len(left)
-    if g < 3 or not np.isfinite(left).all() or not np.isfinite(whole):
+    for number in range(groups):
+        kept = clusters[group != number]
+        made_kept = made.take(np.isin(made.c, kept))
+        bad_kept = bad.take(np.isin(bad.c, kept))
+        if len(made_kept.X) and len(bad_kept.X):
+            values.append(statistic(made_kept, bad_kept))
+    whole, left_out = statistic(made, bad), np.array(values)
+    size = len(left_out)
+    if size < 3 or not np.isfinite(left_out).all() or not np.isfinite(whole):
         return math.nan, math.nan
-    se = math.sqrt((g - 1) / g * ((left - left.mean()) ** 2).sum())
-    half = float(student.ppf(0.975, g - 1)) * se
+    squares = ((left_out - left_out.mean()) ** 2).sum()
+    se = math.sqrt((size - 1) / size * squares)
+    half = float(student.ppf(0.975, size - 1)) * se
     return whole - half, whole + half
 
 
@@ -240,24 +283,28 @@ def closest_distances(a: ScaledTable, b: ScaledTable, apart: bool = False) -> np
     >>> closest_distances(t, t, apart=True).tolist()  # (1 + .5) / 2
     [0.75, 0.75]
     """
-    out = np.full(len(a.X), np.nan)
-    for begin in range(0, len(a.X), 500):
-        block = a.X[begin : begin + 500]
-        total = np.zeros((len(block), len(b.X)))
-        for j, is_code in enumerate(a.codes):
-            u, v = block[:, [j]], b.X[None, :, j]
-            gap = (u != v).astype(float) if is_code else np.abs(u - v)
-            total += np.where(np.isnan(gap), np.isnan(u) ^ np.isnan(v), gap)
+    closest = np.full(len(a.X), np.nan)
+    for start in range(0, len(a.X), 500):  # all pairs at once would not fit into memory
+        rows = slice(start, start + 500)
+        total = np.zeros((len(a.X[rows]), len(b.X)))
+        for column, is_code in enumerate(a.codes):
+            a_values, b_values = a.X[rows, [column]], b.X[None, :, column]
+            if is_code:
+                gap = (a_values != b_values).astype(float)
+            else:
+                gap = np.abs(a_values - b_values)
+            is_lacking_on_one_side = np.isnan(a_values) ^ np.isnan(b_values)
+            total += np.where(np.isnan(gap), is_lacking_on_one_side, gap)
         if apart:
-            total[a.c[begin : begin + 500, None] == b.c[None]] = np.inf
-        out[begin : begin + 500] = total.min(axis=1) / len(a.codes)
-    return out
+            total[a.c[rows, None] == b.c[None]] = np.inf
+        closest[rows] = total.min(axis=1) / len(a.codes)
+    return closest
 
 
 def measure_closest_record(
     made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
 ) -> Measure:
-    """Return the ratio of distances to the closest record; :mod:`.copy_checks` has exact copies.
+    """Return the ratio of distances to the closest record; :func:`measure_copies` has exact copies.
 
     The ratio is the median distance synthetic → closest real bad row over the median distance
     real bad → closest *other* real bad row: 1 is what a new real row would have, 0 a copy.
@@ -266,17 +313,64 @@ def measure_closest_record(
     if len(bad.X) < MIN_ROWS or len(made.X) == 0:
         why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
         return missing_measure(name, why, source, NEAR, ">=")
-    near, own = closest_distances(made, bad), closest_distances(bad, bad, apart=True)
-    if float(np.median(own)) < SAME:
+    to_bad = closest_distances(made, bad)
+    among_bad = closest_distances(bad, bad, apart=True)
+    if float(np.median(among_bad)) < SAME:
         return missing_measure(name, "real rows repeat each other", source, None, "")
 
-    def ratio(a: ScaledTable, b: ScaledTable) -> float:
+    def ratio(some_made: ScaledTable, some_bad: ScaledTable) -> float:
+        # the distances stand, so the jackknife takes those of the rows it kept
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            base = float(np.median(own[np.isin(bad.c, b.c)]))
-            return float(np.median(near[np.isin(made.c, a.c)])) / base if base > SAME else math.nan
+            warnings.simplefilter("ignore", RuntimeWarning)  # the median of no rows
+            base = float(np.median(among_bad[np.isin(bad.c, some_bad.c)]))
+            if base <= SAME:
+                return math.nan
+            return float(np.median(to_bad[np.isin(made.c, some_made.c)])) / base
 
     low, high = jackknife_interval(ratio, made, bad, rng)
-    text = "median distance to the closest real bad row over that between real bad rows"
-    return make_measure(name, ratio(made, bad), text, source, low=low, high=high,
-                   threshold=NEAR, sense=">=")  # fmt: skip
+    return make_measure(
+        name,
+        ratio(made, bad),
+        "median distance to the closest real bad row over that between real bad rows",
+        source,
+        low=low,
+        high=high,
+        threshold=NEAR,
+        sense=">=",
+    )
+
+
+def measure_copies(counts: CopyCounts) -> list[Measure]:
+    """Return the shares of copies, contradictions and repeats; none where nothing was made.
+
+    All made rows are compared with all others, by their features as they are written. A copy
+    stands on both sides of a fold, or contradicts the row that it repeats; either way a score on
+    it says nothing of the model.
+    """
+    measures = []
+    if counts.made:
+        made_rows = "made rows (ga, synthetic and in the training file of _hard)"
+        for name, count, what in (
+            ("exact copies", counts.copies, "have the features of a real row on either side"),
+            (
+                "contradictions",
+                counts.contradictions,
+                "have the features of a real row and another target",
+            ),
+            ("repeated rows", counts.repeated, "have the features of another made row"),
+        ):
+            text = f"{count} of {counts.made} {made_rows} {what}"
+            share = count / counts.made
+            measures.append(
+                make_measure(name, share, text, COPY_SOURCE, threshold=MOST_COPIES, sense="<=")
+            )
+    if counts.hard_training:
+        share = counts.on_both_sides / counts.hard_training
+        text = (
+            f"{counts.on_both_sides} of {counts.hard_training} training rows of _hard equal a test "
+            "row"
+        )
+        measures.append(
+            make_measure("hard on both sides", share, text, COPY_SOURCE, threshold=0.0, sense="<=")
+        )
+    return measures

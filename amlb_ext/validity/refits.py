@@ -83,7 +83,7 @@ def _baseline(settings: Mapping[str, Any]) -> BaselineConfig:
         return BaselineConfig(**{k: v for k, v in settings["baseline"].items() if k in known})
     except (ValueError, KeyError, TypeError, AttributeError):
         raise SuiteError(
-            "what the suite's manifest says of its baseline cannot be read",
+            "the suite's manifest does not say in a readable way what its baseline is",
             "run the command that generated the suite again",
         ) from None
 
@@ -97,6 +97,7 @@ def refit_rows(y: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.nd
     8
     """
     size = max(2, round(NULL_SHARE * len(y)))
+    # of a rare class a draw may hold no row, and F could not be fitted on it as on all rows
     for _ in range(_DRAWS):
         rows = np.sort(rng.choice(len(y), min(size, len(y)), replace=False))
         if not n_classes or len(np.unique(y[rows])) == len(np.unique(y)):
@@ -126,9 +127,9 @@ def refit_baseline(
         twin = EstimatorBaseline(
             baseline.spec, baseline.kind, baseline.n_classes, baseline.n_categorical
         )
-        own = derive_seed(seed, *key, "null-fit", number) % 2**31
+        twin_seed = derive_seed(seed, *key, "null-fit", number) % 2**31
         try:
-            twins.append(twin.fit(Z[rows], y[rows], own))
+            twins.append(twin.fit(Z[rows], y[rows], twin_seed))
         except ModelError as error:
             return twins, f"F could not be fitted again: {error}"
     return twins, ""
@@ -141,9 +142,8 @@ def stored_refits(rows: TaskRows, refits: int) -> bool:
     :mod:`amlb_ext.hardening.prepare`: fitted when the suite was made, for other ends too.
     """
     wanted = {f"null_{number}" for number in range(refits)}
-    return all(
-        wanted <= set(part.provenance.columns)
-        for _, parts in rows.folds.values()
-        for part in parts.values()
-        if len(part)
-    )
+    for _, parts in rows.folds.values():
+        for part in parts.values():
+            if len(part) and not wanted <= set(part.provenance.columns):
+                return False
+    return True

@@ -114,7 +114,7 @@ def best_saving(
     >>> bool(found.low < 0.5 < found.high), found.chosen
     (True, {0: 1.0})
     """
-    gains, levels = _cluster_totals(candidate_losses, loss_f, weights, clusters)
+    gains, levels = _cluster_totals(candidate_losses, loss_f, weights, clusters)  # N, D
     if not levels.sum() > 0:
         raise DataError("F makes no error where there is weight", "there is nothing to save")
     split_gains, chosen = _cross_fitted_gains(gains, rng)
@@ -124,16 +124,24 @@ def best_saving(
         return BestSaving(
             point=share, low=0.0, high=1.0, chosen=chosen, n_clusters=len(levels), reason=reason
         )
-    critical = float(student.ppf(0.5 + level / 2, _effective(levels) - 1))
+    # half of the error for each limit
+    critical = float(student.ppf(0.5 + level / 2, _effective_size(levels) - 1))
     low, _ = ratio_limits(*_with_extreme(split_gains, levels, worst=True), critical)
-    tops = [
-        ratio_limits(*_with_extreme(gain[None, :], levels, worst=False), critical)[1]
-        for gain in gains.T
-    ]
+    # the largest of the candidates' single limits, U_g, limits the best one
+    high = 0.0
+    for gain in gains.T:
+        _, limit = ratio_limits(*_with_extreme(gain[None, :], levels, worst=False), critical)
+        high = max(high, limit)
+    # F itself is a candidate and saves 0; nobody saves more than all
     low = float(np.clip(low, 0.0, 1.0))
-    high = float(np.clip(max(tops), low, 1.0))
-    point = float(np.clip(share, low, high))
-    return BestSaving(point=point, low=low, high=high, chosen=chosen, n_clusters=len(levels))
+    high = float(np.clip(high, low, 1.0))
+    return BestSaving(
+        point=float(np.clip(share, low, high)),
+        low=low,
+        high=high,
+        chosen=chosen,
+        n_clusters=len(levels),
+    )
 
 
 def ratio_limits(
@@ -164,14 +172,16 @@ def ratio_limits(
     (2.0, 2.0)
     """
     size = len(denominator)
-    unit = critical**2 / (size * (size - 1))
-    top, base = numerators.mean(), denominator.mean()
-    from_top = numerators - numerators.mean(axis=1, keepdims=True)
-    from_base = denominator - base
-    a = base**2 - unit * (from_base**2).sum()
-    b = top * base - unit * (from_top @ from_base).mean()
-    c = top**2 - unit * (from_top**2).sum(axis=1).mean()
-    if a <= 0:
+    unit = critical**2 / (size * (size - 1))  # t^2 / K, and the K - 1 of a variance
+    numerator_mean, denominator_mean = numerators.mean(), denominator.mean()
+    numerator_deviations = numerators - numerators.mean(axis=1, keepdims=True)
+    denominator_deviations = denominator - denominator_mean
+    # (N - theta D)^2 <= t^2 s^2(theta) / K is a theta^2 - 2 b theta + c <= 0
+    a = denominator_mean**2 - unit * (denominator_deviations**2).sum()
+    covariances = numerator_deviations @ denominator_deviations
+    b = numerator_mean * denominator_mean - unit * covariances.mean()
+    c = numerator_mean**2 - unit * (numerator_deviations**2).sum(axis=1).mean()
+    if a <= 0:  # the denominator may be 0: no theta can be ruled out on both sides
         return -np.inf, np.inf
     root = np.sqrt(max(b**2 - a * c, 0.0))
     return float((b - root) / a), float((b + root) / a)
@@ -182,10 +192,10 @@ def _cluster_totals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return N of shape (K, m) and D of shape (K,)."""
     kept = w > 0
-    codes = np.unique(c[kept], return_inverse=True)[1].reshape(-1)
-    gaps = w[kept, None] * (F[kept, None] - G[kept])
-    columns = [np.bincount(codes, gap) for gap in gaps.T]
-    return np.column_stack(columns), np.bincount(codes, w[kept] * F[kept])
+    clusters = np.unique(c[kept], return_inverse=True)[1].reshape(-1)
+    savings = w[kept, None] * (F[kept, None] - G[kept])
+    gains = np.column_stack([np.bincount(clusters, saving) for saving in savings.T])
+    return gains, np.bincount(clusters, w[kept] * F[kept])
 
 
 def _cross_fitted_gains(
@@ -198,13 +208,15 @@ def _cross_fitted_gains(
     split_gains = np.zeros((SPLITS, size))
     counts = np.zeros(with_f.shape[1])
     for split_gain in split_gains:
-        first = rng.permutation(size) < size // 2
-        for judged in (first, ~first):
-            best = int(np.argmax(total - with_f[judged].sum(axis=0)))
+        first_half = rng.permutation(size) < size // 2
+        for judged in (first_half, ~first_half):
+            gain_elsewhere = total - with_f[judged].sum(axis=0)
+            best = int(np.argmax(gain_elsewhere))
             split_gain[judged] = with_f[judged, best]
             counts[best] += 1
-    order = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
-    return split_gains, {i - 1: float(counts[i] / counts.sum()) for i in order}
+    most_often_first = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
+    # columns of the caller: without F, which is -1
+    return split_gains, {i - 1: float(counts[i] / counts.sum()) for i in most_often_first}
 
 
 def _with_extreme(
@@ -212,18 +224,21 @@ def _with_extreme(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count the cluster that speaks most against (or for) the mean gain once more."""
     mean_gain = gains.mean(axis=0)
-    influence = mean_gain - mean_gain.sum() / levels.sum() * levels
+    saving = mean_gain.sum() / levels.sum()
+    influence = mean_gain - saving * levels
     extreme = int(np.argmin(influence) if worst else np.argmax(influence))
     return np.column_stack([gains, gains[:, extreme]]), np.append(levels, levels[extreme])
 
 
 def _refusal(levels: np.ndarray) -> str:
+    """Return why the clusters are too few for an interval; empty where they are not."""
     if len(levels) < MIN_CLUSTERS:
         return f"only {len(levels)} real rows with weight"
-    if _effective(levels) < MIN_EFFECTIVE:
+    if _effective_size(levels) < MIN_EFFECTIVE:
         return f"one real row holds {levels.max() / levels.sum():.0%} of F's loss"
     return ""
 
 
-def _effective(levels: np.ndarray) -> float:
+def _effective_size(levels: np.ndarray) -> float:
+    """Kish's effective number of clusters that carry F's loss."""
     return float(levels.sum() ** 2 / (levels**2).sum())

@@ -10,13 +10,13 @@ import pandas as pd
 
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite import Part, Rows, Suite, amlb_name
-from amlb_ext.suite.copy_counts import read_hard
+from amlb_ext.suite.copy_counts import MADE_PARTS, CopyCounts, count_copies, read_hard
 
 #: What is scored: all real rows, the bad ones, and what was made from these.
 PARTS = ("full", "bad", "ga", "synthetic")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaskRows:
     """A task of a suite in memory.
 
@@ -54,15 +54,31 @@ class TaskRows:
         What the suite stored of F's re-fits is dropped, since it speaks of the rows as they were.
         """
 
-        def bare(rows: Rows) -> Rows:
-            kept = [c for c in rows.provenance.columns if not str(c).startswith("null_")]
+        def without_refits(rows: Rows) -> Rows:
+            columns = rows.provenance.columns
+            kept = [name for name in columns if not str(name).startswith("null_")]
             return replace(rows, provenance=rows.provenance[kept])
 
-        folds = {
-            fold: (train, {n: bare(change(r) if n == part else r) for n, r in parts.items()})
-            for fold, (train, parts) in self.folds.items()
-        }
+        folds = {}
+        for fold, (train, parts) in self.folds.items():
+            changed = {
+                name: without_refits(change(rows) if name == part else rows)
+                for name, rows in parts.items()
+            }
+            folds[fold] = (train, changed)
         return replace(self, folds=folds)
+
+    def count_copies(self) -> CopyCounts:
+        """Count what made rows repeat, over all folds."""
+        counts = CopyCounts()
+        for fold, (train, parts) in self.folds.items():
+            if "full" not in parts:
+                continue
+            made = [parts[name] for name in MADE_PARTS if name in parts]
+            counts += count_copies(
+                train=train, test=parts["full"], made=made, hard=self.hard.get(fold)
+            )
+        return counts
 
 
 def read_task(suite: Suite, task: str) -> TaskRows:
@@ -73,7 +89,7 @@ def read_task(suite: Suite, task: str) -> TaskRows:
     SuiteError
         No such task, or a damaged file.
     """
-    suite.amlb_task(amlb_name(task, "full"))
+    suite.amlb_task(amlb_name(task, "full"))  # raises where there is none
     entry = suite.tasks[task]
     coding = entry.coding
     folds: dict[int, tuple[Rows, dict[str, Rows]]] = {}
@@ -83,22 +99,24 @@ def read_task(suite: Suite, task: str) -> TaskRows:
             continue
         for index, fold in enumerate(suite.amlb_tasks[name].folds):
             train_file, test_file = suite.pair(name, index)
-            if fold not in folds:
-                train = coding.decode(coding.read_csv(train_file))
-                folds[fold] = (Rows(*train, pd.DataFrame(index=train[0].index)), {})
-            test = coding.decode(coding.read_csv(test_file))
-            folds[fold][1][part] = Rows(*test, suite.provenance(name, index))
-    found = {fold: read_hard(suite, task, fold) for fold in folds}
-    hard = {fold: pair for fold, pair in found.items() if pair is not None}
-    columns = tuple(column.as_column() for column in coding.columns)
+            if fold not in folds:  # all parts share the fold's training rows
+                features, target = coding.decode(coding.read_csv(train_file))
+                folds[fold] = (Rows(features, target, pd.DataFrame(index=features.index)), {})
+            features, target = coding.decode(coding.read_csv(test_file))
+            folds[fold][1][part] = Rows(features, target, suite.provenance(name, index))
+    hard = {}
+    for fold in folds:
+        pair = read_hard(suite, task, fold)
+        if pair is not None:
+            hard[fold] = pair
     return TaskRows(
-        task,
-        entry.kind,
-        coding.labels,
-        columns,
-        suite.manifest.config,
-        suite.manifest.seed,
-        folds,
-        tuple(entry.folds[k].get("summary", {}) for k in sorted(entry.folds)),
-        hard,
+        name=task,
+        kind=entry.kind,
+        labels=coding.labels,
+        columns=tuple(column.as_column() for column in coding.columns),
+        settings=suite.manifest.config,
+        seed=suite.manifest.seed,
+        folds=folds,
+        summaries=tuple(entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)),
+        hard=hard,
     )

@@ -1,4 +1,4 @@
-"""Real rows without labels: how they are read, judged, and what they add to a certificate.
+"""Real rows without labels: how they are read and judged, and what they add to a certificate.
 
 Notation
 --------
@@ -29,13 +29,24 @@ from amlb_ext.hardening.prepare import PARTS
 from amlb_ext.hardening.test_rows import Chooser
 from amlb_ext.hardening.weights import Region
 from amlb_ext.sources.features import find_copies, read_features
+from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.stats.support import Support, check_support
 from amlb_ext.suite import Rows, fit_to_train
+from amlb_ext.validity.measures import (
+    Losses,
+    Measure,
+    finite_or_none,
+    make_measure,
+    missing_measure,
+)
 from amlb_ext.validity.refits import baseline_spec
 from amlb_ext.validity.task_rows import TaskRows
 
 #: Unlabelled rows that the support check looks at, at most.
 SUPPORT_ROWS = 5000
+#: Refitted weights may differ from the stored ones by this much.
+DRIFT = 1e-3
+PPI_SOURCE = "Angelopoulos et al. 2023, prediction-powered inference"
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,7 @@ class Unlabelled:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FoldView:
     """Labelled and unlabelled rows as the models of one fold see them; see the module's notation.
 
@@ -94,28 +105,30 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
         )
     if any("shared" in summary for summary in rows.summaries):
         raise ConfigError(
-            f"{rows.name} shares its region with other targets: its own files cannot give it again",
+            f"{rows.name} shares its region with other targets, and its own files are not enough "
+            "to find that region again",
             "leave --unlabelled out for it, or generate with --target in place of --targets",
         )
-    first = next(iter(rows.folds.values()))[0]
-    features, notes = read_features(path, rows.columns, str(first.target.name))
-    own = [
+    train_of_any_fold = next(iter(rows.folds.values()))[0]
+    features, notes = read_features(path, rows.columns, str(train_of_any_fold.target.name))
+    labelled = [
         pd.concat([train.features, parts["full"].features], ignore_index=True)
         for train, parts in rows.folds.values()
     ]
-    known = find_copies(features, own)
-    if known.any():
-        notes.append(f"{path.name}: {known.sum()} rows are copies of labelled rows and left out")
-        features = features[~known].reset_index(drop=True)
+    is_copy = find_copies(features, labelled)
+    if is_copy.any():
+        notes.append(f"{path.name}: {is_copy.sum()} rows are copies of labelled rows and left out")
+        features = features[~is_copy].reset_index(drop=True)
+    # support is looked at on one scale for all folds, that of the real test rows
     tests = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
     encoder = Encoder(rows.columns, known="table").fit(tests)
-    some = np.arange(len(features))
-    if len(some) > SUPPORT_ROWS:
+    sample = np.arange(len(features))
+    if len(sample) > SUPPORT_ROWS:
         rng = random_stream(seed, rows.name, "support")
-        some = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
+        sample = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
     support = check_support(
         fill_missing(encoder.metric(encoder.transform(tests))),
-        fill_missing(encoder.metric(encoder.transform(features.iloc[some]))),
+        fill_missing(encoder.metric(encoder.transform(features.iloc[sample]))),
     )
     return Unlabelled(features, support, tuple(notes))
 
@@ -177,21 +190,123 @@ def view_fold(
     Z, y = encoder.transform(train.features), models.target.transform(train.target)
     region = fit_region(rows, fold, Z, y, baseline)
     # as the suite's own test rows were fitted to their training file
-    judge = Chooser((baseline,), (encoder,))
-    fitted = fit_to_train(train.features, far.features, rows.columns, judge).features
-    out = []
-    for X in (encoder.transform(test.features), encoder.transform(fitted)):
+    chooser = Chooser((baseline,), (encoder,))
+    fitted = fit_to_train(train.features, far.features, rows.columns, chooser).features
+
+    def contrasts(X: np.ndarray) -> dict[str, np.ndarray]:
         f = baseline.predict(X)
         t = np.mean([judge.predict(X) for judge in models.judges], axis=0)
-        tau = {n: expected_contrast(m.predict(X), f, t) for n, m in models.models.items()}
-        out.append((tau, region.weights(X)))
-    (tau, w), (tau_far, w_far) = out
+        return {
+            name: expected_contrast(model.predict(X), f, t) for name, model in models.models.items()
+        }
+
+    near_X, far_X = encoder.transform(test.features), encoder.transform(fitted)
+    weight = region.weights(near_X)
     stored = test.provenance["weight"].to_numpy(dtype=float)
-    drift = float(np.abs(w - stored).max(initial=0.0))
-    return FoldView(tau, tau_far, w, w_far, drift)
+    return FoldView(
+        tau=contrasts(near_X),
+        far=contrasts(far_X),
+        weight=weight,
+        far_weight=region.weights(far_X),
+        drift=float(np.abs(weight - stored).max(initial=0.0)),
+    )
 
 
-# Tables of real rows without labels: which file is whose.
+@dataclass(frozen=True, kw_only=True)
+class UnlabelledGain:
+    """What unlabelled rows add to a certificate.
+
+    Attributes
+    ----------
+    measures : list of Measure
+        Whether the rows may be used, and by how much they narrow intervals.
+    intervals : dict of str to dict
+        Per candidate both intervals, see :class:`amlb_ext.validity.certificate.Certificate`.
+    notes : tuple of str
+    """
+
+    measures: list[Measure]
+    intervals: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def measure_unlabelled_gain(
+    names: Sequence[str], full: Losses, views: Sequence[FoldView], far: Unlabelled
+) -> UnlabelledGain:
+    """Measure how much narrower intervals are with unlabelled rows, where they may be used.
+
+    Labelled rows are judged by their own fold; an unlabelled row counts once, with the mean
+    weight over folds and the weighted mean of tau.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The candidates, as the columns of ``full.G``.
+    full : Losses
+        All rows of the untouched test folds.
+    views : sequence of FoldView
+        Of every fold, in the order of the rows of ``full``.
+    far : Unlabelled
+    """
+    inside = make_measure(
+        "unlabelled support",
+        far.support.share_inside,
+        f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do",
+        "docs/validity.md; nearly as many as of the labelled rows among themselves",
+        threshold=finite_or_none(far.support.least),
+        sense=">=",
+    )
+    if far.support.refused:
+        reason = f"unlabelled rows were not used: {far.support.reason}"
+        return UnlabelledGain(measures=[inside, _no_gain(reason)])
+    notes = []
+    drift = max(view.drift for view in views)
+    if not drift <= DRIFT:
+        notes.append(
+            f"region weights fitted again differ from the stored ones by up to {drift:.2g}; "
+            "intervals with unlabelled rows use the new ones"
+        )
+    # an unlabelled row is seen by every fold's models, a labelled one by those of its own fold
+    weights = np.concatenate([view.weight for view in views])
+    far_weights = np.mean([view.far_weight for view in views], axis=0)
+    intervals: dict[str, dict[str, float | None]] = {}
+    ratios = []
+    for column, name in enumerate(names):
+        far_terms = [view.far_weight * view.far[name] for view in views]
+        both = prediction_powered_mean(
+            full.G[:, column] - full.F,
+            np.concatenate([view.tau[name] for view in views]),
+            np.mean(far_terms, axis=0) / far_weights,
+            weights=weights,
+            weights_unlabelled=far_weights,
+            clusters=full.c,
+        )
+        alone, powered = both.classical, both.estimate
+        intervals[name] = {
+            "difference": finite_or_none(alone.point),
+            "low": finite_or_none(alone.low),
+            "high": finite_or_none(alone.high),
+            "lam": finite_or_none(both.lam),
+            "ppi_difference": finite_or_none(powered.point),
+            "ppi_low": finite_or_none(powered.low),
+            "ppi_high": finite_or_none(powered.high),
+        }
+        if np.isfinite(both.width_ratio):
+            ratios.append(both.width_ratio)
+    if not ratios:
+        gain = _no_gain("no candidate has an interval")
+    else:
+        ratio = float(np.mean(ratios))
+        text = (
+            f"intervals of candidates minus F on the region are {1 - ratio:.0%} narrower with "
+            f"{len(far.features)} unlabelled rows; the value is the mean ratio of widths"
+        )
+        gain = make_measure("ppi gain", ratio, text, PPI_SOURCE)
+    return UnlabelledGain(measures=[inside, gain], intervals=intervals, notes=tuple(notes))
+
+
+def _no_gain(reason: str) -> Measure:
+    return missing_measure("ppi gain", reason, PPI_SOURCE, None, "")
 
 
 def assign_unlabelled_files(words: Sequence[str], tasks: Sequence[str]) -> dict[str, Path]:
@@ -210,25 +325,31 @@ def assign_unlabelled_files(words: Sequence[str], tasks: Sequence[str]) -> dict[
     Traceback (most recent call last):
     amlb_ext.core.errors.SourceError: no such file: there.csv (check the path after --unlabelled)
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for word in words:
-        task, sign, file = word.partition("=")
-        if not (sign and task in tasks):
-            if sign and not (len(tasks) == 1 and Path(word).exists()):
-                raise ConfigError(
-                    f"--unlabelled names the task {task!r}", suggest_nearest(task, tasks)
-                )
-            if len(tasks) > 1:
-                raise ConfigError(
-                    f"--unlabelled {word} names no task, the suite has {len(tasks)}",
-                    f"use --unlabelled TASK={word} with one of {', '.join(tasks)}",
-                )
-            task, file = tasks[0], word
-        if task in found:
+        task, file = _split_task_and_file(word, tasks)
+        if task in files:
             raise ConfigError(
                 f"--unlabelled names {task!r} twice", "give one file per task, joined if need be"
             )
-        found[task] = Path(file).expanduser()
-        if not found[task].is_file():
+        files[task] = Path(file).expanduser()
+        if not files[task].is_file():
             raise SourceError(f"no such file: {file}", "check the path after --unlabelled")
-    return found
+    return files
+
+
+def _split_task_and_file(word: str, tasks: Sequence[str]) -> tuple[str, str]:
+    """Take ``TASK=FILE`` apart; of a suite with a single task the file alone will do."""
+    task, sign, file = word.partition("=")
+    if sign and task in tasks:
+        return task, file
+    # a file's own name may hold a "="
+    is_bare_file = not sign or (len(tasks) == 1 and Path(word).exists())
+    if not is_bare_file:
+        raise ConfigError(f"--unlabelled names the task {task!r}", suggest_nearest(task, tasks))
+    if len(tasks) > 1:
+        raise ConfigError(
+            f"--unlabelled {word} names no task, but the suite has {len(tasks)}",
+            f"use --unlabelled TASK={word} with one of {', '.join(tasks)}",
+        )
+    return tasks[0], word

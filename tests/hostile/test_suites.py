@@ -290,8 +290,9 @@ def pickled(tmp_path, mark):
     request = Request((str(folder / "t.csv"),), config, suite, quiet=True)
     tasks, _ = load_tasks(request, GenerationReport(""))
     (key,) = fold_keys(tuple(tasks), 0, settings)
-    layout.request.write_text(json_text({**json.loads(layout.request.read_text()),
-                                         "settings": settings}))  # fmt: skip
+    layout.request.write_text(
+        json_text({**json.loads(layout.request.read_text()), "settings": settings})
+    )
     record = json.loads(layout.record("t", 0).read_text())
     layout.record("t", 0).write_text(json_text({**record, "key": key}))
 
@@ -450,12 +451,13 @@ def test_a_record_of_a_fold_stays_inside(suite):
     path = next(suite.glob("hardsynth/t/fold_*/record.json"))
     entry = json.loads(path.read_text())
     assert FoldRecord.from_json(entry).task == "t"
-    for change in (
-        {"task": "../x"},
-        {"fold": "../x"},
-        {"files": {"../x": "0"}},
+    for change, fault in (
+        ({"task": "../x"}, "cannot be the name of a task"),
+        ({"fold": "../x"}, "fold: Input should be a valid integer"),
+        ({"files": {"../x": "0"}}, "not in the suite"),
+        ({"parts": {"": {"train": "a.csv"}}}, "parts..test: Field required"),
     ):
-        with pytest.raises(ValueError, match=r"no fold of a task|not in the suite"):
+        with pytest.raises(ValueError, match=fault):
             FoldRecord.from_json({**entry, **change})
 
 

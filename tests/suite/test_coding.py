@@ -127,9 +127,9 @@ def test_floats_come_back_to_the_last_bit(tmp_path):
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("whole", 2.5, "whole numbers, 2.5 came"),
-        ("whole", np.nan, "missing in row 0"),
-        ("lost", np.inf, "needs numbers up to"),
+        ("whole", 2.5, "whole numbers, but 2.5 came"),
+        ("whole", np.nan, "no value in row 0"),
+        ("lost", np.inf, "reads numbers up to"),
     ],
 )
 def test_values_that_a_form_cannot_hold_are_refused(column, value, said):
@@ -146,7 +146,7 @@ def test_unknown_categories_and_other_columns_are_refused():
     odd = task.features.assign(code=pd.Categorical(["blue"] * 20))
     with pytest.raises(SuiteError, match="'blue', which is none of its 2 values"):
         coding.encode(odd, task.target)
-    with pytest.raises(SuiteError, match="in order"):
+    with pytest.raises(SuiteError, match="in their order"):
         coding.encode(task.features.iloc[:, ::-1], task.target)
     with pytest.raises(SuiteError, match="'flag' instead of 'whole'"):
         coding.decode(coding.encode(task.features, task.target)[["flag", "whole"]])

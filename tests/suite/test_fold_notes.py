@@ -12,8 +12,14 @@ def fold(bad=5, notes=(), said=(), full=None):
 
 
 def manifest(**tasks):
-    coding = Coding(kind=Kind.BINARY, target="y", written_target="y", labels=("a", "b"),
-                    written_labels=("a", "b"), columns=())  # fmt: skip
+    coding = Coding(
+        kind=Kind.BINARY,
+        target="y",
+        written_target="y",
+        labels=("a", "b"),
+        written_labels=("a", "b"),
+        columns=(),
+    )
     entries = {
         name: TaskEntry(
             name, "y", Kind.BINARY, Origin(name), "", coding, [], dict(enumerate(folds))
@@ -69,8 +75,21 @@ def test_parts_left_out_are_named():
 
 def test_small_evaluation_sets_are_told():
     about = manifest(wine=[fold(), fold()])
-    entry = AmlbTask("wine", "wine", "", Kind.BINARY, "y", "", None, [0, 1], ["a", "b"],
-                     ["a", "b"], ["a", "b"], [90, 90], [1, 40])  # fmt: skip
+    entry = AmlbTask(
+        "wine",
+        "wine",
+        "",
+        Kind.BINARY,
+        "y",
+        "",
+        None,
+        [0, 1],
+        ["a", "b"],
+        ["a", "b"],
+        ["a", "b"],
+        [90, 90],
+        [1, 40],
+    )
     about.amlb_tasks["wine"] = entry
     (note,) = fold_notes(about, "wine")
     assert note.sentence.startswith("1 of 2 folds (0): the evaluation set has only 1 row,")
@@ -104,8 +123,13 @@ def test_tasks_share_a_line_for_each_kind():
 def test_rows_that_were_not_made_are_one_line_a_side():
     """Counted from the fields of the summaries, over folds and kinds of rows."""
     lost = {"real_row": 2, "made_row": 0, "good": 7, "label": 1}
-    counts = {"augmented": 3, "augmented_asked": 10, "synthetic": 5, "synthetic_asked": 5,
-              "dropped": {"augmented": lost, "synthetic": {"good": 4}}}  # fmt: skip
+    counts = {
+        "augmented": 3,
+        "augmented_asked": 10,
+        "synthetic": 5,
+        "synthetic_asked": 5,
+        "dropped": {"augmented": lost, "synthetic": {"good": 4}},
+    }
     one, other = fold(), fold()
     one["summary"].update(counts, hard_train={**counts, "synthetic": 4})
     other["summary"].update(counts)

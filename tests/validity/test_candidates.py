@@ -31,8 +31,14 @@ def table(kind, n=120):
 def test_every_candidate_fits_and_predicts(kind, size):
     Z, y, classes = table(kind)
     specs = candidate_zoo(kind, size)
-    small = {n: ModelSpec(s.path, {**s.params, **({"n_estimators": 5} if "n_estimators" in s.params
-             else {})}, s.encoding) for n, s in specs.items()}  # fmt: skip
+    small = {
+        n: ModelSpec(
+            s.path,
+            {**s.params, **({"n_estimators": 5} if "n_estimators" in s.params else {})},
+            s.encoding,
+        )
+        for n, s in specs.items()
+    }
     fitted, failed = fit_zoo(small, kind, classes, 1, Z, y, seed=1)
     assert (len(fitted), failed) == (12, {})
     for model in fitted.values():
@@ -109,8 +115,9 @@ def test_refit_rows_hold_every_class_where_they_can():
 
 def test_twins_differ_from_each_other_and_come_again():
     Z, y, classes = table(Kind.BINARY)
-    spec = baseline_spec({"baseline": {"model": "random_forest", "params": {"n_estimators": 5}}},
-                         Kind.BINARY)  # fmt: skip
+    spec = baseline_spec(
+        {"baseline": {"model": "random_forest", "params": {"n_estimators": 5}}}, Kind.BINARY
+    )
     f = EstimatorBaseline(spec, Kind.BINARY, classes, 1)
     twins, reason = refit_baseline(f, Z, y, 3, 1, ("task", 0))
     again, _ = refit_baseline(f, Z, y, 3, 1, ("task", 0))

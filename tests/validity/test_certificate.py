@@ -11,8 +11,8 @@ from planted_suites import make_suite, region_table
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite import Rows, Suite
 from amlb_ext.validity import Certificate, certify, certify_rows, decide_verdict, read_task
-from amlb_ext.validity.copy_checks import measure_copies
 from amlb_ext.validity.measures import make_measure
+from amlb_ext.validity.realism_measures import measure_copies
 from amlb_ext.validity.refits import REFITS
 
 
@@ -116,9 +116,13 @@ def test_random_labels_are_caught(rows, clean):
 
 def test_copies_are_caught(rows):
     bad = pd.concat(
-        [parts["bad"].features.assign(_y=parts["bad"].target, _p=parts["bad"].provenance.parent_row)
-         for _, parts in rows.folds.values()]
-    )  # fmt: skip
+        [
+            parts["bad"].features.assign(
+                _y=parts["bad"].target, _p=parts["bad"].provenance.parent_row
+            )
+            for _, parts in rows.folds.values()
+        ]
+    )
 
     def copy(part):
         chosen = bad.set_index("_p").loc[part.provenance["parent_row"]]
@@ -155,7 +159,7 @@ def test_copies_of_features_with_another_label_are_contradictions(rows):
     about = pd.DataFrame({"source_row": np.full(20, -1)})
     planted = contradict(Rows(few.features, few.target, about))
     one = replace(rows, folds={0: (train, {"full": parts["full"], "synthetic": planted})})
-    found = {m.name: m for m in measure_copies(one)}
+    found = {m.name: m for m in measure_copies(one.count_copies())}
     assert found["exact copies"].value == found["contradictions"].value == 1.0
     assert found["repeated rows"].value == 0.0
     assert decide_verdict([found["contradictions"]])[0] == "stress-test only"
@@ -175,8 +179,12 @@ def test_no_region_where_f_is_the_oracle(tmp_path):
 
 def test_the_model_that_f_is_stands_among_the_candidates(tmp_path):
     """On as many rows and rounds as F; on 2,000 rows and 40 rounds it lost to F by a fifth."""
-    out = make_suite(tmp_path, region_table(3000), baseline={"model": "hist_gradient_boosting"},
-                     split={"folds": 1})  # fmt: skip
+    out = make_suite(
+        tmp_path,
+        region_table(3000),
+        baseline={"model": "hist_gradient_boosting"},
+        split={"folds": 1},
+    )
     (found,) = certify(out)
     for where in ("full", "region"):
         boosting, F = found.candidates["boosting"][where], found.null[where]["F"]
@@ -263,9 +271,15 @@ def test_a_damaged_certificate_says_what_to_do(clean):
 def test_the_first_failing_rule_decides():
     good = [
         make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
-        for name in ("region", "target check", "null on region", "synthetic: tau", "label support",
-                     "effective size")
-    ]  # fmt: skip
+        for name in (
+            "region",
+            "target check",
+            "null on region",
+            "synthetic: tau",
+            "label support",
+            "effective size",
+        )
+    ]
     good += [
         make_measure(name, 0.0, "", "", threshold=0.5, sense="<=")
         for name in ("synthetic: z2", "exact copies")

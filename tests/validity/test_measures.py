@@ -146,8 +146,12 @@ def test_columns_of_one_kind_only():
     assert found["total variation"].value is not None
     missing = bad.X.copy()
     missing[:50, 1] = np.nan
-    assert all(m.value is not None for m in realism_measures.measure_realism(
-        ScaledTable(missing, bad.c, bad.codes), bad, rng()))  # fmt: skip
+    assert all(
+        m.value is not None
+        for m in realism_measures.measure_realism(
+            ScaledTable(missing, bad.c, bad.codes), bad, rng()
+        )
+    )
 
 
 def test_labels_that_are_wrong_are_caught():

@@ -50,8 +50,9 @@ def test_rounding_is_no_win():
 def test_small_wins_above_rounding_still_count():
     F = np.random.default_rng(0).random(120) + 0.1
     gain = 1e-6 * (1 + np.random.default_rng(1).random((120, 3)))
-    found = measure_null(F[:, None] - gain, F, np.arange(120), np.arange(120) % 6,
-                       np.ones(120), "region")  # fmt: skip
+    found = measure_null(
+        F[:, None] - gain, F, np.arange(120), np.arange(120) % 6, np.ones(120), "region"
+    )
     assert found.passed is False
 
 

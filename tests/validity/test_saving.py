@@ -137,9 +137,15 @@ def test_fiellers_limits_are_the_roots_of_the_t_test():
 def good_measures():
     good = [
         make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
-        for name in ("region", "target check", "null on region", "synthetic: tau", "label support",
-                     "effective size")
-    ]  # fmt: skip
+        for name in (
+            "region",
+            "target check",
+            "null on region",
+            "synthetic: tau",
+            "label support",
+            "effective size",
+        )
+    ]
     return good + [
         make_measure(name, 0.0, "", "", threshold=0.5, sense="<=")
         for name in ("synthetic: z2", "exact copies")
@@ -163,18 +169,35 @@ def test_the_verdict_rests_on_what_is_shown():
 def format_1(value, low, high, reason, notes=()):
     """A certificate as version 0.1.0 stored it."""
     solvability = {
-        "name": "solvability", "value": value, "low": low, "high": high, "threshold": 0.0,
-        "source": "ours: the interval must lie above 0", "passed": low > 0, "sense": ">=",
+        "name": "solvability",
+        "value": value,
+        "low": low,
+        "high": high,
+        "threshold": 0.0,
+        "source": "ours: the interval must lie above 0",
+        "passed": low > 0,
+        "sense": ">=",
         "text": "share of F's loss in the region that a model can mend; best: forest, chosen on "
-                "one half, judged on the other",
-    }  # fmt: skip
+        "one half, judged on the other",
+    }
     others = [{k: v for k, v in m.to_json().items() if k != "finding"} for m in good_measures()]
     return {
-        "task": "t", "kind": "binary", "verdict": "describe", "reason": reason,
-        "measures": [*others, solvability], "rows": {}, "candidates": {}, "null": {},
-        "dropped": {}, "notes": list(notes), "size": "quick", "refits": 3, "seed": 0,
-        "powered": {}, "format": 1,
-    }  # fmt: skip
+        "task": "t",
+        "kind": "binary",
+        "verdict": "describe",
+        "reason": reason,
+        "measures": [*others, solvability],
+        "rows": {},
+        "candidates": {},
+        "null": {},
+        "dropped": {},
+        "notes": list(notes),
+        "size": "quick",
+        "refits": 3,
+        "seed": 0,
+        "powered": {},
+        "format": 1,
+    }
 
 
 def test_certificates_of_0_1_0_are_read_without_their_false_claim():

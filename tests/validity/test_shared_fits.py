@@ -12,7 +12,7 @@ from amlb_ext.hardening.prepare import PARTS, cross_fit
 from amlb_ext.hardening.split import split_task
 from amlb_ext.suite import Suite
 from amlb_ext.validity import certify_rows, read_task
-from amlb_ext.validity.certify import certify_jobs, certify_with_null
+from amlb_ext.validity.certify import CertifySettings, certify_jobs, certify_with_null
 from amlb_ext.validity.refits import stored_refits
 
 SETTINGS = {
@@ -99,8 +99,9 @@ def test_fitted_again_f_says_what_the_files_say(rows):
 
 
 def test_folds_on_two_processes_give_the_same_certificate(suite, rows):
-    job = (str(suite), "planted", "quick", PARTS, None, (), None)
+    settings = CertifySettings(refits=PARTS)
+    job = (str(suite), "planted", settings, None)
     ((_, done),) = certify_jobs([job], workers=2)
-    one = certify_with_null(rows, "quick", PARTS, None, (), None)
+    one = certify_with_null(rows, settings)
     assert done.certificate == one.certificate
     assert done.null.equals(one.null)

@@ -87,7 +87,7 @@ def test_what_cannot_be_read_says_so(tmp_path):
         read_features(table(tmp_path / "t.csv", a=["1.5", "x", "2"] * 10), COLUMNS, "y")
     short = tmp_path / "short.csv"
     short.write_text("a,b\n1,u\n")
-    with pytest.raises(DataError, match="1 rows, at least 20"):
+    with pytest.raises(DataError, match="1 rows, but at least 20"):
         read_features(short, COLUMNS, "y")
 
 
@@ -134,8 +134,9 @@ def test_unlabelled_rows_change_no_verdict_and_no_other_measure(certificates):
     assert (more.verdict, more.reason) == (plain.verdict, plain.reason)
     assert more.measures[: len(plain.measures)] == plain.measures
     assert [m.name for m in more.measures[len(plain.measures) :]] == [
-        "unlabelled support", "ppi gain",
-    ]  # fmt: skip
+        "unlabelled support",
+        "ppi gain",
+    ]
 
 
 def test_the_intervals_are_in_json_and_text(certificates):
