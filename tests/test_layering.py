@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "amlb_ext"
 FLOORS = {
     "core": 1,
     "amlb": 2,
+    "relations": 2,
     "stats": 2,
     "sources": 3,
     "synthesizers": 3,

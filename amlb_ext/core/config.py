@@ -172,6 +172,40 @@ class AgreementConfig(Stage):
     )
 
 
+class RelationsConfig(Stage):
+    """Relations between columns that made rows must satisfy."""
+
+    mine: bool = Field(
+        True, description="find relations that hold in every training row, and keep them"
+    )
+    evidence: float = Field(
+        10.0,
+        ge=1,
+        description="keep a mined relation that so many rows would break if its columns had "
+        "nothing to do with each other",
+    )
+    frozen: tuple[str, ...] = Field(
+        (),
+        description="a column that keeps the value of the real row that a made row came from; "
+        "repeat the flag for several",
+        json_schema_extra={"repeatable": True},
+    )
+    one_way: dict[str, Literal["up", "down"]] = Field(
+        default_factory=dict,
+        description="columns that may only grow or only shrink, e.g. age=up,debt=down",
+    )
+    one_hot: tuple[tuple[str, ...], ...] = Field(
+        (), description="groups of columns of which exactly one is 1"
+    )
+    combinations: tuple[tuple[str, ...], ...] = Field(
+        (), description="groups of columns that only take values together that real rows have"
+    )
+    rules: tuple[str, ...] = Field(
+        (), description="conditions on a row, e.g. 'a <= b' or 'a == 0 implies b == 0'"
+    )
+    drop: tuple[str, ...] = Field((), description="mined relations that are not wanted")
+
+
 class SynthesizerConfig(Stage):
     """The generative model of hard rows (paper, sections 4.4 and 5.6)."""
 
@@ -223,6 +257,7 @@ class GenerateConfig(Stage):
     search: SearchConfig = Field(default_factory=SearchConfig)
     agreement: AgreementConfig = Field(default_factory=AgreementConfig)
     synthesizer: SynthesizerConfig = Field(default_factory=SynthesizerConfig)
+    relations: RelationsConfig = Field(default_factory=RelationsConfig)
 
 
 def build_config(*layers: dict[str, Any]) -> GenerateConfig:

@@ -1,0 +1,355 @@
+"""Relations that a user declares: in the settings, in a YAML file, or as SDV's constraints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from amlb_ext.core.config import RelationsConfig
+from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.yaml_reader import read_yaml
+from amlb_ext.relations.feasible import Relations
+from amlb_ext.relations.grammar import RuleError, parse_condition, quote_name
+from amlb_ext.relations.kinds import (
+    Dependency,
+    KnownCombinations,
+    Relation,
+    Rule,
+    forms_by_column,
+    parse_relation,
+)
+from amlb_ext.relations.mining import MinedRelations, mine_relations
+from amlb_ext.relations.values import holds_numbers
+
+
+def declared_relations(
+    config: RelationsConfig, rows: pd.DataFrame, targets: Sequence[str] = ()
+) -> tuple[Relation, ...]:
+    """Return the relations that the settings declare, for a table.
+
+    Parameters
+    ----------
+    config : RelationsConfig
+    rows : DataFrame
+        Real rows, with the targets among the columns; dependencies learn their values from them.
+    targets : sequence of str
+
+    Returns
+    -------
+    tuple of Relation
+
+    Raises
+    ------
+    ConfigError
+        A column that is not there, a rule that is none, a rule on the target alone, dependencies
+        in a circle, or rules that no real row satisfies.
+
+    Examples
+    --------
+    >>> config = RelationsConfig(rules=("a <= b",), one_hot=(("c", "d"),))
+    >>> rows = pd.DataFrame({"a": [1.0], "b": [2.0], "c": [0.0], "d": [1.0]})
+    >>> [relation.text for relation in declared_relations(config, rows)]
+    ['a <= b', 'c + d == 1 and c in (0, 1) and d in (0, 1)']
+    """
+    for name in (*config.frozen, *config.one_way):
+        _check_feature(name, rows, targets)
+    for name in config.one_way:
+        if not holds_numbers(rows[name]):
+            raise ConfigError(
+                f"relations.one_way names {name!r}, which holds texts and has no direction",
+                f"use frozen: [{name}] for a column that must keep its value",
+            )
+    relations: list[Relation] = [parse_relation(text, rows) for text in config.rules]
+    relations += [_one_hot(group, rows) for group in config.one_hot]
+    for group in config.combinations:
+        for name in group:
+            _check_column(name, rows)
+        relations.append(KnownCombinations.learn(rows, tuple(group)))
+    for relation in relations:
+        if set(relation.columns) <= set(targets):
+            raise RuleError(
+                relation.text,
+                "is on the target alone",
+                "declare relations of features, or of features with the target",
+            )
+    _refuse_circles(relations)
+    _refuse_contradictions(relations, rows)
+    return tuple(relations)
+
+
+def _check_column(name: str, rows: pd.DataFrame) -> None:
+    if name not in rows.columns:
+        raise ConfigError(
+            f"relations name the column {name!r}, which the table does not have",
+            nearest(name, rows.columns),
+        )
+
+
+def _check_feature(name: str, rows: pd.DataFrame, targets: Sequence[str]) -> None:
+    if name in targets:
+        raise ConfigError(
+            f"relations.frozen or one_way names the target {name!r}",
+            "name features only; the oracle checks the target of made rows",
+        )
+    _check_column(name, rows)
+
+
+def _one_hot(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:
+    for name in group:
+        _check_column(name, rows)
+    numeric = {name: holds_numbers(rows[name]) for name in rows}
+    names = [quote_name(name) for name in group]
+    texts = [name for name in group if not numeric[name]]
+    if texts:
+        raise ConfigError(
+            f"relations.one_hot names {texts[0]!r}, which holds texts",
+            "name columns of zeros and ones",
+        )
+    parts = [" + ".join(names) + " == 1", *(f"{name} in (0, 1)" for name in names)]
+    return Rule("one_hot", parse_condition(" and ".join(parts), numeric))
+
+
+def _refuse_circles(relations: Iterable[Relation]) -> None:
+    """Refuse declared dependencies that lead back to where they start."""
+    rests_on: dict[str, set[str]] = {}
+    for relation in relations:
+        if isinstance(relation, Dependency):
+            rests_on.setdefault(relation.target, set()).update(relation.sources)
+    for relation in relations:
+        if not isinstance(relation, Dependency):
+            continue
+        reached, waiting = set(), list(relation.sources)
+        while waiting:
+            name = waiting.pop()
+            if name not in reached:
+                reached.add(name)
+                waiting += rests_on.get(name, ())
+        if relation.target in reached:
+            raise RuleError(
+                relation.text,
+                f"is part of a circle: {relation.target!r} would determine itself",
+                "leave one of the dependencies out",
+            )
+
+
+def _refuse_contradictions(relations: Sequence[Relation], rows: pd.DataFrame) -> None:
+    """Refuse rules that no real row satisfies, alone or together."""
+    if not len(rows):
+        return
+    is_broken = np.zeros(len(rows), dtype=bool)
+    for relation in relations:
+        breaks = relation.breaks(rows)
+        if breaks.all():
+            raise RuleError(
+                relation.text,
+                f"is broken by every one of {len(rows):,} real rows",
+                "correct the rule or leave it out",
+            )
+        is_broken |= breaks
+        if is_broken.all():
+            raise RuleError(
+                relation.text,
+                "contradicts the rules before it: together no real row satisfies them",
+                "correct one of them or leave it out",
+            )
+
+
+def settle_relations(
+    config: RelationsConfig, rows: pd.DataFrame, targets: Sequence[str] = (), seed: int = 0
+) -> tuple[Relations, MinedRelations]:
+    """Put together what made rows must satisfy: declared relations, then mined ones.
+
+    Parameters
+    ----------
+    config : RelationsConfig
+    rows : DataFrame
+        The training rows, with the targets among the columns.
+    targets : sequence of str
+    seed : int
+        For the evidence of dependencies.
+
+    Returns
+    -------
+    relations : Relations
+    mined : MinedRelations
+        What mining found, without what the settings drop.
+    """
+    declared = declared_relations(config, rows, targets)
+    mined = MinedRelations(len(rows))
+    if config.mine:
+        mined = mine_relations(rows, config.evidence, seed)
+        unwanted = {_squeezed(text) for text in config.drop}
+        kept = tuple(r for r in mined.relations if _squeezed(r.text) not in unwanted)
+        mined = MinedRelations(mined.n_rows, kept, mined.forms, mined.left_out)
+    known = {_squeezed(relation.text) for relation in declared}
+    fresh = tuple(r for r in mined.relations if _squeezed(r.text) not in known)
+    forms = forms_by_column([f for f in mined.forms if f.column not in targets])
+    return Relations(
+        relations=(*declared, *fresh),
+        forms=forms,
+        frozen=config.frozen,
+        one_way=dict(config.one_way),
+    ), mined
+
+
+def _squeezed(text: str) -> str:
+    """Return a rule without spaces, so that two ways of writing it compare equal."""
+    return "".join(text.split())
+
+
+def read_relations(path: Path) -> dict[str, Any]:
+    """Read declared relations from a file, as a layer of settings.
+
+    Parameters
+    ----------
+    path : Path
+        YAML with the keys of :class:`~amlb_ext.core.config.RelationsConfig`, alone or below
+        ``relations:``; or JSON with SDV's constraints.
+
+    Returns
+    -------
+    dict
+        For :func:`amlb_ext.core.config.build_config`.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, or holds an unknown key or constraint.
+    """
+    if path.suffix == ".json":
+        return {"relations": sdv_constraints(_read_json(path))}
+    try:
+        content = read_yaml(path, ConfigError)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}", "give a YAML or JSON file to --relations"
+        ) from None
+    if isinstance(content, dict) and set(content) == {"relations"}:
+        content = content["relations"]
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError(
+            f"{path} holds a {type(content).__name__}, relations are a mapping",
+            "write for instance 'rules: [a <= b]'",
+        )
+    known = RelationsConfig.model_fields
+    for key in content:
+        if key not in known:
+            raise ConfigError(f"{path}: unknown key {key!r}", nearest(str(key), known))
+    return {"relations": content}
+
+
+def line_of_rule(path: Path, rule: str) -> int | None:
+    """Return the line of a YAML file in which a rule is written; None where it is not found."""
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.ScalarNode) and node.value == rule:
+            return int(node.start_mark.line) + 1
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        if isinstance(node, yaml.MappingNode):
+            waiting += [part for pair in node.value for part in pair]
+    return None
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}") from None
+
+
+def sdv_constraints(content: Any) -> dict[str, Any]:
+    """Translate SDV's constraints into settings.
+
+    Parameters
+    ----------
+    content : list or dict
+        A list of constraints, or a mapping with it under ``constraints``. Each has a class and its
+        parameters, as SDV writes them: ``{"constraint_class": "Inequality",
+        "constraint_parameters": {"low_column_name": "a", "high_column_name": "b"}}``.
+
+    Returns
+    -------
+    dict
+        Keys of :class:`~amlb_ext.core.config.RelationsConfig`.
+
+    Raises
+    ------
+    ConfigError
+        A constraint of another class, or one without a parameter that it needs.
+
+    Notes
+    -----
+    Source: https://docs.sdv.dev/sdv/concepts/constraint-augmented-generation-cag/predefined-constraints
+
+    Examples
+    --------
+    >>> sdv_constraints([{"constraint_class": "Inequality", "constraint_parameters":
+    ...     {"low_column_name": "start", "high_column_name": "end", "strict_boundaries": True}}])
+    {'rules': ['start < end'], 'one_hot': [], 'combinations': []}
+    """
+    constraints = content.get("constraints") if isinstance(content, Mapping) else content
+    if not isinstance(constraints, list):
+        raise ConfigError(
+            "the JSON file holds no list of constraints",
+            'write [{"constraint_class": "Inequality", "constraint_parameters": {...}}]',
+        )
+    translated: dict[str, list[Any]] = {"rules": [], "one_hot": [], "combinations": []}
+    for number, constraint in enumerate(constraints, 1):
+        if not isinstance(constraint, Mapping):
+            raise ConfigError(f"constraint {number} is no mapping")
+        name = str(constraint.get("constraint_class") or constraint.get("constraint_name"))
+        parameters = constraint.get("constraint_parameters") or constraint.get("parameters") or {}
+        if name not in _SDV:
+            raise ConfigError(
+                f"constraint {number} is of the class {name!r}, which is not supported",
+                nearest(name, _SDV),
+            )
+        try:
+            key, value = _SDV[name](parameters)
+        except (KeyError, TypeError) as error:
+            raise ConfigError(f"constraint {number} ({name}) lacks the parameter {error}") from None
+        translated[key].append(value)
+    return translated
+
+
+def _sdv_inequality(parameters: Mapping[str, Any]) -> tuple[str, Any]:
+    symbol = "<" if parameters.get("strict_boundaries") else "<="
+    low, high = parameters["low_column_name"], parameters["high_column_name"]
+    return "rules", f"{quote_name(low)} {symbol} {quote_name(high)}"
+
+
+def _sdv_range(parameters: Mapping[str, Any]) -> tuple[str, Any]:
+    # SDV's default differs from that of Inequality: a range is strict
+    symbol = "<" if parameters.get("strict_boundaries", True) else "<="
+    names = [quote_name(parameters[f"{place}_column_name"]) for place in ("low", "middle", "high")]
+    return "rules", f" {symbol} ".join(names)
+
+
+def _sdv_increments(parameters: Mapping[str, Any]) -> tuple[str, Any]:
+    column, step = quote_name(parameters["column_name"]), parameters["increment_value"]
+    return "rules", f"{column} % {step} == 0"
+
+
+_SDV = {
+    "Inequality": _sdv_inequality,
+    "Range": _sdv_range,
+    "FixedIncrements": _sdv_increments,
+    "OneHotEncoding": lambda parameters: ("one_hot", list(parameters["column_names"])),
+    "FixedCombinations": lambda parameters: ("combinations", list(parameters["column_names"])),
+}

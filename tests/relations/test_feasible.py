@@ -1,0 +1,65 @@
+"""Made rows end feasible, whatever they were, and parents stay as they are."""
+
+import pandas as pd
+import pytest
+from planted_relations import planted_table, shuffled
+
+from amlb_ext.core.config import RelationsConfig
+from amlb_ext.relations.declared import settle_relations
+
+
+def settled(rows, **settings):
+    return settle_relations(RelationsConfig(**settings), rows, ["spouse"])[0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_putting_back_ends_with_nothing_broken(seed):
+    parents, _ = planted_table(seed)
+    relations = settled(parents, frozen=["noise"], one_way={"rooms": "up"})
+    made, before = shuffled(parents, seed), parents.copy()
+    corrected = relations.correct(made, parents)
+    assert relations.broken(corrected, parents).any(axis=1).mean() > 0.2
+    result = relations.put_back(corrected, parents)
+    assert not result.is_broken.any()
+    assert not relations.broken(result.rows, parents).any()
+    assert not relations.breaks_form(result.rows).any()
+    pd.testing.assert_frame_equal(parents, before)
+    assert (result.rows["noise"] == parents["noise"]).all()
+    # cells that were not put back are those of the corrected row
+    for position, name in enumerate(made):
+        kept = ~result.put_back[:, position]
+        assert (result.rows[name][kept] == corrected[name][kept]).all()
+    again = relations.put_back(relations.correct(result.rows, parents), parents)
+    pd.testing.assert_frame_equal(again.rows, result.rows)
+    assert not again.put_back.any()
+
+
+def test_determined_columns_and_sums_are_computed():
+    parents, _ = planted_table(1)
+    relations = settled(parents)
+    assert {"country", "total"} <= set(relations.derived)
+    made = parents.assign(country=shuffled(parents, 0)["country"], total=0.25)
+    pd.testing.assert_frame_equal(relations.correct(made, parents), parents)
+
+
+def test_of_two_columns_that_determine_each_other_the_number_is_computed():
+    parents, _ = planted_table(2)
+    parents["city_code"] = parents["city"].cat.codes.astype(float)
+    relations = settled(parents)
+    assert "city_code" in relations.derived
+    assert "city" not in relations.derived
+
+
+def test_a_parent_that_breaks_a_rule_is_no_way_back():
+    parents, _ = planted_table(3)
+    relations = settled(parents, mine=False, rules=["noise <= 1"])
+    made = parents.assign(noise=5.0)
+    result = relations.put_back(made, parents)
+    assert (result.is_broken == (parents["noise"] > 1)).all()
+
+
+def test_real_rows_stay_as_they_are():
+    parents, _ = planted_table(4)
+    relations = settled(parents)
+    pd.testing.assert_frame_equal(relations.correct(parents, parents), parents)
+    assert not relations.broken(parents, parents).any()
