@@ -195,6 +195,7 @@ def settle_relations(
         forms=forms,
         frozen=config.frozen,
         one_way=dict(config.one_way),
+        targets=tuple(targets),
     ), mined
 
 

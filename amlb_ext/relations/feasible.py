@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 
 from amlb_ext.relations.grammar import TOLERANCE
 from amlb_ext.relations.kinds import Dependency, Relation, Rule, WrittenForm
+from amlb_ext.relations.mining import MOST_DECIMALS
 from amlb_ext.relations.values import holds_numbers
 
 Direction = Literal["up", "down"]
@@ -53,6 +55,8 @@ class Relations:
         Columns that keep the parent's value.
     one_way : mapping of str to {'up', 'down'}
         Columns of numbers that may only grow, or only shrink.
+    targets : tuple of str
+        Columns that hold targets.
 
     Examples
     --------
@@ -68,6 +72,7 @@ class Relations:
     forms: Mapping[str, WrittenForm] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
     one_way: Mapping[str, Direction] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.relations or self.forms or self.frozen or self.one_way)
@@ -90,49 +95,63 @@ class Relations:
         for name, form in self.forms.items():
             if name not in self.frozen:
                 corrected[name] = form.correct(corrected[name].to_numpy(dtype=float))
-        for relation in self.derivations:
+        for column, relation in self.derivations:
             if isinstance(relation, Dependency):
-                corrected[relation.target] = relation.derive(corrected)
+                corrected[column] = relation.derive(corrected)
             else:
-                total = relation.columns[-1]
-                parts = corrected[list(relation.columns[:-1])].to_numpy(dtype=float)
-                form = self.forms.get(total)
-                decimals = 6 if form is None or form.decimals is None else form.decimals
-                corrected[total] = np.round(parts.sum(axis=1), decimals)
+                corrected[column] = self._solve_sum(relation, column, corrected)
         return corrected
 
-    @property
+    def _solve_sum(self, relation: Relation, column: str, rows: pd.DataFrame) -> np.ndarray:
+        """Return the summand or the total that makes ``a + b == c`` true."""
+        *parts, total = relation.columns
+        numbers = {name: rows[name].to_numpy(dtype=float) for name in relation.columns}
+        if column == total:
+            solved = np.sum([numbers[name] for name in parts], axis=0)
+        else:
+            others = [numbers[name] for name in parts if name != column]
+            solved = numbers[total] - np.sum(others, axis=0)
+        form = self.forms.get(column)
+        decimals = MOST_DECIMALS if form is None or form.decimals is None else form.decimals
+        return np.round(solved, decimals)
+
+    @cached_property
     def derived(self) -> tuple[str, ...]:
         """The columns that others determine, in the order in which they are computed."""
-        return tuple(_derived_column(relation) for relation in self.derivations)
+        return tuple(column for column, _ in self.derivations)
 
-    @property
-    def derivations(self) -> tuple[Relation, ...]:
-        """Dependencies and sums by which columns are computed: no column twice, no circle.
+    @cached_property
+    def derivations(self) -> tuple[tuple[str, Relation], ...]:
+        """Columns that are computed, each with its relation: no column twice, no circle.
 
         Of two columns that determine each other the number is computed and the category kept.
+        Targets and frozen columns are never computed.
         """
-        candidates = [
-            relation
-            for relation in self.relations
-            if isinstance(relation, Dependency)
-            or (relation.kind == "sum" and len(relation.columns) == 3)
-        ]
-        candidates.sort(key=lambda relation: _derived_column(relation) not in self.forms)
-        chosen: list[Relation] = []
+        candidates = []
+        for relation in self.relations:
+            if isinstance(relation, Dependency):
+                candidates.append((relation.target, relation))
+            elif relation.kind == "sum" and len(relation.columns) == 3:
+                # the total, or where that is the target the second summand
+                first, second, total = relation.columns
+                candidates += [(name, relation) for name in (total, second, first)]
+        candidates.sort(key=lambda pair: pair[0] not in self.forms)
+        chosen: dict[str, Relation] = {}
         rests_on: dict[str, set[str]] = {}
-        for relation in candidates:
-            column = _derived_column(relation)
+        used: list[Relation] = []
+        for column, relation in candidates:
             sources = set(relation.columns) - {column}
-            reached = sources | {deep for s in sources for deep in rests_on.get(s, ())}
-            if column in rests_on or column in reached or column in self.frozen:
+            reached = sources | {deep for name in sources for deep in rests_on.get(name, ())}
+            is_given = column in self.targets or column in self.frozen
+            if is_given or column in chosen or column in reached or relation in used:
                 continue
-            # a column that others rest on already was computed without this one
-            for name, below in rests_on.items():
+            # what rests on this column now rests on its sources as well
+            for below in rests_on.values():
                 if column in below:
-                    rests_on[name] = below | reached
+                    below |= reached
             rests_on[column] = reached
-            chosen.append(relation)
+            chosen[column] = relation
+            used.append(relation)
         return tuple(_in_order(chosen))
 
     def broken(self, rows: pd.DataFrame, parents: pd.DataFrame | None = None) -> np.ndarray:
@@ -207,24 +226,15 @@ class Relations:
         return breaks
 
 
-def _derived_column(relation: Relation) -> str:
-    return relation.target if isinstance(relation, Dependency) else relation.columns[-1]
-
-
-def _in_order(relations: Sequence[Relation]) -> list[Relation]:
+def _in_order(chosen: Mapping[str, Relation]) -> list[tuple[str, Relation]]:
     """Sort derivations so that each one comes after those that its sources need."""
-    waiting, ordered = list(relations), []
+    waiting, ordered = dict(chosen), []
     while waiting:
-        still_open = {_derived_column(relation) for relation in waiting}
-        ready = [
-            relation
-            for relation in waiting
-            if not still_open & (set(relation.columns) - {_derived_column(relation)})
-        ]
-        if not ready:  # a circle: derivations() lets none through
-            break
-        ordered += ready
-        waiting = [relation for relation in waiting if relation not in ready]
+        for column, relation in waiting.items():
+            if not (set(relation.columns) - {column}) & set(waiting):
+                ordered.append((column, relation))
+                del waiting[column]
+                break
     return ordered
 
 

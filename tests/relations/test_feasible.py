@@ -50,6 +50,15 @@ def test_of_two_columns_that_determine_each_other_the_number_is_computed():
     assert "city" not in relations.derived
 
 
+def test_a_target_is_never_computed():
+    parents, _ = planted_table(5)
+    relations = settle_relations(RelationsConfig(), parents, ["total", "country"])[0]
+    assert not {"total", "country"} & set(relations.derived)
+    assert "registered" in relations.derived
+    made = parents.assign(registered=0.0)
+    pd.testing.assert_frame_equal(relations.correct(made, parents), parents)
+
+
 def test_a_parent_that_breaks_a_rule_is_no_way_back():
     parents, _ = planted_table(3)
     relations = settled(parents, mine=False, rules=["noise <= 1"])
