@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 
 from amlb_ext.core.config import RelationsConfig
-from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.relations.feasible import Relations
 from amlb_ext.relations.grammar import RuleError, parse_condition, quote_name
@@ -87,7 +87,7 @@ def _check_column(name: str, rows: pd.DataFrame) -> None:
     if name not in rows.columns:
         raise ConfigError(
             f"relations name the column {name!r}, which the table does not have",
-            nearest(name, rows.columns),
+            suggest_nearest(name, rows.columns),
         )
 
 
@@ -243,7 +243,7 @@ def read_relations(path: Path) -> dict[str, Any]:
     known = RelationsConfig.model_fields
     for key in content:
         if key not in known:
-            raise ConfigError(f"{path}: unknown key {key!r}", nearest(str(key), known))
+            raise ConfigError(f"{path}: unknown key {key!r}", suggest_nearest(str(key), known))
     return {"relations": content}
 
 
@@ -319,7 +319,7 @@ def sdv_constraints(content: Any) -> dict[str, Any]:
         if name not in _SDV:
             raise ConfigError(
                 f"constraint {number} is of the class {name!r}, which is not supported",
-                nearest(name, _SDV),
+                suggest_nearest(name, _SDV),
             )
         try:
             key, value = _SDV[name](parameters)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import ConfigError, nearest
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 
 #: A longer rule, or one with deeper brackets, is refused.
 LONGEST_RULE, DEEPEST_RULE = 500, 20
@@ -388,7 +388,7 @@ class _Parser:
             raise RuleError(
                 self.text,
                 f"names the column {name!r}, which the table does not have",
-                nearest(name, self.columns),
+                suggest_nearest(name, self.columns),
             )
         return name
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import nearest
+from amlb_ext.core.errors import suggest_nearest
 from amlb_ext.relations.grammar import (
     TOLERANCE,
     Condition,
@@ -264,7 +264,7 @@ def _column_name(written: str, rule: str, rows: pd.DataFrame) -> str:
         raise RuleError(
             rule,
             f"names the column {name!r}, which the table does not have",
-            nearest(name, rows.columns),
+            suggest_nearest(name, rows.columns),
         )
     return name
 
