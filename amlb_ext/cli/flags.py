@@ -27,7 +27,12 @@ SPECIAL = {
     ("synthesizer", "max_rows"): "synthesizer-max-rows",
     ("agreement", "filter"): "agreement-filter",
     ("hardness", "floor"): "alpha-floor",
+    ("source", "drop"): "drop",
+    ("relations", "rules"): "relation",
+    ("relations", "drop"): "drop-relation",
 }
+#: Settings that a flag could not hold: lists of lists.
+FILE_ONLY = {("relations", "one_hot"), ("relations", "combinations")}
 
 
 def settings() -> list[tuple[tuple[str, ...], FieldInfo]]:
@@ -63,7 +68,7 @@ def add_setting_flags(parser: argparse.ArgumentParser, stage: str = "") -> None:
     groups: dict[str, Any] = {}
     for path, field in settings():
         stage = path[0] if len(path) > 1 else "suite"
-        if only not in ("", stage):
+        if only not in ("", stage) or path in FILE_ONLY:
             continue
         if stage not in groups:
             groups[stage] = parser.add_argument_group(f"{stage} settings")

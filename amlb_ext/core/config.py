@@ -201,9 +201,16 @@ class RelationsConfig(Stage):
         (), description="groups of columns that only take values together that real rows have"
     )
     rules: tuple[str, ...] = Field(
-        (), description="conditions on a row, e.g. 'a <= b' or 'a == 0 implies b == 0'"
+        (),
+        description="a condition that made rows must satisfy, e.g. 'a <= b' or "
+        "'a == 0 implies b == 0'; repeat the flag for several",
+        json_schema_extra={"repeatable": True},
     )
-    drop: tuple[str, ...] = Field((), description="mined relations that are not wanted")
+    drop: tuple[str, ...] = Field(
+        (),
+        description="a mined relation that is not wanted; repeat the flag for several",
+        json_schema_extra={"repeatable": True},
+    )
 
 
 class SynthesizerConfig(Stage):

@@ -21,6 +21,7 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import TargetEncoder
+from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import BadRule, raw_hardness
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, MadeSide, refit_losses
 from amlb_ext.hardening.oracle import check_labels
@@ -104,6 +105,9 @@ def assemble_fold(
     for name, block in blocks.items():
         parts[name] = Part(block, None)
     summary |= test_side.counts()
+    if models.relations is not None:
+        summary["relations"] = models.relations.to_json()
+        summary["notes"] += _relation_notes(models.relations, test)
     summary["score"] |= _score_hard_rows(models, test, test_side, target)
     summary["notes"] += test_side.notes
     if config.train_hard:
@@ -115,6 +119,17 @@ def assemble_fold(
         if hard is not None:
             parts["hard"] = hard
     return HardFold(train_rows, parts, summary)
+
+
+def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[str]:
+    notes = relations.leaks()
+    unusable = int((test.is_bad & ~test.is_feasible).sum())
+    if unusable:
+        notes.append(
+            f"{unusable} bad test rows break a relation that holds on every training row, or one "
+            "that is declared; they stay in the test files, and no rows are made from them"
+        )
+    return notes
 
 
 def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
@@ -215,6 +230,7 @@ def write_real_rows(
             "parent_row": ids,
             **_judgement_columns(models, rows, target, refits),
             "substituted": rows.substituted,
+            **_put_back_column(models, rows),
         }
     )
     # as in the table: a target that went through the scale may differ in its last bit
@@ -246,6 +262,7 @@ def write_made_side(
                 "parent_row": task.row_ids[real.row[rows.parent]].astype(np.int64),
                 **_judgement_columns(models, rows, target, refits),
                 "substituted": rows.substituted,
+                **_put_back_column(models, rows),
             }
         )
         scale = models.targets[target].scale
@@ -287,6 +304,11 @@ def _judgement_columns(
         **_prediction_columns(models.targets[target].scale, f),
         **_refit_columns(refit_losses(refits, rows.Z, y)),
     }
+
+
+def _put_back_column(models: FoldModels, rows: JudgedRows) -> dict[str, np.ndarray]:
+    """Say in which columns rows were given back their parent's value; where relations are kept."""
+    return {} if models.relations is None else {"put_back": rows.put_back}
 
 
 def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.ndarray]:

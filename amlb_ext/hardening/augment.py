@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.core.config import SearchConfig, SynthesizerConfig
@@ -38,6 +39,9 @@ from amlb_ext.synthesizers import Synthesizer, make_synthesizer
 PROPOSED_PER_ROW, MOST_PROPOSED = 15, 20_000
 #: Rounds of sampling until as many synthetic rows passed K as were asked for.
 SAMPLING_ROUNDS = 4
+#: Rows that break a relation are rejected first, since rows that never did are nearer to real
+#: failures; from this try, or round of sampling, on they are repaired, so that they do not run out.
+REPAIRING_TRY, REPAIRING_ROUND = 1, 2
 
 
 def make_side(
@@ -95,13 +99,20 @@ probability of at least 0.7'
     )
 
 
+def find_parents(real: JudgedRows) -> np.ndarray:
+    """Return the positions of the bad rows that rows may be made from: those that are feasible."""
+    return np.flatnonzero(real.is_bad & real.is_feasible)
+
+
 # Augmented rows: harder neighbours of the bad rows.
 
 
 def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: TakenRows) -> MadeRows:
     """Make as many copies of each bad row as asked, in several tries: one row, one voice."""
     config = models.config.search
-    bad = np.flatnonzero(real.is_bad)
+    bad = find_parents(real)
+    if not len(bad):
+        return MadeRows(rows=no_made_rows(models, real))
     copies = min(config.copies, max(1, config.max_rows // len(bad)))
     nothing = no_made_rows(models, real)
     reason = _why_no_search(models, copies)
@@ -121,6 +132,7 @@ def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: Tak
         without_single_axis(models.y),
         n_classes=models.n_classes,
         n_categorical=models.encoder.n_categorical_,
+        **_bound_genes(models),
     )
     blocks = [nothing]
     dropped: Counter[str] = Counter()
@@ -134,11 +146,18 @@ def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: Tak
         y = models.snap_targets(y)
         neighbours = _search_neighbours(models, real.Z[parent], y, domain, side, attempt)
         Z = _jitter_numbers(neighbours, domain, config, rng)
-        made = judge_made_rows(models, real, Z=Z, y=y, parent=parent)
+        made = judge_made_rows(
+            models,
+            real,
+            Z=Z,
+            y=y,
+            parent=parent,
+            repairs=attempt >= REPAIRING_TRY or attempt == config.tries - 1,
+        )
         kept, dropped_now = screen_made_rows(models, made, real, taken)
         dropped += dropped_now
-        # where a whole try fails, the next would fail too
-        if not len(kept):
+        # without relations, where a whole try fails, the next would fail too
+        if not len(kept) and models.relations is None:
             break
         missing = (copies - copies_so_far)[parent[kept]]
         kept = kept[_order_within(parent[kept]) < missing]
@@ -160,6 +179,16 @@ def without_single_axis(values: np.ndarray) -> np.ndarray:
     The search and the synthesizers read ``(n,)`` for one target and ``(n, k)`` for k.
     """
     return values[:, 0] if values.shape[1] == 1 else values
+
+
+def _bound_genes(models: FoldModels) -> dict[str, Any]:
+    """Return which genes keep the bad row's value, and what computes those that are determined."""
+    if models.relations is None:
+        return {}
+    return {
+        "frozen": models.relations.keeps_parent_value(models.encoder),
+        "derive": models.relations.derive_encoded(models.encoder),
+    }
 
 
 def _why_no_search(models: FoldModels, copies: int) -> str | None:
@@ -272,7 +301,9 @@ def sample_synthetic_rows(
 ) -> MadeRows:
     """Learn the distribution of hard rows and sample from it until enough rows are kept."""
     config = models.config.synthesizer
-    bad = np.flatnonzero(real.is_bad)
+    bad = find_parents(real)
+    if not len(bad):
+        return MadeRows(rows=no_made_rows(models, real))
     wanted = min(config.max_rows, round(config.times * max(len(augmented), len(bad))))
     blocks = [no_made_rows(models, real)]
     if wanted == 0:
@@ -282,20 +313,33 @@ def sample_synthetic_rows(
     Z = np.vstack([real.Z[bad], augmented.Z])
     y = np.concatenate([real.y[bad], augmented.y])
     parent = np.concatenate([bad, augmented.parent])
-    nearest = NearestNeighbors(n_neighbors=1).fit(fill_missing(Z))
+    learnt = _learnt_columns(models)
+    nearest = NearestNeighbors(n_neighbors=1).fit(fill_missing(Z[:, learnt]))
+
+    def find_parents_of(rows: np.ndarray) -> np.ndarray:
+        closest = nearest.kneighbors(fill_missing(rows[:, learnt]), return_distance=False)[:, 0]
+        return parent[closest]
 
     rng = random_stream(models.config.seed, *models.key, side, "synthesize")
-    draw, notes = _fit_synthesizer(models, Z, y, side, rng, taken)
+    draw, notes = _fit_synthesizer(
+        models, real, Z=Z, y=y, side=side, rng=rng, taken=taken, find_parents_of=find_parents_of
+    )
     dropped: Counter[str] = Counter()
     n_kept = 0
-    for _ in range(SAMPLING_ROUNDS):
+    for sampling_round in range(SAMPLING_ROUNDS):
+        # feasible rows first; later those that are not get values of their parents
+        repairs = sampling_round >= REPAIRING_ROUND
         sample = draw(wanted - n_kept)
         dropped.update(sample.dropped)
         if not len(sample.Z):
             break
-        closest = nearest.kneighbors(fill_missing(sample.Z), return_distance=False)[:, 0]
         made = judge_made_rows(
-            models, real, Z=sample.Z, y=models.snap_targets(sample.y), parent=parent[closest]
+            models,
+            real,
+            Z=sample.Z,
+            y=models.snap_targets(sample.y),
+            parent=find_parents_of(sample.Z),
+            repairs=repairs,
         )
         # targets of the population are the oracle's own: its filter has nothing to say of them
         own_targets = learns_population(models)
@@ -326,11 +370,14 @@ def learns_population(models: FoldModels) -> bool:
 
 def _fit_synthesizer(
     models: FoldModels,
+    real: JudgedRows,
+    *,
     Z: np.ndarray,
     y: np.ndarray,
     side: str,
     rng: np.random.Generator,
     taken: TakenRows,
+    find_parents_of: Callable[[np.ndarray], np.ndarray],
 ) -> tuple[Callable[[int], Sample], list[str]]:
     """Fit the synthesizer; return how to draw so many rows from it, and remarks."""
     config = models.config.synthesizer
@@ -346,10 +393,19 @@ def _fit_synthesizer(
             f"the synthesizer 'local' stood in for {config.name!r}"
         )
         config = config.model_copy(update={"name": "local"})
-    synthesizer = _fitted_synthesizer(config, models, Z, y, rng)
+    learnt = _learnt_columns(models)
+    synthesizer = _fitted_synthesizer(config, models, Z[:, learnt], y, learnt, rng)
+    # what is not learnt is computed later, or the parent's: any value will do until then
+    filling = Z[0]
+
+    def draw_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
+        sampled, targets = synthesizer.sample(n, rng)
+        rows = np.tile(filling, (len(sampled), 1))
+        rows[:, learnt] = sampled
+        return rows, targets
 
     def draw_learnt(n: int) -> Sample:
-        rows, targets = synthesizer.sample(n, rng)
+        rows, targets = draw_rows(n)
         return Sample(rows, targets.reshape(len(rows), y.shape[1]), {})
 
     if not learns_population(models):
@@ -358,8 +414,8 @@ def _fit_synthesizer(
     teacher = Teacher(models.targets[0].oracle, Z, y[:, 0])
 
     def draw_expected_failures(n: int) -> Sample:
-        rows, _ = synthesizer.sample(min(MOST_PROPOSED, PROPOSED_PER_ROW * n), rng)
-        features = models.encoder.inverse(rows)
+        rows, _ = draw_rows(min(MOST_PROPOSED, PROPOSED_PER_ROW * n))
+        features, n_broken = _feasible_features(models, real, rows, find_parents_of(rows))
         repeats_real, repeats_made = taken.repeated(features)
         # a copy must not take the place of a row that may be kept, so it is not even drawn
         rows = models.encoder.transform(features)[~repeats_real & ~repeats_made]
@@ -368,9 +424,46 @@ def _fit_synthesizer(
             "real_row": int(repeats_real.sum()),
             "made_row": int((repeats_made & ~repeats_real).sum()),
         }
+        if models.relations is not None:
+            dropped["relation"] = n_broken
         return Sample(rows, targets[:, None], dropped)
 
     return draw_expected_failures, notes
+
+
+def _feasible_features(
+    models: FoldModels, real: JudgedRows, Z: np.ndarray, parent: np.ndarray
+) -> tuple[pd.DataFrame, int]:
+    """Return the features of rows that break no relation, and how many rows do.
+
+    The rows have no targets yet; those of their parents stand in.
+    """
+    features = models.encoder.inverse(Z)
+    if models.relations is None or not len(Z):
+        return features, 0
+    corrected = models.relations.correct(
+        features,
+        real.y[parent],
+        parent_features=real.features.iloc[parent].reset_index(drop=True),
+        parent_y=real.y[parent],
+        repairs=False,
+    )
+    kept = corrected.features[~corrected.is_broken].reset_index(drop=True)
+    return kept, int(corrected.is_broken.sum())
+
+
+def _learnt_columns(models: FoldModels) -> np.ndarray:
+    """Return which encoded columns a synthesizer learns, ``(d,)`` bool.
+
+    Columns that others determine are computed, so that they cannot be broken, and frozen ones are
+    the parent's. At least one column is learnt: synthesizers need something to learn.
+    """
+    everything = np.ones(models.Z.shape[1], dtype=bool)
+    if models.relations is None:
+        return everything
+    bound = models.relations.keeps_parent_value(models.encoder)
+    bound = bound | models.relations.is_computed(models.encoder)
+    return everything if bound.all() else ~bound
 
 
 def _fitted_synthesizer(
@@ -378,13 +471,16 @@ def _fitted_synthesizer(
     models: FoldModels,
     Z: np.ndarray,
     y: np.ndarray,
+    learnt: np.ndarray,
     rng: np.random.Generator,
 ) -> Synthesizer:
+    is_categorical = learnt[: models.encoder.n_categorical_]
+    cards = np.array(models.encoder.cards_, dtype=int)[is_categorical]
     synthesizer = make_synthesizer(config)
     synthesizer.fit(
         Z,
         without_single_axis(y),
-        cards=models.encoder.cards_,
+        cards=tuple(cards.tolist()),
         n_classes=models.n_classes,
         rng=rng,
     )

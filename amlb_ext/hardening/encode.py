@@ -163,24 +163,42 @@ class Encoder(BaseEstimator):
             blocks.append(one_hot / np.sqrt(2))
         return np.hstack([*blocks, encoded[:, self.n_categorical_ :]])
 
+    def decode_column(self, name: str, encoded: np.ndarray) -> pd.Series:
+        """Return one column in canonical form, from its encoded values ``(n,)``."""
+        position = self.names_.index(name)
+        if position < self.n_categorical_:
+            code = np.clip(np.rint(encoded).astype(int), 0, self.cards_[position] - 1)
+            column = self.categorical_[position]
+            return _categories_from_codes(column, self._to_table[position][code])
+        j = position - self.n_categorical_
+        column = self.numeric_[j]
+        if not column.is_numeric:
+            all_missing = np.full(len(encoded), -1)
+            return _categories_from_codes(column, all_missing)
+        values = encoded * self.span_[j] + self.low_[j]
+        # adding 0 turns -0.0 into 0.0, which is written without a sign
+        return pd.Series(np.rint(values) + 0.0 if column.type == "integer" else values)
+
+    def encode_column(self, name: str, values: pd.Series) -> np.ndarray:
+        """Return one encoded column, ``(n,)``, from its values in canonical form."""
+        position = self.names_.index(name)
+        if position < self.n_categorical_:
+            return self._to_ours[position][values.cat.codes.to_numpy()].astype(float)
+        j = position - self.n_categorical_
+        if not self.numeric_[j].is_numeric:
+            return np.full(len(values), np.nan)
+        return np.asarray((values.to_numpy(dtype=float) - self.low_[j]) / self.span_[j])
+
     def inverse(self, encoded: np.ndarray) -> pd.DataFrame:
         """Return rows in canonical form; integers are rounded, the column order is the task's.
 
         A category's last code becomes missing; of a column written as ``True``/``False`` it
         becomes the truth value that the training rows lack.
         """
-        decoded: dict[str, pd.Series | np.ndarray] = {}
-        for j, column in enumerate(self.categorical_):
-            code = np.clip(np.rint(encoded[:, j]).astype(int), 0, self.cards_[j] - 1)
-            decoded[column.name] = _categories_from_codes(column, self._to_table[j][code])
-        for j, column in enumerate(self.numeric_):
-            if not column.is_numeric:
-                all_missing = np.full(len(encoded), -1)
-                decoded[column.name] = _categories_from_codes(column, all_missing)
-                continue
-            values = encoded[:, self.n_categorical_ + j] * self.span_[j] + self.low_[j]
-            # adding 0 turns -0.0 into 0.0, which is written without a sign
-            decoded[column.name] = np.rint(values) + 0.0 if column.type == "integer" else values
+        decoded = {
+            name: self.decode_column(name, encoded[:, position])
+            for position, name in enumerate(self.names_)
+        }
         return pd.DataFrame({column.name: decoded[column.name] for column in self.columns})
 
 

@@ -1,7 +1,8 @@
 """Rows judged by F, K and the oracle: the real ones of a fold, and those that were made.
 
-Everything made is *snapped* first: decoded to the table's own form (whole numbers, categories)
-and encoded again, so that F and K judge the very row that is written.
+Everything made is *snapped* first: decoded to the table's own form (whole numbers, categories),
+held against the relations between columns (:mod:`amlb_ext.hardening.feasibility`) and encoded
+again, so that F and K judge the very row that is written.
 
 A made row repeats the features of no real row and of no other made row, whatever its target: a
 copy would stand on both sides of a fold, or contradict the label of the row that it repeats.
@@ -31,6 +32,7 @@ from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import BadRule, hardness_by_target
 from amlb_ext.hardening.oracle import Oracle, check_labels
 from amlb_ext.suite.fold_notes import REASONS
@@ -81,6 +83,8 @@ class FoldModels:
     least_support : float or None
         What a made row's label needs of the oracle where the table consists of cells, see
         :func:`amlb_ext.hardening.oracle.least_support`; None elsewhere.
+    relations : FoldRelations or None
+        What made rows must satisfy; None where nothing is mined or declared.
     """
 
     encoder: Encoder
@@ -91,6 +95,7 @@ class FoldModels:
     config: GenerateConfig
     key: tuple[str | int, ...]
     least_support: float | None = None
+    relations: FoldRelations | None = None
 
     @property
     def n_classes(self) -> int:
@@ -150,6 +155,11 @@ class JudgedRows:
         Position in the table; -1 for a made row.
     substituted : ndarray of shape (n,), str
         Written names of the columns whose cells were replaced, with commas between.
+    put_back : ndarray of shape (n,), str
+        Names of the columns in which a made row was given back its parent's value because it
+        broke a relation, with commas between.
+    is_feasible : ndarray of shape (n,), bool
+        Whether the row satisfies the relations that made rows must satisfy.
     """
 
     features: pd.DataFrame
@@ -165,6 +175,8 @@ class JudgedRows:
     parent: np.ndarray
     row: np.ndarray
     substituted: np.ndarray
+    put_back: np.ndarray
+    is_feasible: np.ndarray
 
     def __len__(self) -> int:
         return len(self.y)
@@ -250,7 +262,12 @@ class MadeSide:
 
 
 def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
-    return {reason: int(dropped.get(reason, 0)) for reason in REASONS}
+    # a fold without relations has no count of rows that break them
+    return {
+        reason: int(dropped.get(reason, 0))
+        for reason in REASONS
+        if reason != "relation" or reason in dropped
+    }
 
 
 def judge_real_rows(
@@ -279,6 +296,9 @@ def judge_real_rows(
     hardness = models.rule.hardness(y, f, t)
     reducible = hardness_by_target("reducible", y, f, t)
     support, agrees = _support_labels(models, t, y)
+    is_feasible = np.ones(n, dtype=bool)
+    if models.relations is not None:
+        is_feasible = ~models.relations.breaks(features, y)
     return JudgedRows(
         features=features,
         Z=Z,
@@ -293,13 +313,21 @@ def judge_real_rows(
         parent=np.arange(n),
         row=row,
         substituted=np.full(n, "", dtype=object) if substituted is None else substituted,
+        put_back=np.full(n, "", dtype=object),
+        is_feasible=is_feasible,
     )
 
 
 def judge_made_rows(
-    models: FoldModels, real: JudgedRows, *, Z: np.ndarray, y: np.ndarray, parent: np.ndarray
+    models: FoldModels,
+    real: JudgedRows,
+    *,
+    Z: np.ndarray,
+    y: np.ndarray,
+    parent: np.ndarray,
+    repairs: bool = False,
 ) -> JudgedRows:
-    """Snap made rows and let F, K and the oracle judge them.
+    """Snap made rows, put the relations to them, and let F, K and the oracle judge them.
 
     Parameters
     ----------
@@ -310,13 +338,23 @@ def judge_made_rows(
         Encoded rows, not yet snapped, and their targets.
     parent : ndarray of shape (n,), int
         Of each row the bad row it came from.
+    repairs : bool
+        Give a row that breaks a relation its parent's values back; otherwise it is marked.
     """
     features = models.encoder.inverse(Z)
-    # Whole numbers are rounded and codes are categories again. Nobody has judged the rows yet: what
-    # must hold between their columns is settled here, from ``features``, from those of the parents,
-    # ``real.features.iloc[parent]``, and from the table's columns, ``models.encoder.columns``.
-    Z = models.encoder.transform(features)
     n = len(Z)
+    put_back, is_feasible = np.full(n, "", dtype=object), np.ones(n, dtype=bool)
+    if models.relations is not None and n:
+        corrected = models.relations.correct(
+            features,
+            y,
+            parent_features=real.features.iloc[parent].reset_index(drop=True),
+            parent_y=real.y[parent],
+            repairs=repairs,
+        )
+        features, y = corrected.features, corrected.y
+        put_back, is_feasible = corrected.put_back, ~corrected.is_broken
+    Z = models.encoder.transform(features)
     # of no rows at all most models refuse to predict anything
     f = t = models.no_predictions(n)
     hardness = np.full(n, np.nan)
@@ -331,9 +369,11 @@ def judge_made_rows(
     if models.least_support is not None:
         # in a table of cells the label rests on the oracle alone
         agrees = agrees & (support >= models.least_support)
-    return JudgedRows(
+    if models.relations is None or not n:
         # decoded once more: a number that went through the scale may differ in its last bit
-        features=models.encoder.inverse(Z),
+        features = models.encoder.inverse(Z)
+    return JudgedRows(
+        features=features,
         Z=Z,
         y=y,
         f=f,
@@ -346,6 +386,8 @@ def judge_made_rows(
         parent=parent,
         row=np.full(n, -1, dtype=np.int64),
         substituted=np.full(n, "", dtype=object),
+        put_back=put_back,
+        is_feasible=is_feasible,
     )
 
 
@@ -457,7 +499,10 @@ def screen_made_rows(
         How many are not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
     """
     repeats_real, repeats_made = taken.repeated(made.features)
-    checks = {"real_row": repeats_real}
+    checks = {}
+    if models.relations is not None:
+        checks["relation"] = ~made.is_feasible
+    checks["real_row"] = repeats_real
     if models.config.search.reapply and models.can_search:
         checks["good"] = ~made.is_bad
     if asks_oracle or models.least_support is not None:

@@ -25,6 +25,7 @@ from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline, CvSplits, cross_folds
 from amlb_ext.hardening.baseline.from_file import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.judged_rows import (
     FoldModels,
@@ -68,6 +69,8 @@ class CrossFit:
     refits : tuple of list of Baseline
         Per target F without each part; empty where it cannot be fitted again, see
         :meth:`amlb_ext.hardening.baseline.estimator.Baseline.cross_fit`.
+    relations : FoldRelations or None
+        What made rows must satisfy.
     oracles : tuple of Oracle
         Per target; ``members_`` are in the order of ``parts``.
     """
@@ -84,6 +87,7 @@ class CrossFit:
     scales: tuple[TargetEncoder, ...]
     refits: tuple[list[Baseline], ...]
     oracles: tuple[Oracle, ...]
+    relations: FoldRelations | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +256,9 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         scales.append(scale)
         refits.append(fits)
         oracles.append(oracle.fit(Z, y, parts))
+    relations = FoldRelations.settle(
+        tasks, rows, scales, config.relations, derive_seed(config.seed, *key, "relations")
+    )
     return CrossFit(
         key=key,
         encoder=encoder,
@@ -265,6 +272,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         scales=tuple(scales),
         refits=tuple(refits),
         oracles=tuple(oracles),
+        relations=relations if relations else None,
     )
 
 
@@ -304,4 +312,5 @@ def _settle_models(
         y=cross.y,
         config=config,
         key=cross.key,
+        relations=cross.relations,
     )

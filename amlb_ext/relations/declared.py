@@ -181,12 +181,12 @@ def settle_relations(
         What mining found, without what the settings drop.
     """
     declared = declared_relations(config, rows, targets)
-    mined = MinedRelations(len(rows))
-    if config.mine:
-        mined = mine_relations(rows, config.evidence, seed)
-        unwanted = {_squeezed(text) for text in config.drop}
-        kept = tuple(r for r in mined.relations if _squeezed(r.text) not in unwanted)
-        mined = MinedRelations(mined.n_rows, kept, mined.forms, mined.left_out)
+    if not (config.mine or declared or config.frozen or config.one_way):
+        return Relations(), MinedRelations(len(rows))
+    mined = mine_relations(rows, config.evidence, seed)
+    unwanted = {_squeezed(text) for text in config.drop}
+    kept = tuple(r for r in mined.relations if _squeezed(r.text) not in unwanted)
+    mined = MinedRelations(mined.n_rows, kept if config.mine else (), mined.forms, mined.left_out)
     known = {_squeezed(relation.text) for relation in declared}
     fresh = tuple(r for r in mined.relations if _squeezed(r.text) not in known)
     forms = forms_by_column([f for f in mined.forms if f.column not in targets])

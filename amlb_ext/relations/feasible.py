@@ -96,14 +96,14 @@ class Relations:
             if name not in self.frozen:
                 corrected[name] = form.correct(corrected[name].to_numpy(dtype=float))
         for column, relation in self.derivations:
-            if isinstance(relation, Dependency):
-                corrected[column] = relation.derive(corrected)
-            else:
-                corrected[column] = self._solve_sum(relation, column, corrected)
+            corrected[column] = self.derive(column, relation, corrected)
         return corrected
 
-    def _solve_sum(self, relation: Relation, column: str, rows: pd.DataFrame) -> np.ndarray:
-        """Return the summand or the total that makes ``a + b == c`` true."""
+    def derive(self, column: str, relation: Relation, rows: pd.DataFrame) -> pd.Series:
+        """Return a column as a relation of :attr:`derivations` computes it from the others."""
+        if isinstance(relation, Dependency):
+            return relation.derive(rows)
+        # the summand or the total that makes a + b == c true
         *parts, total = relation.columns
         numbers = {name: rows[name].to_numpy(dtype=float) for name in relation.columns}
         if column == total:
@@ -113,7 +113,7 @@ class Relations:
             solved = numbers[total] - np.sum(others, axis=0)
         form = self.forms.get(column)
         decimals = MOST_DECIMALS if form is None or form.decimals is None else form.decimals
-        return np.round(solved, decimals)
+        return pd.Series(np.round(solved, decimals), index=rows.index, name=column)
 
     @cached_property
     def derived(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class Relations:
         Of two columns that determine each other the number is computed and the category kept.
         Targets and frozen columns are never computed.
         """
-        candidates = []
+        candidates: list[tuple[str, Relation]] = []
         for relation in self.relations:
             if isinstance(relation, Dependency):
                 candidates.append((relation.target, relation))

@@ -402,9 +402,11 @@ class _Parser:
             if isinstance(value, float):
                 return -value if isinstance(node.op, ast.USub) else value
             return None
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        # True and False are integers for Python, but no numbers here
+        is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+        if is_number:
             try:
-                return float(node.value)
+                return float(node.value)  # type: ignore[attr-defined]
             except OverflowError:
                 raise self._error("holds a number that is too large") from None
         return None

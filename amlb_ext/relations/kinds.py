@@ -281,7 +281,9 @@ class WrittenForm:
     decimals : int or None
         Decimals that no value exceeds; None where a value has more than six.
     values : ndarray or None
-        The list of values, sorted, where the column takes only few.
+        The values that were seen, sorted, where the column takes only few.
+    is_complete : bool
+        Whether a new value is so unlikely that one is not written as real ones are.
 
     Examples
     --------
@@ -297,6 +299,7 @@ class WrittenForm:
     high: float
     decimals: int | None = None
     values: np.ndarray | None = field(default=None, compare=False)
+    is_complete: bool = False
 
     def correct(self, numbers: np.ndarray) -> np.ndarray:
         """Return numbers as real ones are written: within range, rounded, from the list."""
@@ -313,7 +316,7 @@ class WrittenForm:
     def breaks(self, numbers: np.ndarray) -> np.ndarray:
         """Return which numbers have too many decimals or are not on the list; bounds aside."""
         is_known = ~np.isnan(numbers)
-        if self.values is not None:
+        if self.values is not None and self.is_complete:
             return is_known & (_codes(self.values, numbers) > len(self.values))
         if self.decimals is None:
             return np.zeros(len(numbers), dtype=bool)

@@ -27,8 +27,9 @@ SCREENING_ROWS = 500
 #: Numbers with more decimals than this are measurements.
 MOST_DECIMALS = 6
 #: A column takes few values where there are this many rows for each of them, and where the chance
-#: that the next row brings a new one (Good-Turing: values seen once, by rows) is small.
-ROWS_PER_VALUE, NEW_VALUE_CHANCE = 20, 0.001
+#: that the next row brings a new one (Good-Turing: values seen once, by rows) is small. Made rows
+#: then take values that were seen; the list counts as complete where that chance is tiny.
+ROWS_PER_VALUE, FEW_VALUES_CHANCE, COMPLETE_CHANCE = 20, 0.02, 0.001
 #: The most frequent value of a number is a pile from this share on, where others are spread out.
 PILE_SHARE, SPREAD_VALUES = 0.3, 5
 #: Values of one column that implications may name: frequent enough to be a thing of its own.
@@ -170,13 +171,14 @@ def _written_forms(rows: pd.DataFrame) -> Iterator[WrittenForm]:
             continue
         n = counts.sum()
         chance_of_new = (counts == 1).sum() / n
-        takes_few = 2 <= len(values) <= n / ROWS_PER_VALUE and chance_of_new <= NEW_VALUE_CHANCE
+        takes_few = 2 <= len(values) <= n / ROWS_PER_VALUE and chance_of_new <= FEW_VALUES_CHANCE
         yield WrittenForm(
             column=str(name),
             low=float(values[0]),
             high=float(values[-1]),
             decimals=count_decimals(values),
             values=values if takes_few else None,
+            is_complete=takes_few and chance_of_new <= COMPLETE_CHANCE,
         )
 
 

@@ -26,6 +26,7 @@ REASONS = {
     "made_row": "repeating those of another made row",
     "good": "good for F",
     "label": "with a label that the oracle does not support",
+    "relation": "breaking a relation between columns",
 }
 #: Folds, tasks and columns that are listed by name.
 MOST_NAMES = 8
@@ -252,7 +253,9 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
     text = CountedText.of(
         f"of failures of {side} rows, {{}} of {{}} rows asked for were made", made, asked
     )
-    reasons = [f"{dropped[reason]} {words}" for reason, words in REASONS.items() if dropped[reason]]
+    reasons = [
+        f"{dropped[reason]} {words}" for reason, words in REASONS.items() if dropped.get(reason)
+    ]
     return [
         FoldNote(
             kind=f"{side} rows made",

@@ -334,6 +334,16 @@ _DESCRIBE = (
         "{t}): use the weighted real rows to rank.",
     ),
     (
+        "infeasible rows",
+        "Made rows could not exist: a share of {v} break relations between columns that hold on "
+        "every real row ({t} would be allowed), so nothing may rank on them.",
+    ),
+    (
+        "written form",
+        "Made rows are not written as real ones: a share of {v} hold a number with more decimals "
+        "than any real one or one that no real row has, so nothing may rank on them.",
+    ),
+    (
         "solvability",
         "There is no region of failure to mend: no candidate tried saves more than {h} of F's loss "
         "there (upper end of the 95 % interval for the best).",

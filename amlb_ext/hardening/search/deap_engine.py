@@ -128,6 +128,10 @@ class _PointSearch:
     def evaluate(self, row: _Individual) -> tuple[float]:
         """Return the fitness of one individual; DEAP wants a tuple, one value per objective."""
         Z = np.asarray(row, dtype=float)[None, :]
+        Z[:, self.domain.frozen] = self.bad[self.domain.frozen]
+        if self.domain.derive is not None:
+            self.domain.derive(Z)
+        row[:] = Z[0].tolist()
         L = fitness(
             self.predict(Z)[None, ...],
             self.y,

@@ -15,6 +15,8 @@ import numpy as np
 
 #: F, or the oracle T: encoded rows ``(m, d)`` to ``(m,)``, ``(m, k)`` or ``(m, C)``.
 Predict = Callable[[np.ndarray], np.ndarray]
+#: Computes the determined genes of individuals ``(m, d)`` in place.
+Derive = Callable[[np.ndarray], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,11 @@ class Domain:
         Slopes of the target: one row, or one per target or per class.
     n_categorical : int
         M_c.
+    frozen : ndarray of shape (d,), bool
+        Genes that keep the bad point's value.
+    derive : callable or None
+        Computes genes that others determine, in place: ``(m, d)`` individuals. None where there
+        are none.
     """
 
     pools: list[np.ndarray]
@@ -41,10 +48,19 @@ class Domain:
     high: np.ndarray
     omega: np.ndarray
     n_categorical: int
+    frozen: np.ndarray
+    derive: Derive | None = None
 
 
 def learn_domain(
-    pool: np.ndarray, Z: np.ndarray, y: np.ndarray, *, n_classes: int, n_categorical: int
+    pool: np.ndarray,
+    Z: np.ndarray,
+    y: np.ndarray,
+    *,
+    n_classes: int,
+    n_categorical: int,
+    frozen: np.ndarray | None = None,
+    derive: Derive | None = None,
 ) -> Domain:
     """Learn values and bounds from the rows searched among, omega from the training rows.
 
@@ -56,6 +72,8 @@ def learn_domain(
         Encoded training rows and targets.
     n_classes, n_categorical : int
         C (0 for regression) and M_c.
+    frozen, derive
+        As in :class:`Domain`; without them every gene is free.
     """
     # A column without any value has infinite bounds here; its genes are missing, so that any
     # finite bound serves.
@@ -67,6 +85,8 @@ def learn_domain(
         high=np.where(np.isfinite(most), most, 0.0),
         omega=_linear_coefficients(Z, y, n_classes),
         n_categorical=n_categorical,
+        frozen=np.zeros(pool.shape[1], dtype=bool) if frozen is None else frozen,
+        derive=derive,
     )
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from amlb_ext.core.config import SearchConfig
-from amlb_ext.hardening.search.domain import Domain, Predict, target_slopes
+from amlb_ext.hardening.search.domain import Derive, Domain, Predict, target_slopes
 from amlb_ext.hardening.search.fitness import distance_term, error_term
 from amlb_ext.hardening.search.operators import (
     Genes,
@@ -177,6 +177,10 @@ class SearchPlan:
         M_c.
     mixes_missing : bool
         Whether a number may be missing in some individuals of a point and known in others.
+    frozen : ndarray of int
+        Genes that keep the bad point's value.
+    derive : callable or None
+        Computes the genes that others determine.
     """
 
     config: SearchConfig
@@ -184,6 +188,8 @@ class SearchPlan:
     block_points: int
     n_categorical: int
     mixes_missing: bool
+    frozen: np.ndarray
+    derive: Derive | None
 
     @property
     def freezes_categories(self) -> bool:
@@ -202,6 +208,8 @@ def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> Searc
         block_points=block_points,
         n_categorical=domain.n_categorical,
         mixes_missing=config.start == "unique" and has_missing,
+        frozen=np.flatnonzero(domain.frozen),
+        derive=domain.derive,
     )
 
 
@@ -316,6 +324,10 @@ class Block:
     def _complete(self, P: np.ndarray, scratch: np.ndarray) -> None:
         """Make P ready for F: repair it, let the elite survive, and measure the distances."""
         repair(P, self.genes)
+        if len(self.plan.frozen):
+            P[..., self.plan.frozen] = self.bad[:, self.plan.frozen]
+        if self.plan.derive is not None:
+            self.plan.derive(P.reshape(-1, P.shape[-1]))
         P[0] = self.best  # in the initial population the bad point
         # frozen categories differ nowhere, so none need be looked at
         n_categorical = 0 if self.plan.freezes_categories else self.plan.n_categorical

@@ -1,0 +1,250 @@
+"""Relations that the made rows of a fold keep: settled on its training rows, put to every made row.
+
+Rows are held against relations with their targets, as they will be written: decoded, and with the
+targets as columns beside the features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import RelationsConfig
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.relations.declared import settle_relations
+from amlb_ext.relations.feasible import Relations
+from amlb_ext.relations.kinds import Dependency
+from amlb_ext.relations.mining import MinedRelations
+
+#: Relations that the manifest lists, those with the most evidence first.
+MOST_LISTED = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectedRows:
+    """Made rows after the relations have been put to them.
+
+    Attributes
+    ----------
+    features : DataFrame of shape (n, d)
+        As they will be written.
+    y : ndarray of shape (n, k)
+    is_broken : ndarray of shape (n,), bool
+        Rows that break a relation; they must not be kept.
+    put_back : ndarray of shape (n,), str
+        Names of the columns that were given back the parent's value, with commas between.
+    """
+
+    features: pd.DataFrame
+    y: np.ndarray
+    is_broken: np.ndarray
+    put_back: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldRelations:
+    """What made rows of a fold must satisfy.
+
+    Attributes
+    ----------
+    relations : Relations
+    mined : MinedRelations
+    n_rows : int
+        Training rows on which relations were mined.
+    scales : tuple of TargetEncoder
+        Per target.
+    target_names : tuple of str
+    """
+
+    relations: Relations
+    mined: MinedRelations
+    n_rows: int
+    scales: tuple[TargetEncoder, ...]
+    target_names: tuple[str, ...]
+
+    @classmethod
+    def settle(
+        cls,
+        tasks: Sequence[Task],
+        rows: np.ndarray,
+        scales: Sequence[TargetEncoder],
+        config: RelationsConfig,
+        seed: int,
+    ) -> FoldRelations:
+        """Mine relations on the training rows, and put them beside those that are declared.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            One, or all of a group.
+        rows : ndarray of int
+            Positions of the training rows in the table.
+        scales : sequence of TargetEncoder
+        config : RelationsConfig
+        seed : int
+
+        Raises
+        ------
+        ConfigError
+            A declared relation that does not fit the table.
+        """
+        names = tuple(task.target_name for task in tasks)
+        columns = {task.target_name: task.target for task in tasks}
+        table = tasks[0].features.assign(**columns)
+        relations, mined = settle_relations(config, table.iloc[rows], names, seed)
+        return cls(
+            relations=relations,
+            mined=mined,
+            n_rows=len(rows),
+            scales=tuple(scales),
+            target_names=names,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.relations)
+
+    def breaks(self, features: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+        """Return which rows break a relation, ``(n,)`` bool."""
+        broken = self.relations.broken(self._with_targets(features, y))
+        return np.asarray(broken.any(axis=1))
+
+    def correct(
+        self,
+        features: pd.DataFrame,
+        y: np.ndarray,
+        *,
+        parent_features: pd.DataFrame,
+        parent_y: np.ndarray,
+        repairs: bool,
+    ) -> CorrectedRows:
+        """Put the relations to made rows.
+
+        Parameters
+        ----------
+        features : DataFrame of shape (n, d)
+            Of made rows, decoded.
+        y : ndarray of shape (n, k)
+        parent_features, parent_y : DataFrame of shape (n, d), ndarray of shape (n, k)
+            Of the real rows they came from, which break no relation.
+        repairs : bool
+            Put the parent's values back where a relation is broken; otherwise the row is marked.
+        """
+        parents = self._with_targets(parent_features, parent_y)
+        made = self.relations.correct(self._with_targets(features, y), parents)
+        put_back = np.zeros(made.shape, dtype=bool)
+        if repairs:
+            feasible = self.relations.put_back(made, parents)
+            made, put_back, is_broken = feasible.rows, feasible.put_back, feasible.is_broken
+        else:
+            is_broken = np.asarray(self.relations.broken(made, parents).any(axis=1))
+        corrected_y = y.copy()
+        for position, name in enumerate(self.target_names):
+            # the parent's own number, not one that was decoded and encoded again
+            is_parents = put_back[:, made.columns.get_loc(name)]
+            corrected_y[is_parents, position] = parent_y[is_parents, position]
+        return CorrectedRows(
+            features=made[list(features.columns)],
+            y=corrected_y,
+            is_broken=is_broken,
+            put_back=_joined_names(put_back, list(made.columns)),
+        )
+
+    def keeps_parent_value(self, encoder: Encoder) -> np.ndarray:
+        """Return which encoded columns keep the parent's value, ``(d,)`` bool."""
+        return np.isin(encoder.names_, self.relations.frozen)
+
+    def is_computed(self, encoder: Encoder) -> np.ndarray:
+        """Return which encoded columns are computed from others, ``(d,)`` bool."""
+        return np.isin(encoder.names_, self.relations.derived)
+
+    def derive_encoded(self, encoder: Encoder) -> Callable[[np.ndarray], None] | None:
+        """Return what computes the determined columns of encoded rows, in place.
+
+        None where no feature is determined by others.
+        """
+        if not self.relations.derivations:
+            return None
+
+        def derive(Z: np.ndarray) -> None:
+            for name, relation in self.relations.derivations:
+                features = {}
+                for column in relation.columns:
+                    if column in self.target_names:
+                        break  # the search does not change targets, and has none at hand
+                    values = encoder.decode_column(column, Z[:, encoder.names_.index(column)])
+                    form = self.relations.forms.get(column)
+                    if form is not None:
+                        values = pd.Series(form.correct(values.to_numpy(dtype=float)))
+                    features[column] = values
+                else:
+                    solved = self.relations.derive(name, relation, pd.DataFrame(features))
+                    Z[:, encoder.names_.index(name)] = encoder.encode_column(name, solved)
+
+        return derive
+
+    def leaks(self) -> list[str]:
+        """Return relations from which the target can be read off, as sentences."""
+        sentences = []
+        for relation in self.mined.relations:
+            target = self._target_read_off(relation)
+            if target is None:
+                continue
+            sources = [name for name in relation.columns if name != target]
+            drops = " ".join(f"--drop {name!r}" for name in sources)
+            sentences.append(
+                f"the target {target!r} can be read off other columns: {relation.text} in every "
+                f"one of {self.n_rows:,} training rows; if these are not known before the target "
+                f"is, leave them out with {drops}"
+            )
+        return sentences
+
+    def _target_read_off(self, relation: Any) -> str | None:
+        if isinstance(relation, Dependency):
+            return relation.target if relation.target in self.target_names else None
+        if relation.kind == "sum":
+            targets = [name for name in relation.columns if name in self.target_names]
+            return targets[0] if len(targets) == 1 else None
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the manifest says of the relations."""
+        listed = []
+        for relation in self.relations.relations[:MOST_LISTED]:
+            is_mined = np.isfinite(relation.evidence)
+            listed.append(
+                {
+                    "rule": relation.text,
+                    "kind": relation.kind,
+                    "from": "mined" if is_mined else "declared",
+                    "evidence": round(relation.evidence, 1) if is_mined else None,
+                }
+            )
+        return {
+            "rows": self.n_rows,
+            "count": len(self.relations.relations),
+            "list": listed,
+            "left_out": self.mined.left_out,
+            "frozen": list(self.relations.frozen),
+            "one_way": dict(self.relations.one_way),
+            "computed": list(self.relations.derived),
+        }
+
+    def _with_targets(self, features: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
+        columns = {}
+        for position, (name, scale) in enumerate(zip(self.target_names, self.scales, strict=True)):
+            target = scale.inverse(y[:, position], name)
+            columns[name] = target.set_axis(features.index)
+        return features.assign(**columns)
+
+
+def _joined_names(cells: np.ndarray, names: list[str]) -> np.ndarray:
+    """Return for each row the names of its marked cells."""
+    joined = np.full(len(cells), "", dtype=object)
+    for row in np.flatnonzero(cells.any(axis=1)):
+        joined[row] = ",".join(names[j] for j in np.flatnonzero(cells[row]))
+    return joined

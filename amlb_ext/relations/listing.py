@@ -1,0 +1,109 @@
+"""Relations as a YAML file that a user reads, edits and hands back to ``--relations``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+
+from amlb_ext.relations.kinds import Dependency, Relation
+from amlb_ext.relations.mining import MinedRelations
+
+_HEADINGS = {
+    "sum": "sums",
+    "determines": "one column follows from others",
+    "order": "order of two numbers; between codes it is often an accident",
+    "exclusive": "one of two numbers always has its usual value",
+    "implies": "one value implies another",
+    "never": "values that never meet",
+}
+
+
+def relations_as_yaml(mined: MinedRelations, about: str, targets: Sequence[str] = ()) -> str:
+    """Return mined relations as YAML, each with the evidence for it.
+
+    Parameters
+    ----------
+    mined : MinedRelations
+    about : str
+        The table, for the heading.
+    targets : sequence of str
+        Relations from which a target can be read off are marked.
+
+    Returns
+    -------
+    str
+        A file for ``--relations``: every line may be deleted or changed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from amlb_ext.relations.mining import mine_relations
+    >>> rng = np.random.default_rng(0)
+    >>> rows = pd.DataFrame({"a": rng.integers(0, 9, 100) * 1.0, "c": rng.normal(size=100)})
+    >>> print(relations_as_yaml(mine_relations(rows.assign(b=rows["a"] + 1)), "toy"))
+    # toy: relations that hold in each of 100 rows. At most 3 % of all rows break one (3/n).
+    # E: rows that would break it if its columns had nothing to do with each other.
+    relations:
+      mine: false  # the rules below, and no others
+      frozen: []  # columns that keep the value of the real row
+      one_way: {}  # columns that may only grow (up) or shrink (down)
+      rules:
+        # one column follows from others
+        - a determines b  # E = 78
+        # - b determines a  # E = 78; the reverse of a rule above
+        # order of two numbers; between codes it is often an accident
+        - a < b  # E = 34
+    <BLANKLINE>
+    """
+    share = f"{100 * mined.most_exceptions:.2g} %"
+    lines = [
+        f"# {about}: relations that hold in each of {mined.n_rows:,} rows. At most {share} of all "
+        "rows break one (3/n).",
+        "# E: rows that would break it if its columns had nothing to do with each other.",
+        "relations:",
+        "  mine: false  # the rules below, and no others",
+        "  frozen: []  # columns that keep the value of the real row",
+        "  one_way: {}  # columns that may only grow (up) or shrink (down)",
+        "  rules:" if mined.relations else "  rules: []",
+    ]
+    heading = ""
+    listed: list[Relation] = []
+    for relation in mined.relations:
+        if _HEADINGS[relation.kind] != heading:
+            heading = _HEADINGS[relation.kind]
+            lines.append(f"    # {heading}")
+        # one list item, quoted where YAML wants it
+        item = yaml.safe_dump([relation.text], width=10_000, allow_unicode=True).strip()
+        remark = f"E = {relation.evidence:,.0f}"
+        if _is_reverse(relation, listed):
+            item, remark = f"# {item}", f"{remark}; the reverse of a rule above"
+        elif set(relation.columns) & set(targets):
+            remark += "; names the target"
+        listed.append(relation)
+        lines.append(f"    {item}  # {remark}")
+    for kind, count in mined.left_out.items():
+        lines.append(f"    # and {count:,} more under '{_HEADINGS[kind]}', with less evidence")
+    return "\n".join(lines) + "\n"
+
+
+def _is_reverse(relation: Relation, listed: Sequence[Relation]) -> bool:
+    """Whether a dependency leads back to where one that is listed starts.
+
+    Declared dependencies must not run in a circle; of two columns that determine each other one
+    direction says it all.
+    """
+    if not isinstance(relation, Dependency):
+        return False
+    reached, waiting = set(), [relation.target]
+    while waiting:
+        column = waiting.pop()
+        for other in listed:
+            if (
+                isinstance(other, Dependency)
+                and column in other.sources
+                and other.target not in reached
+            ):
+                reached.add(other.target)
+                waiting.append(other.target)
+    return bool(reached & set(relation.sources))
