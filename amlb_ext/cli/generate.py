@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from amlb_ext.cli.flags import (
     layer_from,
 )
 from amlb_ext.core.config import build_config, read_config
+from amlb_ext.core.errors import ConfigError
 
 
 def add(commands: Any) -> None:
@@ -53,6 +54,12 @@ def add_suite_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", metavar="FILE", help="settings as YAML; flags take precedence over it"
     )
+    parser.add_argument(
+        "--relations",
+        metavar="FILE",
+        help="relations that made rows must satisfy: YAML as 'hardsynth relations' prints it, or "
+        "JSON with SDV's constraints",
+    )
     add_jobs_flag(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="print what would be made, and write nothing"
@@ -69,6 +76,27 @@ def add_suite_flags(parser: argparse.ArgumentParser) -> None:
     add_execution_flags(parser)
     add_output_flags(parser)
     add_setting_flags(parser)
+
+
+def read_declared(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the layer of settings in the file that ``--relations`` names."""
+    if not arguments.relations:
+        return {}
+    from amlb_ext.relations.declared import read_relations
+
+    return read_relations(Path(arguments.relations))
+
+
+def with_line(error: ConfigError, files: Sequence[str | None]) -> ConfigError:
+    """Return the error of a rule with the file and the line in which the rule is written."""
+    from amlb_ext.relations.declared import line_of_rule
+
+    rule = getattr(error, "rule", None)
+    for file in files:
+        line = line_of_rule(Path(file), rule) if file and rule else None
+        if line is not None:
+            return ConfigError(f"{file}, line {line}: {error}")
+    return error
 
 
 def make_suite(
@@ -91,7 +119,8 @@ def make_suite(
         Settings that the file's and the flags' override.
     """
     from_file = read_config(Path(arguments.config)) if arguments.config else {}
-    config = build_config({**(defaults or {}), **from_file}, layer_from(arguments))
+    declared = read_declared(arguments)
+    config = build_config({**(defaults or {}), **from_file}, declared, layer_from(arguments))
     # After the settings are checked: a mistyped flag is told at once, not after heavy imports.
     from amlb_ext.pipeline import Request, generate_suite
 
@@ -107,7 +136,10 @@ def make_suite(
         twin=twin,
         logs=Path(arguments.logs) if arguments.logs else None,
     )
-    report = generate_suite(request)
+    try:
+        report = generate_suite(request)
+    except ConfigError as error:
+        raise with_line(error, [arguments.relations, arguments.config]) from None
     if arguments.json:
         print_json(dataclasses.asdict(report))
     elif arguments.dry_run and not arguments.quiet:

@@ -22,6 +22,7 @@ from amlb_ext.cli import (
     install,
     list_names,
     publish,
+    relations,
     report,
     reproduce,
     run,
@@ -48,6 +49,7 @@ COMMANDS = (
     install,
     publish,
     study,
+    relations,
     reproduce,
     list_names,
 )

@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import RelationsConfig
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.relations.declared import settle_relations
+from amlb_ext.relations.declared import declared_relations, settle_relations
 from amlb_ext.relations.feasible import Relations
 from amlb_ext.relations.kinds import Dependency
 from amlb_ext.relations.mining import MinedRelations
@@ -248,3 +249,31 @@ def _joined_names(cells: np.ndarray, names: list[str]) -> np.ndarray:
     for row in np.flatnonzero(cells.any(axis=1)):
         joined[row] = ",".join(names[j] for j in np.flatnonzero(cells[row]))
     return joined
+
+
+def check_declared_relations(tasks: Sequence[Task], config: RelationsConfig) -> None:
+    """Refuse declared relations that do not fit a table, before anything is made.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+    config : RelationsConfig
+
+    Raises
+    ------
+    ConfigError
+        With the task's name, where there are several.
+    """
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(task.group or f"\x00{task.name}", []).append(task)
+    for members in groups.values():
+        targets = {task.target_name: task.target for task in members}
+        table = members[0].features.assign(**targets)
+        try:
+            declared_relations(config, table, tuple(targets))
+        except ConfigError as error:
+            if len(groups) == 1:
+                raise
+            problem = f"{members[0].name}: {error.args[0]}"
+            raise ConfigError(problem, "make a suite of its own for this table") from None

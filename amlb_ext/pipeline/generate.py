@@ -17,6 +17,7 @@ from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.feasibility import check_declared_relations
 from amlb_ext.hardening.identifiers import (
     check_column_options,
     read_required_columns,
@@ -114,7 +115,8 @@ def load_tasks(request: Request, report: GenerationReport) -> tuple[list[Task], 
     Raises
     ------
     HardsynthError
-        A spec that no source knows, or no task that could be loaded.
+        A spec that no source knows, no task that could be loaded, or a declared relation that does
+        not fit a table.
     """
     refs = list(open_specs(request.sources, request.config.source))
     spill = Spill(request.out.absolute().parent)
@@ -137,6 +139,7 @@ def load_tasks(request: Request, report: GenerationReport) -> tuple[list[Task], 
     source_names = {name: task.name for task, name in zip(tasks, names, strict=True)}
     split = [split_task(task, config.split, config.seed) for task in renamed]
     chosen = _choose(split, config, report)
+    check_declared_relations(chosen, config.relations)
     kept = [spill.keep_folds(task) for task in chosen]
     return kept, {task.name: source_names[task.name] for task in kept}
 

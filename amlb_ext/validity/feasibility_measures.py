@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.relations.kinds import Relation, WrittenForm
 from amlb_ext.relations.mining import mine_relations
 from amlb_ext.suite import Rows
-from amlb_ext.validity.measures import Measure, make_measure
+from amlb_ext.validity.measures import Measure, finite_or_none, make_measure
 from amlb_ext.validity.task_rows import TaskRows
 
 #: Share of made rows that may break a relation.
@@ -73,6 +74,16 @@ class Feasibility:
     test_rows: int = 0
     test_broken: int = 0
     shuffled_share: float = float("nan")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as plain mappings; no shuffled share where there was no row."""
+        return {
+            "parts": {name: {**vars(part)} for name, part in self.parts.items()},
+            "relations": self.n_relations,
+            "test_rows": self.test_rows,
+            "test_broken": self.test_broken,
+            "shuffled_share": finite_or_none(self.shuffled_share),
+        }
 
 
 def audit_made_rows(rows: TaskRows) -> Feasibility:
