@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.flags import add_flags, add_output_flags, layer_from
+from amlb_ext.cli.flags import add_setting_flags, add_output_flags, layer_from
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import format_percent, text_table
 
@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
         help="leave out relations that fewer rows would break by chance (default: 10)",
     )
     add_output_flags(parser)
-    add_flags(parser, stage="source")
+    add_setting_flags(parser, stage="source")
 
 
 def run(arguments: argparse.Namespace) -> int:
