@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.flags import add_setting_flags, add_output_flags, layer_from
+from amlb_ext.cli.flags import add_output_flags, add_setting_flags, layer_from
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import format_percent, text_table
 

@@ -176,7 +176,7 @@ class RelationsConfig(Stage):
     """Relations between columns that made rows must satisfy."""
 
     mine: bool = Field(
-        True, description="find relations that hold in every training row, and keep them"
+        False, description="find relations that hold in every training row, and keep them"
     )
     evidence: float = Field(
         10.0,
