@@ -16,7 +16,8 @@ floor 3    ``sources``: a spec string to a :class:`~amlb_ext.core.task.Task`;
            ``synthesizers``: generative models of rows;
            ``suite``: the directory that AMLB runs
 floor 2    ``amlb``: the rules of AMLB, each written once;
-           ``stats``: estimates and intervals from arrays alone
+           ``stats``: estimates and intervals from arrays alone;
+           ``relations``: what holds between columns, and rows that keep it
 floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
 =========  =====================================================================
 """

@@ -161,7 +161,7 @@ def tell_and_sleep(folder, _):
 
 
 def test_what_cannot_be_meant_is_refused():
-    with pytest.raises(ConfigError, match="no size"):
+    with pytest.raises(ConfigError, match="not a size"):
         parse_size("much")
     with pytest.raises(ConfigError, match="retries"):
         Execution(retries=-1)

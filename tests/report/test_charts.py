@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 import pytest
 
 from amlb_ext.report.inline import COLOUR, one_line
-from amlb_ext.report.interactive import _embeddable, plotly_figure, plotly_library
+from amlb_ext.report.interactive import _embeddable_script, plotly_figure, plotly_library
 from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
 from amlb_ext.report.still import draw_chart, draw_rank_diagram
 
@@ -410,4 +410,4 @@ def test_library_can_stand_in_a_page():
     assert "Plotly" in text
     assert "</script" not in text.lower()
     assert "<!--" not in text
-    assert _embeddable("a='</SCRIPT>'; b='<!--'") == r"a='\x3c/SCRIPT>'; b='\x3c!--'"
+    assert _embeddable_script("a='</SCRIPT>'; b='<!--'") == r"a='\x3c/SCRIPT>'; b='\x3c!--'"

@@ -142,7 +142,7 @@ def test_no_network_is_one_clear_line(no_network, direct, tmp_path):
 
 def test_server_that_is_no_url(tmp_path):
     options = SourceConfig(openml_server="openml dot org", openml_cache=str(tmp_path))
-    with pytest.raises(SourceError, match="no address"):
+    with pytest.raises(SourceError, match="not the address"):
         one("openml/t/31", options)
 
 
