@@ -46,7 +46,7 @@ def quick(monkeypatch):
         }
         return [{"table": table, "seed": seed, "n": 40, "first": 0, "answers": answers}]
 
-    monkeypatch.setattr(run, "compute_draw", one_draw)
+    monkeypatch.setattr(run, "draw_records", one_draw)
     return seen, stop
 
 

@@ -45,7 +45,7 @@ def counted(monkeypatch):
         seen.append((table, seed))
         return [{"table": table, "seed": seed, "n": 40, "first": 0, "answers": {}}]
 
-    monkeypatch.setattr(run, "compute_draw", one_draw)
+    monkeypatch.setattr(run, "draw_records", one_draw)
     return seen
 
 
