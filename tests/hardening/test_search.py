@@ -50,6 +50,7 @@ def unit_genes(pools, n_categorical, n):
         high=np.ones(d),
         omega=np.zeros((1, d)),
         n_categorical=n_categorical,
+        frozen=np.zeros(d, dtype=bool),
     )
     return Genes.of(domain, n)
 
