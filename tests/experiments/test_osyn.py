@@ -127,7 +127,7 @@ class TestData:
             tabular.load_table("bike", tmp_path)
 
     def test_simulation_has_the_stated_shares_and_means(self):
-        X, y = five_gaussians.draw_rows(50_000, np.random.default_rng(0), a=-1.0)
+        X, y = five_gaussians.draw_rows(50_000, np.random.default_rng(0), shift=-1.0)
         assert np.bincount(y) / len(y) == pytest.approx(five_gaussians.SHARES, abs=0.01)
         assert X[y == 2].mean(axis=0) == pytest.approx([14, 6], abs=0.1)
         assert np.cov(X[y == 3].T) == pytest.approx(five_gaussians.COVARIANCES[3], abs=0.5)

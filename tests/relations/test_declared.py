@@ -46,7 +46,7 @@ def test_what_cannot_be_kept_is_refused(rows, settings, message):
 
 
 def test_mined_relations_can_be_dropped_and_declared_ones_are_not_said_twice(rows):
-    config = RelationsConfig(drop=["bedrooms<rooms"], rules=["gain==0 or loss==0"])
+    config = RelationsConfig(mine=True, drop=["bedrooms<rooms"], rules=["gain==0 or loss==0"])
     relations, mined = settle_relations(config, rows)
     texts = [relation.text for relation in relations.relations]
     assert "bedrooms < rooms" not in texts
