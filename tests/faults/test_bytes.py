@@ -162,13 +162,13 @@ def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkey
     flip(suite / "data/t/t_test_0.csv", np.random.default_rng(1))
     import amlb_ext.pipeline.job as job
 
-    def shifted(task, fold, config, cross):
-        hard = job_hardened(task, fold, config, cross)
-        hard.parts[""].test.features.iloc[:, 0] += 1e-9
-        return hard
+    def shifted(group, fold, config, cross):
+        hard_folds = harden_group(group, fold, config, cross)
+        hard_folds[0].parts[""].test.features.iloc[:, 0] += 1e-9
+        return hard_folds
 
-    job_hardened = job.harden_fold
-    monkeypatch.setattr(job, "harden_fold", shifted)
+    harden_group = job.harden_group
+    monkeypatch.setattr(job, "harden_group", shifted)
     before = contents(suite)
     assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 2
     assert "give other values" in error_of(capsys)
