@@ -292,8 +292,8 @@ def build_config(*layers: dict[str, Any]) -> GenerateConfig:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ConfigError: unknown setting 'serch' (did you mean 'search'? known: \
-agreement, baseline, composition, hardness, name, preset, search, seed, source, split, \
-synthesizer, train_hard)
+agreement, baseline, composition, hardness, name, preset, relations, search, seed, source, \
+split, synthesizer, train_hard)
     """
     user: dict[str, Any] = {}
     for layer in layers:

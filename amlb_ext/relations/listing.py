@@ -37,6 +37,7 @@ def relations_as_yaml(mined: MinedRelations, about: str, targets: Sequence[str] 
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pandas as pd
     >>> from amlb_ext.relations.mining import mine_relations
     >>> rng = np.random.default_rng(0)

@@ -295,8 +295,10 @@ def option_value(arguments: Sequence[str], short: str, long: str) -> str:
 
     Examples
     --------
-    >>> option(["-k", "-m", "docker"], "-m", "--mode"), option_value(["--mode=aws"], "-m", "--mode")
-    ('docker', 'aws')
+    >>> option_value(["-k", "-m", "docker"], "-m", "--mode")
+    'docker'
+    >>> option_value(["--mode=aws"], "-m", "--mode")
+    'aws'
     """
     value = ""
     for word, following in itertools.pairwise([*arguments, ""]):

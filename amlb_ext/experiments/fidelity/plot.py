@@ -37,7 +37,7 @@ def forest_plot(found: pd.DataFrame, title: str) -> str:
 
     Examples
     --------
-    >>> row = {"table": ALL, "n": 200, "method": "half", "against": "few_bad",
+    >>> row = {"table": ALL_TABLES, "n": 200, "method": "half", "against": "few_bad",
     ...        "reference": "realised", "difference": 0.1, "se": 0.02}
     >>> "half − few_bad" in forest_plot(pd.DataFrame([row]), "study")
     True
