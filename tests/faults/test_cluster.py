@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cluster_units import note_and_sleep
 from small_faults import CHEAP, contents
 
 from amlb_ext.core.errors import ClusterError
@@ -22,12 +23,6 @@ COMMAND = [sys.executable, "-m", "amlb_ext", "generate", "bundled/toy", *CHEAP[:
 COMMAND += ["--folds", "3"]
 
 
-def note_and_sleep(folder, name, seconds):
-    Path(folder, f"{name}.{os.getppid()}").touch()
-    time.sleep(seconds)
-    return name
-
-
 class Loopback:
     """A scheduler and workers, each a process of its own."""
 
@@ -36,7 +31,9 @@ class Loopback:
         self.processes = []
         self.env = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(folder)]),
+            "PYTHONPATH": os.pathsep.join(
+                [str(Path(__file__).parents[1] / "helpers"), str(folder)]
+            ),
             "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": TTL,
             "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
         }
