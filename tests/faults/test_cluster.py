@@ -23,6 +23,9 @@ COMMAND = [sys.executable, "-m", "amlb_ext", "generate", "bundled/toy", *CHEAP[:
 COMMAND += ["--folds", "3"]
 
 
+HELPERS = Path(__file__).parents[1] / "helpers"
+
+
 class Loopback:
     """A scheduler and workers, each a process of its own."""
 
