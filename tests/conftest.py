@@ -51,7 +51,9 @@ def openml_cache(tmp_path):
     """A private copy of the offline OpenML cache with real tasks."""
     source = REAL_DATA / "openml_cache"
     if not source.is_dir():
-        pytest.skip("the offline OpenML cache with real tasks is not beside this checkout")
+        pytest.skip(
+            "the offline OpenML cache with real tasks is not beside this checkout"
+        )
     target = tmp_path / "openml_cache"
     shutil.copytree(source, target, copy_function=shutil.copyfile)
     return target

@@ -17,7 +17,9 @@ def imported():
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
                     modules = [alias.name for alias in node.names]
-                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                elif (
+                    isinstance(node, ast.ImportFrom) and node.module and not node.level
+                ):
                     modules = [node.module]
                 else:
                     continue

@@ -4,22 +4,53 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.runner import find_predictions, join_predictions, read_predictions, run_benchmark
+from amlb_ext.runner import (
+    find_predictions,
+    join_predictions,
+    read_predictions,
+    run_benchmark,
+)
 from amlb_ext.suite import Suite, verify_suite
 
 pytestmark = pytest.mark.amlb
 
 FRAMEWORKS = ["constantpredictor", "DecisionTree", "HardsynthBaseline"]
-QUICK = ["--baseline", "ridge", "--synthesizer", "copula", "--copies", "2", "--times", "2", "-q"]
+QUICK = [
+    "--baseline",
+    "ridge",
+    "--synthesizer",
+    "copula",
+    "--copies",
+    "2",
+    "--times",
+    "2",
+    "-q",
+]
 QUICK += ["--certificate", "none"]
 BUNDLED = ["bundled/toy", "bundled/wine", "bundled/diabetes_gaps"]
-REAL = {"credit-g": 31, "vineyard": 631, "vehicle": 53, "Titanic": 9000021, "anneal": 1882}
+REAL = {
+    "credit-g": 31,
+    "vineyard": 631,
+    "vehicle": 53,
+    "Titanic": 9000021,
+    "anneal": 1882,
+}
 
 
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory):
     root = tmp_path_factory.mktemp("bundled") / "hard"
-    words = ["generate", *BUNDLED, "--folds", "2", "--kappa", ".005", "-o", str(root), *QUICK]
+    words = [
+        "generate",
+        *BUNDLED,
+        "--folds",
+        "2",
+        "--kappa",
+        ".005",
+        "-o",
+        str(root),
+        *QUICK,
+    ]
     assert main(words) == 0
     return root
 
@@ -28,7 +59,13 @@ def run_and_join(root, outdir, framework, amlb, definition):
     """Run a framework; every job must be scored and every row must find its provenance."""
     suite = Suite.load(root)
     outcome = run_benchmark(
-        framework, definition, "hardsynth_quick", userdir=root, outdir=outdir, amlb=amlb, quiet=True
+        framework,
+        definition,
+        "hardsynth_quick",
+        userdir=root,
+        outdir=outdir,
+        amlb=amlb,
+        quiet=True,
     )
     assert outcome.ok, outcome.summary()
     assert outcome.rows["result"].notna().all()
@@ -64,22 +101,38 @@ def test_a_moved_suite_runs_again(bundled, amlb, tmp_path):
 
 def test_f_in_amlb_is_f_of_the_suite(bundled, amlb, tmp_path):
     """AMLB's own accuracy of HardsynthBaseline on the bad rows is what the manifest says of F."""
-    outcome = run_and_join(bundled, tmp_path, "HardsynthBaseline", amlb, "hardsynth_all")
+    outcome = run_and_join(
+        bundled, tmp_path, "HardsynthBaseline", amlb, "hardsynth_all"
+    )
     rows = outcome.rows.set_index(["task", "fold"])
     suite = Suite.load(bundled)
     for fold in range(2):
         # logistic regression is deterministic; versions of scikit-learn differ by far less
         said = suite.tasks["wine"].folds[fold]["summary"]["score"]
-        assert rows.loc[("wine_full", fold), "acc"] == pytest.approx(said["acc"], abs=0.03)
-        assert rows.loc[("wine_bad", fold), "acc"] == pytest.approx(said["bad"], abs=0.26)
+        assert rows.loc[("wine_full", fold), "acc"] == pytest.approx(
+            said["acc"], abs=0.03
+        )
+        assert rows.loc[("wine_bad", fold), "acc"] == pytest.approx(
+            said["bad"], abs=0.26
+        )
 
 
 def test_real_openml_tasks(openml_cache, amlb, tmp_path):
     root, source = tmp_path / "hard", tmp_path / "real.yaml"
     # one of their ten folds: all of them take as long as every other test together
-    entries = [f"- {{name: {name}, openml_task_id: {n}, folds: 1}}" for name, n in REAL.items()]
+    entries = [
+        f"- {{name: {name}, openml_task_id: {n}, folds: 1}}" for name, n in REAL.items()
+    ]
     source.write_text("\n".join(entries), encoding="utf-8")
-    words = ["generate", str(source), "--openml-cache", str(openml_cache), "-o", str(root), *QUICK]
+    words = [
+        "generate",
+        str(source),
+        "--openml-cache",
+        str(openml_cache),
+        "-o",
+        str(root),
+        *QUICK,
+    ]
     assert main(words) == 0
     for framework in FRAMEWORKS[1:]:
         outcome = run_and_join(root, tmp_path / "out", framework, amlb, "hardsynth")

@@ -78,7 +78,9 @@ def test_every_module_stands_on_a_floor():
     assert wings <= set(FLOORS)
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: p.relative_to(PACKAGE).as_posix())
+@pytest.mark.parametrize(
+    "path", modules(), ids=lambda p: p.relative_to(PACKAGE).as_posix()
+)
 def test_imports_point_down(path):
     if wing(path) == "__init__":
         return
@@ -87,16 +89,22 @@ def test_imports_point_down(path):
         parts = name.split(".")
         if parts[0] != "amlb_ext" or len(parts) < 2 or parts[1] == here:
             continue
-        assert FLOORS[parts[1]] < FLOORS[here], f"{path.name}:{line}: {here} imports {name}"
+        assert FLOORS[parts[1]] < FLOORS[here], (
+            f"{path.name}:{line}: {here} imports {name}"
+        )
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: p.relative_to(PACKAGE).as_posix())
+@pytest.mark.parametrize(
+    "path", modules(), ids=lambda p: p.relative_to(PACKAGE).as_posix()
+)
 def test_heavy_packages_stay_in_their_place(path):
     place = path.relative_to(PACKAGE).with_suffix("").as_posix()
     for name, line in imports(path):
         allowed = HEAVY.get(name.split(".")[0])
         if allowed is not None:
-            assert any(place.startswith(a) for a in allowed), f"{place}:{line} imports {name}"
+            assert any(place.startswith(a) for a in allowed), (
+                f"{place}:{line} imports {name}"
+            )
 
 
 def test_help_imports_nothing_heavy():
@@ -108,5 +116,7 @@ def test_help_imports_nothing_heavy():
         "heavy = {'torch', 'numpy', 'pandas', 'sklearn', 'openml', 'deap'} & set(sys.modules)\n"
         "print('HEAVY', sorted(heavy))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert "HEAVY []" in done.stdout

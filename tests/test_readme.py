@@ -28,7 +28,9 @@ def test_yaml_blocks_are_valid_settings():
 def test_console_commands_parse():
     from amlb_ext.cli.main import parser
 
-    lines = [line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()]
+    lines = [
+        line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()
+    ]
     commands = [shlex.split(line[2:], comments=True) for line in lines]
     ours = [words[1:] for words in commands if words[0] == "hardsynth"]
     assert len(ours) >= 5
@@ -46,7 +48,10 @@ def test_bash_and_python_blocks_run(tmp_path):
                 subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
         elif kind == "python":
             done = subprocess.run(
-                [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True
+                [sys.executable, "-c", text],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
             )
             assert done.returncode == 0, done.stderr
             assert "synthetic" in done.stdout

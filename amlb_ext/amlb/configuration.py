@@ -53,7 +53,9 @@ def resolve_directories(options: SourceConfig) -> dict[str, str]:
         directories["root"] = str(expand_path(root))
     configured = _read_optional_config(user).get("input_dir")
     input_text = options.inputdir or configured or OWN_INPUT_DIRECTORY
-    directories["input"] = str(expand_path(substitute_directories(str(input_text), directories)))
+    directories["input"] = str(
+        expand_path(substitute_directories(str(input_text), directories))
+    )
     return directories
 
 
@@ -77,7 +79,8 @@ def substitute_directories(text: str, directories: Mapping[str, str]) -> str:
             return mark[0]
         if not word:
             raise DefinitionError(
-                f"{reprlib.repr(text)} has a brace that stands for nothing", "double it: {{ or }}"
+                f"{reprlib.repr(text)} has a brace that stands for nothing",
+                "double it: {{ or }}",
             )
         if word in directories:
             return directories[word]
@@ -164,7 +167,9 @@ def read_user_config(userdir: Path) -> dict[str, Any]:
     return config
 
 
-def find_definition(benchmark: str, userdir: Path, root: Path, config: dict[str, Any]) -> Path:
+def find_definition(
+    benchmark: str, userdir: Path, root: Path, config: dict[str, Any]
+) -> Path:
     """Return the definition file that AMLB will run for a benchmark, absolute.
 
     The first folder of ``definition_dir`` that holds ``NAME.yaml`` wins. A path is taken relative
@@ -184,16 +189,25 @@ def find_definition(benchmark: str, userdir: Path, root: Path, config: dict[str,
             f"there is no benchmark definition {path}", "give a name or a YAML file"
         )
     folders = configured_paths(
-        config, "benchmarks", "definition_dir", OWN_DEFINITIONS, userdir=userdir, root=root
+        config,
+        "benchmarks",
+        "definition_dir",
+        OWN_DEFINITIONS,
+        userdir=userdir,
+        root=root,
     )
     for folder in folders:
         if (folder / f"{benchmark}.yaml").is_file():
             return (folder / f"{benchmark}.yaml").absolute()
     known = {found.stem for folder in folders for found in folder.glob("*.yaml")}
-    raise DefinitionError(f"there is no benchmark {benchmark!r}", suggest_nearest(benchmark, known))
+    raise DefinitionError(
+        f"there is no benchmark {benchmark!r}", suggest_nearest(benchmark, known)
+    )
 
 
-def read_constraint(name: str, userdir: Path, root: Path, config: dict[str, Any]) -> dict[str, Any]:
+def read_constraint(
+    name: str, userdir: Path, root: Path, config: dict[str, Any]
+) -> dict[str, Any]:
     """Return a constraint's settings; of two with one name the later file's.
 
     Raises
@@ -203,7 +217,12 @@ def read_constraint(name: str, userdir: Path, root: Path, config: dict[str, Any]
     """
     known: dict[str, dict[str, Any]] = {}
     files = configured_paths(
-        config, "benchmarks", "constraints_file", OWN_CONSTRAINTS, userdir=userdir, root=root
+        config,
+        "benchmarks",
+        "constraints_file",
+        OWN_CONSTRAINTS,
+        userdir=userdir,
+        root=root,
     )
     for path in files:
         constraints = read_amlb_yaml(path) if path.is_file() else None
@@ -223,7 +242,13 @@ def configured_folds(config: dict[str, Any]) -> int:
 
 
 def configured_paths(
-    config: dict[str, Any], section: str, key: str, default: str, *, userdir: Path, root: Path
+    config: dict[str, Any],
+    section: str,
+    key: str,
+    default: str,
+    *,
+    userdir: Path,
+    root: Path,
 ) -> list[Path]:
     """Return the paths of a setting such as ``definition_dir`` of ``benchmarks``.
 

@@ -130,7 +130,9 @@ def read_definition(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, task
 
 
-def read_tasks(path: Path, constraint: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+def read_tasks(
+    path: Path, constraint: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
     """Return all tasks of a definition, the disabled ones too.
 
     Parameters
@@ -217,7 +219,8 @@ def read_amlb_yaml(path: Path) -> Any:
         return read_yaml(path, DefinitionError, loader=_AmlbLoader)
     except OSError as error:
         raise DefinitionError(
-            f"cannot read {path}: {error.strerror or error}", "check the path and its permissions"
+            f"cannot read {path}: {error.strerror or error}",
+            "check the path and its permissions",
         ) from None
 
 
@@ -253,7 +256,9 @@ def _choose_task(task: str, known: dict[str, dict[str, Any]], source: str) -> st
         if name.lower() == sanitize_name(task).lower():
             if is_enabled(settings, source):
                 return name
-            raise DefinitionError(f"the task {name} is disabled", "enable it in the definition")
+            raise DefinitionError(
+                f"the task {name} is disabled", "enable it in the definition"
+            )
     raise DefinitionError(f"there is no task {task!r}", suggest_nearest(task, known))
 
 

@@ -50,7 +50,12 @@ def find_framework(
     name, _, tag = framework.partition(":")
     known: dict[str, dict[str, Any]] = {}
     files = configured_paths(
-        config, "frameworks", "definition_file", OWN_FRAMEWORKS, userdir=userdir, root=root
+        config,
+        "frameworks",
+        "definition_file",
+        OWN_FRAMEWORKS,
+        userdir=userdir,
+        root=root,
     )
     for path in files:
         # flaml:2023Q2 stands in frameworks_2023Q2.yaml.
@@ -88,7 +93,9 @@ def _find_module_folder(module: str, *search_path: Path) -> Path | None:
     return None
 
 
-def _list_with_parents(name: str, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def _list_with_parents(
+    name: str, known: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return a framework's entry, then those it extends; a circle ends the list."""
     lineage: list[dict[str, Any]] = []
     while name in known and known[name] not in lineage:

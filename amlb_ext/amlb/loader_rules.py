@@ -80,7 +80,9 @@ def check_pair(
     problems = []
     for name in train.columns:
         if not name or BAD_NAME.search(name):
-            problems.append(f"The column name {name!r} holds characters that break frameworks.")
+            problems.append(
+                f"The column name {name!r} holds characters that break frameworks."
+            )
     if len(train.columns) < 2:
         problems.append("There is no feature beside the target.")
     for name in train.columns:
@@ -91,7 +93,9 @@ def check_pair(
     return problems
 
 
-def _check_shapes(train: pd.DataFrame, test: pd.DataFrame, target: str, train_name: str) -> str:
+def _check_shapes(
+    train: pd.DataFrame, test: pd.DataFrame, target: str, train_name: str
+) -> str:
     """Return the problem after which nothing else can be checked; empty where there is none."""
     if target not in train.columns:
         return f"The target {target!r} is no column of {train_name}."
@@ -114,7 +118,11 @@ def read_fields(path: Path) -> pd.DataFrame | str:
         )
     except FileNotFoundError:
         return f"{path.name} is missing."
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (
+        UnicodeDecodeError,
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+    ) as error:
         return f"{path.name} is no CSV in UTF-8: {error}"
     doubled = {name for name in header if header.count(name) > 1} if header else set()
     if doubled:
@@ -142,9 +150,13 @@ def _is_whole(text: str) -> bool:
     return text.strip().lstrip("+-").isdigit()
 
 
-def _check_doubtful_texts(name: str, train: pd.Series, test: pd.Series) -> Iterator[str]:
+def _check_doubtful_texts(
+    name: str, train: pd.Series, test: pd.Series
+) -> Iterator[str]:
     texts = {str(text) for text in (*train.unique(), *test.unique())}
-    doubtful = sorted(text for text in texts if reads_as_missing(text) and text not in NA_TEXTS)
+    doubtful = sorted(
+        text for text in texts if reads_as_missing(text) and text not in NA_TEXTS
+    )
     if doubtful:
         yield f"Column {name!r} holds {doubtful[0]!r}, missing to some readers and text to others."
 

@@ -18,10 +18,14 @@ from amlb_ext.core.missing import reads_as_missing
 #: Labels that would name the last two columns of AMLB's predictions.
 TAKEN_LABELS = frozenset({"predictions", "truth"})
 #: Characters that break a framework's column names (flaml and LightGBM, XGBoost).
-BAD_NAME = re.compile(r"[\[\]{}:,\"<>\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+BAD_NAME = re.compile(
+    r"[\[\]{}:,\"<>\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]"
+)
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9]\d{0,14}")
-_NUMBER = re.compile(r"[+-]*(\d+[\d_]*\.?\d*|\.\d+)([eE][+-]?\d*)?|[+-]?(inf|infinity)", re.I)
+_NUMBER = re.compile(
+    r"[+-]*(\d+[\d_]*\.?\d*|\.\d+)([eE][+-]?\d*)?|[+-]?(inf|infinity)", re.I
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 #: Characters of a text that its replacement keeps, for the reader.
 _KEPT_CHARACTERS = 40
@@ -196,5 +200,9 @@ def _starts_with_number(text: str, prefix: str) -> bool:
 
 
 def _to_ascii(text: str) -> str:
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9.-]+", "_", ascii_text.strip())[:_KEPT_CHARACTERS].strip("_")
+    ascii_text = (
+        unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    )
+    return re.sub(r"[^a-z0-9.-]+", "_", ascii_text.strip())[:_KEPT_CHARACTERS].strip(
+        "_"
+    )

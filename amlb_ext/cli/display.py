@@ -43,11 +43,15 @@ def planned_tasks(report: Any) -> str:
     """Return what ``hardsynth generate --dry-run`` would make."""
     headers = ["task", "kind", "rows", "columns", "classes", "missing", "folds"]
     rows = [
-        [shorten(str(task["task"])), *(task[name] for name in headers[1:])] for task in report.tasks
+        [shorten(str(task["task"])), *(task[name] for name in headers[1:])]
+        for task in report.tasks
     ]
     lines = [text_table(headers, rows)] if rows else []
     lines += [f"note: {note}" for note in report.notes]
-    lines += [f"left out: {failure['task']}: {failure['reason']}" for failure in report.failures]
+    lines += [
+        f"left out: {failure['task']}: {failure['reason']}"
+        for failure in report.failures
+    ]
     return "\n".join([*lines, "", f"dry run: nothing was written to {report.out}"])
 
 
@@ -57,9 +61,14 @@ def generation_summary(report: Any, words: Sequence[str] = ()) -> str:
     if report.tasks:
         lines += [_task_table(report.tasks), *column_legend(report.tasks), ""]
     for task, entry in report.verdicts.items():
-        lines.append(f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}")
+        lines.append(
+            f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}"
+        )
     lines += [f"note: {note}" for note in report.notes]
-    lines += [f"left out: {failure['task']}: {failure['reason']}" for failure in report.failures]
+    lines += [
+        f"left out: {failure['task']}: {failure['reason']}"
+        for failure in report.failures
+    ]
     lost_folds = [failure for failure in report.failures if "fold" in failure]
     if lost_folds:
         lines += [
@@ -87,7 +96,9 @@ def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
     headers += ["F full", "F bad", "F augm.", "F synth."]
     # Counts over the test rows of all folds; a column of zeros would tell nothing.
     changes = {"left out": "left_out", "replaced": "replaced"}
-    changes = {title: key for title, key in changes.items() if any(task[key] for task in tasks)}
+    changes = {
+        title: key for title, key in changes.items() if any(task[key] for task in tasks)
+    }
     headers += changes
     rows = []
     for task in tasks:
@@ -101,7 +112,10 @@ def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
             task["synthetic"],
             task["score_name"],
         ]
-        row += [task["score"].get(name) for name in (task["score_name"], "bad", "ga", "synthetic")]
+        row += [
+            task["score"].get(name)
+            for name in (task["score_name"], "bad", "ga", "synthetic")
+        ]
         row += [task[key] for key in changes.values()]
         rows.append(row)
     return text_table(headers, rows)
@@ -124,8 +138,12 @@ folds; rmse in the target's own unit, less is better"]
         "rmse": "rmse in the target's own unit, less is better",
     }
     names = sorted({task["score_name"] for task in tasks})
-    lines.append(f"score: F's mean over folds; {'; '.join(meaning[name] for name in names)}")
-    lines += [text for key, text in CHANGES.items() if any(task.get(key) for task in tasks)]
+    lines.append(
+        f"score: F's mean over folds; {'; '.join(meaning[name] for name in names)}"
+    )
+    lines += [
+        text for key, text in CHANGES.items() if any(task.get(key) for task in tasks)
+    ]
     return lines
 
 
@@ -134,5 +152,10 @@ def report_summary(report: Any, path: Any) -> str:
     lines = list(report.verdict)
     lines += [f"warning: {warning}" for warning in report.warnings]
     if report.commands:
-        lines += ["to run those again:", *(f"  {command}" for command in report.commands)]
-    return "\n".join([*lines, "", f"report: {path}", f"  its tables: {path.parent / 'report'}"])
+        lines += [
+            "to run those again:",
+            *(f"  {command}" for command in report.commands),
+        ]
+    return "\n".join(
+        [*lines, "", f"report: {path}", f"  its tables: {path.parent / 'report'}"]
+    )

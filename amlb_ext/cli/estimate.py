@@ -110,7 +110,11 @@ def add(commands: Any) -> None:
         "the intervals are narrower and hold for the capped loss",
     )
     parser.add_argument(
-        "--level", type=float, default=0.95, metavar="P", help="confidence level (default: .95)"
+        "--level",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="confidence level (default: .95)",
     )
     parser.add_argument(
         "--osyn",
@@ -130,7 +134,9 @@ def add(commands: Any) -> None:
         action="store_true",
         help="load a pickle or joblib file; it can run any code, so use this for your own only",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
+    )
     parser.add_argument(
         "-o",
         "--out",
@@ -147,10 +153,13 @@ def run(arguments: argparse.Namespace) -> int:
     from amlb_ext.suite.sealed_json import json_text
 
     if arguments.explore and not arguments.out:
-        raise ConfigError("--explore was given without a folder to write to", "add -o DIR")
+        raise ConfigError(
+            "--explore was given without a folder to write to", "add -o DIR"
+        )
     if arguments.explore and not (arguments.synthesizer or arguments.synthetic):
         raise ConfigError(
-            "--explore was given without generated rows", "add --synthesizer or --synthetic"
+            "--explore was given without generated rows",
+            "add --synthesizer or --synthetic",
         )
     report = estimate(
         arguments.model,
@@ -246,7 +255,11 @@ def _approximate(report: EstimateReport) -> str:
     row = next((row for row in report.rows if row.name == report.approximate), None)
     if row is None:
         return ""
-    hint = "; --error-cap E narrows the first" if report.loss in ("squared", "absolute") else ""
+    hint = (
+        "; --error-cap E narrows the first"
+        if report.loss in ("squared", "absolute")
+        else ""
+    )
     return (
         f"\napproximately ({row.name}): {_number(row.point)}, {_number(row.low)} to "
         f"{_number(row.high)}, if no rare rows lose far more than any labelled row: the losses are "
@@ -282,13 +295,18 @@ def _shares(text: str | None) -> dict[str, float] | Literal["train"]:
             found[name] = float(share)
         except ValueError:
             raise ConfigError(
-                f"--class-prior {word}: {share!r} is not a number", "write yes=.12,no=.88"
+                f"--class-prior {word}: {share!r} is not a number",
+                "write yes=.12,no=.88",
             ) from None
     return found
 
 
 def _pair(word: str, flag: str) -> tuple[str, str]:
-    key, sign, value = word.rpartition("=") if flag == "--class-prior" else word.partition("=")
+    key, sign, value = (
+        word.rpartition("=") if flag == "--class-prior" else word.partition("=")
+    )
     if not sign or not key:
-        raise ConfigError(f"{flag} {word}: there is no '=' in it", f"write {flag} KEY=VALUE")
+        raise ConfigError(
+            f"{flag} {word}: there is no '=' in it", f"write {flag} KEY=VALUE"
+        )
     return key.strip(), value.strip()

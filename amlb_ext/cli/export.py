@@ -30,7 +30,10 @@ def add(commands: Any) -> None:
         help="address under which you upload the files: https://HOST/FOLDER or s3://BUCKET/FOLDER",
     )
     parser.add_argument(
-        "-o", "--out", metavar="OUT", help="folder to write to (default: DIR's name with _export)"
+        "-o",
+        "--out",
+        metavar="OUT",
+        help="folder to write to (default: DIR's name with _export)",
     )
     parser.add_argument(
         "--form",
@@ -69,7 +72,9 @@ def _summary(done: Export, suite: str) -> str:
 
     folder, out = shlex.quote(str(done.out / UPLOAD)), shlex.quote(str(done.out))
     count, name = len(done.uploads), next(iter(done.definitions))
-    listed = ", ".join(f"{name} ({tasks} tasks)" for name, tasks in done.definitions.items())
+    listed = ", ".join(
+        f"{name} ({tasks} tasks)" for name, tasks in done.definitions.items()
+    )
     lines = [f"{out}: an AMLB user directory with the definitions {listed}"]
     put = f"put the {count} files of {folder} ({done.bytes / 2**20:.1f} MB) below {done.url}/"
     if done.url.startswith("s3://"):

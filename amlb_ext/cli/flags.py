@@ -39,7 +39,9 @@ def settings() -> list[tuple[tuple[str, ...], FieldInfo]]:
     """Return every setting: its path in the configuration and its field."""
     found: list[tuple[tuple[str, ...], FieldInfo]] = []
     for name, entry in GenerateConfig.model_fields.items():
-        if isinstance(entry.annotation, type) and issubclass(entry.annotation, BaseModel):
+        if isinstance(entry.annotation, type) and issubclass(
+            entry.annotation, BaseModel
+        ):
             inner = entry.annotation.model_fields.items()
             found += [((name, key), field) for key, field in inner]
         else:
@@ -77,7 +79,10 @@ def add_setting_flags(parser: argparse.ArgumentParser, stage: str = "") -> None:
         if default not in (None, "", {}, (), False):
             shown = ",".join(default) if isinstance(default, tuple) else default
             text += f" (default: {shown})"
-        options: dict[str, Any] = {"dest": ".".join(path), "help": text.replace("%", "%%")}
+        options: dict[str, Any] = {
+            "dest": ".".join(path),
+            "help": text.replace("%", "%%"),
+        }
         if field.annotation is bool:
             options |= {"action": argparse.BooleanOptionalAction, "default": None}
             options["help"] = options["help"] or None
@@ -142,15 +147,23 @@ def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
         inner = layer
         for part in path[:-1]:
             inner = inner.setdefault(part, {})
-        inner[path[-1]] = given if is_repeatable(field) else _parse(given, field.annotation, path)
+        inner[path[-1]] = (
+            given if is_repeatable(field) else _parse(given, field.annotation, path)
+        )
     return layer
 
 
 def _parse(given: Any, annotation: Any, path: tuple[str, ...]) -> Any:
     if typing.get_origin(annotation) is dict:
         numbers = typing.get_args(annotation)[1] is float
-        return {k: v for word in given for k, v in _parse_mapping(word, path, numbers).items()}
-    if isinstance(given, list):  # names may hold commas, so only a word alone is cut at them
+        return {
+            k: v
+            for word in given
+            for k, v in _parse_mapping(word, path, numbers).items()
+        }
+    if isinstance(
+        given, list
+    ):  # names may hold commas, so only a word alone is cut at them
         return given if len(given) > 1 else _parse(given[0], annotation, path)
     if typing.get_origin(annotation) is tuple:
         return [word.strip() for word in given.split(",") if word.strip()]
@@ -229,7 +242,8 @@ def add_trust_flag(parser: argparse.ArgumentParser) -> None:
 def add_execution_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say where folds are computed and what each may cost, but ``-j``."""
     group = parser.add_argument_group(
-        "execution", "where folds are computed and what each may cost; never changes a result"
+        "execution",
+        "where folds are computed and what each may cost; never changes a result",
     )
     group.add_argument(
         "--cluster",
@@ -294,7 +308,8 @@ def execution_from(arguments: argparse.Namespace) -> Any:
         key, equals, value = word.partition("=")
         if not (key and equals):
             raise ConfigError(
-                f"--cluster-option {word}", "write KEY=VALUE, e.g. --cluster-option queue=short"
+                f"--cluster-option {word}",
+                "write KEY=VALUE, e.g. --cluster-option queue=short",
             )
         options[key] = value
     return Execution(

@@ -50,9 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def add_suite_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of a command that makes a suite, every setting among them."""
-    parser.add_argument("-o", "--out", required=True, metavar="DIR", help="the suite's folder")
     parser.add_argument(
-        "--config", metavar="FILE", help="settings as YAML; flags take precedence over it"
+        "-o", "--out", required=True, metavar="DIR", help="the suite's folder"
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="settings as YAML; flags take precedence over it",
     )
     parser.add_argument(
         "--relations",
@@ -62,10 +66,14 @@ def add_suite_flags(parser: argparse.ArgumentParser) -> None:
     )
     add_jobs_flag(parser)
     parser.add_argument(
-        "--dry-run", action="store_true", help="print what would be made, and write nothing"
+        "--dry-run",
+        action="store_true",
+        help="print what would be made, and write nothing",
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace a suite that was made with other settings"
+        "--force",
+        action="store_true",
+        help="replace a suite that was made with other settings",
     )
     parser.add_argument(
         "--certificate",
@@ -120,7 +128,9 @@ def make_suite(
     """
     from_file = read_config(Path(arguments.config)) if arguments.config else {}
     declared = read_declared(arguments)
-    config = build_config({**(defaults or {}), **from_file}, declared, layer_from(arguments))
+    config = build_config(
+        {**(defaults or {}), **from_file}, declared, layer_from(arguments)
+    )
     # After the settings are checked: a mistyped flag is told at once, not after heavy imports.
     from amlb_ext.pipeline import Request, generate_suite
 

@@ -44,7 +44,9 @@ def add(commands: Any) -> None:
             help="your AMLB user directory (default: ~/.config/automlbenchmark, AMLB's own)",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="show the changes without making them"
+            "--dry-run",
+            action="store_true",
+            help="show the changes without making them",
         )
         add_output_flags(parser)
     install.set_defaults(run=run_install)
@@ -55,7 +57,9 @@ def run_install(arguments: argparse.Namespace) -> int:
     """Install a suite; see :mod:`amlb_ext.runner.install`."""
     from amlb_ext.runner.install import install
 
-    change = install(Path(arguments.suite), _userdir(arguments), arguments.name, arguments.dry_run)
+    change = install(
+        Path(arguments.suite), _userdir(arguments), arguments.name, arguments.dry_run
+    )
     return _show(change, arguments)
 
 
@@ -64,7 +68,8 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
     from amlb_ext.runner.install import uninstall
 
     return _show(
-        uninstall(Path(arguments.suite), _userdir(arguments), arguments.dry_run), arguments
+        uninstall(Path(arguments.suite), _userdir(arguments), arguments.dry_run),
+        arguments,
     )
 
 
@@ -100,6 +105,8 @@ def text(change: Change, userdir: str | None) -> str:
         lines.append(
             f"  run:         python runbenchmark.py FRAMEWORK {change.benchmarks[0]}{flag}"
         )
-        lines.append(f"  take back:   hardsynth uninstall {shlex.quote(change.suite)}{tail}")
+        lines.append(
+            f"  take back:   hardsynth uninstall {shlex.quote(change.suite)}{tail}"
+        )
     lines += [f"note: {note}" for note in change.notes]
     return "\n".join(lines)

@@ -73,7 +73,9 @@ class Parser(argparse.ArgumentParser):
 
     def unknown(self, words: Sequence[str]) -> NoReturn:
         """Refuse words that no flag takes."""
-        close = difflib.get_close_matches(words[0].split("=")[0], sorted(_flags(self)), n=1)
+        close = difflib.get_close_matches(
+            words[0].split("=")[0], sorted(_flags(self)), n=1
+        )
         hint = f"; did you mean {close[0]}?" if close else ""
         self.error(f"unknown argument {words[0]}{hint}")
 

@@ -75,7 +75,10 @@ def add(commands: Any) -> None:
         "repeat the flag for several source tasks",
     )
     parser.add_argument(
-        "--url", default="", metavar="URL", help="address where the suite's files can be downloaded"
+        "--url",
+        default="",
+        metavar="URL",
+        help="address where the suite's files can be downloaded",
     )
     parser.add_argument(
         "--wait",
@@ -103,7 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     url = server_url(arguments.server)
     if arguments.out and not arguments.dry_run:
-        raise ConfigError("--out was given without --dry-run", "add --dry-run, or leave --out out")
+        raise ConfigError(
+            "--out was given without --dry-run", "add --dry-run, or leave --out out"
+        )
     key = "" if arguments.dry_run else api_key(url)
     plan = plan_suite(
         arguments.suite,
@@ -145,7 +150,17 @@ def _plan(plan: PublishPlan, url: str) -> str:
     from amlb_ext.publish.plan import megabytes
 
     entries = plan.to_json()["units"]
-    headers = ["data set", "rows", "train", "test", "times", "split", "measure", "size", "licence"]
+    headers = [
+        "data set",
+        "rows",
+        "train",
+        "test",
+        "times",
+        "split",
+        "measure",
+        "size",
+        "licence",
+    ]
     rows = [
         [
             shorten(e["name"], 48),
@@ -156,26 +171,35 @@ def _plan(plan: PublishPlan, url: str) -> str:
             e["procedure"]["id"],
             e["measure"] or "-",
             megabytes(e["bytes"]),
-            shorten(e["licence"]["text"], 28) + (" (stated)" if e["licence"]["stated"] else ""),
+            shorten(e["licence"]["text"], 28)
+            + (" (stated)" if e["licence"]["stated"] else ""),
         ]
         for e in entries
     ]
     lines = [text_table(headers, rows), ""]
-    verdicts = {plan.suite.amlb_tasks[e["amlb_task"]].task: e["verdict"] for e in entries}
+    verdicts = {
+        plan.suite.amlb_tasks[e["amlb_task"]].task: e["verdict"] for e in entries
+    }
     lines += [f"{task}: {verdict}" for task, verdict in verdicts.items()]
     lines += [f"note: {e['name']}: {note}" for e in entries for note in e["notes"]]
     procedures = {e["procedure"]["id"]: e["procedure"]["name"] for e in entries}
-    splits = ", ".join(f"{number} is '{name}'" for number, name in sorted(procedures.items()))
+    splits = ", ".join(
+        f"{number} is '{name}'" for number, name in sorted(procedures.items())
+    )
     lines += ["", f"split: {splits}; test rows are sent as often as 'times' says"]
     lines.append(f"suite: {plan.alias}, {len(entries)} tasks, tagged hardsynth")
-    lines.append(f"dry run: nothing was sent to {url}; all is within the server's limits")
+    lines.append(
+        f"dry run: nothing was sent to {url}; all is within the server's limits"
+    )
     return "\n".join(lines)
 
 
 def _report(report: PublishReport, arguments: argparse.Namespace) -> str:
     """Return what became of each unit, then the suite or why there is none."""
     headers = ["data set", "data id", "task id", "status"]
-    rows = [[shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes]
+    rows = [
+        [shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes
+    ]
     lines = [text_table(headers, rows), ""]
     lines += [f"{o.name}: {o.reason}" for o in report.outcomes if o.reason]
     lines.append(f"journal: {report.journal}")
@@ -185,7 +209,10 @@ def _report(report: PublishReport, arguments: argparse.Namespace) -> str:
             lines.append("the same command continues")
         return "\n".join(lines)
     lines.append(f"suite: {report.suite_id} ({report.alias})")
-    spec, here = f"openml/s/{report.suite_id}", arguments.server in ("test", "production")
+    spec, here = (
+        f"openml/s/{report.suite_id}",
+        arguments.server in ("test", "production"),
+    )
     spec = f"test.{spec}" if arguments.server == "test" else spec
     server = "" if here else f" --openml-server {report.server}"
     lines.append(f"  read it:  hardsynth generate {spec}{server} --dry-run -o DIR")

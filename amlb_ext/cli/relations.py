@@ -24,9 +24,14 @@ def add(commands: Any) -> None:
         "for each, as YAML to edit and to hand to 'generate --relations'. Of a suite: count the "
         "made rows that break a relation which holds on every real row.",
     )
-    parser.add_argument("source", metavar="SOURCE", help="a source, or the folder of a suite")
     parser.add_argument(
-        "-o", "--out", metavar="FILE", help="write the YAML there instead of printing it"
+        "source", metavar="SOURCE", help="a source, or the folder of a suite"
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        metavar="FILE",
+        help="write the YAML there instead of printing it",
     )
     parser.add_argument(
         "--evidence",
@@ -87,7 +92,15 @@ def _audit_suite(arguments: argparse.Namespace) -> int:
 
 
 def _audit_text(audits: dict[str, Feasibility]) -> str:
-    headers = ["task", "part", "rows", "infeasible", "shuffled", "not as written", "relations"]
+    headers = [
+        "task",
+        "part",
+        "rows",
+        "infeasible",
+        "shuffled",
+        "not as written",
+        "relations",
+    ]
     table: list[list[Any]] = []
     remarks = []
     for task, audit in audits.items():
@@ -114,4 +127,6 @@ def _audit_text(audits: dict[str, Feasibility]) -> str:
         "shuffled: rows that would, if columns had nothing to do with each other\n"
         "not as written: rows with a number that is not written as real ones are"
     )
-    return "\n".join([text_table(headers, table), legend, *([""] if remarks else []), *remarks])
+    return "\n".join(
+        [text_table(headers, table), legend, *([""] if remarks else []), *remarks]
+    )

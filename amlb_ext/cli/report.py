@@ -34,7 +34,10 @@ def add(commands: Any) -> None:
         "--text", action="store_true", help="print the report as text and write no file"
     )
     parser.add_argument(
-        "-o", "--out", metavar="FOLDER", help="folder to write to (default: in the suite)"
+        "-o",
+        "--out",
+        metavar="FOLDER",
+        help="folder to write to (default: in the suite)",
     )
     parser.add_argument(
         "--level",

@@ -100,5 +100,7 @@ def _text(results: list[Result]) -> str:
         told = (found["within"], found["outside"]) if len(result.cells) else ("", "")
         left = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
         seconds = round(result.seconds, 1)
-        rows.append([result.name, result.splits, result.candidate, *told, seconds, left])
+        rows.append(
+            [result.name, result.splits, result.candidate, *told, seconds, left]
+        )
     return "\n".join([*shown, text_table(headers, rows)])

@@ -20,14 +20,18 @@ def add(commands: Any) -> None:
         "have no score. Everything after -- is passed to runbenchmark.py unchanged. Exit status "
         "1: at least one job has no score.",
     )
-    parser.add_argument("framework", metavar="FRAMEWORK", help="its name in runbenchmark.py")
+    parser.add_argument(
+        "framework", metavar="FRAMEWORK", help="its name in runbenchmark.py"
+    )
     parser.add_argument(
         "constraint",
         metavar="CONSTRAINT",
         nargs="?",
         help="a constraint of AMLB or of the suite (default: test)",
     )
-    parser.add_argument("-u", "--userdir", required=True, metavar="DIR", help="the suite's folder")
+    parser.add_argument(
+        "-u", "--userdir", required=True, metavar="DIR", help="the suite's folder"
+    )
     parser.add_argument(
         "-b",
         "--benchmark",
@@ -59,10 +63,14 @@ def add(commands: Any) -> None:
         help="folder for AMLB's results, its -o (default: results)",
     )
     parser.add_argument(
-        "--amlb", metavar="DIR", help="AMLB checkout (default: $AMLB_HOME, else a clone is made)"
+        "--amlb",
+        metavar="DIR",
+        help="AMLB checkout (default: $AMLB_HOME, else a clone is made)",
     )
     parser.add_argument(
-        "--python", metavar="FILE", help="Python interpreter that has AMLB's requirements"
+        "--python",
+        metavar="FILE",
+        help="Python interpreter that has AMLB's requirements",
     )
     add_output_flags(parser)
     parser.set_defaults(run=run)
@@ -76,7 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     userdir = Path(arguments.userdir)
     benchmark = (
-        arguments.benchmark or exported_suite_name(userdir) or Suite.load(userdir).manifest.name
+        arguments.benchmark
+        or exported_suite_name(userdir)
+        or Suite.load(userdir).manifest.name
     )
     outcome = run_benchmark(
         arguments.framework,

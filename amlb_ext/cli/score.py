@@ -21,7 +21,9 @@ def add(commands: Any) -> None:
         "suite's training files and print their mean loss on every part; lower is better.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
-    parser.add_argument("--out", metavar="FILE", help="also write the loss of every fold as CSV")
+    parser.add_argument(
+        "--out", metavar="FILE", help="also write the loss of every fold as CSV"
+    )
     parser.add_argument(
         "-r",
         "--results",
@@ -29,7 +31,9 @@ def add(commands: Any) -> None:
         help="also write predictions in AMLB's form, for 'hardsynth report'",
     )
     parser.add_argument(
-        "--hard", action="store_true", help="also score the _hard tasks, which take longer"
+        "--hard",
+        action="store_true",
+        help="also score the _hard tasks, which take longer",
     )
     add_trust_flag(parser)
     add_jobs_flag(parser)
@@ -56,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
         remedy = "generate the suite again with this version of hardsynth"
         print(f"ALARM: {alarm}; {remedy}.", file=sys.stderr)
     if arguments.out:
-        write_file(Path(arguments.out), lambda part: compared.table.to_csv(part, index=False))
+        write_file(
+            Path(arguments.out), lambda part: compared.table.to_csv(part, index=False)
+        )
     summary = summarise_scores(compared.table)
     if arguments.json:
         print_json(summary.to_dict(orient="records"))

@@ -40,7 +40,9 @@ def add(commands: Any) -> None:
         help="a table's file or bundled/NAME, in place of the tables that the protocol names",
     )
     fidelity.add_argument(
-        "--protocol", metavar="FILE", help="the protocol, as YAML (default: the shipped one)"
+        "--protocol",
+        metavar="FILE",
+        help="the protocol, as YAML (default: the shipped one)",
     )
     fidelity.add_argument(
         "--data",
@@ -48,7 +50,9 @@ def add(commands: Any) -> None:
         default=".",
         help="folder that holds the tables' files (default: .)",
     )
-    fidelity.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
+    fidelity.add_argument(
+        "-o", "--out", required=True, metavar="DIR", help="the study's folder"
+    )
     fidelity.add_argument(
         "--phase",
         choices=("exploratory", "confirmatory"),
@@ -62,10 +66,14 @@ def add(commands: Any) -> None:
         help="number of draws for each table; in the confirmatory phase no more than the protocol "
         "declares",
     )
-    fidelity.add_argument("--target", metavar="COL", help="column to predict in every SOURCE")
+    fidelity.add_argument(
+        "--target", metavar="COL", help="column to predict in every SOURCE"
+    )
     add_jobs_flag(fidelity)
     add_output_flags(fidelity)
-    methods = kinds.add_parser("methods", help="list every method that a protocol may name")
+    methods = kinds.add_parser(
+        "methods", help="list every method that a protocol may name"
+    )
     add_output_flags(methods)
     coverage = kinds.add_parser(
         "coverage",
@@ -84,7 +92,9 @@ def add(commands: Any) -> None:
     coverage.add_argument(
         "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
     )
-    coverage.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
+    coverage.add_argument(
+        "-o", "--out", required=True, metavar="DIR", help="the study's folder"
+    )
     add_output_flags(coverage)
     sampling = kinds.add_parser(
         "sampling",
@@ -101,14 +111,22 @@ def add(commands: Any) -> None:
         help="number of draws for each design (default: 100)",
     )
     sampling.add_argument(
-        "--rows", type=int, default=200, metavar="N", help="number of labelled rows (default: 200)"
+        "--rows",
+        type=int,
+        default=200,
+        metavar="N",
+        help="number of labelled rows (default: 200)",
     )
     sampling.add_argument(
         "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
     )
-    sampling.add_argument("-o", "--out", required=True, metavar="DIR", help="the study's folder")
+    sampling.add_argument(
+        "-o", "--out", required=True, metavar="DIR", help="the study's folder"
+    )
     add_output_flags(sampling)
-    kinds.add_parser("protocol", help="print the shipped protocol, as a start for your own")
+    kinds.add_parser(
+        "protocol", help="print the shipped protocol, as a start for your own"
+    )
     study.set_defaults(run=run)
 
 
@@ -163,7 +181,9 @@ def run_sampling(arguments: argparse.Namespace) -> int:
 
     out = _study_folder(arguments.out)
     quiet = is_quiet(arguments)
-    table = sampling_study(arguments.draws, n=arguments.rows, seed=arguments.seed, quiet=quiet)
+    table = sampling_study(
+        arguments.draws, n=arguments.rows, seed=arguments.seed, quiet=quiet
+    )
     return _write_study(arguments, out, "sampling", table, sampling_markdown(table))
 
 
@@ -240,13 +260,17 @@ def run_fidelity(arguments: argparse.Namespace) -> int:
         }
         print(json_text(entry), end="")
     elif not arguments.quiet:
-        print(f"{declared.name}, {phase} phase: {describe_progress(records, declared, phase)}\n")
+        print(
+            f"{declared.name}, {phase} phase: {describe_progress(records, declared, phase)}\n"
+        )
         print(_contrasts(found) if len(found) else _levels(level))
         print("\nwritten: " + ", ".join(map(str, files)))
     return 0
 
 
-def _with_sources(protocol: Protocol, sources: Sequence[str], target: str | None) -> Protocol:
+def _with_sources(
+    protocol: Protocol, sources: Sequence[str], target: str | None
+) -> Protocol:
     """Return the protocol with the words' tables, which belong to whatever phase runs."""
     from amlb_ext.experiments.fidelity.protocol import Table
 
@@ -255,7 +279,8 @@ def _with_sources(protocol: Protocol, sources: Sequence[str], target: str | None
         name = _table_name(word)
         if name in tables:
             raise ConfigError(
-                f"{tables[name].source} and {word} would both be table {name!r}", "rename a file"
+                f"{tables[name].source} and {word} would both be table {name!r}",
+                "rename a file",
             )
         tables[name] = Table(source=word, target=target)
     return protocol.model_copy(update={"tables": tables, "phases": {}})
@@ -288,6 +313,8 @@ def _levels(level: pd.DataFrame) -> str:
     from amlb_ext.experiments.fidelity.page_text import format_mean
 
     part = level[(level["table"] == ALL_TABLES) & (level["figure"] == "tau")]
-    rows = [[r.n, r.method, format_mean(r.mean, r.se), r.draws] for r in part.itertuples()]
+    rows = [
+        [r.n, r.method, format_mean(r.mean, r.se), r.draws] for r in part.itertuples()
+    ]
     headers = ["n", "method", "tau, realised", "draws"]
     return text_table(headers, rows) + "\n\nno contrast is declared in the protocol"

@@ -106,7 +106,9 @@ def _named() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"cannot write to standard output: {error.strerror}") from None
+        raise OutputError(
+            f"cannot write to standard output: {error.strerror}"
+        ) from None
 
 
 @contextmanager
@@ -179,7 +181,8 @@ def check_words(words: Sequence[str]) -> None:
         except UnicodeDecodeError:
             shown = os.fsencode(word).decode("ascii", "backslashreplace")
             raise ConfigError(
-                f"'{shown}' is not UTF-8", "rename the file or folder, or convert the word"
+                f"'{shown}' is not UTF-8",
+                "rename the file or folder, or convert the word",
             ) from None
         raise ConfigError(
             f"the locale's encoding, {sys.getfilesystemencoding()}, cannot hold {text!a}",

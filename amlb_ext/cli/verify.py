@@ -34,7 +34,9 @@ def add(commands: Any) -> None:
         "suite stay. Exit status 1: the suite has a problem.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
-    parser.add_argument("--repair", action="store_true", help="make damaged files again")
+    parser.add_argument(
+        "--repair", action="store_true", help="make damaged files again"
+    )
     parser.add_argument(
         "--source",
         action="append",
@@ -103,5 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
                 file=sys.stderr if arguments.quiet else sys.stdout,
             )
         if not problems and not arguments.quiet:
-            print(f"{shlex.quote(arguments.suite)}: checksums, provenance and AMLB's rules hold")
+            print(
+                f"{shlex.quote(arguments.suite)}: checksums, provenance and AMLB's rules hold"
+            )
     return 1 if problems else 0

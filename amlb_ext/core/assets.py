@@ -24,4 +24,6 @@ def asset_path(*parts: str) -> Path:
         path = root.joinpath(*parts)
         if path.exists():
             return path
-    raise FileNotFoundError(f"{'/'.join(parts)} is missing from this installation of hardsynth")
+    raise FileNotFoundError(
+        f"{'/'.join(parts)} is missing from this installation of hardsynth"
+    )

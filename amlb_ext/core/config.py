@@ -34,8 +34,8 @@ class SourceConfig(Stage):
         description="several target columns of a table, all numbers: one task for each, all with "
         "the same rows",
     )
-    kind: Literal["regression", "classification", "binary", "multiclass"] | None = Field(
-        None, description="kind of a table's target; inferred when omitted"
+    kind: Literal["regression", "classification", "binary", "multiclass"] | None = (
+        Field(None, description="kind of a table's target; inferred when omitted")
     )
     keep: tuple[str, ...] = Field(
         (),
@@ -48,18 +48,40 @@ class SourceConfig(Stage):
         description="a column to leave out; repeat the flag for several",
         json_schema_extra={"repeatable": True},
     )
-    test_file: str | None = Field(None, description="a table's own test rows (one fold)")
-    openml_server: str | None = Field(None, description="API address of another OpenML server")
-    openml_cache: str | None = Field(None, description="cache directory of the OpenML client")
-    retries: int = Field(2, ge=1, le=20, description="tries for each request to a server")
-    amlb: str | None = Field(None, description="AMLB checkout whose definitions are searched")
-    userdir: str | None = Field(None, description="AMLB user directory, {user} in definitions")
-    inputdir: str | None = Field(None, description="AMLB input directory, {input} in definitions")
+    test_file: str | None = Field(
+        None, description="a table's own test rows (one fold)"
+    )
+    openml_server: str | None = Field(
+        None, description="API address of another OpenML server"
+    )
+    openml_cache: str | None = Field(
+        None, description="cache directory of the OpenML client"
+    )
+    retries: int = Field(
+        2, ge=1, le=20, description="tries for each request to a server"
+    )
+    amlb: str | None = Field(
+        None, description="AMLB checkout whose definitions are searched"
+    )
+    userdir: str | None = Field(
+        None, description="AMLB user directory, {user} in definitions"
+    )
+    inputdir: str | None = Field(
+        None, description="AMLB input directory, {input} in definitions"
+    )
     cache_dir: str | None = Field(None, description="where downloaded files are kept")
-    max_download: float = Field(20.0, gt=0, description="GiB of one remote file at most")
-    download_time: float = Field(60.0, gt=0, description="minutes for one remote file at most")
-    max_tasks: int = Field(1000, ge=1, description="tasks that the sources may name in all")
-    max_unpacked: float = Field(20.0, gt=0, description="GiB that one archive may unpack to")
+    max_download: float = Field(
+        20.0, gt=0, description="GiB of one remote file at most"
+    )
+    download_time: float = Field(
+        60.0, gt=0, description="minutes for one remote file at most"
+    )
+    max_tasks: int = Field(
+        1000, ge=1, description="tasks that the sources may name in all"
+    )
+    max_unpacked: float = Field(
+        20.0, gt=0, description="GiB that one archive may unpack to"
+    )
 
 
 #: Random splits of a source without folds, where the user names no number.
@@ -76,7 +98,9 @@ class SplitConfig(Stage):
         description="number of random splits (the paper: 31; 5 when omitted); of a source with "
         "folds of its own, as an OpenML task, the first ones (all when omitted)",
     )
-    test_size: float = Field(0.2, gt=0, lt=1, description="share of rows in a random test part")
+    test_size: float = Field(
+        0.2, gt=0, lt=1, description="share of rows in a random test part"
+    )
 
 
 class BaselineConfig(Stage):
@@ -86,19 +110,24 @@ class BaselineConfig(Stage):
         "random_forest",
         description="short name, import path, fitted model file or file of predictions",
     )
-    params: dict[str, Any] = Field(default_factory=dict, description="parameters of the model")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="parameters of the model"
+    )
     encoding: Literal["auto", "ordinal", "onehot"] = Field(
         "auto", description="what the model sees of categories"
     )
     trust_pickle: bool = Field(
-        False, description="load pickle or joblib files; they can run any code, so only your own"
+        False,
+        description="load pickle or joblib files; they can run any code, so only your own",
     )
 
 
 class HardnessConfig(Stage):
     """K, the rule that calls a row bad (paper, sections 3, 4.1 and 4.2)."""
 
-    rule: Rule = Field("auto", description="absolute for regression, band for classification")
+    rule: Rule = Field(
+        "auto", description="absolute for regression, band for classification"
+    )
     alpha: float | None = Field(
         None,
         description="threshold; when omitted the rule's customary one, or, where fewer than "
@@ -113,23 +142,37 @@ class HardnessConfig(Stage):
         "mean",
         description="with --targets: bad by the mean over targets, for all of them, or for any",
     )
-    share: float = Field(0.1, gt=0, le=1, description="share of rows for quantile and reducible")
-    floor: float = Field(0.05, ge=0, le=1, description="smallest share before 'share' is used")
+    share: float = Field(
+        0.1, gt=0, le=1, description="share of rows for quantile and reducible"
+    )
+    floor: float = Field(
+        0.05, ge=0, le=1, description="smallest share before 'share' is used"
+    )
 
 
 class SearchConfig(Stage):
     """The genetic augmentation (paper, section 4.3 and Algorithm 1)."""
 
-    engine: Literal["batched", "deap"] = Field("batched", description="who runs the search")
-    copies: int = Field(5, ge=0, le=1000, description="augmented rows asked per bad row")
+    engine: Literal["batched", "deap"] = Field(
+        "batched", description="who runs the search"
+    )
+    copies: int = Field(
+        5, ge=0, le=1000, description="augmented rows asked per bad row"
+    )
     tries: int = Field(
-        5, ge=1, le=100, description="tries until each bad row has its copies, of those kept"
+        5,
+        ge=1,
+        le=100,
+        description="tries until each bad row has its copies, of those kept",
     )
     max_rows: int = Field(5000, ge=1, description="most augmented rows asked in a fold")
-    population: int = Field(20, ge=2, le=10000, description="individuals per augmented row")
+    population: int = Field(
+        20, ge=2, le=10000, description="individuals per augmented row"
+    )
     generations: int = Field(10, ge=0, le=10000, description="steps of the search")
     fitness: Literal["error", "reducible"] = Field(
-        "error", description="climb F's error on the label, or the oracle's departure from F"
+        "error",
+        description="climb F's error on the label, or the oracle's departure from F",
     )
     kappa: float | None = Field(
         None,
@@ -138,17 +181,33 @@ class SearchConfig(Stage):
         description="weight of the error in the fitness; when omitted calibrated per fold on "
         "the training rows' own failures",
     )
-    sigma2: float = Field(0.0002, ge=0, description="variance of the target perturbation")
-    flip: float = Field(0.0, ge=0, le=1, description="probability of flipping a class label")
+    sigma2: float = Field(
+        0.0002, ge=0, description="variance of the target perturbation"
+    )
+    flip: float = Field(
+        0.0, ge=0, le=1, description="probability of flipping a class label"
+    )
     start: Literal["near", "unique"] = Field("near", description="initial population")
-    categoricals: Literal["frozen", "free"] = Field("frozen", description="may categories change")
-    mutation: float = Field(0.2, ge=0, le=1, description="probability of mutation per gene, p_m")
-    strength: float = Field(0.025, ge=0, description="mutation strength s_m, in column ranges")
-    crossover: float = Field(0.7, ge=0, le=1, description="probability that a pair is crossed")
-    jitter: float = Field(0.025, ge=0, description="noise on numeric genes after the search")
+    categoricals: Literal["frozen", "free"] = Field(
+        "frozen", description="may categories change"
+    )
+    mutation: float = Field(
+        0.2, ge=0, le=1, description="probability of mutation per gene, p_m"
+    )
+    strength: float = Field(
+        0.025, ge=0, description="mutation strength s_m, in column ranges"
+    )
+    crossover: float = Field(
+        0.7, ge=0, le=1, description="probability that a pair is crossed"
+    )
+    jitter: float = Field(
+        0.025, ge=0, description="noise on numeric genes after the search"
+    )
     reapply: bool = Field(True, description="drop rows on which F turned out good")
     chunk_rows: int = Field(
-        200_000, ge=1, description="individuals predicted at once; never changes a result"
+        200_000,
+        ge=1,
+        description="individuals predicted at once; never changes a result",
     )
 
     @property
@@ -168,7 +227,10 @@ class AgreementConfig(Stage):
         1.5, gt=0, description="regression: largest |oracle - label|, in oracle RMSEs"
     )
     min_probability: float = Field(
-        0.25, ge=0, le=1, description="classification: least oracle probability of the label"
+        0.25,
+        ge=0,
+        le=1,
+        description="classification: least oracle probability of the label",
     )
 
 
@@ -176,7 +238,8 @@ class RelationsConfig(Stage):
     """Relations between columns that made rows must satisfy."""
 
     mine: bool = Field(
-        False, description="find relations that hold in every training row, and keep them"
+        False,
+        description="find relations that hold in every training row, and keep them",
     )
     evidence: float = Field(
         10.0,
@@ -198,7 +261,8 @@ class RelationsConfig(Stage):
         (), description="groups of columns of which exactly one is 1"
     )
     combinations: tuple[tuple[str, ...], ...] = Field(
-        (), description="groups of columns that only take values together that real rows have"
+        (),
+        description="groups of columns that only take values together that real rows have",
     )
     rules: tuple[str, ...] = Field(
         (),
@@ -226,20 +290,34 @@ class SynthesizerConfig(Stage):
         description="what it learns: the bad and augmented rows, or all training rows, of which "
         "those are kept on which the oracle expects F to fail",
     )
-    times: float = Field(5.0, ge=0, le=1000, description="synthetic rows asked per augmented row")
-    max_rows: int = Field(10_000, ge=0, description="most synthetic rows asked in a fold")
-    epochs: int = Field(150, ge=1, le=100_000, description="passes over the augmented rows")
-    latent: int = Field(32, ge=1, le=4096, description="latent dimension")
-    hidden: int = Field(16, ge=1, le=1024, description="convolution channels of vae_paper")
-    decoder: int = Field(
-        128, ge=1, le=8192, description="width of vae's dense layers, of vae_paper's projection"
+    times: float = Field(
+        5.0, ge=0, le=1000, description="synthetic rows asked per augmented row"
     )
-    batch: int = Field(0, ge=0, description="batch size; 0 chooses 16 to 256 by the rows")
+    max_rows: int = Field(
+        10_000, ge=0, description="most synthetic rows asked in a fold"
+    )
+    epochs: int = Field(
+        150, ge=1, le=100_000, description="passes over the augmented rows"
+    )
+    latent: int = Field(32, ge=1, le=4096, description="latent dimension")
+    hidden: int = Field(
+        16, ge=1, le=1024, description="convolution channels of vae_paper"
+    )
+    decoder: int = Field(
+        128,
+        ge=1,
+        le=8192,
+        description="width of vae's dense layers, of vae_paper's projection",
+    )
+    batch: int = Field(
+        0, ge=0, description="batch size; 0 chooses 16 to 256 by the rows"
+    )
     min_rows: int = Field(
         11, ge=2, description="with fewer rows the local synthesizer is used instead"
     )
     device: Literal["auto", "cpu"] = Field(
-        "auto", description="auto learns on a GPU where there is one: nearly, not exactly, the same"
+        "auto",
+        description="auto learns on a GPU where there is one: nearly, not exactly, the same",
     )
 
 
@@ -247,15 +325,19 @@ class GenerateConfig(Stage):
     """Everything that decides what ``hardsynth generate`` writes."""
 
     name: str = Field("hardsynth", description="name of the benchmark definition")
-    seed: int = Field(1, ge=0, lt=2**31, description="every random stream depends on it")
+    seed: int = Field(
+        1, ge=0, lt=2**31, description="every random stream depends on it"
+    )
     preset: Literal["faithful", "stress", "literal"] = Field(
-        "faithful", description="faithful keeps labels true, stress explores, literal is the paper"
+        "faithful",
+        description="faithful keeps labels true, stress explores, literal is the paper",
     )
     composition: tuple[Literal["bad", "ga", "synthetic"], ...] = Field(
         ("bad", "synthetic"), description="parts of the main task's test file"
     )
     train_hard: bool = Field(
-        True, description="also write <task>_hard, trained on the training rows' own failures"
+        True,
+        description="also write <task>_hard, trained on the training rows' own failures",
     )
     source: SourceConfig = Field(default_factory=SourceConfig)
     split: SplitConfig = Field(default_factory=SplitConfig)
@@ -300,7 +382,9 @@ split, synthesizer, train_hard)
         user = _merge(user, layer)
     preset = user.get("preset", "faithful")
     if preset not in PRESETS:
-        raise ConfigError(f"unknown preset {preset!r}", suggest_nearest(str(preset), PRESETS))
+        raise ConfigError(
+            f"unknown preset {preset!r}", suggest_nearest(str(preset), PRESETS)
+        )
     try:
         return GenerateConfig.model_validate(_merge(PRESETS[preset], user))
     except ValidationError as error:
@@ -325,7 +409,9 @@ def read_config(path: Path) -> dict[str, Any]:
     if layer is None:
         return {}
     if not isinstance(layer, dict):
-        raise ConfigError(f"{path} holds a {type(layer).__name__}, settings are a mapping")
+        raise ConfigError(
+            f"{path} holds a {type(layer).__name__}, settings are a mapping"
+        )
     baseline = layer.get("baseline")
     if isinstance(baseline, dict) and baseline.get("trust_pickle"):
         raise ConfigError(
@@ -340,7 +426,9 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     for key, value in above.items():
         old = merged.get(key)
         merged[key] = (
-            _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+            _merge(old, value)
+            if isinstance(old, dict) and isinstance(value, dict)
+            else value
         )
     return merged
 

@@ -81,7 +81,9 @@ def format_interval(row: Mapping[str, Any]) -> str:
     value, low, high = row["difference"], row["low"], row["high"]
     if not (is_known(low) and is_known(high) and is_known(value)):
         return (
-            f"{format_number(value, sign=True)} (no interval)" if is_known(value) else "no estimate"
+            f"{format_number(value, sign=True)} (no interval)"
+            if is_known(value)
+            else "no estimate"
         )
     half = max((high - low) / 2, 1e-9)
     digits = min(max(1 - math.floor(math.log10(half)), 0), 9)
@@ -121,7 +123,12 @@ def format_decimals(
 
 
 def format_with_spread(
-    value: Any, spread: Any, decimals: int = 3, *, sign: bool = False, missing: str = "-"
+    value: Any,
+    spread: Any,
+    decimals: int = 3,
+    *,
+    sign: bool = False,
+    missing: str = "-",
 ) -> str:
     """Return a number and its standard deviation or error, the number alone if that is unknown.
 
@@ -155,7 +162,9 @@ def format_cell(value: Any) -> str:
     return format_number(value) if isinstance(value, Number) else str(value)
 
 
-def text_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, indent: int = 0) -> str:
+def text_table(
+    headers: Sequence[str], rows: Sequence[Sequence[Any]], *, indent: int = 0
+) -> str:
     """Return an aligned text table; columns of numbers stand to the right.
 
     Examples
@@ -225,4 +234,6 @@ def escape_controls(text: str) -> str:
     >>> print(escape_controls("red: \\x1b[31m"))
     red: \\x1b[31m
     """
-    return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return _CONTROL_CHARACTERS.sub(
+        lambda match: match[0].encode("unicode_escape").decode(), text
+    )

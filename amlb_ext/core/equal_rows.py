@@ -50,7 +50,9 @@ def number_rows(asked: pd.DataFrame, *others: pd.DataFrame) -> tuple[np.ndarray,
         codes = _encode_column([table[name] for table in tables], undecided, ends)
         n_codes = int(codes.max(initial=0)) + 1
         # Rows that were equal so far stay equal where this column agrees as well.
-        numbers[undecided], distinct = pd.factorize(numbers[undecided] * n_codes + codes)
+        numbers[undecided], distinct = pd.factorize(
+            numbers[undecided] * n_codes + codes
+        )
         is_asked = np.zeros(len(distinct), dtype=bool)
         undecided_asked = undecided[undecided < len(asked)]
         is_asked[numbers[undecided_asked]] = True
@@ -78,10 +80,14 @@ def repeats_earlier(numbers: np.ndarray) -> np.ndarray:
 
 def _sort_numeric_first(table: pd.DataFrame) -> list[str]:
     """Return the columns, numeric ones first: a continuous one tells all rows apart at once."""
-    return sorted(table.columns, key=lambda name: not pd.api.types.is_float_dtype(table[name]))
+    return sorted(
+        table.columns, key=lambda name: not pd.api.types.is_float_dtype(table[name])
+    )
 
 
-def _encode_column(columns: Sequence[pd.Series], rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _encode_column(
+    columns: Sequence[pd.Series], rows: np.ndarray, ends: np.ndarray
+) -> np.ndarray:
     """Return codes of the values in some rows of a column; equal values have equal codes.
 
     Parameters
@@ -95,8 +101,12 @@ def _encode_column(columns: Sequence[pd.Series], rows: np.ndarray, ends: np.ndar
     """
     if all(pd.api.types.is_numeric_dtype(column) for column in columns):
         floats = [column.to_numpy(dtype=float) for column in columns]
-        largest = max((np.nanmax(np.abs(values), initial=0.0) for values in floats), default=0.0)
-        return _encode_numbers(_take_rows(floats, rows, ends), ULPS * np.spacing(largest))
+        largest = max(
+            (np.nanmax(np.abs(values), initial=0.0) for values in floats), default=0.0
+        )
+        return _encode_numbers(
+            _take_rows(floats, rows, ends), ULPS * np.spacing(largest)
+        )
     if all(_shares_categories(column, columns[0]) for column in columns):
         codes = [column.cat.codes.to_numpy(dtype=np.int64) for column in columns]
         return _take_rows(codes, rows, ends) + 1  # a missing value has the code -1
@@ -104,7 +114,9 @@ def _encode_column(columns: Sequence[pd.Series], rows: np.ndarray, ends: np.ndar
     return pd.factorize(_take_rows(objects, rows, ends))[0] + 1
 
 
-def _take_rows(parts: Sequence[np.ndarray], rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _take_rows(
+    parts: Sequence[np.ndarray], rows: np.ndarray, ends: np.ndarray
+) -> np.ndarray:
     """Return rows of arrays that are counted through, without joining the arrays."""
     begins = ends - [len(part) for part in parts]
     rows_of_parts = np.split(rows, np.searchsorted(rows, ends[:-1]))

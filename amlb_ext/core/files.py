@@ -101,7 +101,9 @@ some space or choose another folder with -o, then run the same command again)
 
 def write_text(path: Path, text: str) -> str:
     """Write ``text`` as UTF-8 with Unix line ends; return the sha256."""
-    return write_file(path, lambda part: part.write_text(text, encoding="utf-8", newline="\n"))
+    return write_file(
+        path, lambda part: part.write_text(text, encoding="utf-8", newline="\n")
+    )
 
 
 def remove_file(path: Path) -> None:

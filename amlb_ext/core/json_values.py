@@ -44,7 +44,9 @@ def to_json_values(
     if isinstance(value, Mapping | pd.Series):
         return {str(key): convert(inner) for key, inner in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value) if field.name not in omit]
+        names = [
+            field.name for field in dataclasses.fields(value) if field.name not in omit
+        ]
         return {name: convert(getattr(value, name)) for name in names}
     if isinstance(value, list | tuple):
         return [convert(inner) for inner in value]
@@ -64,4 +66,8 @@ def to_json_values(
 def _convert_float(value: float, significant_digits: int | None) -> float | None:
     if not math.isfinite(value):
         return None
-    return value if significant_digits is None else float(f"{value:.{significant_digits}g}")
+    return (
+        value
+        if significant_digits is None
+        else float(f"{value:.{significant_digits}g}")
+    )

@@ -71,7 +71,9 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
             if isinstance(error.__cause__, Timeout):
                 raise _folder_is_held(folder, path) from None
             raise
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without a word in it
+        with contextlib.suppress(
+            OSError
+        ):  # a full disk: the lock holds without a word in it
             path.write_text(json.dumps(_describe_this_process()), encoding="utf-8")
         try:
             yield

@@ -68,7 +68,9 @@ def convert_to_float64(values: pd.Series) -> FloatColumn:
     """
     present = values[values.notna()]
     if holds_numbers(values):
-        floats = pd.Series(np.nan, index=values.index, name=values.name, dtype="float64")
+        floats = pd.Series(
+            np.nan, index=values.index, name=values.name, dtype="float64"
+        )
         floats[values.notna()] = [float(value) for value in present]
     else:
         floats = pd.to_numeric(values, errors="coerce").astype("float64")
@@ -82,7 +84,9 @@ def convert_to_float64(values: pd.Series) -> FloatColumn:
         values=floats,
         before=len(distinct),
         after=int(floats.nunique()),
-        is_whole=all(isinstance(value, float) and value.is_integer() for value in others),
+        is_whole=all(
+            isinstance(value, float) and value.is_integer() for value in others
+        ),
         is_rounded=any(int(float(value)) != value for value in integers),
     )
 
@@ -178,4 +182,6 @@ def _normalize_number(value: object) -> float | int | Decimal:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | Decimal | np.number) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal | np.number) and not isinstance(
+        value, bool
+    )

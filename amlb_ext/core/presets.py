@@ -33,7 +33,8 @@ PRESETS: dict[str, Layer] = {
             "tries": 1,
             "population": 50,  # not printed
             "generations": 20,  # Table 2, number of steps in GA
-            "sigma2": 0.02**2,  # section 5.4; Table 1 fits a standard deviation, not a variance
+            "sigma2": 0.02
+            ** 2,  # section 5.4; Table 1 fits a standard deviation, not a variance
             "flip": 0.1,  # section 4.3.2, p_xi; not printed
             "start": "unique",  # section 4.3.1, unique values of each attribute
             "categoricals": "free",  # Algorithm 1, line 6

@@ -92,7 +92,9 @@ class Spill:
         if self._fits(sum(_values(frame[name]).nbytes for name in frame.columns)):
             return frame
         columns = {name: self._spilled(frame[name]) for name in frame.columns}
-        return pd.DataFrame(columns, index=frame.index, columns=frame.columns, copy=False)
+        return pd.DataFrame(
+            columns, index=frame.index, columns=frame.columns, copy=False
+        )
 
     def _series(self, series: pd.Series) -> pd.Series:
         return series if self._fits(_values(series).nbytes) else self._spilled(series)
@@ -103,7 +105,9 @@ class Spill:
     def _spilled(self, series: pd.Series) -> pd.Series:
         values: np.ndarray | pd.Categorical = self._copy(_values(series))
         if isinstance(series.dtype, pd.CategoricalDtype):
-            values = pd.Categorical.from_codes(values, dtype=series.dtype, validate=False)
+            values = pd.Categorical.from_codes(
+                values, dtype=series.dtype, validate=False
+            )
         return pd.Series(values, index=series.index, name=series.name, copy=False)
 
     def _copy(self, array: np.ndarray) -> np.ndarray:
@@ -114,7 +118,9 @@ class Spill:
                 self._map, self._used = _segment(self.folder, max(SEGMENT, size)), 0
         except OSError:
             return array.copy()
-        copy = np.frombuffer(self._map, array.dtype, array.size, self._used).reshape(array.shape)
+        copy = np.frombuffer(self._map, array.dtype, array.size, self._used).reshape(
+            array.shape
+        )
         copy[...] = array
         self._used += math.ceil(size / _ALIGNMENT) * _ALIGNMENT
         self.on_disk += size

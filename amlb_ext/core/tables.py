@@ -16,7 +16,12 @@ import pandas as pd
 
 from amlb_ext.core.errors import DataError, is_utf8
 from amlb_ext.core.missing import missing_lookalikes
-from amlb_ext.core.numbers import MAX_EXACT_INTEGER, FloatColumn, convert_to_float64, holds_numbers
+from amlb_ext.core.numbers import (
+    MAX_EXACT_INTEGER,
+    FloatColumn,
+    convert_to_float64,
+    holds_numbers,
+)
 from amlb_ext.core.task import Column, ColumnType, Fold, Kind, Origin, Task
 
 #: Fewer rows than this cannot be split, fitted and searched in any useful way.
@@ -46,7 +51,9 @@ def default_target(names: Sequence[str]) -> str:
     >>> default_target(["a", "Class", "b"]), default_target(["a", "b"])
     ('Class', 'b')
     """
-    return next((name for name in names if name.lower() in ("target", "class")), names[-1])
+    return next(
+        (name for name in names if name.lower() in ("target", "class")), names[-1]
+    )
 
 
 def make_task(
@@ -147,24 +154,36 @@ def make_task(
 
 
 def _check_names(frame: pd.DataFrame, name: str) -> None:
-    for what, text in [("task", name), *(("column", str(column)) for column in frame.columns)]:
+    for what, text in [
+        ("task", name),
+        *(("column", str(column)) for column in frame.columns),
+    ]:
         if not is_utf8(text):
-            raise DataError(f"the name of the {what} {text!r} is not UTF-8", "rename it")
+            raise DataError(
+                f"the name of the {what} {text!r} is not UTF-8", "rename it"
+            )
 
 
 def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
-    doubled = sorted({str(column) for column in frame.columns[frame.columns.duplicated()]})
+    doubled = sorted(
+        {str(column) for column in frame.columns[frame.columns.duplicated()]}
+    )
     if doubled:
         raise DataError(
-            f"{name}: the column name {doubled[0]!r} occurs more than once", "rename one of them"
+            f"{name}: the column name {doubled[0]!r} occurs more than once",
+            "rename one of them",
         )
     for target in targets:
         if target not in frame.columns:
             shown = ", ".join(map(str, frame.columns[:10]))
-            raise DataError(f"{name}: no column {target!r} (columns: {shown})", "use --target NAME")
+            raise DataError(
+                f"{name}: no column {target!r} (columns: {shown})", "use --target NAME"
+            )
     if frame.shape[1] <= len(targets):
         shown = " and ".join(map(repr, targets))
-        raise DataError(f"{name}: the table has no feature beside {shown}", "add columns")
+        raise DataError(
+            f"{name}: the table has no feature beside {shown}", "add columns"
+        )
 
 
 def _drop_rows_without_target(
@@ -198,13 +217,18 @@ def _drop_rows_without_target(
 
 
 def _make_target(
-    values: pd.Series, *, name: str, kind: Kind | str | None, known_labels: Sequence[str] | None
+    values: pd.Series,
+    *,
+    name: str,
+    kind: Kind | str | None,
+    known_labels: Sequence[str] | None,
 ) -> tuple[Kind, pd.Series, tuple[str, ...], list[str]]:
     """Return the kind, the target in canonical form, its labels in order, and notes."""
     n_distinct = int(values.nunique())
     if n_distinct < 2:
         raise DataError(
-            f"{name}: the target {values.name!r} has a single value", "choose another --target"
+            f"{name}: the target {values.name!r} has a single value",
+            "choose another --target",
         )
     notes = []
     if kind is not None:
@@ -227,9 +251,16 @@ def _make_target(
     labels = _order_labels(set(text.dropna()), known_labels or [])
     final_kind = Kind.BINARY if len(labels) == 2 else Kind.MULTICLASS
     if wanted in ("binary", "multiclass") and wanted != final_kind.value:
-        notes.append(f"the target has {len(labels)} classes: {final_kind.value}, not {wanted}")
+        notes.append(
+            f"the target has {len(labels)} classes: {final_kind.value}, not {wanted}"
+        )
     classes = pd.Series(pd.Categorical(text, categories=labels), name=values.name)
-    return final_kind, classes, tuple(labels), notes + _lookalike_notes(str(values.name), classes)
+    return (
+        final_kind,
+        classes,
+        tuple(labels),
+        notes + _lookalike_notes(str(values.name), classes),
+    )
 
 
 def _order_labels(present: set[str], known: Sequence[str]) -> list[str]:
@@ -287,7 +318,9 @@ def _check_missing_texts(values: pd.Series, name: str) -> None:
 def _are_numbers(texts: Iterable[str]) -> bool:
     """Whether there are texts, and each of them is a number."""
     values = pd.Series(sorted(texts), dtype=object)
-    return len(values) > 0 and bool(pd.to_numeric(values, errors="coerce").notna().all())
+    return len(values) > 0 and bool(
+        pd.to_numeric(values, errors="coerce").notna().all()
+    )
 
 
 def _lookalike_notes(name: str, values: pd.Series) -> list[str]:
@@ -297,9 +330,7 @@ def _lookalike_notes(name: str, values: pd.Series) -> list[str]:
     if not present:
         return []
     n_rows = int(values.isin(present).sum())
-    note = (
-        f"column {name!r}: the text {present[0]!r} counts as a value in {n_rows} rows, as for AMLB"
-    )
+    note = f"column {name!r}: the text {present[0]!r} counts as a value in {n_rows} rows, as for AMLB"
     if _are_numbers(values.cat.categories.difference(present)):
         note += ", and makes a column of numbers text"
     return [f"{note}; leave these fields empty if the value is missing"]
@@ -309,7 +340,9 @@ def _rounding_notes(what: str, floats: FloatColumn) -> list[str]:
     """Say that whole numbers are rounded, though none of them becomes equal to another."""
     if not floats.is_rounded:
         return []
-    return [f"{what} holds whole numbers beyond 2**53, which are rounded to 64-bit floats"]
+    return [
+        f"{what} holds whole numbers beyond 2**53, which are rounded to 64-bit floats"
+    ]
 
 
 # --- The features ---------------------------------------------------------------------------------
@@ -391,7 +424,9 @@ def _infer_type(values: pd.Series) -> ColumnType:
     distinct = present.astype(str).unique()
     if _are_dates(distinct):
         return "date"
-    is_mostly_unique = len(distinct) > MIN_FREE_TEXTS and len(distinct) > 0.5 * len(present)
+    is_mostly_unique = len(distinct) > MIN_FREE_TEXTS and len(distinct) > 0.5 * len(
+        present
+    )
     return "text" if is_mostly_unique else "categorical"
 
 

@@ -188,7 +188,9 @@ class Task:
 
 def _fold_bytes(fold: Fold) -> bytes:
     """Bytes of the positions of a fold's rows."""
-    train, test = (np.asarray(rows, dtype="<i8").tobytes() for rows in (fold.train, fold.test))
+    train, test = (
+        np.asarray(rows, dtype="<i8").tobytes() for rows in (fold.train, fold.test)
+    )
     return train + b"|" + test + b"#"
 
 

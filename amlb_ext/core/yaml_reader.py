@@ -56,7 +56,10 @@ class Loader(yaml.SafeLoader):
         elif isinstance(node, yaml.SequenceNode):
             size += sum(self._sizes[id(child)] for child in node.value)
         elif isinstance(node, yaml.MappingNode):
-            size += sum(self._sizes[id(key)] + self._sizes[id(value)] for key, value in node.value)
+            size += sum(
+                self._sizes[id(key)] + self._sizes[id(value)]
+                for key, value in node.value
+            )
             _check_keys(node)
         self._sizes[id(node)] = size
         if size > MAX_EXPANDED:
@@ -67,7 +70,10 @@ class Loader(yaml.SafeLoader):
 
 
 def read_yaml(
-    path: Path, error: type[HardsynthError] = SourceError, *, loader: type[Loader] = Loader
+    path: Path,
+    error: type[HardsynthError] = SourceError,
+    *,
+    loader: type[Loader] = Loader,
 ) -> Any:
     """Read a YAML file of plain values.
 
@@ -119,10 +125,19 @@ inside what it stands for (mend that line)
         finally:
             reader.dispose()
     except (yaml.YAMLError, UnicodeDecodeError) as problem:
-        raise error(f"{path.name} is no YAML: {yaml_problem(problem)}", "mend that line") from None
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as problem:
         raise error(
-            f"{path.name} holds a value that cannot be read: {problem}", "put it in quotes"
+            f"{path.name} is no YAML: {yaml_problem(problem)}", "mend that line"
+        ) from None
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+    ) as problem:
+        raise error(
+            f"{path.name} holds a value that cannot be read: {problem}",
+            "put it in quotes",
         ) from None
 
 
@@ -130,7 +145,9 @@ def yaml_problem(error: Exception) -> str:
     """Return what a YAML parser complains of, with line and column."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+    where = (
+        f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+    )
     return where + problem
 
 

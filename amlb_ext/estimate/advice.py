@@ -84,12 +84,17 @@ def why_none_quoted(rows: Sequence[ErrorEstimate], preference: Preference) -> st
         if row.name in preference.names and row.reason:
             # Two estimators share most of their findings, of which each is told once.
             clauses += row.reason.split("; ")
-    return "; ".join(dict.fromkeys(clauses)) or "no estimator gives an interval on these rows"
+    return (
+        "; ".join(dict.fromkeys(clauses))
+        or "no estimator gives an interval on these rows"
+    )
 
 
 def _small_classes(inputs: EstimateInputs) -> list[str]:
     """Return the population's classes with too few rows for an interval of a bounded loss."""
-    assert inputs.priors is not None  # rows are known to be drawn by class only beside priors
+    assert (
+        inputs.priors is not None
+    )  # rows are known to be drawn by class only beside priors
     counts = np.bincount(inputs.y.astype(int), minlength=len(inputs.labels))
     small = np.flatnonzero((inputs.priors > 0) & (counts < LARGE_CLASS))
     return [f"{counts[c]} of {inputs.labels[c]}" for c in small]
@@ -125,7 +130,9 @@ def describe_assumption(
         aspects = compared.setdefault(c.against, [])
         if c.what not in aspects:
             aspects.append(c.what)
-    listed = [f"the {against} ({', '.join(aspects)})" for against, aspects in compared.items()]
+    listed = [
+        f"the {against} ({', '.join(aspects)})" for against, aspects in compared.items()
+    ]
     return f"{text}; compared with {' and '.join(listed)}, which did not refute it"
 
 
@@ -159,8 +166,16 @@ def advise(
     by_train = [c for c in refuted if c.against == "training rows"]
     about_labels = bool(by_train) and all(c.about == "labels" for c in by_train)
     advice = []
-    if has_classes and not has_priors and (about_labels or "rows without labels" in against):
-        train = " or, where the training rows have them, --class-prior train" if by_train else ""
+    if (
+        has_classes
+        and not has_priors
+        and (about_labels or "rows without labels" in against)
+    ):
+        train = (
+            " or, where the training rows have them, --class-prior train"
+            if by_train
+            else ""
+        )
         advice.append(
             "if the labelled rows were drawn class by class, give the population's shares of the "
             f"classes, --class-prior CLASS=SHARE,...{train}"

@@ -39,7 +39,11 @@ from amlb_ext.estimate.drawing import (
 from amlb_ext.estimate.generated import Generator
 from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.estimate.osyn.run import OsynAsked, OsynRun, run_osyn
-from amlb_ext.estimate.partition import independent_cells, partition_bound, partition_estimate
+from amlb_ext.estimate.partition import (
+    independent_cells,
+    partition_bound,
+    partition_estimate,
+)
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.bounded_loss import BoundedLoss
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate, no_estimate
@@ -103,7 +107,9 @@ class EstimateAnswers:
             self._compare_training_rows(*i.train)
         self._answer()
         seed = derive_seed(self.seed, "estimate", "bca") % 2**31
-        bootstrap = bounded_mean.bca_interval(i.losses, self.level, i.loss.bound, seed=seed)
+        bootstrap = bounded_mean.bca_interval(
+            i.losses, self.level, i.loss.bound, seed=seed
+        )
         self.answers.append(Answer(bootstrap))
 
     def with_loss(self, loss: BoundedLoss) -> EstimateAnswers:
@@ -141,7 +147,9 @@ class EstimateAnswers:
         if not i.loss.binary:
             order = derive_seed(self.seed, "estimate", "betting") % 2**31
             estimates.append(bounded_mean.hall_interval(i.losses, level, bound))
-            estimates.append(bounded_mean.betting_interval(i.losses, level, bound, seed=order))
+            estimates.append(
+                bounded_mean.betting_interval(i.losses, level, bound, seed=order)
+            )
         estimates.append(bounded_mean.empirical_bernstein(i.losses, level, bound))
         self.answers += [Answer(estimate) for estimate in estimates]
 
@@ -184,9 +192,13 @@ class EstimateAnswers:
             found = self._support("training", i.metric(Z), codes, self.metric)
             self.near["training rows"] = found
 
-    def _compare_columns(self, Z: np.ndarray, Z_other: np.ndarray, against: Against) -> None:
+    def _compare_columns(
+        self, Z: np.ndarray, Z_other: np.ndarray, against: Against
+    ) -> None:
         encoder = self.inputs.encoder
-        found = compare_columns(Z, Z_other, encoder.names_, encoder.n_categorical_, against)
+        found = compare_columns(
+            Z, Z_other, encoder.names_, encoder.n_categorical_, against
+        )
         self.comparisons.append(found)
 
     def compare_unlabelled(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
@@ -205,7 +217,9 @@ class EstimateAnswers:
         # Of rows drawn class by class as many are compared as have the shares of the population.
         kept = np.arange(len(i.y))
         if self.by_class and i.priors is not None:
-            kept = like_priors(i.y, i.priors, random_stream(self.seed, "estimate", "like priors"))
+            kept = like_priors(
+                i.y, i.priors, random_stream(self.seed, "estimate", "like priors")
+            )
         labels = f.argmax(axis=1) if f is not None and i.labels else None
         found = self._support("unlabelled", self.far, labels, self.metric[kept])
         self.near["rows without labels"] = found
@@ -231,13 +245,19 @@ class EstimateAnswers:
             )
             if expected is not None:
                 return Answer(
-                    prediction_powered_error(i.losses, expected, self.level, i.loss.bound)
+                    prediction_powered_error(
+                        i.losses, expected, self.level, i.loss.bound
+                    )
                 )
             reason = "too few labelled rows to learn which losses to expect"
-        empty = no_estimate("ppi", level=self.level, n=len(i.y), assumes="", reason=reason)
+        empty = no_estimate(
+            "ppi", level=self.level, n=len(i.y), assumes="", reason=reason
+        )
         return Answer(empty, evidence=())
 
-    def with_generated(self, source: Generator, settings: OsynAsked, explore: bool) -> None:
+    def with_generated(
+        self, source: Generator, settings: OsynAsked, explore: bool
+    ) -> None:
         """Answer with generated rows; all of it takes the generator for the truth."""
         i = self.inputs
         Z, y = next(source.encoded())
@@ -322,14 +342,18 @@ class EstimateAnswers:
         preference = choose_preference(i, self.by_class)
         rows = [self._checked(answer, judged) for answer in self.answers]
         quoted = choose_quoted(rows, preference)
-        rows = [dataclasses.replace(row, recommended=row.name == quoted) for row in rows]
+        rows = [
+            dataclasses.replace(row, recommended=row.name == quoted) for row in rows
+        ]
         rows.sort(key=lambda row: not row.recommended)
         refused, advice = "", ""
         if not quoted:
             refused = why_none_quoted(rows, preference)
             advice = preference.advice or advise(
                 [c for c, finding in judged.comparisons if finding.refuted],
-                lies_elsewhere=[against for against, f in judged.near.items() if f.refuted],
+                lies_elsewhere=[
+                    against for against, f in judged.near.items() if f.refuted
+                ],
                 lacks_class=self.lacks_class,
                 has_classes=bool(i.labels),
                 has_priors=i.priors is not None,
@@ -364,7 +388,9 @@ class EstimateAnswers:
         What the user vouches for is told in a note instead.
         """
         level = level_of_each(self.comparisons)
-        vouched: Sequence[Against] = ("training rows",) if self.inputs.drawn_at_random else ()
+        vouched: Sequence[Against] = (
+            ("training rows",) if self.inputs.drawn_at_random else ()
+        )
         overruled = []
         comparisons = []
         for comparison in self.comparisons:
@@ -485,11 +511,15 @@ class EstimateReport:
             "assumption": self.assumption,
             "approximate": self.approximate or None,
             "comparisons": [
-                {"what": c.what, "against": c.against, "p": c.p} for c in self.comparisons
+                {"what": c.what, "against": c.against, "p": c.p}
+                for c in self.comparisons
             ],
             "level_of_each_comparison": level_of_each(self.comparisons),
             "estimates": [
-                {k: None if _is_nan(v) else v for k, v in dataclasses.asdict(row).items()}
+                {
+                    k: None if _is_nan(v) else v
+                    for k, v in dataclasses.asdict(row).items()
+                }
                 for row in self.rows
             ],
             "support": {

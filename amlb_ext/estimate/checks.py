@@ -47,7 +47,9 @@ def class_shares(codes: np.ndarray, priors: np.ndarray) -> Finding:
     """
     counts = np.bincount(codes.astype(int), minlength=len(priors))
     if counts[priors == 0].any():
-        return Finding(True, "labelled rows of a class that the population does not have")
+        return Finding(
+            True, "labelled rows of a class that the population does not have"
+        )
     has_share = priors > 0
     counts, shares = counts[has_share], priors[has_share] / priors[has_share].sum()
     n = int(counts.sum())
@@ -56,11 +58,17 @@ def class_shares(codes: np.ndarray, priors: np.ndarray) -> Finding:
         p = float(stats.chisquare(counts, expected).pvalue)
     else:
         drawn = np.random.default_rng(0).multinomial(n, shares, TABLES)
-        p = _share_as_extreme(_chi_square(counts, expected), _chi_square(drawn, expected))
+        p = _share_as_extreme(
+            _chi_square(counts, expected), _chi_square(drawn, expected)
+        )
     if p < REFUTED:
-        text = f"the classes of the labelled rows do not have these priors ({p_text(p)})"
+        text = (
+            f"the classes of the labelled rows do not have these priors ({p_text(p)})"
+        )
         return Finding(True, text)
-    return Finding(False, f"the classes of the labelled rows agree with the priors ({p_text(p)})")
+    return Finding(
+        False, f"the classes of the labelled rows agree with the priors ({p_text(p)})"
+    )
 
 
 def chi_square_or_exact(counts: np.ndarray) -> float:
@@ -111,7 +119,10 @@ def _share_as_extreme(observed: np.ndarray, drawn: np.ndarray) -> float:
 
 
 def absent_classes(
-    codes: np.ndarray, train: np.ndarray, labels: Sequence[str], shares: np.ndarray | None = None
+    codes: np.ndarray,
+    train: np.ndarray,
+    labels: Sequence[str],
+    shares: np.ndarray | None = None,
 ) -> Finding:
     """Ask whether a class of the training rows is missing more often than by chance.
 
@@ -132,12 +143,16 @@ def absent_classes(
     """
     counts = np.bincount(codes.astype(int), minlength=len(labels))
     if shares is None:
-        shares = np.bincount(train.astype(int), minlength=len(labels)) / max(len(train), 1)
+        shares = np.bincount(train.astype(int), minlength=len(labels)) / max(
+            len(train), 1
+        )
     chance_of_none = (1 - shares) ** len(codes)
     lacking = np.flatnonzero((counts == 0) & (chance_of_none < REFUTED))
     if not len(lacking):
         return Finding(False, "every class of the training rows has labelled ones")
-    listed = [f"{labels[int(c)]} ({shares[c]:.1%} of the training rows)" for c in lacking]
+    listed = [
+        f"{labels[int(c)]} ({shares[c]:.1%} of the training rows)" for c in lacking
+    ]
     return Finding(True, f"no labelled row of {', '.join(listed)}")
 
 
@@ -151,7 +166,9 @@ def join_findings(findings: Sequence[Finding]) -> Finding | None:
     if not findings:
         return None
     refuted = [finding for finding in findings if finding.refuted]
-    return Finding(bool(refuted), "; ".join(finding.text for finding in refuted or findings))
+    return Finding(
+        bool(refuted), "; ".join(finding.text for finding in refuted or findings)
+    )
 
 
 def p_text(p: float) -> str:

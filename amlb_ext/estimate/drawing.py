@@ -26,7 +26,10 @@ from typing import Literal
 
 import numpy as np
 from scipy import stats
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.rng import derive_seed, random_stream
@@ -90,7 +93,9 @@ def level_of_each(comparisons: Sequence[Comparison]) -> float:
     return REFUTED / max(len(comparisons), 1)
 
 
-def compare_classes(y: np.ndarray, y_train: np.ndarray, labels: Sequence[str]) -> Comparison:
+def compare_classes(
+    y: np.ndarray, y_train: np.ndarray, labels: Sequence[str]
+) -> Comparison:
     """Compare class shares: chi-square, or its exact permutation test where counts are small.
 
     Parameters
@@ -105,7 +110,9 @@ def compare_classes(y: np.ndarray, y_train: np.ndarray, labels: Sequence[str]) -
     >>> compare_classes(y, y_train, ["no", "yes"]).detail
     'yes 50.0% of the labelled rows and 22.0% of the training rows'
     """
-    counts = np.stack([_class_counts(y, len(labels)), _class_counts(y_train, len(labels))])
+    counts = np.stack(
+        [_class_counts(y, len(labels)), _class_counts(y_train, len(labels))]
+    )
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     most_in_excess = int(np.argmax(shares[0] - shares[1]))
     share, share_train = shares[:, most_in_excess]
@@ -140,7 +147,11 @@ def compare_targets(y: np.ndarray, y_train: np.ndarray) -> Comparison:
 
 
 def compare_columns(
-    Z: np.ndarray, Z_other: np.ndarray, names: Sequence[str], n_categorical: int, against: Against
+    Z: np.ndarray,
+    Z_other: np.ndarray,
+    names: Sequence[str],
+    n_categorical: int,
+    against: Against,
 ) -> Comparison:
     """Compare the rows column by column: Kolmogorov and Smirnov, or chi-square for categories.
 
@@ -201,7 +212,9 @@ def compare_predictions(f: np.ndarray, far: np.ndarray) -> list[Comparison]:
         return [_compare_unlabelled("predictions", _kolmogorov(f, far))]
     n_classes = f.shape[1]
     counts = [_class_counts(rows.argmax(axis=1), n_classes) for rows in (f, far)]
-    comparisons = [_compare_unlabelled("predicted classes", chi_square_or_exact(np.stack(counts)))]
+    comparisons = [
+        _compare_unlabelled("predicted classes", chi_square_or_exact(np.stack(counts)))
+    ]
     sure, sure_far = f.max(axis=1), far.max(axis=1)
     if min(sure.min(), sure_far.min()) < 1:  # class labels alone come as 0 and 1
         comparisons.append(_compare_confidence(sure, sure_far, "rows without labels"))
@@ -251,7 +264,9 @@ def compare_second_model(
     learn, ask = order[: len(order) // 2], order[len(order) // 2 :]
     if len(learn) < LEAST_LEARN or len(np.unique(y_train[learn])) < 2:
         return []
-    learner = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+    learner = (
+        HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+    )
     model = learner(
         max_iter=50,
         max_leaf_nodes=8,
@@ -278,7 +293,9 @@ def compare_second_model(
     return [first, _compare_fits("errors", errors, errors_ask, "of a second model")]
 
 
-def _compare_fits(what: str, of_rows: np.ndarray, of_train: np.ndarray, detail: str) -> Comparison:
+def _compare_fits(
+    what: str, of_rows: np.ndarray, of_train: np.ndarray, detail: str
+) -> Comparison:
     return Comparison(
         what=what,
         against="training rows",
@@ -294,7 +311,9 @@ def _true_probability(classes: np.ndarray, f: np.ndarray, y: np.ndarray) -> np.n
     return np.asarray((f * is_true).sum(axis=1))
 
 
-def same_shares(codes: np.ndarray, like: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def same_shares(
+    codes: np.ndarray, like: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """Return positions, as many as possible, of rows whose classes have the shares of others.
 
     Parameters
@@ -310,18 +329,24 @@ def same_shares(codes: np.ndarray, like: np.ndarray, rng: np.random.Generator) -
     """
     n_classes = int(max(codes.max(), like.max())) + 1
     available, wanted = _class_counts(codes, n_classes), _class_counts(like, n_classes)
-    is_shared = (wanted > 0) & (available > 0)  # a class on one side only is for compare_classes
+    is_shared = (wanted > 0) & (
+        available > 0
+    )  # a class on one side only is for compare_classes
     if not is_shared.any():
         return np.zeros(0, dtype=int)
     return _take_shares(codes, np.where(is_shared, wanted, 0), rng)
 
 
-def like_priors(codes: np.ndarray, priors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def like_priors(
+    codes: np.ndarray, priors: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """Return positions, as many as possible, of rows whose classes have known shares."""
     return _take_shares(codes, priors, rng)
 
 
-def _take_shares(codes: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _take_shares(
+    codes: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     available = _class_counts(codes, len(weights))
     can_take = (weights > 0) & (available > 0)
     # The scarcest class, relative to its weight, is taken whole and sets the scale.
@@ -333,7 +358,9 @@ def _take_shares(codes: np.ndarray, weights: np.ndarray, rng: np.random.Generato
     return np.sort(np.concatenate(kept))
 
 
-def _compare_confidence(sure: np.ndarray, sure_other: np.ndarray, against: Against) -> Comparison:
+def _compare_confidence(
+    sure: np.ndarray, sure_other: np.ndarray, against: Against
+) -> Comparison:
     way = "less" if np.median(sure) < np.median(sure_other) else "more"
     return Comparison(
         what="confidence",

@@ -98,7 +98,9 @@ def estimate(
     if not 0 < level < 1:
         raise ConfigError(f"level {level}", "give one between 0 and 1, e.g. .95")
     if synthesizer and synthetic:
-        raise ConfigError("both a synthesizer and a file of generated rows", "give one of them")
+        raise ConfigError(
+            "both a synthesizer and a file of generated rows", "give one of them"
+        )
     if generated < 1:
         raise ConfigError(f"{generated} generated rows", "give 1 or more")
     if class_prior == "train" and drawn_at_random:
@@ -115,7 +117,9 @@ def estimate(
         model=model,
         data=_to_path(data),
         train=None if train is None else _to_path(train),
-        others=tuple(_to_path(path) for path in (unlabelled, synthetic) if path is not None),
+        others=tuple(
+            _to_path(path) for path in (unlabelled, synthetic) if path is not None
+        ),
         target=target,
         kind=kind,
         loss=loss,

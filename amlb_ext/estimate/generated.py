@@ -82,7 +82,11 @@ class Generator:
         """Yield metric rows, class codes (or None) and losses (or None)."""
         n_batches = math.ceil(self.n / BATCH)
         batches = tqdm(
-            self.encoded(), total=n_batches, desc="generated", unit="batch", disable=self.quiet
+            self.encoded(),
+            total=n_batches,
+            desc="generated",
+            unit="batch",
+            disable=self.quiet,
         )
         for Z, y in batches:
             losses = None
@@ -93,4 +97,6 @@ class Generator:
             yield M, y.astype(int) if self.inputs.labels else None, losses
 
     def _random_stream(self, stage: str) -> np.random.Generator:
-        return random_stream(self.seed, self.inputs.task.name, "estimate", stage, self.name)
+        return random_stream(
+            self.seed, self.inputs.task.name, "estimate", stage, self.name
+        )

@@ -133,7 +133,9 @@ class EstimateInputs:
     def metric_names(self) -> list[str]:
         """Return a name for each column of :meth:`metric`."""
         names = []
-        for column, values in zip(self.encoder.categorical_, self.encoder.values_, strict=True):
+        for column, values in zip(
+            self.encoder.categorical_, self.encoder.values_, strict=True
+        ):
             names += [f"{column.name}={value}" for value in (*values, "missing")]
         return [*names, *(c.name for c in self.encoder.numeric_)]
 
@@ -153,7 +155,9 @@ class EstimateInputs:
         _refuse_training_rows(path.name, features, self.seen)
         # A few rows agree by chance in coarse columns; to drop those would be a selection.
         if is_labelled.sum() >= len(self.given) / 2:
-            notes.append(f"{path.name}: the {is_labelled.sum()} labelled rows in it are left out")
+            notes.append(
+                f"{path.name}: the {is_labelled.sum()} labelled rows in it are left out"
+            )
             features = features[~is_labelled].reset_index(drop=True)
         self.notes += notes
         return self.encoder.transform(features)
@@ -171,7 +175,9 @@ class EstimateInputs:
         """Return the targets of a table of generated rows, as the task codes them."""
         frame, name = read_table(path).frame, self.task.target_name
         if name not in frame.columns:
-            raise DataError(f"{path.name} lacks the target {name!r}", "generate it with the rows")
+            raise DataError(
+                f"{path.name} lacks the target {name!r}", "generate it with the rows"
+            )
         raw = frame[name]
         if self.labels:
             words = _to_words(raw)
@@ -282,7 +288,9 @@ def _classes_known_elsewhere(asked: EstimateRequest, fitted: Any) -> list[str]:
     return list(asked.class_prior)
 
 
-def _refuse_training_rows(name: str, features: pd.DataFrame, seen: pd.DataFrame | None) -> None:
+def _refuse_training_rows(
+    name: str, features: pd.DataFrame, seen: pd.DataFrame | None
+) -> None:
     """Refuse a table of which half are training rows: no model errs there as it does elsewhere."""
     known = 0 if seen is None else int(find_copies(features, [seen]).sum())
     if known > len(features) / 2:
@@ -292,7 +300,9 @@ def _refuse_training_rows(name: str, features: pd.DataFrame, seen: pd.DataFrame 
         )
 
 
-def _read_task(asked: EstimateRequest, more_labels: list[str]) -> tuple[Task, np.ndarray, int]:
+def _read_task(
+    asked: EstimateRequest, more_labels: list[str]
+) -> tuple[Task, np.ndarray, int]:
     """Return the task, the positions of the labelled rows, and where DATA begins in row ids."""
     table = read_table(asked.data)
     folds: tuple[Fold, ...] = ()
@@ -322,7 +332,9 @@ def _read_task(asked: EstimateRequest, more_labels: list[str]) -> tuple[Task, np
         task = dataclasses.replace(task, labels=labels, target=cat, kind=kind)
     rows = task.folds[0].test if task.folds else np.arange(len(task))
     if not len(rows):
-        raise DataError(f"{asked.data.name} has no row with a label", "give labelled rows")
+        raise DataError(
+            f"{asked.data.name} has no row with a label", "give labelled rows"
+        )
     return task, rows, offset
 
 
@@ -335,7 +347,10 @@ def _with_all_categories(table: Table, asked: EstimateRequest) -> Table:
             if pd.api.types.is_numeric_dtype(table.frame[name]) or name == asked.target:
                 continue
             known = list(categories.get(name, ()))
-            for values in (table.frame[name], frame[name]):  # codes of the first stay as they were
+            for values in (
+                table.frame[name],
+                frame[name],
+            ):  # codes of the first stay as they were
                 known += natural_order(set(_to_words(values).dropna()) - set(known))
             categories[name] = tuple(known)
     return dataclasses.replace(table, categories=categories)
@@ -397,7 +412,8 @@ def choose_loss(
     if not numbers:
         if asked.error_cap is not None:
             raise ConfigError(
-                f"--error-cap for the {name} loss", "leave it out: it is for squared and absolute"
+                f"--error-cap for the {name} loss",
+                "leave it out: it is for squared and absolute",
             )
         return LOSSES[name]
     limits = asked.target_range or limits
@@ -407,7 +423,9 @@ def choose_loss(
             "add --range LOW HIGH, or --train FILE to take the training rows' range",
         )
     low, high = limits
-    return (squared_loss if name == "squared" else absolute_loss)(low, high, asked.error_cap)
+    return (squared_loss if name == "squared" else absolute_loss)(
+        low, high, asked.error_cap
+    )
 
 
 def choose_priors(
@@ -438,7 +456,9 @@ def choose_priors(
     if not given:
         return None
     if not labels:
-        raise ConfigError("--class-prior for regression", "leave it out: there are no classes")
+        raise ConfigError(
+            "--class-prior for regression", "leave it out: there are no classes"
+        )
     if given == "train":
         assert train is not None  # estimate() asks for them
         return np.bincount(train.astype(int), minlength=len(labels)) / len(train)
@@ -451,7 +471,8 @@ def choose_priors(
     absent = [label for label in labels if label not in given]
     if absent:
         raise ConfigError(
-            f"--class-prior has no share for {', '.join(absent)}", "give one for every class"
+            f"--class-prior has no share for {', '.join(absent)}",
+            "give one for every class",
         )
     shares = np.array([float(given[label]) for label in labels])
     if (shares < 0).any() or abs(shares.sum() - 1) > PRIOR_TOLERANCE:

@@ -130,7 +130,9 @@ def independent_cells(
     """
     rows = np.asarray(rows, dtype=float)
     if not 1 <= m <= len(rows):
-        raise ConfigError(f"m = {m} cells from {len(rows)} rows", f"choose m in 1..{len(rows)}")
+        raise ConfigError(
+            f"m = {m} cells from {len(rows)} rows", f"choose m in 1..{len(rows)}"
+        )
     if method == "voronoi":
         return Regions(rows[rng.choice(len(rows), m, replace=False)])
     if method != "kmeans":
@@ -191,12 +193,15 @@ def partition_bound(
     """
     if not 0 < delta < 1 or (n_masses is not None and n_masses < 1):
         raise ConfigError(
-            f"delta = {delta}, n_masses = {n_masses}", "choose delta in 0..1 and n_masses >= 1"
+            f"delta = {delta}, n_masses = {n_masses}",
+            "choose delta in 0..1 and n_masses >= 1",
         )
     w, loss = checked_masses(masses), checked_losses(losses, C_h)
     cell = np.asarray(cells)
     if len(loss) == 0 or cell.shape != loss.shape:
-        raise DataError(f"{len(cell)} cells for {len(loss)} losses", "give one cell a labelled row")
+        raise DataError(
+            f"{len(cell)} cells for {len(loss)} losses", "give one cell a labelled row"
+        )
     if cell.min() < 0 or cell.max() >= len(w):
         raise DataError(
             f"cells {cell.min()}..{cell.max()} with {len(w)} masses",

@@ -41,16 +41,22 @@ def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
     return out.getvalue()
 
 
-def _draw_intervals(ax: Axes, rows: list[ErrorEstimate], report: EstimateReport) -> None:
+def _draw_intervals(
+    ax: Axes, rows: list[ErrorEstimate], report: EstimateReport
+) -> None:
     largest = _largest_shown(rows, report)
     upwards = rows[::-1]  # the first row of the table stands on top
     for place, row in enumerate(upwards):
         _draw_interval(ax, row, place, arrow=0.04 * largest)
-    names = [f"{row.name}{' (recommended)' if row.recommended else ''}" for row in upwards]
+    names = [
+        f"{row.name}{' (recommended)' if row.recommended else ''}" for row in upwards
+    ]
     ax.set_yticks(range(len(rows)), names)
     ax.set_xlim(0, largest)
     ax.set_xlabel(f"true error: {report.loss}, {report.unit}")
-    ax.set_title(f"{report.level:.0%} intervals from {report.n} labelled rows", fontsize="medium")
+    ax.set_title(
+        f"{report.level:.0%} intervals from {report.n} labelled rows", fontsize="medium"
+    )
     _hide_frame(ax)
 
 
@@ -63,7 +69,9 @@ def _draw_interval(ax: Axes, row: ErrorEstimate, place: int, arrow: float) -> No
     style = "--" if failed else "-"
     if math.isnan(row.point):
         properties = {"arrowstyle": "->", "color": colour, "linestyle": style}
-        ax.annotate("", (row.low + arrow, place), (row.low, place), arrowprops=properties)
+        ax.annotate(
+            "", (row.low + arrow, place), (row.low, place), arrowprops=properties
+        )
         ax.plot([row.low], [place], "|", color=colour, markersize=9)
         return
     ax.plot([row.low, row.high], [place, place], style, color=colour, linewidth=2)

@@ -94,7 +94,9 @@ def run_repetitions(
     for folder in {repetition.path.parent for repetition in repetitions}:
         if folder.exists():
             remove_temporary_files(folder)
-    unfinished = [(one,) for one in repetitions if read_finished(one.path, one.key) is None]
+    unfinished = [
+        (one,) for one in repetitions if read_finished(one.path, one.key) is None
+    ]
     workers = min(workers or available_cores(), max(1, len(unfinished)))
     with tqdm(total=len(unfinished), desc=name, unit=unit, disable=quiet) as bar:
         for _ in run_jobs(_compute, unfinished, workers):

@@ -50,7 +50,9 @@ def write_page(out: Path) -> Path:
     ...     write_page(Path(folder)).name
     'index.html'
     """
-    experiments = [_paper_entry(folder) for folder in _folders_with_result(out, EXPERIMENTS)]
+    experiments = [
+        _paper_entry(folder) for folder in _folders_with_result(out, EXPERIMENTS)
+    ]
     tables = [_osyn_entry(folder) for folder in _folders_with_result(out, TABLES)]
     style = asset_path("resources", "report", "report.css").read_text("utf-8")
     text = (
@@ -81,7 +83,9 @@ def _paper_entry(folder: Path) -> dict[str, Any]:
     tables = _data_tables(experiment, cells, result["shares"]) if len(cells) else []
     drawings = []
     for name in result["figures"]:
-        drawings.append((_figure_caption(name, result["name"]), _image_address(folder / name)))
+        drawings.append(
+            (_figure_caption(name, result["name"]), _image_address(folder / name))
+        )
     return result | {
         "title": experiment.title,
         "tables": tables,
@@ -112,7 +116,12 @@ def _data_tables(
         if len(part):
             data_shares = [share for share in shares if share["data"] == data]
             tables.append(
-                {"data": data, "about": DATA[data], "rows": _blocks(part), "shares": data_shares}
+                {
+                    "data": data,
+                    "about": DATA[data],
+                    "rows": _blocks(part),
+                    "shares": data_shares,
+                }
             )
     return tables
 
@@ -121,13 +130,17 @@ def _blocks(cells: pd.DataFrame) -> list[dict[str, Any]]:
     """Return one line per row, model and part, with a cell for each measure of the table."""
     measures = list(dict.fromkeys(cells["measure"]))
     lines = []
-    for (row, model, part), group in cells.groupby(["row", "model", "part"], sort=False):
+    for (row, model, part), group in cells.groupby(
+        ["row", "model", "part"], sort=False
+    ):
         by_measure = {str(cell.measure): cell for cell in group.itertuples()}
         entries = [
             _cell_entry(by_measure[measure]) if measure in by_measure else None
             for measure in measures
         ]
-        lines.append({"row": row, "model": model, "part": PARTS[part], "cells": entries})
+        lines.append(
+            {"row": row, "model": model, "part": PARTS[part], "cells": entries}
+        )
     return [{"measures": [MEASURES[measure] for measure in measures], "lines": lines}]
 
 
@@ -163,9 +176,15 @@ def _disagreements(experiment: Experiment, cells: pd.DataFrame) -> list[dict[str
         names = []
         for cell in part.itertuples():
             measure = MEASURES[str(cell.measure)]
-            names.append(f"{cell.row}: {cell.model} on {PARTS[str(cell.part)]}, {measure}")
+            names.append(
+                f"{cell.row}: {cell.model} on {PARTS[str(cell.part)]}, {measure}"
+            )
         disagreements.append(
-            {"data": DATA[data].text, "cells": names, "tested": hypotheses.get(data, [])}
+            {
+                "data": DATA[data].text,
+                "cells": names,
+                "tested": hypotheses.get(data, []),
+            }
         )
     return disagreements
 
@@ -189,6 +208,8 @@ def _environment() -> Environment:
     environment.filters.update(
         tone=lambda word: TONES.get(str(word), "none"),
         percent=lambda x: "–" if x is None else f"{100 * float(x):.3g} %",
-        minutes=lambda s: f"{float(s) / 60:.1f} min" if s >= 60 else f"{float(s):.1f} s",
+        minutes=lambda s: (
+            f"{float(s) / 60:.1f} min" if s >= 60 else f"{float(s):.1f} s"
+        ),
     )
     return environment

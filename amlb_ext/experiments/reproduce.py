@@ -20,7 +20,11 @@ from amlb_ext.experiments.osyn import cells as osyn_cells
 from amlb_ext.experiments.osyn import page_blocks
 from amlb_ext.experiments.osyn import run as osyn_run
 from amlb_ext.experiments.paper import certificates, figures
-from amlb_ext.experiments.paper.cells import cells_markdown, compare_cells, compare_shares
+from amlb_ext.experiments.paper.cells import (
+    cells_markdown,
+    compare_cells,
+    compare_shares,
+)
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.readings import Readings
 from amlb_ext.experiments.paper.run import run_experiment
@@ -133,13 +137,23 @@ def reproduce(
     for experiment in experiments:
         for data_name in experiment.rows:
             settings_of(experiment, data_name, changes)  # raises before any work
-    choice = osyn_run.check_choice([table.name for table in tables], changes) if tables else None
+    choice = (
+        osyn_run.check_choice([table.name for table in tables], changes)
+        if tables
+        else None
+    )
     if out.exists() and not out.is_dir():
         raise SuiteError(f"{out} is a file", "choose a folder with -o")
-    run = _Run(out=out, data=data, splits=splits, certify=certify, workers=workers, quiet=quiet)
-    results = [_reproduce_table(table, choice or osyn.Choice(), run) for table in tables]
+    run = _Run(
+        out=out, data=data, splits=splits, certify=certify, workers=workers, quiet=quiet
+    )
+    results = [
+        _reproduce_table(table, choice or osyn.Choice(), run) for table in tables
+    ]
     if tables and not experiments and not any(len(result.cells) for result in results):
-        raise SourceError(f"no data: {next(iter(results[0].left_out.values()))}", "give --data DIR")
+        raise SourceError(
+            f"no data: {next(iter(results[0].left_out.values()))}", "give --data DIR"
+        )
     if tables:
         # the experiments may fail for want of data; what is finished has its page then
         page.write_page(out)
@@ -225,7 +239,9 @@ def _named_experiments(names: Sequence[str]) -> list[Experiment]:
             experiments.append(EXPERIMENTS[name])
         else:
             known = [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]
-            raise ConfigError(f"nothing is called {name!r}", suggest_nearest(name, known))
+            raise ConfigError(
+                f"nothing is called {name!r}", suggest_nearest(name, known)
+            )
     return experiments
 
 
@@ -280,7 +296,12 @@ def _reproduce_experiment(
     # a figure shows one split, however many are asked for
     n_splits = run.splits if run.splits and not experiment.figure else experiment.splits
     done = run_experiment(
-        experiment, tasks, splits=n_splits, out=folder, workers=run.workers, quiet=run.quiet
+        experiment,
+        tasks,
+        splits=n_splits,
+        out=folder,
+        workers=run.workers,
+        quiet=run.quiet,
     )
     result = Result(
         name=experiment.name,
@@ -292,7 +313,9 @@ def _reproduce_experiment(
         result.figures = figures.draw_figures(experiment, done, folder)
     else:
         # data sets that could not be had have no cells
-        rows = {name: experiment.rows[name] for name in experiment.rows if name in tasks}
+        rows = {
+            name: experiment.rows[name] for name in experiment.rows if name in tasks
+        }
         compared = dataclasses.replace(experiment, rows=rows)
         result.cells = compare_cells(compared, done)
         result.shares = compare_shares(compared, done)

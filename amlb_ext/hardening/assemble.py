@@ -23,7 +23,12 @@ from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import BadRule, raw_hardness
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, MadeSide, refit_losses
+from amlb_ext.hardening.judged_rows import (
+    FoldModels,
+    JudgedRows,
+    MadeSide,
+    refit_losses,
+)
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.prepare import Prepared
 from amlb_ext.hardening.test_rows import substituted_names
@@ -98,7 +103,9 @@ def assemble_fold(
         return HardFold(train_rows, parts, summary)
 
     blocks = {"bad": _pick_rows(full, np.flatnonzero(test.is_bad))}
-    blocks |= write_made_side(task, models, test, test_side, target=target, refits=refits)
+    blocks |= write_made_side(
+        task, models, test, test_side, target=target, refits=refits
+    )
     chosen = [blocks[name] for name in config.composition if name in blocks]
     # a composition of made rows alone may find none of them
     parts[""] = Part(stack_rows(chosen or [blocks["bad"]]), None)
@@ -188,7 +195,9 @@ def _score_hard_rows(
         can_score = len(rows) > 0 and not np.isnan(f).any()
         # the summary always names the bad rows, whatever their score
         if name == "bad" or can_score:
-            _, scores[name] = row_losses.summary_score(y, f, models.targets[target].scale.span)
+            _, scores[name] = row_losses.summary_score(
+                y, f, models.targets[target].scale.span
+            )
     return scores
 
 
@@ -252,7 +261,10 @@ def write_made_side(
     ``real`` are the real rows of the side; the others as in :func:`write_real_rows`.
     """
     blocks = {}
-    for origin, rows in (("ga", side.augmented.rows), ("synthetic", side.synthetic.rows)):
+    for origin, rows in (
+        ("ga", side.augmented.rows),
+        ("synthetic", side.synthetic.rows),
+    ):
         if not len(rows):
             continue
         provenance = pd.DataFrame(
@@ -344,7 +356,9 @@ def _assemble_hard(
     models, bad_train = prepared.models, prepared.train.take(prepared.train.is_bad)
     # of training rows a re-fit is no judge: it was fitted on most of them
     real_block = write_real_rows(task, models, bad_train, target=target)
-    made_blocks = write_made_side(task, models, prepared.train, train_side, target=target)
+    made_blocks = write_made_side(
+        task, models, prepared.train, train_side, target=target
+    )
 
     def fit(train: pd.DataFrame, test: pd.DataFrame) -> FittedRows:
         return prepared.chooser.fit(train, test, task)[0]
@@ -378,7 +392,9 @@ def _left_out_notes(left_out: dict[str, int]) -> list[str]:
         "train_made": "made training rows with the features of a test row",
         "test_made": "made test rows that repeat another row as they are written there",
     }
-    counted = [f"{left_out[key]} {text}" for key, text in words.items() if left_out[key]]
+    counted = [
+        f"{left_out[key]} {text}" for key, text in words.items() if left_out[key]
+    ]
     return [f"_hard: left out {', '.join(counted)}"] if counted else []
 
 
@@ -420,7 +436,9 @@ def separate_sides(
     fitted = FittedRows(test.features, [], np.zeros(0, dtype=int))
     while len(train):
         fitted = fit(train.features, test.features)
-        own, *others = number_rows(train.features, *tested, test.features, fitted.features)
+        own, *others = number_rows(
+            train.features, *tested, test.features, fitted.features
+        )
         clashes = np.isin(own, np.concatenate(others))
         if not clashes.any():
             break
@@ -436,7 +454,9 @@ def separate_sides(
     return Part(test.take(~repeats) if repeats.any() else test, train), left_out
 
 
-def _repeated_made_rows(test: Rows, fitted: FittedRows, real: Sequence[pd.DataFrame]) -> np.ndarray:
+def _repeated_made_rows(
+    test: Rows, fitted: FittedRows, real: Sequence[pd.DataFrame]
+) -> np.ndarray:
     """Return which made test rows repeat another row once cells of theirs were replaced."""
     has_new_cells = np.zeros(len(test), dtype=bool)
     has_new_cells[[row for row, _ in fitted.cells]] = True
@@ -449,7 +469,9 @@ def _repeated_made_rows(test: Rows, fitted: FittedRows, real: Sequence[pd.DataFr
     return is_made(test) & has_new_cells & (repeats_test | repeats_real)
 
 
-def make_readable(task: Task, prepared: Prepared, *, tests: Rows, train: Rows, target: int) -> Rows:
+def make_readable(
+    task: Task, prepared: Prepared, *, tests: Rows, train: Rows, target: int
+) -> Rows:
     """Return test rows with what these training rows do not know replaced, and judged again.
 
     The hard training rows are few, so they know fewer categories than the fold's own.

@@ -90,9 +90,7 @@ probability of at least 0.7'
     """
     text = "every column has few values, so a made row"
     if np.isfinite(least):
-        return (
-            f"{text} must have a label that the oracle gives a probability of at least {least:.3g}"
-        )
+        return f"{text} must have a label that the oracle gives a probability of at least {least:.3g}"
     return (
         f"{text} rests on the oracle's word for its label, and where F fails the oracle is right "
         "too seldom on the training rows: no label can be vouched for"
@@ -107,7 +105,9 @@ def find_parents(real: JudgedRows) -> np.ndarray:
 # Augmented rows: harder neighbours of the bad rows.
 
 
-def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: TakenRows) -> MadeRows:
+def augment_bad_rows(
+    models: FoldModels, real: JudgedRows, side: str, taken: TakenRows
+) -> MadeRows:
     """Make as many copies of each bad row as asked, in several tries: one row, one voice."""
     config = models.config.search
     bad = find_parents(real)
@@ -124,7 +124,9 @@ def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: Tak
     searched = bad
     if len(bad) > config.max_rows:
         searched = bad[np.sort(rng.choice(len(bad), config.max_rows, replace=False))]
-        notes = (f"{side}: {len(searched)} of {len(bad)} bad rows were searched (max_rows)",)
+        notes = (
+            f"{side}: {len(searched)} of {len(bad)} bad rows were searched (max_rows)",
+        )
 
     domain = learn_domain(
         real.Z,
@@ -142,9 +144,13 @@ def augment_bad_rows(models: FoldModels, real: JudgedRows, side: str, taken: Tak
         parent = np.repeat(searched[copies_so_far[searched] < copies], copies)
         if not len(parent):
             break
-        y = perturb_targets(real.y[parent], real.y, config, rng, n_classes=models.n_classes)
+        y = perturb_targets(
+            real.y[parent], real.y, config, rng, n_classes=models.n_classes
+        )
         y = models.snap_targets(y)
-        neighbours = _search_neighbours(models, real.Z[parent], y, domain, side, attempt)
+        neighbours = _search_neighbours(
+            models, real.Z[parent], y, domain, side, attempt
+        )
         Z = _jitter_numbers(neighbours, domain, config, rng)
         made = judge_made_rows(
             models,
@@ -234,11 +240,18 @@ def perturb_targets(
 
 
 def _search_neighbours(
-    models: FoldModels, bad: np.ndarray, y: np.ndarray, domain: Domain, side: str, attempt: int
+    models: FoldModels,
+    bad: np.ndarray,
+    y: np.ndarray,
+    domain: Domain,
+    side: str,
+    attempt: int,
 ) -> np.ndarray:
     """Search a harder neighbour of each point."""
     config = models.config.search
-    if config.pressure == 0:  # only the distance counts: the bad point itself is the optimum
+    if (
+        config.pressure == 0
+    ):  # only the distance counts: the bad point itself is the optimum
         return bad
     engine = genetic_search
     if config.engine == "deap":
@@ -297,7 +310,11 @@ def _order_within(groups: np.ndarray) -> np.ndarray:
 
 
 def sample_synthetic_rows(
-    models: FoldModels, real: JudgedRows, augmented: JudgedRows, side: str, taken: TakenRows
+    models: FoldModels,
+    real: JudgedRows,
+    augmented: JudgedRows,
+    side: str,
+    taken: TakenRows,
 ) -> MadeRows:
     """Learn the distribution of hard rows and sample from it until enough rows are kept."""
     config = models.config.synthesizer
@@ -317,12 +334,21 @@ def sample_synthetic_rows(
     nearest = NearestNeighbors(n_neighbors=1).fit(fill_missing(Z[:, learnt]))
 
     def find_parents_of(rows: np.ndarray) -> np.ndarray:
-        closest = nearest.kneighbors(fill_missing(rows[:, learnt]), return_distance=False)[:, 0]
+        closest = nearest.kneighbors(
+            fill_missing(rows[:, learnt]), return_distance=False
+        )[:, 0]
         return parent[closest]
 
     rng = random_stream(models.config.seed, *models.key, side, "synthesize")
     draw, notes = _fit_synthesizer(
-        models, real, Z=Z, y=y, side=side, rng=rng, taken=taken, find_parents_of=find_parents_of
+        models,
+        real,
+        Z=Z,
+        y=y,
+        side=side,
+        rng=rng,
+        taken=taken,
+        find_parents_of=find_parents_of,
     )
     dropped: Counter[str] = Counter()
     n_kept = 0
@@ -343,7 +369,9 @@ def sample_synthetic_rows(
         )
         # targets of the population are the oracle's own: its filter has nothing to say of them
         own_targets = learns_population(models)
-        kept, dropped_now = screen_made_rows(models, made, real, taken, asks_oracle=not own_targets)
+        kept, dropped_now = screen_made_rows(
+            models, made, real, taken, asks_oracle=not own_targets
+        )
         dropped.update(dropped_now)
         blocks.append(made.take(kept))
         taken = taken.with_made(blocks[-1])
@@ -351,7 +379,10 @@ def sample_synthetic_rows(
         if n_kept >= wanted:
             break
     return MadeRows(
-        rows=JudgedRows.concatenate(blocks), asked=wanted, dropped=dropped, notes=tuple(notes)
+        rows=JudgedRows.concatenate(blocks),
+        asked=wanted,
+        dropped=dropped,
+        notes=tuple(notes),
     )
 
 
@@ -385,7 +416,9 @@ def _fit_synthesizer(
     if learns_population(models):
         Z, y = models.Z, models.y
     elif config.learn_from == "population":
-        notes.append(f"{side}: F is a file of predictions, so rows are learnt from its failures")
+        notes.append(
+            f"{side}: F is a file of predictions, so rows are learnt from its failures"
+        )
     # a model of a distribution needs more rows; "local" moves rows towards their neighbours
     if len(Z) < config.min_rows and config.name != "local":
         notes.append(
@@ -415,7 +448,9 @@ def _fit_synthesizer(
 
     def draw_expected_failures(n: int) -> Sample:
         rows, _ = draw_rows(min(MOST_PROPOSED, PROPOSED_PER_ROW * n))
-        features, n_broken = _feasible_features(models, real, rows, find_parents_of(rows))
+        features, n_broken = _feasible_features(
+            models, real, rows, find_parents_of(rows)
+        )
         repeats_real, repeats_made = taken.repeated(features)
         # a copy must not take the place of a row that may be kept, so it is not even drawn
         rows = models.encoder.transform(features)[~repeats_real & ~repeats_made]

@@ -69,7 +69,9 @@ class Encoder(BaseEstimator):
     """
 
     def __init__(
-        self, columns: Sequence[Column], known: Literal["training", "table"] = "training"
+        self,
+        columns: Sequence[Column],
+        known: Literal["training", "table"] = "training",
     ) -> None:
         self.columns = columns
         self.known = known
@@ -79,7 +81,9 @@ class Encoder(BaseEstimator):
         self.categorical_: list[Column] = []
         self.numeric_: list[Column] = []
         for column in self.columns:
-            has_codes = not column.is_numeric and len(self._known_codes(column, features)) > 0
+            has_codes = (
+                not column.is_numeric and len(self._known_codes(column, features)) > 0
+            )
             (self.categorical_ if has_codes else self.numeric_).append(column)
         self.names_ = [column.name for column in (*self.categorical_, *self.numeric_)]
         self._learn_categories(features)
@@ -199,7 +203,9 @@ class Encoder(BaseEstimator):
             name: self.decode_column(name, encoded[:, position])
             for position, name in enumerate(self.names_)
         }
-        return pd.DataFrame({column.name: decoded[column.name] for column in self.columns})
+        return pd.DataFrame(
+            {column.name: decoded[column.name] for column in self.columns}
+        )
 
 
 def _code_for_unknown(column: Column, known: np.ndarray) -> int:
@@ -273,5 +279,7 @@ class TargetEncoder:
         """Return targets in canonical form."""
         if self.kind.is_classification:
             dtype = pd.CategoricalDtype(list(self.labels))
-            return pd.Series(pd.Categorical.from_codes(y.astype(int), dtype=dtype), name=name)
+            return pd.Series(
+                pd.Categorical.from_codes(y.astype(int), dtype=dtype), name=name
+            )
         return pd.Series(y * self.span + self.low, name=name)

@@ -140,7 +140,11 @@ class FoldRelations:
         put_back = np.zeros(made.shape, dtype=bool)
         if repairs:
             feasible = self.relations.put_back(made, parents)
-            made, put_back, is_broken = feasible.rows, feasible.put_back, feasible.is_broken
+            made, put_back, is_broken = (
+                feasible.rows,
+                feasible.put_back,
+                feasible.is_broken,
+            )
         else:
             is_broken = np.asarray(self.relations.broken(made, parents).any(axis=1))
         corrected_y = y.copy()
@@ -177,14 +181,20 @@ class FoldRelations:
                 for column in relation.columns:
                     if column in self.target_names:
                         break  # the search does not change targets, and has none at hand
-                    values = encoder.decode_column(column, Z[:, encoder.names_.index(column)])
+                    values = encoder.decode_column(
+                        column, Z[:, encoder.names_.index(column)]
+                    )
                     form = self.relations.forms.get(column)
                     if form is not None:
                         values = pd.Series(form.correct(values.to_numpy(dtype=float)))
                     features[column] = values
                 else:
-                    solved = self.relations.derive(name, relation, pd.DataFrame(features))
-                    Z[:, encoder.names_.index(name)] = encoder.encode_column(name, solved)
+                    solved = self.relations.derive(
+                        name, relation, pd.DataFrame(features)
+                    )
+                    Z[:, encoder.names_.index(name)] = encoder.encode_column(
+                        name, solved
+                    )
 
         return derive
 
@@ -237,7 +247,9 @@ class FoldRelations:
 
     def _with_targets(self, features: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
         columns = {}
-        for position, (name, scale) in enumerate(zip(self.target_names, self.scales, strict=True)):
+        for position, (name, scale) in enumerate(
+            zip(self.target_names, self.scales, strict=True)
+        ):
             target = scale.inverse(y[:, position], name)
             columns[name] = target.set_axis(features.index)
         return features.assign(**columns)
@@ -276,4 +288,6 @@ def check_declared_relations(tasks: Sequence[Task], config: RelationsConfig) -> 
             if len(groups) == 1:
                 raise
             problem = f"{members[0].name}: {error.args[0]}"
-            raise ConfigError(problem, "make a suite of its own for this table") from None
+            raise ConfigError(
+                problem, "make a suite of its own for this table"
+            ) from None

@@ -26,7 +26,13 @@ from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, MadeSide, Tak
 from amlb_ext.hardening.oracle import has_cells_only, least_support
 from amlb_ext.hardening.prepare import CrossFit, Prepared, prepare
 
-__all__ = ["HardFold", "check_several_targets", "harden_fold", "harden_group", "make_both_sides"]
+__all__ = [
+    "HardFold",
+    "check_several_targets",
+    "harden_fold",
+    "harden_group",
+    "make_both_sides",
+]
 
 
 def harden_fold(
@@ -69,7 +75,10 @@ def harden_fold(
 
 
 def harden_group(
-    tasks: Sequence[Task], fold: int, config: GenerateConfig, cross: CrossFit | None = None
+    tasks: Sequence[Task],
+    fold: int,
+    config: GenerateConfig,
+    cross: CrossFit | None = None,
 ) -> list[HardFold]:
     """Harden one fold of the tasks of a group: the same rows for all, each with its own target.
 
@@ -152,7 +161,9 @@ def check_several_targets(config: GenerateConfig) -> None:
     """
     rule = config.hardness.rule
     if rule != "auto" and RULES[rule][0] == "classification":
-        fitting = [name for name, (family, _) in RULES.items() if family != "classification"]
+        fitting = [
+            name for name, (family, _) in RULES.items() if family != "classification"
+        ]
         raise ConfigError(
             f"the rule {rule!r} serves classification, --targets regression",
             f"--rule {' or '.join(fitting)}",
@@ -189,5 +200,7 @@ def with_least_support(models: FoldModels, train: JudgedRows) -> FoldModels:
     if not models.n_classes or not has_cells_only(models.encoder, models.Z):
         return models
     oracle = models.targets[0].oracle
-    least = least_support(models.rule, train.y[:, 0], train.f[:, 0], oracle.out_of_fold_)
+    least = least_support(
+        models.rule, train.y[:, 0], train.f[:, 0], oracle.out_of_fold_
+    )
     return replace(models, least_support=least)

@@ -49,7 +49,10 @@ from amlb_ext.core.task import Kind
 RULES: dict[str, tuple[str, str]] = {
     "absolute": ("regression", "|F(x) - y| >= alpha on the scaled target"),
     "squared": ("regression", "(F(x) - y)^2 >= alpha, the paper's printed formula"),
-    "band": ("classification", "largest class probability <= alpha: the least confident rows"),
+    "band": (
+        "classification",
+        "largest class probability <= alpha: the least confident rows",
+    ),
     "wrong": ("classification", "probability of the true class <= alpha, as printed"),
     "quantile": ("any", "the worst share of rows by squared error or Brier loss"),
     "reducible": ("any", "a cross-fitted oracle departs from F: by features alone"),
@@ -92,7 +95,9 @@ class BadRule:
     over: str = "mean"
     shifts: tuple[float, ...] = (0.0,)
 
-    def hardness(self, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None) -> np.ndarray:
+    def hardness(
+        self, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the hardness of each row, ``(n,)``; larger is worse.
 
         Parameters
@@ -103,7 +108,9 @@ class BadRule:
             The oracle's predictions, for ``reducible``.
         """
         by_target = hardness_by_target(self.rule, y, f, t)
-        shifted = [own + shift for own, shift in zip(by_target, self.shifts, strict=True)]
+        shifted = [
+            own + shift for own, shift in zip(by_target, self.shifts, strict=True)
+        ]
         hardness = _COMBINE[self.over](shifted, axis=0)
         if self.class_alpha:
             # paper 4.2: a threshold per class, folded into the hardness so one threshold serves
@@ -238,7 +245,11 @@ def settle_rule(
         rule = "band" if kind.is_classification else "absolute"
     serves = RULES[rule][0]
     if serves not in ("any", _family(kind)):
-        fitting = [name for name, (family, _) in RULES.items() if family in ("any", _family(kind))]
+        fitting = [
+            name
+            for name, (family, _) in RULES.items()
+            if family in ("any", _family(kind))
+        ]
         raise ConfigError(
             f"the rule {rule!r} serves {serves}, this task is {kind}",
             f"use --rule {' or '.join(fitting)}",
@@ -260,7 +271,9 @@ class _Threshold(NamedTuple):
     reason: str
 
 
-def _combined(rule: str, over: str, thresholds: Sequence[_Threshold], *, n_targets: int) -> BadRule:
+def _combined(
+    rule: str, over: str, thresholds: Sequence[_Threshold], *, n_targets: int
+) -> BadRule:
     """Return the rule over all targets; the strictest threshold becomes the common one."""
     strictest = max(thresholds, key=lambda settled: settled.threshold)
     # targets that share a reason say it once, in the order of the targets
@@ -268,7 +281,9 @@ def _combined(rule: str, over: str, thresholds: Sequence[_Threshold], *, n_targe
     reason = "; ".join(reasons)
     if n_targets > 1:
         joined = (
-            f"mean over {n_targets} targets" if over == "mean" else f"{over} of {n_targets} targets"
+            f"mean over {n_targets} targets"
+            if over == "mean"
+            else f"{over} of {n_targets} targets"
         )
         reason = f"{joined}: {reason}"
     # a hardness moved by this much is held against the common threshold as against its own
@@ -283,7 +298,9 @@ def _combined(rule: str, over: str, thresholds: Sequence[_Threshold], *, n_targe
     )
 
 
-def _settle_threshold(config: HardnessConfig, rule: str, hardness: np.ndarray) -> _Threshold:
+def _settle_threshold(
+    config: HardnessConfig, rule: str, hardness: np.ndarray
+) -> _Threshold:
     """Return the user's alpha, else the customary one, else the worst share's."""
     if config.alpha is not None and rule != "quantile":
         return _from_alpha(rule, config.alpha, "given by the user")
@@ -327,7 +344,9 @@ def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> Ba
             "use the labels as the source writes them",
         )
     if rule != "wrong":
-        raise ConfigError(f"class_alpha belongs to the rule 'wrong', not {rule!r}", "--rule wrong")
+        raise ConfigError(
+            f"class_alpha belongs to the rule 'wrong', not {rule!r}", "--rule wrong"
+        )
     default = config.alpha if config.alpha is not None else CUSTOMARY["wrong"]
     base = _from_alpha(rule, default, "given by the user, per class")
     return BadRule(

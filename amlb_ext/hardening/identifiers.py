@@ -23,7 +23,11 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig, SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.task import Column, Task
-from amlb_ext.hardening.baseline.from_file import MODEL_SUFFIXES, is_baseline_file, load_model
+from amlb_ext.hardening.baseline.from_file import (
+    MODEL_SUFFIXES,
+    is_baseline_file,
+    load_model,
+)
 from amlb_ext.hardening.prepare import PARTS
 
 #: Largest share of out-of-fold training rows whose value the other parts may lack.
@@ -194,7 +198,9 @@ def read_required_columns(config: BaselineConfig) -> RequiredColumns:
     if not is_baseline_file(config) or path.suffix.lower() not in MODEL_SUFFIXES:
         return RequiredColumns()
     names = getattr(load_model(path, config.trust_pickle), "feature_names_in_", None)
-    return RequiredColumns(path.name, None if names is None else frozenset(map(str, names)))
+    return RequiredColumns(
+        path.name, None if names is None else frozenset(map(str, names))
+    )
 
 
 def check_column_options(
@@ -220,7 +226,8 @@ def check_column_options(
     both = sorted(set(options.keep) & set(options.drop))
     if both:
         raise ConfigError(
-            f"--keep and --drop both name {both[0]!r}", "name each column after one of the two"
+            f"--keep and --drop both name {both[0]!r}",
+            "name each column after one of the two",
         )
     known = {column.name for task in tasks for column in task.columns}
     for flag, names in (("keep", options.keep), ("drop", options.drop)):
@@ -232,7 +239,9 @@ def check_column_options(
                     "name a feature, or another target with --target",
                 )
             if name not in known and (all_read or owner is not None):
-                as_target = f", only as the target of {owner.name}" if owner is not None else ""
+                as_target = (
+                    f", only as the target of {owner.name}" if owner is not None else ""
+                )
                 raise ConfigError(
                     f"--{flag} names {name!r}, but no table has such a column{as_target}",
                     suggest_nearest(name, known),
@@ -245,7 +254,9 @@ def check_column_options(
             )
 
 
-def select_columns(task: Task, options: SourceConfig, required: RequiredColumns) -> Task:
+def select_columns(
+    task: Task, options: SourceConfig, required: RequiredColumns
+) -> Task:
     """Return a task without the columns that identify rows, and without those named.
 
     Parameters
@@ -294,7 +305,9 @@ def select_columns(task: Task, options: SourceConfig, required: RequiredColumns)
             "feature would be left",
             f"keep one: --keep {shlex.quote(left_out[0].name)}",
         )
-    counters = [name for name in row_numbers(task) if name not in {*dropped, *options.keep}]
+    counters = [
+        name for name in row_numbers(task) if name not in {*dropped, *options.keep}
+    ]
     notes = [
         *_note_left_out(left_out),
         *_note_kept(kept),
@@ -323,7 +336,9 @@ def _note_left_out(columns: Sequence[IdentifierColumn]) -> list[str]:
         return []
     count = "1 column was" if len(columns) == 1 else f"{len(columns)} columns were"
     flags = " ".join(f"--keep {shlex.quote(column.name)}" for column in columns[:3])
-    return [f"{count} left out, being like identifiers: {_listed(columns)}; to bring back: {flags}"]
+    return [
+        f"{count} left out, being like identifiers: {_listed(columns)}; to bring back: {flags}"
+    ]
 
 
 def _note_kept(columns: Sequence[IdentifierColumn]) -> list[str]:
@@ -332,7 +347,9 @@ def _note_kept(columns: Sequence[IdentifierColumn]) -> list[str]:
     return [f"like identifiers, and kept because --keep says so: {_listed(columns)}"]
 
 
-def _note_needed(columns: Sequence[IdentifierColumn], required: RequiredColumns) -> list[str]:
+def _note_needed(
+    columns: Sequence[IdentifierColumn], required: RequiredColumns
+) -> list[str]:
     if not columns:
         return []
     if required.names is None:

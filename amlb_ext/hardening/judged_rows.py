@@ -124,7 +124,8 @@ class FoldModels:
     def snap_targets(self, y: np.ndarray) -> np.ndarray:
         """Return targets as they will be written: whole numbers where all are whole."""
         return np.stack(
-            [target.scale.snap(y[:, j]) for j, target in enumerate(self.targets)], axis=1
+            [target.scale.snap(y[:, j]) for j, target in enumerate(self.targets)],
+            axis=1,
         )
 
 
@@ -184,7 +185,9 @@ class JudgedRows:
     def take(self, rows: np.ndarray) -> JudgedRows:
         """Return some of the rows, by position or by mask."""
         # rows are counted by position everywhere, so labels of the table's index must not survive
-        taken: dict[str, Any] = {"features": self.features.iloc[rows].reset_index(drop=True)}
+        taken: dict[str, Any] = {
+            "features": self.features.iloc[rows].reset_index(drop=True)
+        }
         for name in _ARRAYS:
             taken[name] = getattr(self, name)[rows]
         return JudgedRows(**taken)
@@ -312,7 +315,9 @@ def judge_real_rows(
         weight=np.full(n, np.nan) if weight is None else weight,
         parent=np.arange(n),
         row=row,
-        substituted=np.full(n, "", dtype=object) if substituted is None else substituted,
+        substituted=np.full(n, "", dtype=object)
+        if substituted is None
+        else substituted,
         put_back=np.full(n, "", dtype=object),
         is_feasible=is_feasible,
     )
@@ -393,7 +398,9 @@ def judge_made_rows(
 
 def no_made_rows(models: FoldModels, real: JudgedRows) -> JudgedRows:
     """Return made rows of which there are none."""
-    return judge_made_rows(models, real, Z=real.Z[:0], y=real.y[:0], parent=np.zeros(0, dtype=int))
+    return judge_made_rows(
+        models, real, Z=real.Z[:0], y=real.y[:0], parent=np.zeros(0, dtype=int)
+    )
 
 
 def _support_labels(
@@ -520,7 +527,9 @@ def screen_made_rows(
     return kept[~repeats], dropped
 
 
-def refit_losses(refits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+def refit_losses(
+    refits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray
+) -> np.ndarray:
     """Return the losses ``(n, R)`` of F's re-fits on one target ``y (n,)``: the null control."""
     table = np.empty((len(y), len(refits)))
     if not len(y):

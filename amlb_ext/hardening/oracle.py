@@ -68,7 +68,9 @@ class Oracle(BaseEstimator):
         self.seed = seed
         self.folds = folds
 
-    def fit(self, Z: np.ndarray, y: np.ndarray, parts: CvSplits | None = None) -> Oracle:
+    def fit(
+        self, Z: np.ndarray, y: np.ndarray, parts: CvSplits | None = None
+    ) -> Oracle:
         """Fit on encoded training rows ``Z (n, d)`` with targets ``y (n,)``.
 
         ``parts``: positions to fit on and to predict, in place of ``folds`` random ones.
@@ -76,7 +78,9 @@ class Oracle(BaseEstimator):
         shape = (len(y), self.n_classes) if self.n_classes else (len(y),)
         self.out_of_fold_ = np.zeros(shape)
         self.members_: list[tuple[BaseEstimator, BaseEstimator]] = []
-        for train, held in parts or cross_folds(y, self.n_classes, self.folds, self.seed):
+        for train, held in parts or cross_folds(
+            y, self.n_classes, self.folds, self.seed
+        ):
             pair = self._fit_pair(Z[train], y[train])
             self.members_.append(pair)
             self.out_of_fold_[held] = self._predict_pair(pair, Z[held])
@@ -95,7 +99,9 @@ class Oracle(BaseEstimator):
         """Predict rows the oracle was not fitted on: ``(n,)`` or ``(n, C)``."""
         return np.mean([self._predict_pair(pair, Z) for pair in self.members_], axis=0)
 
-    def _fit_pair(self, Z: np.ndarray, y: np.ndarray) -> tuple[BaseEstimator, BaseEstimator]:
+    def _fit_pair(
+        self, Z: np.ndarray, y: np.ndarray
+    ) -> tuple[BaseEstimator, BaseEstimator]:
         boosting_class = HistGradientBoostingRegressor
         forest_class = RandomForestRegressor
         if self.n_classes:
@@ -120,7 +126,9 @@ class Oracle(BaseEstimator):
         Z = fill_missing(Z)
         return boosting.fit(Z, y), forest.fit(Z, y)
 
-    def _predict_pair(self, pair: tuple[BaseEstimator, BaseEstimator], Z: np.ndarray) -> np.ndarray:
+    def _predict_pair(
+        self, pair: tuple[BaseEstimator, BaseEstimator], Z: np.ndarray
+    ) -> np.ndarray:
         Z = fill_missing(Z)
         boosting, forest = pair
         if self.n_classes:

@@ -84,7 +84,11 @@ class Teacher:
 
 
 def failing_chance(
-    rule: BadRule, f: np.ndarray, t: np.ndarray, outcomes: np.ndarray, chance: np.ndarray
+    rule: BadRule,
+    f: np.ndarray,
+    t: np.ndarray,
+    outcomes: np.ndarray,
+    chance: np.ndarray,
 ) -> np.ndarray:
     """Return the probability of each outcome *and* of F being bad under it, ``(n, q)``.
 
@@ -154,7 +158,11 @@ def draw_outcomes(
 
 
 def expected_failures(
-    models: FoldModels, teacher: Teacher, Z: np.ndarray, most: int, rng: np.random.Generator
+    models: FoldModels,
+    teacher: Teacher,
+    Z: np.ndarray,
+    most: int,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return those of the proposed rows that are drawn as failures of F, and their targets.
 

@@ -117,7 +117,10 @@ class Prepared:
 
 
 def prepare(
-    tasks: Sequence[Task], fold: int, config: GenerateConfig, cross: CrossFit | None = None
+    tasks: Sequence[Task],
+    fold: int,
+    config: GenerateConfig,
+    cross: CrossFit | None = None,
 ) -> Prepared:
     """Fit F, T and the region of a fold, settle K, and judge every real row.
 
@@ -174,9 +177,15 @@ def prepare(
     Z = cross.encoder.transform(written.features)
     targets = [task.target.iloc[written.rows] for task in tasks]
     y = np.stack(
-        [scale.transform(own) for scale, own in zip(cross.scales, targets, strict=True)], axis=1
+        [
+            scale.transform(own)
+            for scale, own in zip(cross.scales, targets, strict=True)
+        ],
+        axis=1,
     )
-    f = np.stack([baseline.predict_rows(Z, written.rows) for baseline in baselines], axis=1)
+    f = np.stack(
+        [baseline.predict_rows(Z, written.rows) for baseline in baselines], axis=1
+    )
     t = models.predict_oracle(Z)
     if models.rule.rule == "quantile":
         # relative to the rows it judges: the worst share of this side, not of the other
@@ -257,7 +266,11 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         refits.append(fits)
         oracles.append(oracle.fit(Z, y, parts))
     relations = FoldRelations.settle(
-        tasks, rows, scales, config.relations, derive_seed(config.seed, *key, "relations")
+        tasks,
+        rows,
+        scales,
+        config.relations,
+        derive_seed(config.seed, *key, "relations"),
     )
     return CrossFit(
         key=key,
@@ -293,7 +306,9 @@ def _settle_models(
     task: Task, cross: CrossFit, baselines: Sequence[Baseline], config: GenerateConfig
 ) -> FoldModels:
     """Put the models of all targets together, with K settled on the training rows."""
-    rule = settle_rule(config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t)
+    rule = settle_rule(
+        config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t
+    )
     targets = []
     for j, baseline in enumerate(baselines):
         targets.append(

@@ -81,7 +81,13 @@ def _first_folds(task: Task, wanted: int | None) -> Task:
         return task
     own = f"{available} fold{'' if available == 1 else 's'} of its own"
     if wanted > available:
-        note = f"the source has {own}, fewer than --folds {wanted} asks for: all are used"
+        note = (
+            f"the source has {own}, fewer than --folds {wanted} asks for: all are used"
+        )
     else:
-        note = f"the source has {own}, of which --folds {wanted} takes the first {wanted}"
-    return dataclasses.replace(task, folds=task.folds[:wanted], notes=(*task.notes, note))
+        note = (
+            f"the source has {own}, of which --folds {wanted} takes the first {wanted}"
+        )
+    return dataclasses.replace(
+        task, folds=task.folds[:wanted], notes=(*task.notes, note)
+    )

@@ -54,7 +54,9 @@ class Chooser:
         # side by side, so that a replacement is judged by all targets at once
         return np.column_stack(predictions)
 
-    def fit(self, train: pd.DataFrame, test: pd.DataFrame, task: Task) -> tuple[FittedRows, bool]:
+    def fit(
+        self, train: pd.DataFrame, test: pd.DataFrame, task: Task
+    ) -> tuple[FittedRows, bool]:
         """Replace what the training rows do not know where that changes F least.
 
         A file of predictions cannot be asked, and a fitted model may refuse what it does not
@@ -194,7 +196,9 @@ def write_test_rows(task: Task, fold: int, chooser: Chooser) -> WrittenRows:
     )
 
 
-def substituted_names(task: Task, cells: Sequence[tuple[int, str]], n: int) -> np.ndarray:
+def substituted_names(
+    task: Task, cells: Sequence[tuple[int, str]], n: int
+) -> np.ndarray:
     """Return per row the written names of the columns with replaced cells, ``(n,)``."""
     sources = [column.name for column in task.columns]
     # the target's name has a say in how the others are made safe, but no cells

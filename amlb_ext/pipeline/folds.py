@@ -21,7 +21,12 @@ from amlb_ext.core.parallel import Unit, UnitOutcome, run_units
 from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.job import Tasks, send_job, write_job
-from amlb_ext.pipeline.request import GenerationReport, Request, result_settings, stored_settings
+from amlb_ext.pipeline.request import (
+    GenerationReport,
+    Request,
+    result_settings,
+    stored_settings,
+)
 from amlb_ext.suite import FoldRecord, Layout, begin_suite, read_finished_fold
 from amlb_ext.suite.transfer import check_in_folds
 
@@ -47,7 +52,9 @@ class FoldResults:
     lost: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def keep(self, group: Tasks, fold: int, records: Sequence[FoldRecord | None]) -> None:
+    def keep(
+        self, group: Tasks, fold: int, records: Sequence[FoldRecord | None]
+    ) -> None:
         """Take the finished records of a fold, one for each task of its group."""
         for task, record in zip(group, records, strict=True):
             if record is not None:
@@ -56,7 +63,9 @@ class FoldResults:
     def lose(self, group: Tasks, fold: int, reason: str) -> None:
         """Note that a fold was not finished."""
         for task in group:
-            self.lost.append({"task": task.name, "fold": fold, "reason": f"fold {fold}: {reason}"})
+            self.lost.append(
+                {"task": task.name, "fold": fold, "reason": f"fold {fold}: {reason}"}
+            )
 
 
 def harden_all(
@@ -93,7 +102,9 @@ def harden_all(
     return results.records, summaries
 
 
-def _run_folds(layout: Layout, tasks: list[Task], request: Request, bar: Any) -> FoldResults:
+def _run_folds(
+    layout: Layout, tasks: list[Task], request: Request, bar: Any
+) -> FoldResults:
     """Compute the folds that are not finished, and return the records of all."""
     results = FoldResults({task.name: {} for task in tasks})
     settings = result_settings(request.config)
@@ -123,12 +134,16 @@ def _run_folds(layout: Layout, tasks: list[Task], request: Request, bar: Any) ->
                 else:
                     yield Unit(name, keys[0], write_job, (*arguments, str(layout.root)))
 
-    for outcome in run_units(unfinished_folds(), request.execution, raises=(SuiteError,)):
+    for outcome in run_units(
+        unfinished_folds(), request.execution, raises=(SuiteError,)
+    ):
         group, fold = begun[outcome.index]
         bar.set_postfix_str(outcome.unit.name, refresh=False)
         bar.update(len(group))
         write_log(layout, request, group, fold, outcome)
-        results.notes += [f"{outcome.unit.name}: run again, {why}" for why in outcome.attempts]
+        results.notes += [
+            f"{outcome.unit.name}: run again, {why}" for why in outcome.attempts
+        ]
         if outcome.lost:
             results.lose(group, fold, outcome.lost)
         elif isinstance(outcome.result, HardsynthError):
@@ -169,7 +184,9 @@ def group_tasks(tasks: Sequence[Task]) -> list[Tasks]:
     """
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
-        groups.setdefault((task.group, "" if task.group else task.name), []).append(task)
+        groups.setdefault((task.group, "" if task.group else task.name), []).append(
+            task
+        )
     return [tuple(group) for group in groups.values()]
 
 
@@ -189,7 +206,9 @@ def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
     """
     parts = {
         "version": __version__,
-        "settings": {k: v for k, v in settings.items() if k not in ("name", "split", "source")},
+        "settings": {
+            k: v for k, v in settings.items() if k not in ("name", "split", "source")
+        },
         "task": task.name,
         "content": task.table_hash,
         "rows": task.rows_hash(fold),
@@ -241,7 +260,9 @@ def _log_name(group: Tasks, fold: int) -> str:
 def _log_text(outcome: UnitOutcome) -> str:
     report = outcome.report
     lines = [outcome.unit.name, f"key: {outcome.unit.key}"]
-    lines += [f"attempt {number}: {why}" for number, why in enumerate(outcome.attempts, 1)]
+    lines += [
+        f"attempt {number}: {why}" for number, why in enumerate(outcome.attempts, 1)
+    ]
     if outcome.lost:
         lines.append(f"lost: {outcome.lost}")
     elif report is not None:

@@ -73,17 +73,23 @@ def generate_suite(request: Request) -> GenerationReport:
         report.notes = [f"{task.name}: {note}" for task in tasks for note in task.notes]
         return report
     with lock_folder(layout.lock, layout.root):
-        check_output(layout, settings, request.force)  # as it stands now that no other writes
+        check_output(
+            layout, settings, request.force
+        )  # as it stands now that no other writes
         records, summaries = harden_all(layout, tasks, request, report)
         made = [task for task in tasks if records.get(task.name)]
         if not made:
             withdraw(layout)
             return report
-        manifest = _finish(layout, made, source_names, records, request, settings, report)
+        manifest = _finish(
+            layout, made, source_names, records, request, settings, report
+        )
         report.tasks = [_summary(task, summaries[task.name]) for task in made]
         told = [note for task in made for note in fold_notes(manifest, task.name)]
         for entry in report.tasks:
-            entry["notes"] = [note.sentence for note in told if note.task == entry["task"]]
+            entry["notes"] = [
+                note.sentence for note in told if note.task == entry["task"]
+            ]
         report.notes += grouped_notes(told)
         report.notes += shared_notes(made, request.config)
         said = {task.name: kappa_note(summaries[task.name]) for task in made}
@@ -92,7 +98,11 @@ def generate_suite(request: Request) -> GenerationReport:
         if request.certificate != "none":
             size: Size = "full" if request.certificate == "full" else "quick"
             for certificate in certify_suite(
-                layout.root, request.execution, size=size, quiet=request.quiet, trusted=True
+                layout.root,
+                request.execution,
+                size=size,
+                quiet=request.quiet,
+                trusted=True,
             ):
                 report.verdicts[certificate.task] = {
                     "verdict": certificate.verdict,
@@ -102,7 +112,9 @@ def generate_suite(request: Request) -> GenerationReport:
     return report
 
 
-def load_tasks(request: Request, report: GenerationReport) -> tuple[list[Task], dict[str, str]]:
+def load_tasks(
+    request: Request, report: GenerationReport
+) -> tuple[list[Task], dict[str, str]]:
     """Load all tasks with their folds; a bad one among several is reported.
 
     Returns
@@ -144,7 +156,9 @@ def load_tasks(request: Request, report: GenerationReport) -> tuple[list[Task], 
     return kept, {task.name: source_names[task.name] for task in kept}
 
 
-def _choose(tasks: list[Task], config: GenerateConfig, report: GenerationReport) -> list[Task]:
+def _choose(
+    tasks: list[Task], config: GenerateConfig, report: GenerationReport
+) -> list[Task]:
     """Return the tasks with the columns that they keep; one without any among several is told of.
 
     The tasks of a group share one table, which stays one.
@@ -181,7 +195,9 @@ def rename_repeated_groups(tasks: list[Task]) -> list[Task]:
         counts[task.group, task.target_name] += 1
         number = counts[task.group, task.target_name]
         apart = task.group and number > 1
-        out.append(dataclasses.replace(task, group=f"{task.group}_{number}") if apart else task)
+        out.append(
+            dataclasses.replace(task, group=f"{task.group}_{number}") if apart else task
+        )
     return out
 
 
@@ -194,7 +210,9 @@ def _finish(
     settings: dict[str, Any],
     report: GenerationReport,
 ) -> Manifest:
-    names = dict(zip(map(portable_spec, request.sources), request.source_names, strict=True))
+    names = dict(
+        zip(map(portable_spec, request.sources), request.source_names, strict=True)
+    )
     suite_tasks = [
         SuiteTask(
             name=task.name,
@@ -226,11 +244,17 @@ def _finish(
         version=__version__,
         integrations=framework_definitions(request.config),
         request=suite_request(request),
-        constraints=asset_path("resources", "constraints.yaml").read_text(encoding="utf-8"),
+        constraints=asset_path("resources", "constraints.yaml").read_text(
+            encoding="utf-8"
+        ),
         original=original,
         absent=report.absent,
     )
-    changed = [t for t in manifest.amlb_tasks.values() if t.metric and t.suffix in MAIN_SUFFIXES]
+    changed = [
+        t
+        for t in manifest.amlb_tasks.values()
+        if t.metric and t.suffix in MAIN_SUFFIXES
+    ]
     for entry in changed:
         report.notes.append(
             f"{entry.name}: a test file holds one class only, so AMLB is told to score it by "
@@ -298,7 +322,9 @@ def _summary(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
         "score": scores,
         "alpha": sorted({round(s["alpha"], 6) for s in summaries}),
         "rule": summaries[0]["rule"],
-        "kappa": [s["calibration"]["kappa"] if "calibration" in s else None for s in summaries],
+        "kappa": [
+            s["calibration"]["kappa"] if "calibration" in s else None for s in summaries
+        ],
     }
 
 

@@ -68,7 +68,9 @@ def send_job(
         return records, pack_folds(Layout(Path(folder)), records)
 
 
-def harden_calibrated(group: Tasks, fold: int, config: GenerateConfig) -> list[HardFold]:
+def harden_calibrated(
+    group: Tasks, fold: int, config: GenerateConfig
+) -> list[HardFold]:
     """Harden a fold, with a kappa settled on its training rows where the user named none."""
     # fitted once: kappa is calibrated on the very fits that judge the fold
     cross = cross_fit(group, fold, config)
@@ -85,6 +87,10 @@ def harden_calibrated(group: Tasks, fold: int, config: GenerateConfig) -> list[H
         hard.summary["calibration"] = calibration.to_json()
         hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
         if hard.summary["bad"] and not calibration.passed:
-            what = "rows are jittered only" if hard.summary["jittered"] else "no row is moved"
+            what = (
+                "rows are jittered only"
+                if hard.summary["jittered"]
+                else "no row is moved"
+            )
             hard.summary["notes"].append(f"kappa 0, {what}: {calibration.reason}")
     return hard_folds

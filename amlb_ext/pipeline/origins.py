@@ -113,7 +113,9 @@ def match_sources(named: Sequence[str], given: Sequence[str]) -> tuple[str, ...]
     specs = list(named)
     free = list(range(len(named)))
     for spec in given:
-        matches = [place for place in free if Path(named[place]).name == Path(spec).name]
+        matches = [
+            place for place in free if Path(named[place]).name == Path(spec).name
+        ]
         if not matches:
             raise SourceError(
                 f"the suite was made of {', '.join(named)}, but the source {spec!r} was given; "
@@ -151,7 +153,9 @@ def read_sources(
     HardsynthError
         A source, the settings or the file that is F cannot be read.
     """
-    config = restore_config(settings, _source_options(stored, options), options, near=specs)
+    config = restore_config(
+        settings, _source_options(stored, options), options, near=specs
+    )
     _check_baseline_file(settings, config)
     request = Request(
         specs,
@@ -176,7 +180,10 @@ def _source_options(stored: SuiteRequest, options: RepairOptions) -> SourceConfi
     """Return how sources are read: as the user says now, else as for the suite."""
     if options.options.target or options.options.targets:
         return options.options
-    columns: dict[str, Any] = {"target": stored.target, "targets": tuple(stored.targets)}
+    columns: dict[str, Any] = {
+        "target": stored.target,
+        "targets": tuple(stored.targets),
+    }
     if options.options.kind is None:
         columns["kind"] = stored.kind
     return options.options.model_copy(update=columns)
@@ -212,7 +219,9 @@ def restore_config(
     try:
         digest = entry["baseline"].pop("sha256", "")
         entry["baseline"]["trust_pickle"] = options.trust_pickle
-        columns = {key: names for key, names in entry.pop("source", {}).items() if names}
+        columns = {
+            key: names for key, names in entry.pop("source", {}).items() if names
+        }
         source_entry = {**columns, **source.model_dump(exclude_defaults=True)}
         config = GenerateConfig.model_validate({**entry, "source": source_entry})
     except (ValidationError, KeyError, TypeError, AttributeError):
@@ -271,7 +280,9 @@ def find_groups(
     SourceError
         A source that is not found, or that holds something else than the suite was made of.
     """
-    named = manifest.request.sources or [portable_spec(spec) for spec in options.sources]
+    named = manifest.request.sources or [
+        portable_spec(spec) for spec in options.sources
+    ]
     if not named:
         raise unknown_sources_error()
     specs = match_sources(named, options.sources)
@@ -286,7 +297,11 @@ def find_groups(
     for chosen in dict.fromkeys((own or specs, specs)):
         try:
             sources = read_sources(
-                manifest.request, chosen, settings=manifest.config, options=options, out=out
+                manifest.request,
+                chosen,
+                settings=manifest.config,
+                options=options,
+                out=out,
             )
         except (SourceError, DataError) as error:
             reason = reason or str(error)
@@ -311,7 +326,9 @@ def unknown_sources_error() -> SuiteError:
     )
 
 
-def _difference(manifest: Manifest, needed: Collection[str], sources: OriginalSources) -> str:
+def _difference(
+    manifest: Manifest, needed: Collection[str], sources: OriginalSources
+) -> str:
     """Return in what the sources are not those of the suite, or nothing."""
     group_of = {name: group for group in sources.groups for name in group.names}
     for name in sorted(needed):

@@ -26,7 +26,14 @@ from amlb_ext.pipeline.origins import (
     unknown_sources_error,
 )
 from amlb_ext.pipeline.twin import benchmark_name
-from amlb_ext.suite import FoldRecord, Layout, Manifest, SuiteRequest, begin_suite, read_manifest
+from amlb_ext.suite import (
+    FoldRecord,
+    Layout,
+    Manifest,
+    SuiteRequest,
+    begin_suite,
+    read_manifest,
+)
 from amlb_ext.suite.manifest import read_request
 from amlb_ext.suite.shared_files import write_shared_files
 from amlb_ext.suite.twin import twin_name
@@ -57,7 +64,9 @@ def rebuild_suite(layout: Layout, staging: Layout, options: RepairOptions) -> Ma
     request = read_request(layout.manifest) or _request_from_options(layout, options)
     specs = match_sources(request.sources, options.sources)
     try:
-        sources = read_sources(request, specs, settings=settings, options=options, out=staging.root)
+        sources = read_sources(
+            request, specs, settings=settings, options=options, out=staging.root
+        )
         records = _matching_records(layout, sources.groups, settings)
     except (SourceError, DataError) as error:
         raise SourceError(
@@ -104,7 +113,9 @@ def _request_from_options(layout: Layout, options: RepairOptions) -> SuiteReques
     )
 
 
-def write_derived(layout: Layout, manifest: Manifest, config: GenerateConfig) -> dict[str, str]:
+def write_derived(
+    layout: Layout, manifest: Manifest, config: GenerateConfig
+) -> dict[str, str]:
     """Write what follows from a manifest alone; return the sha256 of each file."""
     return write_shared_files(
         layout,
@@ -144,7 +155,9 @@ def _matching_records(
             tasks_of_others.add(record.task)
     unproven = sorted(tasks_of_others - {record.task for record in matching})
     if unproven:
-        raise SourceError(f"the sources or settings are not what {unproven[0]} was made of")
+        raise SourceError(
+            f"the sources or settings are not what {unproven[0]} was made of"
+        )
     if not matching:
         raise SourceError("no fold of the suite was made of these sources")
     return matching

@@ -29,7 +29,12 @@ from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.pipeline.job import write_job
-from amlb_ext.pipeline.origins import RepairOptions, TaskGroup, find_groups, restore_config
+from amlb_ext.pipeline.origins import (
+    RepairOptions,
+    TaskGroup,
+    find_groups,
+    restore_config,
+)
 from amlb_ext.pipeline.rebuild import check_version, rebuild_suite, write_derived
 from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
 from amlb_ext.suite.layout import is_fold_file
@@ -61,7 +66,9 @@ class RepairReport:
     findings: tuple[str, ...]
 
 
-def repair_suite(directory: str | Path, options: RepairOptions | None = None) -> RepairReport:
+def repair_suite(
+    directory: str | Path, options: RepairOptions | None = None
+) -> RepairReport:
     """Make again what is missing or changed in a finished suite.
 
     Parameters
@@ -126,7 +133,9 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
             )
     for relative in damaged:
         move_file(staging.at(relative), layout.at(relative))
-        if relative.endswith(".csv"):  # AMLB would reuse what it made of the damaged file
+        if relative.endswith(
+            ".csv"
+        ):  # AMLB would reuse what it made of the damaged file
             for derived in (".parquet", ".arff"):
                 remove_file(layout.at(relative).with_suffix(derived))
     if not is_manifest_whole:
@@ -147,18 +156,25 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
 
 
 def _make_again(
-    staging: Layout, manifest: Manifest, damaged: Collection[str], options: RepairOptions
+    staging: Layout,
+    manifest: Manifest,
+    damaged: Collection[str],
+    options: RepairOptions,
 ) -> None:
     """Make what is damaged and does not stand in the staging folder yet."""
     wanted = [path for path in damaged if not _is_as_promised(staging, manifest, path)]
     if wanted and not staging.root.exists():
         begin_suite(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
-        write_derived(staging, manifest, restore_config(manifest.config, options.options, options))
+        write_derived(
+            staging, manifest, restore_config(manifest.config, options.options, options)
+        )
     folds = {fold for path in wanted if (fold := _fold_of(path, manifest)) is not None}
     if not folds:
         return
-    groups = find_groups(manifest, {task for task, _ in folds}, options, out=staging.root)
+    groups = find_groups(
+        manifest, {task for task, _ in folds}, options, out=staging.root
+    )
     jobs = list(_fold_jobs(staging, groups, folds, manifest))
     for _, result in run_jobs(write_job, jobs, options.execution):
         if isinstance(result, HardsynthError):
@@ -186,7 +202,9 @@ def _certificate_settings(
         return None
     # One damaged too far to say how it was made was most likely made as the others.
     others = (stored_how(layout, other) for other in manifest.tasks if other != task)
-    settings = stored_how(layout, task) or next((entry for entry in others if entry), {})
+    settings = stored_how(layout, task) or next(
+        (entry for entry in others if entry), {}
+    )
     if settings.pop("unlabelled", None):
         raise SuiteError(
             f"the damaged certificate of {task} was made with rows without labels; nothing was "
@@ -196,7 +214,9 @@ def _certificate_settings(
     if not options.trust_suite:
         for model in settings.get("candidates", ()):
             candidate = BaselineConfig(model=str(model))
-            check_model_listed(f"the certificate of {task}", candidate, manifest.tasks[task].kind)
+            check_model_listed(
+                f"the certificate of {task}", candidate, manifest.tasks[task].kind
+            )
     return settings or {"size": "quick"}
 
 

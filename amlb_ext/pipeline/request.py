@@ -144,7 +144,9 @@ def check_settings(config: GenerateConfig) -> None:
     _check_several(config)
     if is_baseline_file(config.baseline):
         if not Path(config.baseline.model).is_file():
-            raise ModelError(f"no file {config.baseline.model}", "check the path of --baseline")
+            raise ModelError(
+                f"no file {config.baseline.model}", "check the path of --baseline"
+            )
         return
     if not integration_params(config):
         resolve_model(config.baseline, Kind.REGRESSION)  # raises what is wrong with it
@@ -183,7 +185,8 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
         return
     if not layout.request.is_file():
         raise SuiteError(
-            f"{root} is not empty and holds no suite of ours", "choose another folder with -o"
+            f"{root} is not empty and holds no suite of ours",
+            "choose another folder with -o",
         )
     known = without_permission(stored_settings(layout))
     if known != settings and not force:

@@ -81,7 +81,9 @@ def find_original(request: Request, source_names: Mapping[str, str]) -> Original
     name = benchmark_name(spec)
     check_twin(name, request.config.name)
     entries = dict(read_definition(path))
-    chosen = {safe: {**entries[said], "name": said} for safe, said in source_names.items()}
+    chosen = {
+        safe: {**entries[said], "name": said} for safe, said in source_names.items()
+    }
     return Original(name, chosen)
 
 

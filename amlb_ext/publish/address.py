@@ -58,7 +58,8 @@ def server_url(server: str) -> str:
         )
     if parts.scheme == "http" and host not in _LOOPBACK:
         raise PublishError(
-            f"--server {server!r}: over http others could read the API key on the way", "use https"
+            f"--server {server!r}: over http others could read the API key on the way",
+            "use https",
         )
     # a user types the address of the site; its API is below
     url = server.rstrip("/")
@@ -97,7 +98,9 @@ def api_key(url: str) -> str:
         f"into {_with_tilde(path)}; you find your key on your profile page of the server"
     )
     if not config.apikey:
-        raise PublishError(f"there is no API key for {url} (102), nothing was sent", remedy)
+        raise PublishError(
+            f"there is no API key for {url} (102), nothing was sent", remedy
+        )
     # the client sends its key to whatever server it is told to use; here only to its own
     if urlsplit(config.server).netloc.lower() != urlsplit(url).netloc.lower():
         raise PublishError(

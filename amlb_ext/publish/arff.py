@@ -123,7 +123,11 @@ def arff_text(
     """
     lines = [f"@relation {quote(relation)}", ""]
     for attribute in attributes:
-        name = attribute.name if _PLAIN.fullmatch(attribute.name) else f'"{attribute.name}"'
+        name = (
+            attribute.name
+            if _PLAIN.fullmatch(attribute.name)
+            else f'"{attribute.name}"'
+        )
         lines.append(f"@attribute {name} {attribute.declared}")
     lines += ["", "@data"]
     cells = []
@@ -162,16 +166,23 @@ def read_split(text: str) -> dict[tuple[int, int, int], tuple[np.ndarray, np.nda
         type_, row, repeat, fold = map(names.index, ("type", "rowid", "repeat", "fold"))
         sample = names.index("sample") if "sample" in names else None
         for line in decoded["data"]:
-            key = (int(line[repeat]), int(line[fold]), 0 if sample is None else int(line[sample]))
+            key = (
+                int(line[repeat]),
+                int(line[fold]),
+                0 if sample is None else int(line[sample]),
+            )
             sides = positions.setdefault(key, {"TRAIN": [], "TEST": []})
             sides[line[type_]].append(int(line[row]))
     except (arff.ArffException, ValueError, KeyError, TypeError, IndexError) as error:
         reason = " ".join(str(error).split())[:120]
         raise PublishError(
-            f"what the server sent is no split file: {reason}", "run the same command again"
+            f"what the server sent is no split file: {reason}",
+            "run the same command again",
         ) from None
     parts = {}
     for key, sides in positions.items():
-        train, test = (np.asarray(sides[side], dtype=np.int64) for side in ("TRAIN", "TEST"))
+        train, test = (
+            np.asarray(sides[side], dtype=np.int64) for side in ("TRAIN", "TEST")
+        )
         parts[key] = np.sort(train), np.sort(test)
     return parts

@@ -134,7 +134,9 @@ def _changed(written: Sequence[str], original: Sequence[str]) -> str:
     return ", ".join(f"{new} = {old!r}" for new, old in pairs.items() if new != old)
 
 
-def fit_texts(unit: PublishUnit, licence: Licence, url: str) -> tuple[dict[str, str], list[str]]:
+def fit_texts(
+    unit: PublishUnit, licence: Licence, url: str
+) -> tuple[dict[str, str], list[str]]:
     """Return the texts of a data set within the limits, and what was cut or changed for them.
 
     Parameters
@@ -159,14 +161,18 @@ def fit_texts(unit: PublishUnit, licence: Licence, url: str) -> tuple[dict[str, 
         "creator": f"hardsynth {unit.suite.manifest.version}",
         "licence": licence.text,
         # half an address leads nowhere: one that is too long is left out
-        "original_data_url": link if len(link) <= DATA["original_data_url"].length else "",
+        "original_data_url": link
+        if len(link) <= DATA["original_data_url"].length
+        else "",
     }
     texts, notes = {}, []
     for field, text in full_texts.items():
         plain = ascii_text(text)
         texts[field] = cut_text(plain, DATA[field].length)
         if len(plain) > DATA[field].length:
-            notes.append(f"{field} was cut from {len(plain)} to {len(texts[field])} characters")
+            notes.append(
+                f"{field} was cut from {len(plain)} to {len(texts[field])} characters"
+            )
         if plain != text:
             notes.append(f"{field} was written in ASCII")
     return texts, notes

@@ -55,7 +55,9 @@ class Journal:
             return
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
-            raise PublishError(f"cannot read {self.path}: {why}", "repair or remove it") from None
+            raise PublishError(
+                f"cannot read {self.path}: {why}", "repair or remove it"
+            ) from None
         for line in text.splitlines():
             with suppress(ValueError):
                 entry = json.loads(line)
@@ -108,13 +110,17 @@ class Journal:
         """
         with ExitStack() as stack:
             try:
-                stack.enter_context(lock_open_file(self.path, self._refuse_a_second_command))
+                stack.enter_context(
+                    lock_open_file(self.path, self._refuse_a_second_command)
+                )
             except OSError as error:
                 raise self._write_error(error) from None
             yield self
 
     def _refuse_a_second_command(self) -> None:
-        raise PublishError(f"another hardsynth publish is using {self.path}", "wait until it ends")
+        raise PublishError(
+            f"another hardsynth publish is using {self.path}", "wait until it ends"
+        )
 
     def _write_error(self, error: OSError) -> PublishError:
         return PublishError(

@@ -65,7 +65,9 @@ def why_not_allowed(licence: str) -> str:
     return ""
 
 
-def settle_licences(licences: Mapping[str, str], stated: Sequence[str]) -> dict[str, Licence]:
+def settle_licences(
+    licences: Mapping[str, str], stated: Sequence[str]
+) -> dict[str, Licence]:
     """Return the licence of every task, or refuse.
 
     Parameters
@@ -98,7 +100,9 @@ def settle_licences(licences: Mapping[str, str], stated: Sequence[str]) -> dict[
         if not statement:
             refused.append(f"{task}: its licence {problem}")
         elif _FORBIDS.search(statement.casefold()):
-            refused.append(f"{task}: its licence as stated {why_not_allowed(statement)}")
+            refused.append(
+                f"{task}: its licence as stated {why_not_allowed(statement)}"
+            )
         else:
             settled[task] = Licence(statement, stated=True)
     if refused:
@@ -111,7 +115,9 @@ def settle_licences(licences: Mapping[str, str], stated: Sequence[str]) -> dict[
     return settled
 
 
-def _parse_statements(stated: Sequence[str], tasks: Collection[str]) -> tuple[str, dict[str, str]]:
+def _parse_statements(
+    stated: Sequence[str], tasks: Collection[str]
+) -> tuple[str, dict[str, str]]:
     """Return the licence stated for every task, empty if none, and those stated for one task."""
     for_all_tasks = ""
     for_one_task: dict[str, str] = {}
@@ -122,11 +128,13 @@ def _parse_statements(stated: Sequence[str], tasks: Collection[str]) -> tuple[st
         elif equals and re.fullmatch(r"[A-Za-z0-9_-]+", task):
             # what stands before = looks like a task's name: a slip of the pen, not a licence
             raise PublishError(
-                f"--licence {statement!r}: there is no task {task!r}", suggest_nearest(task, tasks)
+                f"--licence {statement!r}: there is no task {task!r}",
+                suggest_nearest(task, tasks),
             )
         elif for_all_tasks:
             raise PublishError(
-                "--licence states two licences for every task", "use --licence TASK=TEXT"
+                "--licence states two licences for every task",
+                "use --licence TASK=TEXT",
             )
         else:
             for_all_tasks = statement.strip()

@@ -105,8 +105,12 @@ def ascii_text(text: str) -> str:
     '\\\\u65e5'
     """
     decomposed = unicodedata.normalize("NFKD", text.translate(_SPELLED))
-    letters = [character for character in decomposed if not unicodedata.combining(character)]
-    plain = "".join(letters).replace("μ", "u")  # the micro sign decomposes into a Greek mu
+    letters = [
+        character for character in decomposed if not unicodedata.combining(character)
+    ]
+    plain = "".join(letters).replace(
+        "μ", "u"
+    )  # the micro sign decomposes into a Greek mu
     return _BREAKS_XML.sub(" ", plain.encode("ascii", "backslashreplace").decode())
 
 

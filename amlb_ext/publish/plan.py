@@ -69,7 +69,9 @@ class PublishPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan with every text that would be sent, but the data files."""
-        texts = suite_texts(self.suite, [planned.unit for planned in self.units], self.url)
+        texts = suite_texts(
+            self.suite, [planned.unit for planned in self.units], self.url
+        )
         return {
             "suite": {"alias": self.alias, "tag": "hardsynth", **texts},
             "units": [_unit_json(self.suite, planned) for planned in self.units],
@@ -148,7 +150,9 @@ def _choose_tasks(suite: Suite, only: Sequence[str]) -> list[str]:
             raise PublishError(
                 f"--only {name}: no such task", suggest_nearest(name, suite.amlb_tasks)
             )
-    main = [name for name, task in suite.amlb_tasks.items() if task.suffix in MAIN_SUFFIXES]
+    main = [
+        name for name, task in suite.amlb_tasks.items() if task.suffix in MAIN_SUFFIXES
+    ]
     return list(dict.fromkeys(only)) or main
 
 
@@ -164,7 +168,8 @@ def _choose_folds(
     if not chosen:
         last = max(len(suite.amlb_tasks[name].folds) for name in names) - 1
         raise PublishError(
-            f"no task has fold {', '.join(map(str, folds))}", f"use 0 to {last}, as AMLB does"
+            f"no task has fold {', '.join(map(str, folds))}",
+            f"use 0 to {last}, as AMLB does",
         )
     return chosen
 

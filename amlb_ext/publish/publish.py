@@ -15,7 +15,14 @@ from amlb_ext.publish.describe import suite_texts
 from amlb_ext.publish.journal import Journal
 from amlb_ext.publish.objects import alias_of
 from amlb_ext.publish.plan import PlannedUnit, PublishPlan
-from amlb_ext.publish.server import FATAL, NOT_ACTIVE, OVERLOADED, Refused, Server, Uncertain
+from amlb_ext.publish.server import (
+    FATAL,
+    NOT_ACTIVE,
+    OVERLOADED,
+    Refused,
+    Server,
+    Uncertain,
+)
 
 #: Seconds to wait until data sets are active.
 WAIT = 900.0
@@ -147,7 +154,9 @@ class _Publication:
         self.units: list[tuple[PlannedUnit, PublishOutcome]] = []
         for planned in plan.units:
             unit = planned.unit
-            outcome = PublishOutcome(name=unit.name, amlb_task=unit.amlb_task.name, fold=unit.fold)
+            outcome = PublishOutcome(
+                name=unit.name, amlb_task=unit.amlb_task.name, fold=unit.fold
+            )
             self.units.append((planned, outcome))
 
     def finish(self) -> PublishReport:
@@ -219,7 +228,10 @@ class _Publication:
                 self.say(f"{outcome.name}: {error.message}")
             except HardsynthError as error:
                 self._stop_if_fatal(error)
-                is_passing = isinstance(error, Refused) and error.code in (OVERLOADED, NOT_ACTIVE)
+                is_passing = isinstance(error, Refused) and error.code in (
+                    OVERLOADED,
+                    NOT_ACTIVE,
+                )
                 outcome.status = "waiting" if is_passing else "failed"
                 outcome.reason = str(error)
                 self.say(f"{outcome.name}: {error}")
@@ -248,7 +260,9 @@ class _Publication:
             outcome.status, outcome.reason = "differs", difference
             self.say(f"{outcome.name}: task {task_id} is left out: {difference}")
             return
-        steps.ensure_tags(self.server, self.journal, unit, data_id=data_id, task_id=task_id)
+        steps.ensure_tags(
+            self.server, self.journal, unit, data_id=data_id, task_id=task_id
+        )
         outcome.status, outcome.reason = "good", ""
         self.say(f"{outcome.name}: task {task_id}, split as wanted")
 
@@ -273,7 +287,9 @@ class _Publication:
             # one request for each data set: only at looks 1, 2, 4, 8 ... and at the end
             is_power_of_two = looks & (looks - 1) == 0
             if pending and (is_power_of_two or elapsed >= self.wait):
-                pending -= {n for n in sorted(pending) if self._has_failed(n, by_id[n][1])}
+                pending -= {
+                    n for n in sorted(pending) if self._has_failed(n, by_id[n][1])
+                }
             if not pending or elapsed >= self.wait:
                 break
             if elapsed >= next_message or looks == 1:
@@ -305,7 +321,9 @@ class _Publication:
         except (Uncertain, Refused):
             return False
         if data_set.error:
-            problem = f"the server could not process it: {self.server.hide(data_set.error)}"
+            problem = (
+                f"the server could not process it: {self.server.hide(data_set.error)}"
+            )
         elif data_set.status == "deactivated":
             problem = "it was deactivated on the server"
         else:

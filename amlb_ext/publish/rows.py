@@ -71,7 +71,9 @@ class SentRows:
         return is_test, position, repetition
 
 
-def choose_sizes(procedure: Procedure, train: int, test: int, fit: Fit) -> tuple[int, int, int]:
+def choose_sizes(
+    procedure: Procedure, train: int, test: int, fit: Fit
+) -> tuple[int, int, int]:
     """Return t, m and r.
 
     ``repeat`` takes the r that loses least: as many repetitions of all test rows as fit, or one
@@ -155,14 +157,18 @@ def choose_rows(
     fit : {'repeat', 'drop'}
     rng : Generator
     """
-    n_train, n_test, repeats = choose_sizes(procedure, len(train_groups), len(test_groups), fit)
+    n_train, n_test, repeats = choose_sizes(
+        procedure, len(train_groups), len(test_groups), fit
+    )
     # the test rows are drawn first: the order of draws is part of what was published earlier
     test = draw_rows(test_groups, n_test, rng)
     train = draw_rows(train_groups, n_train, rng)
     return SentRows(procedure=procedure, train=train, test=test, repeats=repeats)
 
 
-def draw_rows(groups: Sequence[Sequence[object]], k: int, rng: np.random.Generator) -> np.ndarray:
+def draw_rows(
+    groups: Sequence[Sequence[object]], k: int, rng: np.random.Generator
+) -> np.ndarray:
     """Draw k rows with every group in proportion, and present where k allows.
 
     Parameters
@@ -219,7 +225,9 @@ def _split_proportionally(counts: Sequence[int], k: int) -> list[int]:
     least = 1 if k >= len(counts) else 0
     exact = [k * count / total for count in counts]
     shares = [max(least, int(value)) for value in exact]
-    by_remainder = sorted(range(len(counts)), key=lambda i: exact[i] - shares[i], reverse=True)
+    by_remainder = sorted(
+        range(len(counts)), key=lambda i: exact[i] - shares[i], reverse=True
+    )
     while sum(shares) < k:
         for i in by_remainder:
             if sum(shares) < k and shares[i] < counts[i]:

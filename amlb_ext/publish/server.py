@@ -49,7 +49,10 @@ CODES: dict[int, tuple[str, str]] = {
         "the API key is not known to this server",
         "each server has its own keys: set OPENML_APIKEY to the one on your profile page there",
     ),
-    104: ("the account may only read", "ask the server's operators for an account that may write"),
+    104: (
+        "the account may only read",
+        "ask the server's operators for an account that may write",
+    ),
     OVERLOADED: ("the server's database is overloaded", _LATER),
     112: ("the data set is private", "use the API key of its owner"),
     130: (
@@ -58,7 +61,10 @@ CODES: dict[int, tuple[str, str]] = {
     ),
     131: ("the description does not follow the server's schema", _BUG_REPORT),
     137: ("the request had no API key", _SET_KEY),
-    138: ("the API key is not known to this server", "set OPENML_APIKEY to a key of this server"),
+    138: (
+        "the API key is not known to this server",
+        "set OPENML_APIKEY to a key of this server",
+    ),
     145: (
         "the server cannot read the data file",
         "report it as a bug, with the files of --dry-run --out DIR",
@@ -72,7 +78,10 @@ CODES: dict[int, tuple[str, str]] = {
         "a server of your own needs OpenML's estimation procedures 12 and 28",
     ),
     NOT_ACTIVE: ("the data set is not active yet", _LATER),
-    696: ("only the server's operators may activate data sets", "wait, or ask them to do it"),
+    696: (
+        "only the server's operators may activate data sets",
+        "wait, or ask them to do it",
+    ),
     1032: ("the suite does not follow the server's schema", _BUG_REPORT),
     1038: ("a suite with this alias already exists", "nothing needs to be done"),
 }
@@ -90,7 +99,10 @@ def explain_code(code: int) -> tuple[str, str]:
     >>> explain_code(999)
     ('', 'run the same command again, it continues where it stopped; see docs/publish.md')
     """
-    unknown = ("", "run the same command again, it continues where it stopped; see docs/publish.md")
+    unknown = (
+        "",
+        "run the same command again, it continues where it stopped; see docs/publish.md",
+    )
     reason, remedy = CODES.get(code, unknown)
     return (f": {reason}" if reason else ""), remedy
 
@@ -111,7 +123,9 @@ class Refused(PublishError):
 
     def __init__(self, what: str, code: int, said: str) -> None:
         reason, remedy = explain_code(code)
-        super().__init__(f"{what}: the server answered '{said}' ({code}){reason}", remedy)
+        super().__init__(
+            f"{what}: the server answered '{said}' ({code}){reason}", remedy
+        )
         self.code = code
         self.said = said
 
@@ -133,7 +147,9 @@ class Server:
         Waits between tries.
     """
 
-    def __init__(self, url: str, key: str, sleep: Callable[[float], object] = time.sleep) -> None:
+    def __init__(
+        self, url: str, key: str, sleep: Callable[[float], object] = time.sleep
+    ) -> None:
         self.url = url
         self.sleep = sleep
         self._key = key
@@ -241,7 +257,8 @@ class Server:
 
     def _uncertain(self, what: str, reason: str) -> Uncertain:
         return Uncertain(
-            f"{what}: {reason}", "run the same command again when the server answers; it continues"
+            f"{what}: {reason}",
+            "run the same command again when the server answers; it continues",
         )
 
     def _parsed(self, what: str, text: str) -> ElementTree.Element:
@@ -266,7 +283,9 @@ def find_text(element: ElementTree.Element, path: str) -> str:
     >>> find_text(ElementTree.fromstring(xml), "id"), find_text(ElementTree.fromstring(xml), "name")
     ('7', '')
     """
-    steps = [step if step.startswith(".") else NAMESPACE + step for step in path.split("/")]
+    steps = [
+        step if step.startswith(".") else NAMESPACE + step for step in path.split("/")
+    ]
     return (element.findtext("/".join(steps)) or "").strip()
 
 

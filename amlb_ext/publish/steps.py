@@ -29,7 +29,9 @@ _DUPLICATE_TASK, _DUPLICATE_TAG, _DUPLICATE_ALIAS = 614, 473, 1038
 T = TypeVar("T")
 
 
-def ensure_data_set(server: Server, journal: Journal, planned: PlannedUnit) -> tuple[int, bool]:
+def ensure_data_set(
+    server: Server, journal: Journal, planned: PlannedUnit
+) -> tuple[int, bool]:
     """Return the number of the unit's data set on the server, and whether it was sent now."""
     unit = planned.unit
     last = journal.last(unit.key, "data")
@@ -61,7 +63,9 @@ def ensure_data_set(server: Server, journal: Journal, planned: PlannedUnit) -> t
     return data_id, True
 
 
-def ensure_task(server: Server, journal: Journal, unit: PublishUnit, data_id: int) -> int:
+def ensure_task(
+    server: Server, journal: Journal, unit: PublishUnit, data_id: int
+) -> int:
     """Return the number of the unit's task on the server.
 
     The server itself refuses a second task of the same inputs and names the first one, so that
@@ -76,12 +80,17 @@ def ensure_task(server: Server, journal: Journal, unit: PublishUnit, data_id: in
     for attempt in range(1, POSTS + 1):
         journal.write(unit.key, "task", "posting", data=data_id, attempt=attempt)
         try:
-            task_id, state = _new_number(server.post("task/", description=xml)), "posted"
+            task_id, state = (
+                _new_number(server.post("task/", description=xml)),
+                "posted",
+            )
         except (Uncertain, Refused) as error:
             existing = _existing_tasks(error)
             if not existing:
                 if not _may_have_been_taken(error):
-                    journal.write(unit.key, "task", "refused", code=getattr(error, "code", 0))
+                    journal.write(
+                        unit.key, "task", "refused", code=getattr(error, "code", 0)
+                    )
                     raise
                 if attempt == POSTS:
                     raise
@@ -223,7 +232,8 @@ def _new_number(answer: Element) -> int:
     text = find_text(answer, "id")
     if not text.isdigit():
         raise Uncertain(
-            "the server's answer holds no number", "run the same command again; it continues"
+            "the server's answer holds no number",
+            "run the same command again; it continues",
         )
     return int(text)
 
@@ -243,7 +253,9 @@ def _existing_tasks(error: Refused | Uncertain) -> list[int]:
     return [int(text) for text in re.findall(r"\d+", listed[1])]
 
 
-def _look(server: Server, pauses: Iterable[float], find: Callable[[], T | None]) -> T | None:
+def _look(
+    server: Server, pauses: Iterable[float], find: Callable[[], T | None]
+) -> T | None:
     """Look after each pause until something is found."""
     for pause in pauses:
         if pause:

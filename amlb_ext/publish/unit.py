@@ -24,7 +24,12 @@ from amlb_ext.publish.rows import Fit, SentRows, choose_rows
 from amlb_ext.suite import AmlbTask, Suite
 
 #: Our columns: which row of the suite's files, its side, where it comes from, which source row.
-OWN_COLUMNS = ("hardsynth_row", "hardsynth_split", "hardsynth_origin", "hardsynth_source")
+OWN_COLUMNS = (
+    "hardsynth_row",
+    "hardsynth_split",
+    "hardsynth_origin",
+    "hardsynth_source",
+)
 ORIGINS = ("train", "good", "bad", "ga", "synthetic")
 #: AMLB's metric → OpenML's measure; OpenML has none for logloss and r2.
 MEASURES = {
@@ -36,7 +41,11 @@ MEASURES = {
     "mae": "mean_absolute_error",
 }
 #: What AMLB optimises where a definition names no metric.
-_DEFAULT_METRIC = {Kind.BINARY: "auc", Kind.MULTICLASS: "logloss", Kind.REGRESSION: "rmse"}
+_DEFAULT_METRIC = {
+    Kind.BINARY: "auc",
+    Kind.MULTICLASS: "logloss",
+    Kind.REGRESSION: "rmse",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +105,9 @@ class PublishUnit:
     @property
     def own_columns(self) -> tuple[str, ...]:
         """Names of our columns on the server, in the order of :data:`OWN_COLUMNS`."""
-        return tuple(attribute.name for attribute in self.attributes[-len(OWN_COLUMNS) :])
+        return tuple(
+            attribute.name for attribute in self.attributes[-len(OWN_COLUMNS) :]
+        )
 
     @property
     def measure(self) -> str | None:
@@ -134,10 +145,14 @@ def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
     """
     task = suite.amlb_task(name)
     train_path, test_path = suite.pair(name, fold)
-    _check_unchanged(suite, [train_path, test_path, suite.layout.at(task.provenance[fold])])
+    _check_unchanged(
+        suite, [train_path, test_path, suite.layout.at(task.provenance[fold])]
+    )
     train, test = _read_texts(train_path), _read_texts(test_path)
     rows = _choose_rows(suite, task, fold, train=train, test=test, fit=fit)
-    attributes, renamed = _attributes(suite, task, train.iloc[rows.train], test.iloc[rows.test])
+    attributes, renamed = _attributes(
+        suite, task, train.iloc[rows.train], test.iloc[rows.test]
+    )
     unit = PublishUnit(
         suite=suite,
         amlb_task=task,
@@ -170,7 +185,9 @@ def _choose_rows(
     if task.type.is_classification:
         procedure = ORDERED
         train_groups = [[label] for label in train[task.target]]
-        test_groups = [list(pair) for pair in zip(test[task.target], origins, strict=True)]
+        test_groups = [
+            list(pair) for pair in zip(test[task.target], origins, strict=True)
+        ]
     else:
         procedure = HOLDOUT
         train_groups = [[] for _ in range(len(train))]
@@ -179,19 +196,25 @@ def _choose_rows(
     try:
         return choose_rows(procedure, train_groups, test_groups, fit=fit, rng=rng)
     except PublishError as error:
-        raise PublishError(f"{task.name}, fold {fold}: {error.message}", error.remedy) from None
+        raise PublishError(
+            f"{task.name}, fold {fold}: {error.message}", error.remedy
+        ) from None
 
 
 def _read_texts(path: Path) -> pd.DataFrame:
     """Return all values as they stand in the file; None is missing."""
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8")
+    frame = pd.read_csv(
+        path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8"
+    )
     return frame.astype(object).where(frame.notna(), None)
 
 
 def _check_unchanged(suite: Suite, paths: Sequence[Path]) -> None:
     for path in paths:
         relative = suite.layout.relative(path)
-        if not path.is_file() or sha256_file(path) != suite.manifest.files.get(relative):
+        if not path.is_file() or sha256_file(path) != suite.manifest.files.get(
+            relative
+        ):
             raise PublishError(
                 f"{relative} was changed or removed after the suite was written",
                 f"see what: hardsynth verify {shlex.quote(str(suite.layout.root))}; the command "
@@ -221,8 +244,12 @@ def _attributes(
     target = _unused_name(server_name(task.target.replace(",", "_")), names)
     labels = {*train[task.target], *test[task.target]}
     classes = tuple(label for label in coding.written_labels if label in labels)
-    attributes.append(Attribute(target, classes if task.type.is_classification else None))
-    row, split, origin, source = (_unused_name(name, [*names, target]) for name in OWN_COLUMNS)
+    attributes.append(
+        Attribute(target, classes if task.type.is_classification else None)
+    )
+    row, split, origin, source = (
+        _unused_name(name, [*names, target]) for name in OWN_COLUMNS
+    )
     attributes += [
         Attribute(row, text=True),
         Attribute(split, ("train", "test")),
@@ -267,7 +294,11 @@ def _provenance(unit: PublishUnit, train_rows: int) -> tuple[np.ndarray, np.ndar
     task, suite = unit.amlb_task, unit.suite
     home = Path(task.train[unit.fold]).parent.name
     path = suite.layout.train_provenance(home, task.folds[unit.fold])
-    train = pd.read_parquet(path) if path.is_file() else pd.DataFrame(index=range(train_rows))
+    train = (
+        pd.read_parquet(path)
+        if path.is_file()
+        else pd.DataFrame(index=range(train_rows))
+    )
     if len(train) != train_rows:
         raise PublishError(
             f"{suite.layout.relative(path)} has {len(train)} rows, its training file {train_rows}",
@@ -277,13 +308,19 @@ def _provenance(unit: PublishUnit, train_rows: int) -> tuple[np.ndarray, np.ndar
     for provenance in (train, suite.provenance(task.name, unit.fold)):
         # training files that hold real rows alone record neither
         real = pd.Series("train", index=provenance.index, dtype=object)
-        origins.append(provenance["origin"].astype(object) if "origin" in provenance else real)
+        origins.append(
+            provenance["origin"].astype(object) if "origin" in provenance else real
+        )
         unknown = pd.Series(-1, index=provenance.index)
         own_row = provenance.get("source_row", unknown)
-        source_rows.append(own_row.where(own_row >= 0, provenance.get("parent_row", unknown)))
+        source_rows.append(
+            own_row.where(own_row >= 0, provenance.get("parent_row", unknown))
+        )
     origin = pd.concat(origins, ignore_index=True).to_numpy(dtype=object)
     source_row = pd.concat(source_rows, ignore_index=True).fillna(-1).astype("int64")
-    texts = np.array([str(row) if row >= 0 else None for row in source_row], dtype=object)
+    texts = np.array(
+        [str(row) if row >= 0 else None for row in source_row], dtype=object
+    )
     return origin, texts
 
 

@@ -161,7 +161,10 @@ def _refuse_contradictions(relations: Sequence[Relation], rows: pd.DataFrame) ->
 
 
 def settle_relations(
-    config: RelationsConfig, rows: pd.DataFrame, targets: Sequence[str] = (), seed: int = 0
+    config: RelationsConfig,
+    rows: pd.DataFrame,
+    targets: Sequence[str] = (),
+    seed: int = 0,
 ) -> tuple[Relations, MinedRelations]:
     """Put together what made rows must satisfy: declared relations, then mined ones.
 
@@ -186,7 +189,9 @@ def settle_relations(
     mined = mine_relations(rows, config.evidence, seed)
     unwanted = {_squeezed(text) for text in config.drop}
     kept = tuple(r for r in mined.relations if _squeezed(r.text) not in unwanted)
-    mined = MinedRelations(mined.n_rows, kept if config.mine else (), mined.forms, mined.left_out)
+    mined = MinedRelations(
+        mined.n_rows, kept if config.mine else (), mined.forms, mined.left_out
+    )
     known = {_squeezed(relation.text) for relation in declared}
     fresh = tuple(r for r in mined.relations if _squeezed(r.text) not in known)
     forms = forms_by_column([f for f in mined.forms if f.column not in targets])
@@ -229,7 +234,8 @@ def read_relations(path: Path) -> dict[str, Any]:
         content = read_yaml(path, ConfigError)
     except OSError as error:
         raise ConfigError(
-            f"cannot read {path}: {error.strerror}", "give a YAML or JSON file to --relations"
+            f"cannot read {path}: {error.strerror}",
+            "give a YAML or JSON file to --relations",
         ) from None
     if isinstance(content, dict) and set(content) == {"relations"}:
         content = content["relations"]
@@ -243,7 +249,9 @@ def read_relations(path: Path) -> dict[str, Any]:
     known = RelationsConfig.model_fields
     for key in content:
         if key not in known:
-            raise ConfigError(f"{path}: unknown key {key!r}", suggest_nearest(str(key), known))
+            raise ConfigError(
+                f"{path}: unknown key {key!r}", suggest_nearest(str(key), known)
+            )
     return {"relations": content}
 
 
@@ -304,7 +312,9 @@ def sdv_constraints(content: Any) -> dict[str, Any]:
     ...     {"low_column_name": "start", "high_column_name": "end", "strict_boundaries": True}}])
     {'rules': ['start < end'], 'one_hot': [], 'combinations': []}
     """
-    constraints = content.get("constraints") if isinstance(content, Mapping) else content
+    constraints = (
+        content.get("constraints") if isinstance(content, Mapping) else content
+    )
     if not isinstance(constraints, list):
         raise ConfigError(
             "the JSON file holds no list of constraints",
@@ -314,8 +324,14 @@ def sdv_constraints(content: Any) -> dict[str, Any]:
     for number, constraint in enumerate(constraints, 1):
         if not isinstance(constraint, Mapping):
             raise ConfigError(f"constraint {number} is no mapping")
-        name = str(constraint.get("constraint_class") or constraint.get("constraint_name"))
-        parameters = constraint.get("constraint_parameters") or constraint.get("parameters") or {}
+        name = str(
+            constraint.get("constraint_class") or constraint.get("constraint_name")
+        )
+        parameters = (
+            constraint.get("constraint_parameters")
+            or constraint.get("parameters")
+            or {}
+        )
         if name not in _SDV:
             raise ConfigError(
                 f"constraint {number} is of the class {name!r}, which is not supported",
@@ -324,7 +340,9 @@ def sdv_constraints(content: Any) -> dict[str, Any]:
         try:
             key, value = _SDV[name](parameters)
         except (KeyError, TypeError) as error:
-            raise ConfigError(f"constraint {number} ({name}) lacks the parameter {error}") from None
+            raise ConfigError(
+                f"constraint {number} ({name}) lacks the parameter {error}"
+            ) from None
         translated[key].append(value)
     return translated
 
@@ -338,7 +356,10 @@ def _sdv_inequality(parameters: Mapping[str, Any]) -> tuple[str, Any]:
 def _sdv_range(parameters: Mapping[str, Any]) -> tuple[str, Any]:
     # SDV's default differs from that of Inequality: a range is strict
     symbol = "<" if parameters.get("strict_boundaries", True) else "<="
-    names = [quote_name(parameters[f"{place}_column_name"]) for place in ("low", "middle", "high")]
+    names = [
+        quote_name(parameters[f"{place}_column_name"])
+        for place in ("low", "middle", "high")
+    ]
     return "rules", f" {symbol} ".join(names)
 
 
@@ -352,5 +373,8 @@ _SDV = {
     "Range": _sdv_range,
     "FixedIncrements": _sdv_increments,
     "OneHotEncoding": lambda parameters: ("one_hot", list(parameters["column_names"])),
-    "FixedCombinations": lambda parameters: ("combinations", list(parameters["column_names"])),
+    "FixedCombinations": lambda parameters: (
+        "combinations",
+        list(parameters["column_names"]),
+    ),
 }

@@ -112,7 +112,9 @@ class Relations:
             others = [numbers[name] for name in parts if name != column]
             solved = numbers[total] - np.sum(others, axis=0)
         form = self.forms.get(column)
-        decimals = MOST_DECIMALS if form is None or form.decimals is None else form.decimals
+        decimals = (
+            MOST_DECIMALS if form is None or form.decimals is None else form.decimals
+        )
         return pd.Series(np.round(solved, decimals), index=rows.index, name=column)
 
     @cached_property
@@ -141,7 +143,9 @@ class Relations:
         used: list[Relation] = []
         for column, relation in candidates:
             sources = set(relation.columns) - {column}
-            reached = sources | {deep for name in sources for deep in rests_on.get(name, ())}
+            reached = sources | {
+                deep for name in sources for deep in rests_on.get(name, ())
+            }
             is_given = column in self.targets or column in self.frozen
             if is_given or column in chosen or column in reached or relation in used:
                 continue
@@ -154,7 +158,9 @@ class Relations:
             used.append(relation)
         return tuple(_in_order(chosen))
 
-    def broken(self, rows: pd.DataFrame, parents: pd.DataFrame | None = None) -> np.ndarray:
+    def broken(
+        self, rows: pd.DataFrame, parents: pd.DataFrame | None = None
+    ) -> np.ndarray:
         """Return which rows break which relation.
 
         Parameters
@@ -175,7 +181,11 @@ class Relations:
                 if parents is None
                 else _goes_wrong_way(rows[name], parents[name], direction)
             )
-        return np.column_stack(columns) if columns else np.zeros((len(rows), 0), dtype=bool)
+        return (
+            np.column_stack(columns)
+            if columns
+            else np.zeros((len(rows), 0), dtype=bool)
+        )
 
     def put_back(self, rows: pd.DataFrame, parents: pd.DataFrame) -> FeasibleRows:
         """Give rows their parent's values in the columns of every broken relation.
@@ -194,7 +204,8 @@ class Relations:
         """
         names = list(rows.columns)
         binds = np.array(
-            [[name in columns for name in names] for columns in self._bound_columns], dtype=bool
+            [[name in columns for name in names] for columns in self._bound_columns],
+            dtype=bool,
         ).reshape(-1, len(names))
         put_back = np.zeros(rows.shape, dtype=bool)
         is_broken = np.zeros(len(rows), dtype=bool)
@@ -238,7 +249,9 @@ def _in_order(chosen: Mapping[str, Relation]) -> list[tuple[str, Relation]]:
     return ordered
 
 
-def _goes_wrong_way(made: pd.Series, parent: pd.Series, direction: Direction) -> np.ndarray:
+def _goes_wrong_way(
+    made: pd.Series, parent: pd.Series, direction: Direction
+) -> np.ndarray:
     now, before = made.to_numpy(dtype=float), parent.to_numpy(dtype=float)
     room = TOLERANCE * np.maximum(1.0, np.abs(before))
     with np.errstate(invalid="ignore"):
@@ -268,7 +281,9 @@ def _with_cells_of(
     return out
 
 
-def breaking_rows(rules: Sequence[Rule | Dependency], rows: pd.DataFrame) -> dict[str, int]:
+def breaking_rows(
+    rules: Sequence[Rule | Dependency], rows: pd.DataFrame
+) -> dict[str, int]:
     """Return how many rows break each relation, by its text; relations that hold are left out."""
     counts = {rule.text: int(rule.breaks(rows).sum()) for rule in rules}
     return {text: count for text, count in counts.items() if count}

@@ -39,7 +39,9 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
 }
-_ARITHMETIC: dict[type[ast.operator], Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+_ARITHMETIC: dict[
+    type[ast.operator], Callable[[np.ndarray, np.ndarray], np.ndarray]
+] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -130,10 +132,16 @@ def quote_name(column: str) -> str:
     >>> quote_name("age"), quote_name("hours per week"), quote_name("not")
     ('age', '`hours per week`', '`not`')
     """
-    reserved = keyword.iskeyword(column) or column in ("missing", "implies", "determines")
+    reserved = keyword.iskeyword(column) or column in (
+        "missing",
+        "implies",
+        "determines",
+    )
     # Python reads some letters, such as ligatures, as others
     is_plain = column.isidentifier() and unicodedata.normalize("NFKC", column) == column
-    return column if is_plain and not reserved else "`" + column.replace("`", "``") + "`"
+    return (
+        column if is_plain and not reserved else "`" + column.replace("`", "``") + "`"
+    )
 
 
 def quote_value(value: float | str | None) -> str:
@@ -149,7 +157,9 @@ def quote_value(value: float | str | None) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     number = float(value)
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    return (
+        str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    )
 
 
 def split_at_word(text: str, word: str) -> list[str]:
@@ -202,15 +212,21 @@ def parse_condition(text: str, columns: Mapping[str, bool]) -> Condition:
         )
     sides = split_at_word(text, "implies")
     if len(sides) > 2:
-        raise RuleError(text, "has several 'implies'", "write one rule for each 'A implies B'")
+        raise RuleError(
+            text, "has several 'implies'", "write one rule for each 'A implies B'"
+        )
     parser = _Parser(text, columns)
     evaluations = [parser.parse(side) for side in sides]
     if not parser.mentioned:
-        raise RuleError(text, "names no column", "name at least one column of the table")
+        raise RuleError(
+            text, "names no column", "name at least one column of the table"
+        )
     if len(sides) == 1:
         return Condition(text, tuple(parser.mentioned), evaluations[0])
     premise, conclusion = evaluations
-    return Condition(text, tuple(parser.mentioned), lambda rows: ~premise(rows) | conclusion(rows))
+    return Condition(
+        text, tuple(parser.mentioned), lambda rows: ~premise(rows) | conclusion(rows)
+    )
 
 
 class _Parser:
@@ -254,7 +270,8 @@ class _Parser:
         return RuleError(
             self.text,
             problem,
-            hint or "write for instance 'a <= b', 'a + b == c' or 'a == 0 implies b == \"no\"'",
+            hint
+            or "write for instance 'a <= b', 'a + b == c' or 'a == 0 implies b == \"no\"'",
         )
 
     # conditions
@@ -339,11 +356,15 @@ class _Parser:
 
     def _compare_category(self, column: str, symbol: str, other: ast.expr) -> Evaluate:
         if symbol not in ("==", "!="):
-            raise self._error(f"orders {column!r}, which holds texts", "use == or in (...)")
+            raise self._error(
+                f"orders {column!r}, which holds texts", "use == or in (...)"
+            )
         second = self._column(other)
         if second is not None:
             if self.columns[second]:
-                raise self._error(f"compares the texts of {column!r} with numbers of {second!r}")
+                raise self._error(
+                    f"compares the texts of {column!r} with numbers of {second!r}"
+                )
             compare = _two_categories(column, second)
         else:
             literal = self._literal(other)
@@ -470,7 +491,9 @@ def _names_in_order(node: ast.AST) -> list[ast.Name]:
     """Return the names of a tree from left to right, as they are written."""
     if isinstance(node, ast.Name):
         return [node]
-    return [name for child in ast.iter_child_nodes(node) for name in _names_in_order(child)]
+    return [
+        name for child in ast.iter_child_nodes(node) for name in _names_in_order(child)
+    ]
 
 
 def _depth(node: ast.AST) -> int:

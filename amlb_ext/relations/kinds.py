@@ -24,7 +24,9 @@ from amlb_ext.relations.grammar import (
 )
 from amlb_ext.relations.values import ValueIndex, holds_numbers
 
-RuleKind = Literal["order", "sum", "exclusive", "implies", "never", "one_hot", "declared"]
+RuleKind = Literal[
+    "order", "sum", "exclusive", "implies", "never", "one_hot", "declared"
+]
 
 
 @dataclass(frozen=True)
@@ -99,15 +101,25 @@ class Dependency:
 
     @classmethod
     def learn(
-        cls, rows: pd.DataFrame, sources: tuple[str, ...], target: str, evidence: float = np.inf
+        cls,
+        rows: pd.DataFrame,
+        sources: tuple[str, ...],
+        target: str,
+        evidence: float = np.inf,
     ) -> Dependency:
         """Learn the values from rows; of contradicting rows the most frequent value counts."""
         indexes = tuple(ValueIndex.of(rows[name]) for name in (*sources, target))
         keys = _joint_codes(rows, sources, indexes)
         codes = indexes[-1].codes(rows[target])
-        counts = pd.DataFrame({"key": keys, "code": codes}).value_counts(sort=False).reset_index()
+        counts = (
+            pd.DataFrame({"key": keys, "code": codes})
+            .value_counts(sort=False)
+            .reset_index()
+        )
         # the last row of each key is its most frequent value
-        counts = counts.sort_values(["key", "count", "code"], ascending=[True, True, False])
+        counts = counts.sort_values(
+            ["key", "count", "code"], ascending=[True, True, False]
+        )
         last = counts.drop_duplicates("key", keep="last")
         return cls(
             sources=sources,
@@ -144,14 +156,18 @@ class Dependency:
         values = np.array([*index.values, *no_value], dtype=index.values.dtype)
         own = column if index.is_numeric else column.astype(object)
         filled = np.where(is_known, values[np.where(is_known, expected, 0)], own)
-        return pd.Series(filled, index=rows.index, name=self.target).astype(column.dtype)
+        return pd.Series(filled, index=rows.index, name=self.target).astype(
+            column.dtype
+        )
 
     def _expected(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows have known sources, and the code that these determine."""
         keys = _joint_codes(rows, self.sources, self.indexes)
         if not len(self.known_keys):
             return np.zeros(len(rows), dtype=bool), np.zeros(len(rows), dtype=np.int64)
-        position = np.searchsorted(self.known_keys, keys).clip(max=len(self.known_keys) - 1)
+        position = np.searchsorted(self.known_keys, keys).clip(
+            max=len(self.known_keys) - 1
+        )
         return self.known_keys[position] == keys, self.determined[position]
 
 

@@ -19,7 +19,9 @@ _HEADINGS = {
 }
 
 
-def relations_as_yaml(mined: MinedRelations, about: str, targets: Sequence[str] = ()) -> str:
+def relations_as_yaml(
+    mined: MinedRelations, about: str, targets: Sequence[str] = ()
+) -> str:
     """Return mined relations as YAML, each with the evidence for it.
 
     Parameters
@@ -84,7 +86,9 @@ def relations_as_yaml(mined: MinedRelations, about: str, targets: Sequence[str] 
         listed.append(relation)
         lines.append(f"    {item}  # {remark}")
     for kind, count in mined.left_out.items():
-        lines.append(f"    # and {count:,} more under '{_HEADINGS[kind]}', with less evidence")
+        lines.append(
+            f"    # and {count:,} more under '{_HEADINGS[kind]}', with less evidence"
+        )
     return "\n".join(lines) + "\n"
 
 

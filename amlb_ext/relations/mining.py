@@ -166,12 +166,17 @@ def _written_forms(rows: pd.DataFrame) -> Iterator[WrittenForm]:
     for name in rows:
         if not holds_numbers(rows[name]):
             continue
-        values, counts = np.unique(rows[name].dropna().to_numpy(dtype=float), return_counts=True)
+        values, counts = np.unique(
+            rows[name].dropna().to_numpy(dtype=float), return_counts=True
+        )
         if not len(values):
             continue
         n = counts.sum()
         chance_of_new = (counts == 1).sum() / n
-        takes_few = 2 <= len(values) <= n / ROWS_PER_VALUE and chance_of_new <= FEW_VALUES_CHANCE
+        takes_few = (
+            2 <= len(values) <= n / ROWS_PER_VALUE
+            and chance_of_new <= FEW_VALUES_CHANCE
+        )
         yield WrittenForm(
             column=str(name),
             low=float(values[0]),
@@ -347,17 +352,27 @@ def _dependencies(table: _Table, least_evidence: float) -> Iterator[Dependency]:
     # those with the most values say most, where there are too many columns to try all pairs
     small = sorted(sorted(small, key=lambda i: -n_values[i])[:PAIR_COLUMNS])
     for i, k in combinations(small, 2):
-        if n_values[i] * n_values[k] > table.n_rows / 3 or k in determined[i] or i in determined[k]:
+        if (
+            n_values[i] * n_values[k] > table.n_rows / 3
+            or k in determined[i]
+            or i in determined[k]
+        ):
             continue
-        joint = pd.factorize(codes[:, i].astype(np.int64) * n_values[k] + codes[:, k])[0]
-        may_follow = (n_values >= 2) & (n_values <= min(PAIR_VALUES, n_values[i] * n_values[k]))
+        joint = pd.factorize(codes[:, i].astype(np.int64) * n_values[k] + codes[:, k])[
+            0
+        ]
+        may_follow = (n_values >= 2) & (
+            n_values <= min(PAIR_VALUES, n_values[i] * n_values[k])
+        )
         # what one of the two determines alone is no news
         may_follow &= [not determined[j] & {i, k} for j in range(len(names))]
         may_follow[[i, k]] = False
         for j in _determined_by(joint, codes, may_follow, table.sample):
             evidence = _broken_when_permuted(joint, codes[table.permutation, j])
             if evidence >= least_evidence:
-                yield Dependency.learn(table.rows, (names[i], names[k]), names[j], evidence)
+                yield Dependency.learn(
+                    table.rows, (names[i], names[k]), names[j], evidence
+                )
 
 
 def _determined_by(
@@ -434,10 +449,18 @@ def _implications(
             implied.add((i, conclusion.column))
     for i, first in enumerate(atoms):
         expected = first.count * counts / n
-        apart = (together[i] == 0) & (columns != first.column) & (expected >= least_evidence)
+        apart = (
+            (together[i] == 0)
+            & (columns != first.column)
+            & (expected >= least_evidence)
+        )
         for j in np.flatnonzero(apart):
             second = atoms[j]
-            if j <= i or (i, second.column) in implied or (int(j), first.column) in implied:
+            if (
+                j <= i
+                or (i, second.column) in implied
+                or (int(j), first.column) in implied
+            ):
                 continue
             if {(first.column, second.column), (second.column, first.column)} & settled:
                 continue
@@ -454,7 +477,9 @@ def _frequent_values(table: _Table) -> list[_Atom]:
         if is_numeric and len(counts) > MANY_VALUES:
             least = ATOM_SHARE_OF_NUMBERS * table.n_rows
         for value, count in counts[counts >= least].head(ATOMS_PER_COLUMN).items():
-            atoms.append(_Atom(str(name), None if pd.isna(value) else value, int(count)))
+            atoms.append(
+                _Atom(str(name), None if pd.isna(value) else value, int(count))
+            )
     frequent = sorted(range(len(atoms)), key=lambda i: -atoms[i].count)[:ATOMS_IN_ALL]
     return [atoms[i] for i in sorted(frequent)]
 
@@ -482,8 +507,12 @@ def _met_together(table: _Table, atoms: list[_Atom]) -> np.ndarray:
     return together
 
 
-def _atom_of_row(column: pd.Series, position_of: dict[float | str | None, int]) -> np.ndarray:
+def _atom_of_row(
+    column: pd.Series, position_of: dict[float | str | None, int]
+) -> np.ndarray:
     """Return the position of each row's value among the atoms, -1 where it is none of them."""
     codes, values = pd.factorize(column, use_na_sentinel=False)
-    of_value = [position_of.get(None if pd.isna(value) else value, -1) for value in values]
+    of_value = [
+        position_of.get(None if pd.isna(value) else value, -1) for value in values
+    ]
     return np.array(of_value, dtype=np.int16)[codes]

@@ -33,7 +33,9 @@ class ValueIndex:
     def of(cls, column: pd.Series) -> ValueIndex:
         """Learn the values of a column."""
         if holds_numbers(column):
-            return cls(np.unique(column.dropna().to_numpy(dtype=float)), is_numeric=True)
+            return cls(
+                np.unique(column.dropna().to_numpy(dtype=float)), is_numeric=True
+            )
         return cls(np.asarray(column.dropna().unique(), dtype=object), is_numeric=False)
 
     @property
@@ -63,7 +65,9 @@ class ValueIndex:
 
     def nearest(self, numbers: np.ndarray) -> np.ndarray:
         """Return the position of the value nearest to each number; the lower one of two."""
-        right = np.clip(np.searchsorted(self.values, numbers), 1, max(len(self.values) - 1, 1))
+        right = np.clip(
+            np.searchsorted(self.values, numbers), 1, max(len(self.values) - 1, 1)
+        )
         if len(self.values) == 1:
             return np.zeros(len(numbers), dtype=np.int64)
         left = right - 1

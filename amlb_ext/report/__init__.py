@@ -12,7 +12,13 @@ failures look like · ``charts`` what is to be seen · ``task`` one task of it �
 
 from amlb_ext.report.build import BuiltReport, build_report
 from amlb_ext.report.files import report_as_json, report_tables, write_report
-from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks, SuiteReport, TaskReport
+from amlb_ext.report.model import (
+    Chart,
+    ChartSeries,
+    FrameworkRanks,
+    SuiteReport,
+    TaskReport,
+)
 from amlb_ext.report.notebook import SuiteTables
 from amlb_ext.report.text import report_text
 

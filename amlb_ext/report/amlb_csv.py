@@ -27,13 +27,34 @@ from amlb_ext.suite import amlb_name
 
 #: AMLB's columns before the metrics, in AMLB's order.
 FIXED = (
-    *("id", "task", "framework", "constraint", "fold", "type", "result", "metric", "mode"),
+    *(
+        "id",
+        "task",
+        "framework",
+        "constraint",
+        "fold",
+        "type",
+        "result",
+        "metric",
+        "mode",
+    ),
     *("version", "params", "app_version", "utc", "duration", "training_duration"),
     *("predict_duration", "models_count", "seed", "info"),
 )
 #: Metrics that AMLB puts first, sorted; others follow, sorted too.
 _AMLB_METRICS = {
-    *("acc", "auc", "auc_ovo", "auc_ovr", "balacc", "f05", "f1", "f2", "logloss", "max_pce"),
+    *(
+        "acc",
+        "auc",
+        "auc_ovo",
+        "auc_ovr",
+        "balacc",
+        "f05",
+        "f1",
+        "f2",
+        "logloss",
+        "max_pce",
+    ),
     *("mean_pce", "pr_auc", "mae", "mse", "msle", "r2", "rmse", "rmsle"),
 }
 _WHOLE = {"fold", "models_count", "seed"}
@@ -107,7 +128,9 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     if len(added):
         _check_scores(added)
         jobs = _scored_jobs(added)
-    rows: list[dict[str, Any]] = results.drop(columns="run", errors="ignore").to_dict("records")
+    rows: list[dict[str, Any]] = results.drop(columns="run", errors="ignore").to_dict(
+        "records"
+    )
     amlb_columns = set(results.columns)
     amlb = _AmlbRows(rows)
     jobs_by_task: dict[str, list[_ScoredJob]] = {}
@@ -115,7 +138,11 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
         own_rows = amlb.of_job(job, job.task)
         for row in own_rows:
             if _are_same_predictions(row, job.scores):
-                new = {name: job.scores[name] for name in job.scores if name not in amlb_columns}
+                new = {
+                    name: job.scores[name]
+                    for name in job.scores
+                    if name not in amlb_columns
+                }
                 row.update(new)
         has_score = np.isfinite(list(job.scores.values())).any()
         # A part that AMLB ran as a task of its own has its row already.
@@ -144,10 +171,15 @@ def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
     str
         The sha256 of the file.
     """
-    printable = {str(name): _printable(str(name), frame[name]) for name in frame.columns}
+    printable = {
+        str(name): _printable(str(name), frame[name]) for name in frame.columns
+    }
     table = pd.DataFrame(printable, columns=list(printable), dtype=object)
     return write_file(
-        path, lambda part: table.to_csv(part, index=False, lineterminator="\n", encoding="utf-8")
+        path,
+        lambda part: table.to_csv(
+            part, index=False, lineterminator="\n", encoding="utf-8"
+        ),
     )
 
 
@@ -214,10 +246,14 @@ def _source_tasks(source: str) -> tuple[str, str]:
 def _check_scores(added: pd.DataFrame) -> None:
     for name in _WANTED:
         if name not in added.columns:
-            raise DataError(f"the scores have no column {name!r}", f"they need {_WANTED}")
+            raise DataError(
+                f"the scores have no column {name!r}", f"they need {_WANTED}"
+            )
     unknown = sorted(set(added["metric"]) - set(DIRECTION))
     if unknown:
-        raise DataError(f"unknown metric {unknown[0]!r}", f"known: {', '.join(DIRECTION)}")
+        raise DataError(
+            f"unknown metric {unknown[0]!r}", f"known: {', '.join(DIRECTION)}"
+        )
     is_double = added.duplicated([*_JOB, "metric"])
     if is_double.any():
         where = added.loc[is_double, [*_JOB, "metric"]].iloc[0].to_dict()
@@ -234,7 +270,11 @@ def _scored_jobs(added: pd.DataFrame) -> list[_ScoredJob]:
         kind = str(group["type"].iloc[0])
         scores = {}
         for metric, value in zip(group["metric"], group["value"], strict=True):
-            name = _MULTICLASS_NAMES.get(metric, metric) if kind == "multiclass" else metric
+            name = (
+                _MULTICLASS_NAMES.get(metric, metric)
+                if kind == "multiclass"
+                else metric
+            )
             scores[name] = float(value)
         job = _ScoredJob(
             source=source,
@@ -277,7 +317,9 @@ def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
     return fallback
 
 
-def _result_row(job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]) -> dict[str, Any]:
+def _result_row(
+    job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return a row of ours; ``framework_row`` is AMLB's own that lends it the version."""
     # AMLB's ``result`` is higher-is-better throughout.
     sign = -1.0 if DIRECTION[metric] == "lower" else 1.0

@@ -160,7 +160,9 @@ def _evaluate_tasks(
     return [evaluations[index] for index in sorted(evaluations)]
 
 
-def _with_refused(jobs: pd.DataFrame, evaluations: Sequence[TaskEvaluation]) -> pd.DataFrame:
+def _with_refused(
+    jobs: pd.DataFrame, evaluations: Sequence[TaskEvaluation]
+) -> pd.DataFrame:
     """Return the jobs; those whose predictions could not be used are refused."""
     jobs = jobs.copy()
     for evaluation in evaluations:
@@ -211,7 +213,9 @@ def _assemble_report(
     )
 
 
-def _rank_frameworks(evaluations: Sequence[TaskEvaluation], names: Sequence[str]) -> FrameworkRanks:
+def _rank_frameworks(
+    evaluations: Sequence[TaskEvaluation], names: Sequence[str]
+) -> FrameworkRanks:
     """Rank F and the candidates on the tasks where claims may be made.
 
     A candidate without whole results on at least half of those is left out, lest it take the
@@ -228,7 +232,9 @@ def _rank_frameworks(evaluations: Sequence[TaskEvaluation], names: Sequence[str]
     candidates = [name for name in names if not is_control_framework(name)]
     n_whole: dict[str, int] = {}
     for candidate in candidates:
-        n_whole[candidate] = sum(_has_whole_results(task.report, candidate) for task in judged)
+        n_whole[candidate] = sum(
+            _has_whole_results(task.report, candidate) for task in judged
+        )
     ranked = [name for name in candidates if 2 * n_whole[name] >= max(1, len(judged))]
 
     losses_by_task = {}
@@ -247,7 +253,9 @@ def _rank_frameworks(evaluations: Sequence[TaskEvaluation], names: Sequence[str]
             unranked.append(f"{name} ({n_whole[name]} of {len(judged)} tasks)")
     if not unranked:
         return ranks
-    about = f"{ranks.about} Not ranked, for want of whole results: {', '.join(unranked)}."
+    about = (
+        f"{ranks.about} Not ranked, for want of whole results: {', '.join(unranked)}."
+    )
     return replace(ranks, about=about)
 
 
@@ -257,7 +265,9 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
     return len(contrasts) > 0 and not (contrasts["verdict"] == "incomplete").any()
 
 
-def _mean_losses_on_shared_rows(evaluation: TaskEvaluation, frameworks: Sequence[str]) -> pd.Series:
+def _mean_losses_on_shared_rows(
+    evaluation: TaskEvaluation, frameworks: Sequence[str]
+) -> pd.Series:
     """Return mean losses of F and some frameworks on the rows that all of them have."""
     losses = evaluation.losses[list(frameworks)]
     return mean_losses(
@@ -272,7 +282,10 @@ def _mean_losses_on_shared_rows(evaluation: TaskEvaluation, frameworks: Sequence
 def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
     """Return what the suite was made with and holds, by label."""
     config: dict[str, Any] = manifest.config
-    verdicts = [task.certificate.verdict if task.certificate else "not certified" for task in tasks]
+    verdicts = [
+        task.certificate.verdict if task.certificate else "not certified"
+        for task in tasks
+    ]
     verdict_counts = pd.Series(verdicts).value_counts()
     n_rows = {}
     for part in ("full", "bad", "ga", "synthetic"):
@@ -284,7 +297,9 @@ def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str
         "Preset": str(config.get("preset", "")),
         "Test rows": f"{n_rows['full']:,}, of which {n_rows['bad']:,} are bad for F",
         "Made rows": f"{n_rows['ga']:,} augmented, {n_rows['synthetic']:,} synthetic",
-        "Certificates": ", ".join(f"{count} {word}" for word, count in verdict_counts.items()),
+        "Certificates": ", ".join(
+            f"{count} {word}" for word, count in verdict_counts.items()
+        ),
         "Seed": str(manifest.seed),
         "hardsynth": manifest.version,
         "Made by": manifest.command,

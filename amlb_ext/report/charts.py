@@ -111,7 +111,9 @@ def contrast_chart(
             text=f"mean of F's re-fits: {middle:.4g}, two standard errors either side",
         )
         series.append(marks)
-    differences = ", ".join(f"{row['framework']} {row['difference']:.3g}" for row in rows)
+    differences = ", ".join(
+        f"{row['framework']} {row['difference']:.3g}" for row in rows
+    )
     return Chart(
         key=key,
         title="Loss minus F's loss, on the region",
@@ -172,7 +174,11 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
 
 def _targets_by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.ndarray]:
     """Return the targets of the rows of each origin, from the first AMLB task that has any."""
-    origins_by_suffix = {"full": ("good", "bad"), "ga": ("ga",), "": ("ga", "synthetic")}
+    origins_by_suffix = {
+        "full": ("good", "bad"),
+        "ga": ("ga",),
+        "": ("ga", "synthetic"),
+    }
     targets: dict[str, np.ndarray] = {}
     for suffix, origins in origins_by_suffix.items():
         if suffix not in views:
@@ -213,7 +219,9 @@ def _histogram_series(targets: Mapping[str, np.ndarray]) -> tuple[ChartSeries, .
     series = []
     for origin, y in targets.items():
         shares = np.histogram(y, edges)[0] / len(y)
-        bars = ChartSeries(name=WORDS[origin], kind="bars", x=edges, y=shares, role=ORIGINS[origin])
+        bars = ChartSeries(
+            name=WORDS[origin], kind="bars", x=edges, y=shares, role=ORIGINS[origin]
+        )
         series.append(bars)
     return tuple(series)
 
@@ -295,7 +303,11 @@ def roc_chart(
         curve = _roc_curve(predictions.y[shown], f[shown], shown_weights)
         if curve is not None:
             line = ChartSeries(
-                name=name, kind="line", x=curve[0], y=curve[1], role=colours.get(name, "ink")
+                name=name,
+                kind="line",
+                x=curve[0],
+                y=curve[1],
+                role=colours.get(name, "ink"),
             )
             series.append(line)
     if not series:
@@ -355,7 +367,9 @@ def _roc_curve(
     return false_rate, true_rate
 
 
-def overall_chart(overall: pd.DataFrame, colours: Mapping[str, ColourRole]) -> Chart | None:
+def overall_chart(
+    overall: pd.DataFrame, colours: Mapping[str, ColourRole]
+) -> Chart | None:
     """Return the mean saving over tasks per framework, with its interval over tasks."""
     table = overall[np.isfinite(overall["relative"].to_numpy(dtype=float))]
     if not len(table):

@@ -114,7 +114,9 @@ def _best_partition(
     return best_silhouette, best_labels
 
 
-def assign_groups(parent: np.ndarray, source: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def assign_groups(
+    parent: np.ndarray, source: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
     """Return the group of rows by the real bad row they came from; -1 where it is unknown.
 
     Parameters
@@ -130,7 +132,9 @@ def assign_groups(parent: np.ndarray, source: np.ndarray, labels: np.ndarray) ->
     [1, 0, -1]
     """
     group_of_source = dict(zip(source.tolist(), labels.tolist(), strict=True))
-    return np.array([group_of_source.get(row, -1) for row in parent.tolist()], dtype=int)
+    return np.array(
+        [group_of_source.get(row, -1) for row in parent.tolist()], dtype=int
+    )
 
 
 def describe_clusters(
@@ -177,7 +181,9 @@ def describe_clusters(
             departure = describe(name, bad_values[labels == group], all_values)
             if departure.effect >= DEPARTURE:
                 departures[group].append(departure)
-    return [_group_phrase(group_departures, critical) for group_departures in departures]
+    return [
+        _group_phrase(group_departures, critical) for group_departures in departures
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +211,9 @@ class _Departure:
 def _group_phrase(departures: list[_Departure], critical: float) -> str:
     """Return the largest clear departures of one group, or the nearest to one."""
     largest_first = sorted(departures, key=lambda departure: -departure.effect)
-    clear = [departure.text for departure in largest_first if departure.is_clear(critical)]
+    clear = [
+        departure.text for departure in largest_first if departure.is_clear(critical)
+    ]
     if clear:
         return "; ".join(clear[:NAMED])
     nearest = f"; nearest to it: {largest_first[0].text}" if largest_first else ""
@@ -223,12 +231,22 @@ def _number_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Depa
         return _category_departure(name, group_known, all_known)
     spread = float(all_values.std())
     if all_values.nunique() <= _FEW_VALUES:
-        word, middle, overall = "mean", float(group_values.mean()), float(all_values.mean())
+        word, middle, overall = (
+            "mean",
+            float(group_values.mean()),
+            float(all_values.mean()),
+        )
     else:
-        word, middle, overall = "median", float(group_values.median()), float(all_values.median())
+        word, middle, overall = (
+            "median",
+            float(group_values.median()),
+            float(all_values.median()),
+        )
         quartile_range = float(all_values.quantile(0.75) - all_values.quantile(0.25))
         if quartile_range > 0:
-            spread = quartile_range / 1.349  # of a normal distribution, one standard deviation
+            spread = (
+                quartile_range / 1.349
+            )  # of a normal distribution, one standard deviation
     if not spread > 0:
         return _Departure(effect=0.0, n_rows=1, text="")
     level = "high" if middle > overall else "low"
@@ -248,7 +266,10 @@ def _category_departure(name: str, group: pd.Series, everyone: pd.Series) -> _De
     tell_frequent = gaps.max() >= 0.6 * -gaps.min()
     position = gaps.argmax() if tell_frequent else gaps.argmin()
     category = all_shares.index[position]
-    share, overall = float(group_shares.iloc[position]), float(all_shares.iloc[position])
+    share, overall = (
+        float(group_shares.iloc[position]),
+        float(all_shares.iloc[position]),
+    )
     if category is None or category != category:
         shown = "missing"
     elif isinstance(category, str):

@@ -80,7 +80,10 @@ def is_control_framework(framework: str) -> bool:
     (True, False)
     """
     name = framework.split(" ")[0]
-    return name.startswith(tuple(f"{control}_" for control in CONTROLS)) or name in CONTROLS
+    return (
+        name.startswith(tuple(f"{control}_" for control in CONTROLS))
+        or name in CONTROLS
+    )
 
 
 def compare_frameworks(
@@ -137,7 +140,9 @@ def compare_frameworks(
     table = _contrast_table(task, inputs, weights)
     # Between tasks only changes relative to F can be averaged: losses have different scales.
     table["relative"] = table["difference"] / table["loss_f"]
-    table["folds"] = [f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]]
+    table["folds"] = [
+        f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]
+    ]
     table = _withhold_verdicts(table, no_claim or no_gain, incomplete)
     table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
 
@@ -191,7 +196,9 @@ class _ComparisonInputs:
 
 def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
     """Return losses by framework, those that equal F's but for rounding set to F's."""
-    losses = pd.DataFrame({name: full.loss(name) for name in sorted(full.f)}, index=full.rows.index)
+    losses = pd.DataFrame(
+        {name: full.loss(name) for name in sorted(full.f)}, index=full.rows.index
+    )
     loss_f = full.rows["loss"].to_numpy(dtype=float)[:, None]
     # F's own predictions, written to a file and read again, differ from F by rounding.
     is_same = np.isclose(losses, loss_f, rtol=1e-9, atol=1e-12)
@@ -223,7 +230,9 @@ def _contrast_table(
     if not tables:  # Nobody has run: no rows, but the columns of any other task.
         nobody = compare_with_f(inputs.losses, inputs.loss_f)
         tables = [nobody.assign(task=task, where="")]
-    return pd.concat(tables, ignore_index=True).rename(columns={"candidate": "framework"})
+    return pd.concat(tables, ignore_index=True).rename(
+        columns={"candidate": "framework"}
+    )
 
 
 def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.DataFrame:
@@ -300,11 +309,17 @@ def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _Aligne
         )
     refit_columns = [name for name in null.columns if name.startswith("refit_")]
     if not refit_columns:
-        return _AlignedRefits(warning="F could not be fitted again: the null control is missing.")
+        return _AlignedRefits(
+            warning="F could not be fitted again: the null control is missing."
+        )
     key = ["fold", "row"]
-    joined = full.rows[[*key, "loss"]].merge(null, on=key, how="left", suffixes=("", "_then"))
+    joined = full.rows[[*key, "loss"]].merge(
+        null, on=key, how="left", suffixes=("", "_then")
+    )
     # The file keeps F's losses too: rows that were generated anew have other ones.
-    is_same = np.isclose(joined["loss"], joined["loss_then"], rtol=1e-6, atol=1e-9).all()
+    is_same = np.isclose(
+        joined["loss"], joined["loss_then"], rtol=1e-6, atol=1e-9
+    ).all()
     if len(null) != len(full) or not is_same:
         return _AlignedRefits(
             warning="The kept re-fits of F belong to other rows: certify the suite again; until "
@@ -314,7 +329,11 @@ def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _Aligne
 
 
 def _with_absent(
-    table: pd.DataFrame, task: str, folds: int, incomplete: Mapping[str, str], no_claim: str
+    table: pd.DataFrame,
+    task: str,
+    folds: int,
+    incomplete: Mapping[str, str],
+    no_claim: str,
 ) -> pd.DataFrame:
     """Add frameworks of which nothing is left on this task, lest their losses be hidden."""
     compared = set(table["framework"]) if len(table) else set()

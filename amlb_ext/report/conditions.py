@@ -189,7 +189,9 @@ class CodedColumn:
         # without others, by the shorter list.
         tell_outside = others_inside if self.has_others else len(outside) < len(inside)
         if not tell_outside:
-            return f"{self.name} is " + _category_list(inside, single="", several="one of ")
+            return f"{self.name} is " + _category_list(
+                inside, single="", several="one of "
+            )
         has_known_only = np.isnan(self.x).any() and not condition.missing
         known = "known and " if has_known_only else ""
         return f"{self.name} is {known}" + _category_list(
@@ -203,12 +205,17 @@ def _category_list(names: list[str], *, single: str, several: str) -> str:
     if len(quoted) == 1:
         return single + quoted[0]
     if len(quoted) > LISTED:
-        return f"{several}{len(quoted)} (" + ", ".join([*quoted[: LISTED - 1], "…"]) + ")"
+        return (
+            f"{several}{len(quoted)} (" + ", ".join([*quoted[: LISTED - 1], "…"]) + ")"
+        )
     return f"{several}(" + ", ".join(quoted) + ")"
 
 
 def code_columns(
-    data: pd.DataFrame, columns: Sequence[Column], bad: np.ndarray, finding_rows: np.ndarray
+    data: pd.DataFrame,
+    columns: Sequence[Column],
+    bad: np.ndarray,
+    finding_rows: np.ndarray,
 ) -> list[CodedColumn]:
     """Return the columns as the trees see them, without those that are constant.
 
@@ -243,7 +250,9 @@ def code_column(
     return coded if n_values > 1 else None
 
 
-def _code_numbers(name: str, values: pd.Series, finding_rows: np.ndarray) -> CodedColumn:
+def _code_numbers(
+    name: str, values: pd.Series, finding_rows: np.ndarray
+) -> CodedColumn:
     x = values.to_numpy(dtype=float, na_value=np.nan)
     distinct = _distinct_values(x[finding_rows])
     has_fraction = bool(np.any(x[~np.isnan(x)] % 1 != 0))
@@ -282,7 +291,9 @@ def _code_categories(
 
     category_names: list[str | None] = []
     for group in order:
-        category_names.append(None if group == len(frequent) else texts[frequent[group]])
+        category_names.append(
+            None if group == len(frequent) else texts[frequent[group]]
+        )
     has_others = bool(np.any((codes >= 0) & ~np.isin(codes, frequent)))
     return CodedColumn(
         name=name,

@@ -75,7 +75,9 @@ def find_failures(
     bad_rows = np.flatnonzero(bad)
     first_bad = bad_rows[np.unique(source[bad], return_index=True)[1]]
     Z = space.transform(features)
-    labels = find_clusters(Z[first_bad], derive_seed(seed, task, "report", "clusters") % 2**31)
+    labels = find_clusters(
+        Z[first_bad], derive_seed(seed, task, "report", "clusters") % 2**31
+    )
     groups = np.where(bad, assign_groups(source, source[first_bad], labels), -1)
     made = _place_made_rows(suite, task, space)
     made_groups = assign_groups(made.parent_row, source[first_bad], labels)
@@ -91,7 +93,9 @@ def find_failures(
             origin=np.concatenate([origin, made.origin]),
             group=np.concatenate([groups[shown], made_groups]),
         )
-        chart = _map_chart(task, mapped, points, random_stream(seed, task, "report", "map"))
+        chart = _map_chart(
+            task, mapped, points, random_stream(seed, task, "report", "map")
+        )
     phrases = describe_clusters(features.iloc[first_bad], columns, labels, features)
     loss_f = full.rows["loss"].to_numpy(dtype=float)
     clusters = []
@@ -172,7 +176,9 @@ def _place_made_rows(suite: Suite, task: str, space: FeatureSpace) -> _MadeRows:
             parents.append(rows.provenance["parent_row"].to_numpy())
     if not points:
         return _MadeRows(
-            Z=np.empty((0, 0)), origin=np.empty(0, dtype=object), parent_row=np.empty(0, dtype=int)
+            Z=np.empty((0, 0)),
+            origin=np.empty(0, dtype=object),
+            parent_row=np.empty(0, dtype=int),
         )
     return _MadeRows(
         Z=np.concatenate(points),
@@ -190,7 +196,9 @@ class _MappedRows:
     group: np.ndarray
 
 
-def _map_chart(task: str, rows: _MappedRows, most: int, rng: np.random.Generator) -> Chart:
+def _map_chart(
+    task: str, rows: _MappedRows, most: int, rng: np.random.Generator
+) -> Chart:
     """Return the map of the rows; marks of bad rows differ by group."""
     xy, chosen, method = project_rows(
         rows.Z, rng, keep=rows.origin == "bad", group=rows.origin, most=most

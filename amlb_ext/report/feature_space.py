@@ -62,7 +62,9 @@ class FeatureSpace:
         if not len(features) or not columns:
             raise DataError(f"a space needs rows and columns, got {features.shape}")
         self.numeric_names_ = [column.name for column in columns if column.is_numeric]
-        self.category_names_ = [column.name for column in columns if not column.is_numeric]
+        self.category_names_ = [
+            column.name for column in columns if not column.is_numeric
+        ]
         numbers = self._numbers(features)
         is_missing = np.isnan(numbers)
         self.sorted_values_ = []
@@ -94,7 +96,9 @@ class FeatureSpace:
         scale = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
         n_numbers = len(self.numeric_names_)
         of_numbers = variance[:n_numbers]
-        scale[:n_numbers] = np.where(of_numbers > _NO_VARIANCE, np.sqrt(of_numbers), 1.0)
+        scale[:n_numbers] = np.where(
+            of_numbers > _NO_VARIANCE, np.sqrt(of_numbers), 1.0
+        )
         start = n_numbers + int(self.has_indicator_.sum())
         for width in self._one_hot_widths():
             # The categories of one column share a scale: together they weigh like a number.
@@ -192,7 +196,9 @@ def project_rows(
     ((20, 2), 20, 'PCA')
     """
     n_rows = len(Z)
-    is_kept = np.zeros(n_rows, dtype=bool) if keep is None else np.asarray(keep, dtype=bool)
+    is_kept = (
+        np.zeros(n_rows, dtype=bool) if keep is None else np.asarray(keep, dtype=bool)
+    )
     kinds = np.zeros(n_rows, dtype=int)
     if group is not None:
         kinds = np.unique(np.asarray(group), return_inverse=True)[1].reshape(-1)

@@ -61,13 +61,16 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
         path = folder / f"{name}.csv"
         _write_csv(table, path)
         links[f"{name}.csv: {TABLES[name]}"] = f"report/{path.name}"
-    write_text(folder / "report.json", json.dumps(report_as_json(built.report), indent=1) + "\n")
+    write_text(
+        folder / "report.json",
+        json.dumps(report_as_json(built.report), indent=1) + "\n",
+    )
     links["report.json: everything but the charts' points"] = "report/report.json"
     if len(built.results):
         write_amlb_csv(amlb_rows(built.results, built.added), folder / "results.csv")
-        links["results.csv: AMLB's rows, ours behind them, for AMLB's own reporting"] = (
-            "report/results.csv"
-        )
+        links[
+            "results.csv: AMLB's rows, ours behind them, for AMLB's own reporting"
+        ] = "report/results.csv"
     # Last, so that a page never shows links to files that are not there yet.
     page = directory / "report.html"
     write_text(page, render_page(built.report, links, interactive))
@@ -101,7 +104,9 @@ def report_as_json(report: SuiteReport) -> dict[str, Any]:
 
 def _rank_table(ranks: FrameworkRanks) -> pd.DataFrame:
     entrants = ranks.mean.index
-    table = pd.DataFrame({"entrant": list(entrants), "mean_rank": ranks.mean.to_numpy()})
+    table = pd.DataFrame(
+        {"entrant": list(entrants), "mean_rank": ranks.mean.to_numpy()}
+    )
     for name in ranks.p.columns:
         table[f"p: {name}"] = ranks.p[name].reindex(entrants).to_numpy()
     return table
@@ -113,7 +118,11 @@ def _measure_table(report: SuiteReport) -> pd.DataFrame:
         if task.certificate is None:
             continue
         for measure in task.certificate.measures:
-            row = {"task": task.name, "verdict": task.certificate.verdict, **measure.to_json()}
+            row = {
+                "task": task.name,
+                "verdict": task.certificate.verdict,
+                **measure.to_json(),
+            }
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -125,7 +134,9 @@ def _chart_points(report: SuiteReport) -> pd.DataFrame:
         frames += [_series_points("", chart, series) for series in chart.series]
     for task in report.tasks:
         for chart in task.charts:
-            frames += [_series_points(task.name, chart, series) for series in chart.series]
+            frames += [
+                _series_points(task.name, chart, series) for series in chart.series
+            ]
     if not frames:
         columns = ["task", "chart", "series", "kind", "x", "y", "low", "high", "text"]
         return pd.DataFrame(columns=columns)
@@ -157,12 +168,16 @@ def _series_points(task: str, chart: Chart, series: ChartSeries) -> pd.DataFrame
 def _write_csv(frame: pd.DataFrame, path: Path) -> None:
     safe = frame.copy()
     for name in safe.columns:
-        is_text = safe[name].dtype == object or isinstance(safe[name].dtype, pd.StringDtype)
+        is_text = safe[name].dtype == object or isinstance(
+            safe[name].dtype, pd.StringDtype
+        )
         if is_text:
             safe[name] = safe[name].map(_no_formula)
     write_file(
         path,
-        lambda part: safe.to_csv(part, index=False, encoding="utf-8", lineterminator="\n"),
+        lambda part: safe.to_csv(
+            part, index=False, encoding="utf-8", lineterminator="\n"
+        ),
     )
 
 

@@ -112,7 +112,9 @@ def inline_svg(drawn: str, key: str, title: str, about: str) -> str:
     for node in tree.iter():
         # A page's SVG needs no namespaces: {http://www.w3.org/1999/xlink}href is href.
         node.tag = _without_namespace(node.tag)
-        node.attrib = {_without_namespace(name): node.attrib[name] for name in node.attrib}
+        node.attrib = {
+            _without_namespace(name): node.attrib[name] for name in node.attrib
+        }
     ids = _short_ids(tree, prefix)
     # Lists, for removing a child would make the iteration skip its neighbour.
     for node in list(tree.iter()):
@@ -148,7 +150,9 @@ def _short_ids(tree: ET.Element, prefix: str) -> dict[str, str]:
     ids: dict[str, str] = {}
     for node in tree.iter():
         for value in node.attrib.values():
-            references = _URL.findall(value) + re.findall("^#(.*)", node.get("href", ""))
+            references = _URL.findall(value) + re.findall(
+                "^#(.*)", node.get("href", "")
+            )
             for name in references:
                 ids.setdefault(name, f"{prefix}-{len(ids)}")
     return ids
@@ -156,7 +160,10 @@ def _short_ids(tree: ET.Element, prefix: str) -> dict[str, str]:
 
 def _is_invisible(node: ET.Element) -> bool:
     # Backgrounds of the figure and the axes: matplotlib writes them even where they are clear.
-    return node.tag == "path" and node.get("style", "") in ("fill: none", "fill: none; opacity: 0")
+    return node.tag == "path" and node.get("style", "") in (
+        "fill: none",
+        "fill: none; opacity: 0",
+    )
 
 
 def _hoist_common_style(node: ET.Element) -> None:
@@ -206,7 +213,9 @@ def _tidy_style(attributes: dict[str, str], ids: dict[str, str]) -> str:
         if name == "font":  # matplotlib before 3.9 writes size and family together
             name, value = "font-size", re.findall(r"[\d.]+px", value)[0]
         if name != "font-family":
-            declarations.append(f"{name}:{_round_numbers(_with_short_ids(value, ids), 2)}")
+            declarations.append(
+                f"{name}:{_round_numbers(_with_short_ids(value, ids), 2)}"
+            )
     return _STAND_IN.sub(_page_colour, ";".join(declarations))
 
 

@@ -95,7 +95,11 @@ def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> dict[str,
     texts = [_hover_text(text) for text in series.text]
     if series.kind == "bars" and not is_grouped:
         return _step_trace(x, np.nan_to_num(y), texts, order)
-    trace: dict[str, Any] = {"type": "scatter", "x": _json_numbers(x), "y": _json_numbers(y)}
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "x": _json_numbers(x),
+        "y": _json_numbers(y),
+    }
     if texts:
         trace |= {"text": texts, "hoverinfo": "text"}
     else:
@@ -111,7 +115,11 @@ def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> dict[str,
         return trace | {"mode": "lines" if len(x) > 1 else "markers", "line": line}
     if series.kind == "bars":
         # A pattern replaces the filling, so that light and dark pages need no second colour.
-        pattern = {"shape": _PATTERNS[order % len(_PATTERNS)], "size": 6, "solidity": 0.5}
+        pattern = {
+            "shape": _PATTERNS[order % len(_PATTERNS)],
+            "size": 6,
+            "solidity": 0.5,
+        }
         return trace | {
             "type": "bar",
             "textposition": "none",
@@ -180,7 +188,9 @@ def _figure_layout(chart: Chart, has_legend: bool) -> dict[str, Any]:
             x_axis |= {"range": ends, "constrain": "domain"}
             y_axis |= {"range": ends, "constrain": "domain"}
     annotations = []
-    if not any(_has_number(series.x) and _has_number(series.y) for series in chart.series):
+    if not any(
+        _has_number(series.x) and _has_number(series.y) for series in chart.series
+    ):
         centre = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
         annotations.append({"text": "nothing to show", **centre, "showarrow": False})
     if chart.y_categories:
@@ -218,7 +228,9 @@ def _guide_shapes(chart: Chart) -> list[dict[str, Any]]:
     shapes: list[dict[str, Any]] = []
     if "zero" in chart.guides:
         vertical = {"x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper"}
-        shapes.append({"type": "line", "layer": "above", **vertical, "line": {"width": 1}})
+        shapes.append(
+            {"type": "line", "layer": "above", **vertical, "line": {"width": 1}}
+        )
     # Below the points, which may be many; the zero is above, where bars end.
     if "diagonal" in chart.guides:
         low, high = _diagonal_ends(chart)
@@ -240,7 +252,11 @@ def _axis_layout(label: str, categories: tuple[str, ...], bare: bool) -> dict[st
     }
     if categories:
         names = [_escape_text(name, LONGEST) for name in categories]
-        axis |= {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": names}
+        axis |= {
+            "tickmode": "array",
+            "tickvals": list(range(len(names))),
+            "ticktext": names,
+        }
     return axis
 
 

@@ -135,7 +135,9 @@ def score_rows(
         weights = np.asarray(weights, dtype=float)
         has_weight = weights > 0
         y, f, weights = y[has_weight], f[has_weight], weights[has_weight]
-        predicted = predicted if predicted is None else np.asarray(predicted)[has_weight]
+        predicted = (
+            predicted if predicted is None else np.asarray(predicted)[has_weight]
+        )
     if f.ndim == 1:
         metrics = _regression_metrics(y.astype(float), f, weights)
     else:
@@ -157,15 +159,21 @@ def _check_shapes(f: np.ndarray, n_classes: int, **arrays: np.ndarray | None) ->
         )
     for name, values in arrays.items():
         if values is not None and np.shape(values) != (len(f),):
-            raise DataError(f"{name} has the shape {np.shape(values)}, wanted ({len(f)},)")
+            raise DataError(
+                f"{name} has the shape {np.shape(values)}, wanted ({len(f)},)"
+            )
 
 
 def _check_values(y: np.ndarray, f: np.ndarray, weights: np.ndarray | None) -> None:
     n_columns = f.shape[1] if f.ndim == 2 else 0
     if n_columns and len(y) and not np.isin(y, np.arange(n_columns)).all():
-        raise DataError(f"a class code is not among 0..{n_columns - 1}", "encode the labels first")
+        raise DataError(
+            f"a class code is not among 0..{n_columns - 1}", "encode the labels first"
+        )
     if weights is not None and not (np.asarray(weights) >= 0).all():
-        raise DataError("a weight is negative or missing", "hand in one weight >= 0 per row")
+        raise DataError(
+            "a weight is negative or missing", "hand in one weight >= 0 per row"
+        )
 
 
 def _evaluate(metrics: Mapping[str, _Metric], n_rows: int) -> dict[str, float]:
@@ -208,7 +216,10 @@ def _regression_metrics(
 
 
 def _class_metrics(
-    y: np.ndarray, probabilities: np.ndarray, weights: np.ndarray | None, named: np.ndarray
+    y: np.ndarray,
+    probabilities: np.ndarray,
+    weights: np.ndarray | None,
+    named: np.ndarray,
 ) -> dict[str, _Metric]:
     labels = np.arange(probabilities.shape[1])
     is_finite = bool(np.isfinite(probabilities).all())

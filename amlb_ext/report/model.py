@@ -225,7 +225,9 @@ class TaskReport:
                 f"{self.left_out} test rows whose class no training row has are left out."
             )
         if self.replaced:
-            counts = ", ".join(f"{name} {count}" for name, count in self.replaced.items())
+            counts = ", ".join(
+                f"{name} {count}" for name, count in self.replaced.items()
+            )
             sentences.append(
                 f"{sum(self.replaced.values())} test cells whose value no training row has are "
                 f"replaced, by column: {counts}."

@@ -87,7 +87,11 @@ class SuiteTables:
         rows = []
         for task, certificate in self.certificates.items():
             for measure in certificate.measures:
-                row = {"task": task, "verdict": certificate.verdict, "measure": measure.name}
+                row = {
+                    "task": task,
+                    "verdict": certificate.verdict,
+                    "measure": measure.name,
+                }
                 row |= {name: getattr(measure, name) for name in columns}
                 rows.append(row)
         return pd.DataFrame(rows, columns=["task", "verdict", "measure", *columns])
@@ -158,7 +162,12 @@ def _build_once(directory: Path, *results: Path, stamp: int) -> BuiltReport:
 
 def _folder_stamp(folders: Sequence[Path]) -> int:
     """Return a number that changes when results or certificates below some folders do."""
-    run_files = ("scores/results.csv", "asked.json", "run.log", "predictions/*/*/predictions.csv")
+    run_files = (
+        "scores/results.csv",
+        "asked.json",
+        "run.log",
+        "predictions/*/*/predictions.csv",
+    )
     patterns = [*run_files, *(f"*/{name}" for name in run_files), "results.csv"]
     patterns += ["hardsynth/*.json", "hardsynth/*/certificate.json"]
     paths: set[Path] = set()

@@ -29,7 +29,13 @@ from amlb_ext.core.json_values import to_json_values
 from amlb_ext.report.interactive import plotly_figure, plotly_library
 from amlb_ext.report.model import Chart, SuiteReport
 from amlb_ext.report.still import draw_chart, draw_rank_diagram
-from amlb_ext.report.tables import PARTS, best_contrast, job_groups, score_pivots, table_records
+from amlb_ext.report.tables import (
+    PARTS,
+    best_contrast,
+    job_groups,
+    score_pivots,
+    table_records,
+)
 
 #: More tasks than this are folded, with a box to filter them.
 MANY_TASKS = 8
@@ -43,7 +49,9 @@ TONES = {
 }
 
 
-def render_page(report: SuiteReport, links: Mapping[str, str], interactive: bool = True) -> str:
+def render_page(
+    report: SuiteReport, links: Mapping[str, str], interactive: bool = True
+) -> str:
     """Return the report as one self-contained HTML document.
 
     Parameters

@@ -58,7 +58,9 @@ class ReportPart:
     weights: np.ndarray | None = None
 
     @classmethod
-    def whole(cls, predictions: TaskPredictions, weights: np.ndarray | None = None) -> ReportPart:
+    def whole(
+        cls, predictions: TaskPredictions, weights: np.ndarray | None = None
+    ) -> ReportPart:
         """Return all rows of an AMLB task."""
         every_row = np.ones(len(predictions), dtype=bool)
         return cls(predictions=predictions, rows=every_row, weights=weights)
@@ -107,11 +109,15 @@ def report_parts(
     if full is not None and groups is not None and groups.max(initial=-1) > 0:
         # With a single group the part "bad" has the same rows.
         for group in range(groups.max() + 1):
-            parts[f"group {group + 1}"] = ReportPart(predictions=full, rows=groups == group)
+            parts[f"group {group + 1}"] = ReportPart(
+                predictions=full, rows=groups == group
+            )
     return parts
 
 
-def score_parts(task: str, parts: Mapping[str, ReportPart], level: float = 0.95) -> pd.DataFrame:
+def score_parts(
+    task: str, parts: Mapping[str, ReportPart], level: float = 0.95
+) -> pd.DataFrame:
     """Return every metric of every framework on every part; NaN where it is undefined.
 
     Returns
@@ -172,7 +178,9 @@ def fold_scores(
             is_scored = part.rows & predictions.scored(framework)
             amlb_name, constraint = jobs[framework]
             for fold in np.unique(folds[is_scored]):
-                entrant = _Entrant(name=framework, f=f, rows=is_scored & (folds == fold))
+                entrant = _Entrant(
+                    name=framework, f=f, rows=is_scored & (folds == fold)
+                )
                 scores = _entrant_scores(part, entrant, leave_out=_NOT_PER_FOLD)
                 for metric, value in scores.items():
                     yield {
@@ -235,13 +243,17 @@ def _metric_intervals(
     for metric, values in _row_metrics(predictions, entrant).items():
         mean = weighted_mean_interval(values, weights, clusters, level)
         intervals[metric] = (mean.low, mean.high)
-    if "mse" in intervals:  # a monotone function of the mean has its ends at those of the mean
+    if (
+        "mse" in intervals
+    ):  # a monotone function of the mean has its ends at those of the mean
         low, high = intervals["mse"]
         intervals["rmse"] = (float(np.sqrt(max(low, 0.0))), float(np.sqrt(high)))
     return intervals
 
 
-def _row_metrics(predictions: TaskPredictions, entrant: _Entrant) -> dict[str, np.ndarray]:
+def _row_metrics(
+    predictions: TaskPredictions, entrant: _Entrant
+) -> dict[str, np.ndarray]:
     """Return the metrics that are means over rows, row by row."""
     rows = entrant.rows
     y, f = predictions.y[rows], entrant.f[rows]

@@ -76,7 +76,9 @@ class TaskPredictions:
         f = self.f[framework]
         if f.ndim == 2:
             return row_losses.brier_loss(self.y, f)
-        return row_losses.squared_error((self.y - self.low) / self.span, (f - self.low) / self.span)
+        return row_losses.squared_error(
+            (self.y - self.low) / self.span, (f - self.low) / self.span
+        )
 
     def own(self) -> np.ndarray | None:
         """Return F's predictions as the provenance has them; None in suites that lack them."""
@@ -150,10 +152,14 @@ def read_task_predictions(
     chosen_by_framework: dict[str, np.ndarray] = {}
     refused = {}
     scored_jobs = jobs[(jobs["amlb_task"] == name) & (jobs["status"] == "scored")]
-    for job_index, job in zip(scored_jobs.index, scored_jobs.to_dict("records"), strict=True):
+    for job_index, job in zip(
+        scored_jobs.index, scored_jobs.to_dict("records"), strict=True
+    ):
         index, framework = int(job["fold"]), str(job["framework"])
         if not 0 <= index < len(folds):
-            refused[job_index] = f"the suite has {len(folds)} folds of {name}, this is fold {index}"
+            refused[job_index] = (
+                f"the suite has {len(folds)} folds of {name}, this is fold {index}"
+            )
             continue
         fold = folds[index]
         # Without columns of the provenance, for a class may have the name of one.
@@ -168,7 +174,9 @@ def read_task_predictions(
         rows = slice(ends[index], ends[index + 1])
         f_by_framework.setdefault(framework, np.full(shape, np.nan))[rows] = f
         if coding.labels:
-            chosen_by_framework.setdefault(framework, np.full(n_rows, -1))[rows] = chosen
+            chosen_by_framework.setdefault(framework, np.full(n_rows, -1))[rows] = (
+                chosen
+            )
     predictions = TaskPredictions(
         name=name,
         suffix=task.suffix,
@@ -215,7 +223,9 @@ def _read_fold(suite: Suite, name: str, index: int, source_fold: int) -> _TestFo
     rows.insert(0, "fold", source_fold)
     target_text = _read_target(test_file, coding)
     if coding.labels:
-        code_of_label = {label: code for code, label in enumerate(coding.written_labels)}
+        code_of_label = {
+            label: code for code, label in enumerate(coding.written_labels)
+        }
         y = target_text.map(code_of_label).to_numpy(dtype=np.int64)
         return _TestFold(rows=rows, target_text=target_text, y=y, low=0.0, span=1.0)
     training_targets = _read_target(train_file, coding).to_numpy(dtype=float)
@@ -236,7 +246,9 @@ def _read_target(path: Path, coding: Coding) -> pd.Series:
     return pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)[name]
 
 
-def _parse_predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray, np.ndarray]:
+def _parse_predictions(
+    table: pd.DataFrame, coding: Coding
+) -> tuple[np.ndarray, np.ndarray]:
     """Return predictions, and the codes of the classes that are named.
 
     Raises
@@ -249,7 +261,9 @@ def _parse_predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray,
         _check_finite(f)
         return f, np.empty(0)
     # Frameworks that encode labels may write a label's text with other case or space.
-    codes = {normalize_text(label): code for code, label in enumerate(coding.written_labels)}
+    codes = {
+        normalize_text(label): code for code, label in enumerate(coding.written_labels)
+    }
     columns = {normalize_text(str(column)): column for column in table.columns}
     f = np.zeros((len(table), len(codes)))
     for label, code in codes.items():
@@ -257,19 +271,23 @@ def _parse_predictions(table: pd.DataFrame, coding: Coding) -> tuple[np.ndarray,
         if label in columns:
             f[:, code] = table[columns[label]].to_numpy(dtype=float)
     _check_finite(f)
-    chosen = table["predictions"].map(lambda text: codes.get(normalize_text(str(text)), -1))
+    chosen = table["predictions"].map(
+        lambda text: codes.get(normalize_text(str(text)), -1)
+    )
     if (chosen < 0).any():
         row = int(np.flatnonzero(chosen < 0)[0])
         named = table["predictions"].iloc[row]
         raise RunError(
-            f"row {row} predicts {named!r}, which is no class of the task", "run that fold again"
+            f"row {row} predicts {named!r}, which is no class of the task",
+            "run that fold again",
         )
     total = f.sum(axis=1)
     is_invalid = (f < 0).any(axis=1) | (total <= 0)
     if is_invalid.any():
         row = int(np.flatnonzero(is_invalid)[0])
         raise RunError(
-            f"the probabilities of row {row} are negative or all zero", "run that fold again"
+            f"the probabilities of row {row} are negative or all zero",
+            "run that fold again",
         )
     # Rounded in the file, probabilities need not sum to 1.
     return f / total[:, None], chosen.to_numpy(dtype=np.int64)

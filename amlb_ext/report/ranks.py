@@ -26,7 +26,9 @@ from amlb_ext.stats.contrasts import choose_weighting
 FEWEST_TASKS = 3
 
 
-def rank_tasks(table: pd.DataFrame, left_out: Mapping[str, str] | None = None) -> FrameworkRanks:
+def rank_tasks(
+    table: pd.DataFrame, left_out: Mapping[str, str] | None = None
+) -> FrameworkRanks:
     """Rank entrants over tasks by mean loss.
 
     Parameters
@@ -100,7 +102,9 @@ def _test_ranks(losses: pd.DataFrame) -> _RankTest:
     if n_entrants == 2:
         # Friedman's test needs three entrants; of two it would be the sign test.
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # ties and few tasks: the p-value is approximate
+            warnings.simplefilter(
+                "ignore"
+            )  # ties and few tasks: the p-value is approximate
             p_value = float(wilcoxon(values[:, 0], values[:, 1]).pvalue)
         return _RankTest(
             p=pd.DataFrame([[1.0, p_value], [p_value, 1.0]], names, names),
@@ -109,7 +113,9 @@ def _test_ranks(losses: pd.DataFrame) -> _RankTest:
     friedman_p = float(friedmanchisquare(*values.T).pvalue)
     nemenyi_p = scikit_posthocs.posthoc_nemenyi_friedman(values)
     nemenyi_p.index = nemenyi_p.columns = pd.Index(names)
-    caution = " With so few tasks only large differences can show." if n_tasks < 10 else ""
+    caution = (
+        " With so few tasks only large differences can show." if n_tasks < 10 else ""
+    )
     return _RankTest(
         friedman_p=friedman_p,
         p=nemenyi_p.astype(float),

@@ -107,7 +107,9 @@ def find_slices(
     >>> slices["slice"].tolist()
     ['age > 60']
     """
-    nothing_found = pd.DataFrame({name: [] for name in COLUMNS}).astype({"slice": object})
+    nothing_found = pd.DataFrame({name: [] for name in COLUMNS}).astype(
+        {"slice": object}
+    )
     bad = np.asarray(bad, dtype=bool)
     source = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
     if len(bad) == 0 or source.max() + 1 < MIN_ROWS or features.shape[1] == 0:
@@ -123,14 +125,18 @@ def find_slices(
     if len(finding_rows) > rows_at_most:
         finding_rows = np.sort(rng.choice(finding_rows, rows_at_most, replace=False))
     coded_columns = code_columns(data, columns, bad, finding_rows)
-    slices = _search_slices(coded_columns, bad, finding_rows, rng, most=most, depth=depth)
+    slices = _search_slices(
+        coded_columns, bad, finding_rows, rng, most=most, depth=depth
+    )
 
     judged = _judge_slices(slices, bad, source, ~is_finding, rng)
     if not judged:
         return nothing_found
     table = pd.DataFrame(judged)
     table["p_holm"] = holm_adjusted(table["p"].to_numpy())
-    table = table[table["p_holm"] <= LEVEL].sort_values(["p", "lift"], ascending=[True, False])
+    table = table[table["p_holm"] <= LEVEL].sort_values(
+        ["p", "lift"], ascending=[True, False]
+    )
     return table[list(COLUMNS)].reset_index(drop=True) if len(table) else nothing_found
 
 
@@ -302,7 +308,8 @@ def _score_candidate(
     """Round the bounds of a path, and score the rows that meet all its conditions."""
     # Rounded before anything is counted: what is printed is what is judged.
     rounded = {
-        position: coded_columns[position].rounded(condition) for position, condition in path.items()
+        position: coded_columns[position].rounded(condition)
+        for position, condition in path.items()
     }
     inside = np.ones(len(bad), dtype=bool)
     n_conditions = 0
@@ -326,7 +333,10 @@ def _standard_errors_above(bad: np.ndarray, inside: np.ndarray) -> float:
 
 
 def _says_more(
-    candidate: _Candidate, earlier: _Candidate, bad: np.ndarray, finding_rows: np.ndarray
+    candidate: _Candidate,
+    earlier: _Candidate,
+    bad: np.ndarray,
+    finding_rows: np.ndarray,
 ) -> bool:
     """Whether a candidate has other rows than one chosen before, or far worse ones."""
     mine, others = candidate.inside[finding_rows], earlier.inside[finding_rows]
@@ -337,14 +347,18 @@ def _says_more(
     return bool(is_bad[mine].mean() >= _WORSE * is_bad[others].mean())
 
 
-def _describe_slice(candidate: _Candidate, coded_columns: Sequence[CodedColumn]) -> _Slice:
+def _describe_slice(
+    candidate: _Candidate, coded_columns: Sequence[CodedColumn]
+) -> _Slice:
     is_alone = len(candidate.path) == 1
     texts = []
     for position, condition in candidate.path.items():
         text = coded_columns[position].describe(condition, is_alone)
         if text:
             texts.append(text)
-    return _Slice(inside=candidate.inside, text=" and ".join(texts), n_features=len(texts))
+    return _Slice(
+        inside=candidate.inside, text=" and ".join(texts), n_features=len(texts)
+    )
 
 
 # Judging: on the other half alone, and by source row, for copies of a row are one observation.
@@ -412,7 +426,11 @@ def _p_value(
     """
     n_inside = int(inside.sum())
     if n_rows.max() == 1:
-        return float(hypergeom.sf(n_bad[inside].sum() - 1, len(n_bad), int(n_bad.sum()), n_inside))
+        return float(
+            hypergeom.sf(
+                n_bad[inside].sum() - 1, len(n_bad), int(n_bad.sum()), n_inside
+            )
+        )
     excess = n_bad - n_bad.sum() / n_rows.sum() * n_rows
     values, counts = np.unique(excess, return_counts=True)
     # How many source rows of each kind fall inside is all that matters: no row is shuffled.

@@ -40,7 +40,13 @@ _INK, _GRID = COLOUR["ink"], COLOUR["grid"]
 _MARKS = ("o", "s", "D", "^", "X", "v")
 #: Up to how many points: their size and opacity.
 _CROWDS = ((60, (5.5, 0.85)), (300, (4.5, 0.7)), (math.inf, (3.6, 0.55)))
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
+_DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1.4)),
+    (0, (6, 2, 1, 2)),
+    (0, (3, 1, 1, 1)),
+)
 _HATCHES = ("", "////", "----", "\\\\\\\\", "||||", "xxxx")
 _SETTINGS: Any = {
     # Text stays text, to be found and read aloud, and takes the page's font.
@@ -259,7 +265,9 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
     if "zero" in chart.guides:
         axes.axvline(0, color=_INK, linewidth=0.9)
     if "diagonal" in chart.guides:
-        axes.axline((0, 0), slope=1, color=_INK, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.6)
+        axes.axline(
+            (0, 0), slope=1, color=_INK, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.6
+        )
 
 
 def _name_x_positions(axes: Axes, categories: Sequence[str], width: float) -> None:
@@ -314,8 +322,17 @@ def _draw_series(axes: Axes, chart: Chart) -> list[_LegendEntry]:
             entries.append(_LegendEntry(handle=handle, name=series.name))
         is_empty = False
     if is_empty:
-        axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", va="center")
-        axes.tick_params(length=0, labelbottom=False, labelleft=bool(chart.y_categories))
+        axes.text(
+            0.5,
+            0.5,
+            "nothing to show",
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+        )
+        axes.tick_params(
+            length=0, labelbottom=False, labelleft=bool(chart.y_categories)
+        )
     return entries
 
 
@@ -323,13 +340,19 @@ def _check_lengths(chart: Chart, series: ChartSeries, has_edges: bool) -> None:
     n_x, n_y = np.size(series.x), np.size(series.y)
     is_empty = n_x + n_y == 0
     if n_x != n_y + has_edges and not is_empty:
-        remedy = "one x more than y, the edges of the bins" if has_edges else "as many of each"
+        remedy = (
+            "one x more than y, the edges of the bins"
+            if has_edges
+            else "as many of each"
+        )
         raise ValueError(
             f"chart {chart.key!r}, series {series.name!r}: {n_x} x and {n_y} y; give {remedy}"
         )
 
 
-def _draw_points(axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray) -> Artist:
+def _draw_points(
+    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray
+) -> Artist:
     is_shown = np.isfinite(x) & np.isfinite(y)
     size, alpha = next(look for most, look in _CROWDS if is_shown.sum() <= most)
     look: dict[str, Any] = {
@@ -342,7 +365,9 @@ def _draw_points(axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray) 
     return Line2D([], [], markersize=6, **look)
 
 
-def _draw_line(axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, order: int) -> Artist:
+def _draw_line(
+    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, order: int
+) -> Artist:
     # A line through one point has no length: it gets a mark.
     is_single = np.isfinite(x + y).sum() == 1
     lines = axes.plot(
@@ -358,7 +383,12 @@ def _draw_line(axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, or
 
 
 def _draw_grouped_bars(
-    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, order: int, n_series: int
+    axes: Axes,
+    series: ChartSeries,
+    x: np.ndarray,
+    y: np.ndarray,
+    order: int,
+    n_series: int,
 ) -> Artist:
     colour = COLOUR[series.role]
     width = 0.8 / n_series
@@ -390,12 +420,20 @@ def _draw_steps(
     return Patch(**look)
 
 
-def _draw_intervals(axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray) -> Artist:
+def _draw_intervals(
+    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray
+) -> Artist:
     colour = COLOUR[series.role]
     low = interval_bound(series.low, len(x))
     high = interval_bound(series.high, len(x))
     has_interval = np.isfinite(low) & np.isfinite(high) & np.isfinite(y)
-    axes.hlines(y[has_interval], low[has_interval], high[has_interval], color=colour, linewidth=1.8)
+    axes.hlines(
+        y[has_interval],
+        low[has_interval],
+        high[has_interval],
+        color=colour,
+        linewidth=1.8,
+    )
     look: dict[str, Any] = {
         "marker": _MARKS[series.symbol % len(_MARKS)],
         "color": colour,

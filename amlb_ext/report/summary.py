@@ -15,7 +15,15 @@ from amlb_ext.report.tables import table_records
 from amlb_ext.stats.weighted_mean import holm_adjusted, weighted_mean_interval
 
 COLUMNS = (
-    *("framework", "tasks", "better", "worse", "undecided", "withheld", "better_family"),
+    *(
+        "framework",
+        "tasks",
+        "better",
+        "worse",
+        "undecided",
+        "withheld",
+        "better_family",
+    ),
     *("relative", "low", "high", "mean_rank"),
 )
 _WITHHELD = ("incomplete", "no claim")
@@ -126,7 +134,9 @@ def verdict_sentences(
     )
 
 
-def _winner_sentences(candidates: pd.DataFrame, tasks: Sequence[TaskReport]) -> list[str]:
+def _winner_sentences(
+    candidates: pd.DataFrame, tasks: Sequence[TaskReport]
+) -> list[str]:
     """Return who improves on F, counting every comparison of the report; then task by task."""
     in_family = candidates[candidates["better_family"] > 0]
     on_single_tasks = candidates[candidates["better"] > candidates["better_family"]]
@@ -134,16 +144,16 @@ def _winner_sentences(candidates: pd.DataFrame, tasks: Sequence[TaskReport]) -> 
     # First what holds when every comparison of the report is counted, ...
     if len(in_family):
         texts = []
-        for row in table_records(in_family.sort_values("better_family", ascending=False)):
+        for row in table_records(
+            in_family.sort_values("better_family", ascending=False)
+        ):
             judged = _count_tasks(_n_judged(row))
             texts.append(f"{row['framework']} on {row['better_family']} of {judged}")
         winners = "; ".join(texts)
         sentences.append(f"Shown to improve on F on the rows where F fails: {winners}.")
     else:
         n_comparisons = sum(_n_judged(row) for row in table_records(candidates))
-        reason = (
-            f"{n_comparisons} comparisons on {_count_tasks(len(tasks))} hold no significant gain"
-        )
+        reason = f"{n_comparisons} comparisons on {_count_tasks(len(tasks))} hold no significant gain"
         if len(on_single_tasks):
             reason += " once all of them are counted"
         elif not n_comparisons:
@@ -155,7 +165,9 @@ def _winner_sentences(candidates: pd.DataFrame, tasks: Sequence[TaskReport]) -> 
     if len(on_single_tasks):
         texts = []
         for framework in on_single_tasks["framework"]:
-            names = [_shown_name(task) for task in tasks if _is_better_on(task, framework)]
+            names = [
+                _shown_name(task) for task in tasks if _is_better_on(task, framework)
+            ]
             texts.append(f"{framework} on {_list_few(names)}")
         also = "also better than F" if len(in_family) else "better than F"
         sentences.append(
@@ -185,11 +197,15 @@ def _saving_sentences(candidates: pd.DataFrame) -> list[str]:
         return []
     saving = candidates[has_interval & (candidates["high"] < 0).to_numpy()]
     if not len(saving):
-        return ["Averaged over tasks, no framework is shown to save any of F's loss there."]
+        return [
+            "Averaged over tasks, no framework is shown to save any of F's loss there."
+        ]
     texts = []
     for row in table_records(saving):
         interval = f"{format_percent(row['low'])} to {format_percent(row['high'])}"
-        texts.append(f"{row['framework']} by {format_percent(row['relative'])} ({interval})")
+        texts.append(
+            f"{row['framework']} by {format_percent(row['relative'])} ({interval})"
+        )
     return [f"Averaged over tasks, these change F's loss there: {'; '.join(texts)}."]
 
 
@@ -197,7 +213,9 @@ def _loser_sentences(candidates: pd.DataFrame) -> list[str]:
     worse = candidates[candidates["worse"] > 0]
     if not len(worse):
         return []
-    losers = "; ".join(f"{row['framework']} on {row['worse']}" for row in table_records(worse))
+    losers = "; ".join(
+        f"{row['framework']} on {row['worse']}" for row in table_records(worse)
+    )
     return [f"Significantly worse than F there: {losers}."]
 
 

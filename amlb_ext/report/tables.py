@@ -30,7 +30,9 @@ def table_records(frame: pd.DataFrame, **where: Any) -> list[dict[str, Any]]:
     if frame.empty:
         return []
     rows = frame.to_dict("records")
-    return [row for row in rows if all(row[key] == value for key, value in where.items())]
+    return [
+        row for row in rows if all(row[key] == value for key, value in where.items())
+    ]
 
 
 def best_contrast(task: TaskReport) -> dict[str, Any] | None:
@@ -82,7 +84,9 @@ def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
         cells_by_framework: dict[str, dict[str, dict[str, Any]]] = {}
         for score in scores:
             part = score["part"]
-            is_best = _may_be_best(score, task.folds) and score["value"] == best_by_part.get(part)
+            is_best = _may_be_best(score, task.folds) and score[
+                "value"
+            ] == best_by_part.get(part)
             cells_by_framework.setdefault(score["framework"], {})[part] = {
                 "value": score["value"],
                 "low": score["low"],

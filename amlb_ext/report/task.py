@@ -32,7 +32,9 @@ from amlb_ext.validity.certificate_store import read_null
 #: AMLB tasks that a report reads, by suffix.
 READ = ("full", "", "ga", "synthetic", "hard")
 #: Why nothing is claimed on a task whose F is not the one that was run.
-NO_CLAIM = "the F that was run is not the F of this suite, whose failures the contrasts are on"
+NO_CLAIM = (
+    "the F that was run is not the F of this suite, whose failures the contrasts are on"
+)
 WHAT_TO_DO = (
     "hardsynth score DIR fits F here: where it raises no alarm, the environment that AMLB ran in "
     "is the cause, its scikit-learn or pandas first; where it does, generate the suite again with "
@@ -121,7 +123,9 @@ def evaluate_task(
         )
     # A fold in which nothing was left out may have no summary.
     summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
-    incomplete_warnings = [f"{framework}: {why}." for framework, why in incomplete.items()]
+    incomplete_warnings = [
+        f"{framework}: {why}." for framework, why in incomplete.items()
+    ]
     report = TaskReport(
         name=task,
         title=entry.source_name or task,
@@ -155,7 +159,9 @@ def evaluate_task(
         report=report,
         refused=refused,
         added=list(fold_scores(task, parts, job_names)),
-        losses=pd.DataFrame({name: full.loss(name) for name in candidates}, index=full.rows.index),
+        losses=pd.DataFrame(
+            {name: full.loss(name) for name in candidates}, index=full.rows.index
+        ),
         loss_f=full.rows["loss"].to_numpy(dtype=float),
         clusters=full.rows["source_row"].to_numpy(),
         weights=comparison.weights,
@@ -213,7 +219,9 @@ def _baseline_alarm(views: Mapping[str, TaskPredictions]) -> str:
     return ""
 
 
-def _incomplete_results(jobs: pd.DataFrame, refused: Mapping[int, str]) -> dict[str, str]:
+def _incomplete_results(
+    jobs: pd.DataFrame, refused: Mapping[int, str]
+) -> dict[str, str]:
     """Return why a framework's results on real rows are not whole, by framework.
 
     Folds that nobody asked for are no reason.
@@ -243,8 +251,12 @@ def _best_first(contrasts: pd.DataFrame) -> list[str]:
     if not len(contrasts):
         return []
     region = contrasts[contrasts["where"] == "region"]
-    region = region.dropna(subset=["difference"]).sort_values("difference", kind="stable")
-    return [str(name) for name in region["framework"] if not is_control_framework(str(name))]
+    region = region.dropna(subset=["difference"]).sort_values(
+        "difference", kind="stable"
+    )
+    return [
+        str(name) for name in region["framework"] if not is_control_framework(str(name))
+    ]
 
 
 def _row_counts(suite: Suite, task: str) -> dict[str, int]:

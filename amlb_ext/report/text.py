@@ -32,7 +32,10 @@ def report_text(report: SuiteReport) -> str:
     Names come from the user's data: control characters are taken out, so that none can move a
     terminal's cursor.
     """
-    lines = [f"{one_line(report.name)}: which framework really improves where F fails?", ""]
+    lines = [
+        f"{one_line(report.name)}: which framework really improves where F fails?",
+        "",
+    ]
     for sentence in report.verdict:
         lines += _wrap_text(sentence)
     for warning in report.warnings:
@@ -61,7 +64,15 @@ def _overall_lines(overall: pd.DataFrame) -> list[str]:
         counts = [int(row[name]) for name in counted]
         change = format_percent(row["relative"])
         mean_rank = format_number(row["mean_rank"])
-        rows.append([one_line(row["framework"]), *counts, change, _percent_range(row), mean_rank])
+        rows.append(
+            [
+                one_line(row["framework"]),
+                *counts,
+                change,
+                _percent_range(row),
+                mean_rank,
+            ]
+        )
     headers = ["framework", *counted, "change", "over tasks", "mean rank"]
     return text_table(headers, rows).splitlines()
 
@@ -113,7 +124,15 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
                 row["verdict"],
             ]
         )
-    headers = ["framework", "folds", "rows count", "minus F", "p", "null ± s.e.", "verdict"]
+    headers = [
+        "framework",
+        "folds",
+        "rows count",
+        "minus F",
+        "p",
+        "null ± s.e.",
+        "verdict",
+    ]
     return [
         f"  {task.loss} minus F's ({level:.0%} interval), p by Holm; null: F fitted again",
         *text_table(headers, rows, indent=2).splitlines(),
@@ -130,7 +149,8 @@ def _pair_lines(task: TaskReport) -> list[str]:
         # By weight is the rule, so only the exception is told.
         weighting = "" if row["weighted"] else ", all rows alike"
         lines += _wrap_text(
-            f"{first} is {row['verdict']} than {second} ({format_interval(row)}{weighting})", 2
+            f"{first} is {row['verdict']} than {second} ({format_interval(row)}{weighting})",
+            2,
         )
     return lines
 
@@ -146,7 +166,9 @@ def _slice_lines(task: TaskReport) -> list[str]:
         )
     if lines:
         return lines
-    return ["  No slice of few features was found in which F fails more often than elsewhere."]
+    return [
+        "  No slice of few features was found in which F fails more often than elsewhere."
+    ]
 
 
 def _score_lines(task: TaskReport) -> list[str]:
@@ -157,7 +179,10 @@ def _score_lines(task: TaskReport) -> list[str]:
     parts = [part for part in pivot["parts"] if part in PARTS]
     rows = []
     for framework, cells in pivot["rows"]:
-        values = [format_number(cells[part]["value"]) if part in cells else "" for part in parts]
+        values = [
+            format_number(cells[part]["value"]) if part in cells else ""
+            for part in parts
+        ]
         rows.append([one_line(framework), *values])
     direction = "lower" if pivot["lower"] else "higher"
     lines = [
@@ -166,7 +191,9 @@ def _score_lines(task: TaskReport) -> list[str]:
     ]
     selected = [part for part in parts if part not in UNSELECTED]
     if selected:
-        lines.append(f"  chosen by F's errors, so do not rank on them: {', '.join(selected)}")
+        lines.append(
+            f"  chosen by F's errors, so do not rank on them: {', '.join(selected)}"
+        )
     return lines
 
 
@@ -198,7 +225,10 @@ def _job_lines(report: SuiteReport) -> list[str]:
 def _wrap_text(text: str, indent: int = 0) -> list[str]:
     margin = " " * indent
     return textwrap.wrap(
-        one_line(text, 2000), WIDTH, initial_indent=margin, subsequent_indent=margin + "  "
+        one_line(text, 2000),
+        WIDTH,
+        initial_indent=margin,
+        subsequent_indent=margin + "  ",
     )
 
 

@@ -109,7 +109,9 @@ class ComparedRows:
 
     def take(self, rows: np.ndarray) -> ComparedRows:
         """Return the rows where a mask of shape (n,) holds."""
-        return ComparedRows(**{name: values[rows] for name, values in vars(self).items()})
+        return ComparedRows(
+            **{name: values[rows] for name, values in vars(self).items()}
+        )
 
     @property
     def distance(self) -> np.ndarray:

@@ -75,11 +75,16 @@ def run_amlb(
                 errors="replace",
             )
         except OSError as error:
-            raise RunError(f"cannot start {command[0]}: {error.strerror}", "check --amlb") from None
+            raise RunError(
+                f"cannot start {command[0]}: {error.strerror}", "check --amlb"
+            ) from None
         assert process.stdout is not None
         # A thread, so that a stray grandchild that keeps the pipe open cannot hold us up.
         reader = threading.Thread(
-            target=_copy, args=(process.stdout, sink, quiet), daemon=True, name="amlb-output"
+            target=_copy,
+            args=(process.stdout, sink, quiet),
+            daemon=True,
+            name="amlb-output",
         )
         reader.start()
         try:

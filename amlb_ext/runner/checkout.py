@@ -78,8 +78,12 @@ def ensure_checkout(
     cache = cache or cache_dir()
     say = _silent if quiet else _to_stderr
     given = amlb or os.environ.get("AMLB_HOME")
-    root = _check(Path(given).expanduser().absolute()) if given else clone(cache, say=say)
-    return Checkout(root, ensure_interpreter(root, cache, python, say), amlb_version(root))
+    root = (
+        _check(Path(given).expanduser().absolute()) if given else clone(cache, say=say)
+    )
+    return Checkout(
+        root, ensure_interpreter(root, cache, python, say), amlb_version(root)
+    )
 
 
 def cache_dir() -> Path:
@@ -88,7 +92,9 @@ def cache_dir() -> Path:
     if own:
         return Path(own).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base).expanduser() if base else Path.home() / ".cache").absolute() / "hardsynth"
+    return (
+        Path(base).expanduser() if base else Path.home() / ".cache"
+    ).absolute() / "hardsynth"
 
 
 def amlb_version(root: Path) -> str:
@@ -108,7 +114,9 @@ def amlb_version(root: Path) -> str:
     if found:
         return found.group(1)
     try:
-        commit = run_command(["git", "-C", str(root), "rev-parse", "--short", "HEAD"], "git")
+        commit = run_command(
+            ["git", "-C", str(root), "rev-parse", "--short", "HEAD"], "git"
+        )
     except RunError:
         commit = ""
     return f"dev {commit}".strip()

@@ -21,7 +21,9 @@ VERSIONS = ((3, 9), (3, 10), (3, 11))
 _COMPLETE = "hardsynth-complete"
 _PROBE = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
 #: What AMLB's main process imports.
-_SMOKE = "import sys, numpy, pandas, sklearn, openml, arff, psutil, filelock, ruamel.yaml; "
+_SMOKE = (
+    "import sys, numpy, pandas, sklearn, openml, arff, psutil, filelock, ruamel.yaml; "
+)
 _SMOKE += "print('%d.%d' % sys.version_info[:2])"
 _REMEDY = (
     "install Python 3.11 (e.g. 'uv python install 3.11', or your system's python3.11 and "
@@ -77,7 +79,9 @@ def environment_dir(root: Path, cache: Path, version: str) -> Path:
     try:
         pins = (root / "requirements.txt").read_bytes()
     except OSError as error:
-        raise RunError(f"cannot read {root / 'requirements.txt'}: {error.strerror}") from None
+        raise RunError(
+            f"cannot read {root / 'requirements.txt'}: {error.strerror}"
+        ) from None
     key = hashlib.sha256(pins).hexdigest()[:12]
     return cache / "environments" / f"amlb-{key}-py{version}"
 
@@ -103,12 +107,16 @@ def find_python() -> tuple[str, str]:
             continue
         if tuple(int(part) for part in version.split(".")) in VERSIONS:
             return name, version
-    raise RunError(f"AMLB needs Python {known} with venv, none was found: {found}", _REMEDY)
+    raise RunError(
+        f"AMLB needs Python {known} with venv, none was found: {found}", _REMEDY
+    )
 
 
 def _complete(folder: Path) -> bool:
     # os.access follows the link: false when the base interpreter has been removed
-    return (folder / _COMPLETE).exists() and os.access(folder / "bin" / "python", os.X_OK)
+    return (folder / _COMPLETE).exists() and os.access(
+        folder / "bin" / "python", os.X_OK
+    )
 
 
 def _works(python: Path) -> bool:
@@ -126,7 +134,9 @@ def _make(folder: Path, base: str, requirements: Path, say: Say) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         run_command(
-            [base, "-m", "venv", str(folder)], "AMLB's environment could not be made", _REMEDY
+            [base, "-m", "venv", str(folder)],
+            "AMLB's environment could not be made",
+            _REMEDY,
         )
         python = str(folder / "bin" / "python")
         run_command(
@@ -134,7 +144,9 @@ def _make(folder: Path, base: str, requirements: Path, say: Say) -> None:
             "AMLB's requirements could not be installed",
             "check the network, or give an environment that has them as --python",
         )
-        run_command([python, "-c", _SMOKE], "AMLB's environment does not work", "run it again")
+        run_command(
+            [python, "-c", _SMOKE], "AMLB's environment does not work", "run it again"
+        )
         (folder / _COMPLETE).touch()
     except OSError as error:
         raise RunError(

@@ -53,7 +53,16 @@ class JobTable:
 
 #: Columns of ``Jobs.table``.
 JOB_COLUMNS = (
-    *("framework", "name", "constraint", "version", "benchmark", "amlb_task", "fold", "status"),
+    *(
+        "framework",
+        "name",
+        "constraint",
+        "version",
+        "benchmark",
+        "amlb_task",
+        "fold",
+        "status",
+    ),
     *("reason", "result", "metric", "duration", "run"),
 )
 
@@ -91,14 +100,21 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
     table["reason"] = table["reason"].map(shareable)
     # Of several runs of a job the first here counts: the best status, then the latest.
     table["order"] = table["status"].map(STATUS.index)
-    table = table.sort_values(["order", "stamp"], ascending=[True, False], kind="stable")
+    table = table.sort_values(
+        ["order", "stamp"], ascending=[True, False], kind="stable"
+    )
     key = ["framework", "amlb_task", "fold"]
     table = table.drop_duplicates(key)[list(JOB_COLUMNS)]
     position = {name: index for index, name in enumerate(suite.amlb_tasks)}
     table = table.sort_values(
-        key, key=lambda column: column.map(position) if column.name == "amlb_task" else column
+        key,
+        key=lambda column: (
+            column.map(position) if column.name == "amlb_task" else column
+        ),
     )
-    return JobTable(table.reset_index(drop=True), rows.reset_index(drop=True), tuple(notes))
+    return JobTable(
+        table.reset_index(drop=True), rows.reset_index(drop=True), tuple(notes)
+    )
 
 
 def _of_this_suite(
@@ -115,7 +131,9 @@ def _of_this_suite(
         )
     pair = suite.manifest.pair
     if pair is not None:  # the original's tasks have the same names, but not our rows
-        of_original = {str(run.path) for run in runs if run.benchmark.lower() == pair.of.lower()}
+        of_original = {
+            str(run.path) for run in runs if run.benchmark.lower() == pair.of.lower()
+        }
         is_original = is_own & rows["run"].isin(of_original)
         if is_original.any():
             notes.append(
@@ -145,7 +163,9 @@ def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[RunFold
                 found = True
         if not found:
             raise errors[-1]
-    empty = pd.DataFrame({"task": [], "fold": [], "framework": [], "result": [], "run": []})
+    empty = pd.DataFrame(
+        {"task": [], "fold": [], "framework": [], "result": [], "run": []}
+    )
     rows = pd.concat(frames, ignore_index=True) if frames else empty
     for name in TEXT & set(rows.columns):  # files of other versions may lack a column
         rows[name] = rows[name].fillna("")
@@ -163,7 +183,9 @@ def _is_ours(suite: Suite, run: RunFolder, rows: pd.DataFrame) -> bool:
     return not tasks or not tasks.isdisjoint(suite.amlb_tasks)
 
 
-def _records(suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]) -> Iterator[dict[str, Any]]:
+def _records(
+    suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]
+) -> Iterator[dict[str, Any]]:
     """Yield a row of the table for every job of every run."""
     for run in runs:
         log = RunLog.read(run.log)
@@ -180,7 +202,11 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]) -> Iterato
         tasks = {*own_rows["task"], *(job.task for job in tried)}
         for name, constraint in sorted(_entrants(run, own_rows)):
             for job in _defined_jobs(suite, run.benchmark, tasks):
-                if (name, constraint, job) in with_rows or job.task not in suite.amlb_tasks:
+                if (
+                    name,
+                    constraint,
+                    job,
+                ) in with_rows or job.task not in suite.amlb_tasks:
                     continue
                 is_tried = job in tried
                 yield _record(
@@ -190,7 +216,8 @@ def _records(suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]) -> Iterato
                     constraint=constraint,
                     version=versions.get((name, constraint), ""),
                     status="missing" if is_tried else "not run",
-                    reason=log.reasons.get(job, "") or _why_missing(run, job, is_tried, log),
+                    reason=log.reasons.get(job, "")
+                    or _why_missing(run, job, is_tried, log),
                 )
 
 
@@ -199,10 +226,15 @@ def _entrants(run: RunFolder, rows: pd.DataFrame) -> set[tuple[str, str]]:
     if not len(rows):
         return {(run.name, run.constraint)} if run.name else set()
     constraints = rows["constraint"] if "constraint" in rows else [""] * len(rows)
-    return {(str(name), str(c)) for name, c in zip(rows["framework"], constraints, strict=True)}
+    return {
+        (str(name), str(c))
+        for name, c in zip(rows["framework"], constraints, strict=True)
+    }
 
 
-def _record_of_row(run: RunFolder, row: Mapping[str, Any], log: RunLog) -> dict[str, Any]:
+def _record_of_row(
+    run: RunFolder, row: Mapping[str, Any], log: RunLog
+) -> dict[str, Any]:
     """Return what AMLB's row says of a job."""
     job = Job(str(row["task"]), int(row["fold"]))
     status, reason = "scored", ""
@@ -266,13 +298,19 @@ def _predictions_path(run: RunFolder, job: Job) -> Path:
 def _why_missing(run: RunFolder, job: Job, is_tried: bool, log: RunLog) -> str:
     """Return why a job without a row has none, as far as the run's folder tells."""
     if not is_tried:
-        return "not asked for" if run.asked else "neither a result nor a sign that it was begun"
+        return (
+            "not asked for"
+            if run.asked
+            else "neither a result nor a sign that it was begun"
+        )
     if job in log.started:
         return "begun, but it left no result: killed, or AMLB ended during it"
     return f"asked for, but AMLB ended before it{f' ({log.last_error})' if log.last_error else ''}"
 
 
-def _defined_jobs(suite: Suite, benchmark: str, tried: Collection[str]) -> Iterator[Job]:
+def _defined_jobs(
+    suite: Suite, benchmark: str, tried: Collection[str]
+) -> Iterator[Job]:
     """Yield the jobs of the definition that a run was made with, as far as it is known."""
     # AMLB lower-cases definitions in the names of folders
     definitions = {name.lower(): tasks for name, tasks in suite.definitions.items()}
@@ -334,16 +372,25 @@ def rerun_commands(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> lis
     spelled = {name.lower(): name for name in suite.definitions} | {"": main}
     for (name, constraint, benchmark), some in jobs.groupby(columns, sort=False):
         if constraint == CONSTRAINT:  # no run of AMLB's: `hardsynth score` wrote it
-            commands.append(shlex.join(["hardsynth", "score", root, "-r", str(results)]))
+            commands.append(
+                shlex.join(["hardsynth", "score", root, "-r", str(results)])
+            )
             continue
         suffixes = {suite.amlb_tasks[task].suffix for task in some["amlb_task"]}
-        installed = main if suffixes <= set(MAIN_SUFFIXES) else f"{main}_all"  # under another name
+        installed = (
+            main if suffixes <= set(MAIN_SUFFIXES) else f"{main}_all"
+        )  # under another name
         definition = spelled.get(str(benchmark).lower(), installed)
         tasks: dict[tuple[int, ...], list[str]] = {}
         for task, folds in some.groupby("amlb_task", sort=False)["fold"]:
             tasks.setdefault(tuple(sorted(folds)), []).append(str(task))
         for which, names in tasks.items():
-            words = ["hardsynth", "run", str(name), *([str(constraint)] if constraint else [])]
+            words = [
+                "hardsynth",
+                "run",
+                str(name),
+                *([str(constraint)] if constraint else []),
+            ]
             words += ["-u", root, "-b", definition]
             words += ["-r", str(results)]
             words += [word for task in names for word in ("-t", task)]

@@ -29,7 +29,17 @@ from amlb_ext.core.version import __version__
 
 #: Columns of ``results.csv`` that are no numbers.
 TEXT = {
-    *("id", "task", "framework", "constraint", "type", "metric", "mode", "version", "params"),
+    *(
+        "id",
+        "task",
+        "framework",
+        "constraint",
+        "type",
+        "metric",
+        "mode",
+        "version",
+        "params",
+    ),
     *("app_version", "utc", "info", "run"),
 }
 _SCORES = Path("scores") / "results.csv"
@@ -77,14 +87,17 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
     """
     frames = []
     for outdir in map(Path, outdirs):
-        files = [path / _SCORES for path in _run_dirs(outdir) if (path / _SCORES).is_file()]
+        files = [
+            path / _SCORES for path in _run_dirs(outdir) if (path / _SCORES).is_file()
+        ]
         if files:
             frames += [_read_scores(path, str(path.parents[1])) for path in files]
         elif (outdir / "results.csv").is_file():
             frames.append(_read_scores(outdir / "results.csv", str(outdir)))
         else:
             raise RunError(
-                f"{outdir} holds no AMLB results", "give the folder that AMLB wrote into (-o)"
+                f"{outdir} holds no AMLB results",
+                "give the folder that AMLB wrote into (-o)",
             )
     if not frames:
         raise RunError("no folder of results was given", "name AMLB's output folder")
@@ -93,7 +106,9 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
 
 def _run_dirs(outdir: Path) -> list[Path]:
     if not outdir.is_dir():
-        raise RunError(f"there is no folder {outdir}", "give the folder that AMLB wrote into (-o)")
+        raise RunError(
+            f"there is no folder {outdir}", "give the folder that AMLB wrote into (-o)"
+        )
     return [outdir, *sorted(path for path in outdir.iterdir() if path.is_dir())]
 
 
@@ -101,7 +116,9 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
     frame = _read_text(path)
     for name in ("task", "fold", "framework", "result"):
         if name not in frame.columns:
-            raise RunError(f"{path} is no results file of AMLB, it has no column {name!r}")
+            raise RunError(
+                f"{path} is no results file of AMLB, it has no column {name!r}"
+            )
     for name in frame.columns:
         if name == "fold":
             frame[name] = pd.to_numeric(frame[name]).astype("int64")
@@ -118,12 +135,16 @@ def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
             fold = path.parent.name
             if fold.isdecimal():
                 task = path.parents[1].name
-                yield PredictionFile(run_dir, _framework(path, run_dir), task, int(fold), path)
+                yield PredictionFile(
+                    run_dir, _framework(path, run_dir), task, int(fold), path
+                )
 
 
 def _framework(path: Path, run_dir: Path) -> str:
     try:
-        metadata = json.loads((path.parent / "metadata.json").read_text(encoding="utf-8"))
+        metadata = json.loads(
+            (path.parent / "metadata.json").read_text(encoding="utf-8")
+        )
         return str(metadata["framework"])
     except (OSError, ValueError, KeyError, TypeError):
         return run_dir.name.split(".")[0]  # lower-cased, but better than nothing
@@ -171,7 +192,9 @@ def _read_text(path: Path) -> pd.DataFrame:
 
 
 def join_predictions(
-    predictions: pd.DataFrame, provenance: pd.DataFrame, truth: Sequence[object] | pd.Series
+    predictions: pd.DataFrame,
+    provenance: pd.DataFrame,
+    truth: Sequence[object] | pd.Series,
 ) -> pd.DataFrame:
     """Put predictions beside the provenance of their rows.
 
@@ -218,7 +241,9 @@ truth is 2.0, the test file has 3.0 (these results belong to another suite; run 
         raise RunError(f"rows cannot be joined: {told}", remedy)
     doubled = sorted(set(predictions.columns) & set(provenance.columns))
     if doubled:
-        raise RunError(f"both tables have a column {doubled[0]!r}", "rename it in the provenance")
+        raise RunError(
+            f"both tables have a column {doubled[0]!r}", "rename it in the provenance"
+        )
     came, wanted = predictions["truth"], pd.Series(list(truth), dtype=object)
     differs = _differs(came, wanted)
     if differs.any():
@@ -238,7 +263,10 @@ def _differs(came: pd.Series, wanted: pd.Series) -> np.ndarray:
         b = pd.to_numeric(wanted, errors="coerce").to_numpy(dtype=float)
         scale = float(np.nanmax(np.abs(b), initial=0.0)) if len(b) else 0.0
         return ~np.isclose(a, b, rtol=1e-6, atol=1e-9 * scale, equal_nan=False)
-    pair = [column.astype(str).str.strip().str.lower().to_numpy() for column in (came, wanted)]
+    pair = [
+        column.astype(str).str.strip().str.lower().to_numpy()
+        for column in (came, wanted)
+    ]
     return np.asarray(pair[0] != pair[1])
 
 
@@ -278,7 +306,11 @@ class RunWriter:
         predictions : DataFrame
             As :func:`amlb_ext.runner.read_predictions` reads it.
         """
-        framework, task, fold = str(row["framework"]), str(row["amlb_task"]), row["amlb_fold"]
+        framework, task, fold = (
+            str(row["framework"]),
+            str(row["amlb_task"]),
+            row["amlb_fold"],
+        )
         folder = self.run_dir(framework) / "predictions" / task / str(fold)
         write_file(
             folder / "predictions.csv",

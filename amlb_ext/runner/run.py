@@ -76,9 +76,16 @@ def run_benchmark(
         AMLB cannot be had, or benchmark, constraint or task is unknown. Failing jobs do not
         raise, they are in the outcome.
     """
-    user, out = Path(userdir).expanduser().absolute(), Path(outdir).expanduser().absolute()
+    user, out = (
+        Path(userdir).expanduser().absolute(),
+        Path(outdir).expanduser().absolute(),
+    )
     config = read_user_config(user)
-    found = amlb if isinstance(amlb, Checkout) else ensure_checkout(amlb, python, quiet=quiet)
+    found = (
+        amlb
+        if isinstance(amlb, Checkout)
+        else ensure_checkout(amlb, python, quiet=quiet)
+    )
     constraint = constraint or DEFAULT_CONSTRAINT
     limits = read_constraint(constraint, user, found.root, config)
     expected: tuple[Job, ...] = ()
@@ -113,18 +120,28 @@ def run_benchmark(
         log=log,
         quiet=quiet,
     )
-    command = [str(found.python), str(found.root / "runbenchmark.py"), *asked, "-o", str(out)]
+    command = [
+        str(found.python),
+        str(found.root / "runbenchmark.py"),
+        *asked,
+        "-o",
+        str(out),
+    ]
     command += ["--session", run_dir.name, "-Xsetup.live_output=False"]
     command += ["-t", *tasks] if tasks else []
     command += ["-f", *map(str, folds)] if folds else []
     command += [*extra, *readiness.arguments]
     amlb_exit = 1
     if not readiness.failure:
-        amlb_exit = run_amlb(command, root=found.root, python=found.python, log=log, quiet=quiet)
+        amlb_exit = run_amlb(
+            command, root=found.root, python=found.python, log=log, quiet=quiet
+        )
     seconds = time.monotonic() - start
     rows = _rows(run_dir)
     text = log.read_text("utf-8", "replace")
-    missing, failed = find_unscored_jobs(rows, expected, text, amlb_exit, readiness.failure)
+    missing, failed = find_unscored_jobs(
+        rows, expected, text, amlb_exit, readiness.failure
+    )
     return RunOutcome(
         run_dir=run_dir,
         log=log,
@@ -157,15 +174,25 @@ def remove_stale(userdir: Path) -> list[Path]:
         for source in sorted((layout.root / "data").glob("*/*.csv")):
             for suffix in (".parquet", ".arff"):
                 derived = source.with_suffix(suffix)
-                if derived.is_file() and derived.stat().st_mtime <= source.stat().st_mtime:
+                if (
+                    derived.is_file()
+                    and derived.stat().st_mtime <= source.stat().st_mtime
+                ):
                     derived.unlink()
                     removed.append(derived)
     return removed
 
 
-def _new_run_dir(out: Path, framework: str, benchmark: str, constraint: str, mode: str) -> Path:
+def _new_run_dir(
+    out: Path, framework: str, benchmark: str, constraint: str, mode: str
+) -> Path:
     """Make the folder that AMLB would make, so that this run is told from all others."""
-    words = [sanitize_name(framework.split(":")[0]), benchmark, sanitize_name(constraint), mode]
+    words = [
+        sanitize_name(framework.split(":")[0]),
+        benchmark,
+        sanitize_name(constraint),
+        mode,
+    ]
     name = ".".join(words).lower()
     start = time.time()
     for later in range(3600):

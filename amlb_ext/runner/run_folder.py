@@ -76,7 +76,12 @@ class RunOutcome:
     @property
     def ok(self) -> bool:
         """Whether every job has a score."""
-        return self.amlb_exit == 0 and not self.missing and not self.failed and len(self.rows) > 0
+        return (
+            self.amlb_exit == 0
+            and not self.missing
+            and not self.failed
+            and len(self.rows) > 0
+        )
 
     @property
     def exit_status(self) -> int:
@@ -87,7 +92,9 @@ class RunOutcome:
         """Return a few lines for a person: counts, then each reason with its jobs."""
         scored = int(self.rows["result"].notna().sum()) if len(self.rows) else 0
         total = len(self.expected) or len(self.rows) + len(self.missing)
-        lines = [f"{scored} of {total} jobs scored in {self.seconds:.0f} s: {self.run_dir}"]
+        lines = [
+            f"{scored} of {total} jobs scored in {self.seconds:.0f} s: {self.run_dir}"
+        ]
         grouped: dict[str, list[UnscoredJob]] = {}
         for problem in (*self.missing, *self.failed):
             grouped.setdefault(problem.reason, []).append(problem)
@@ -98,7 +105,9 @@ class RunOutcome:
         if self.setup_failure:
             if not grouped:
                 lines.append(self.setup_failure)
-            lines.append(f"all that was said: {self.log}; give the command again to try again")
+            lines.append(
+                f"all that was said: {self.log}; give the command again to try again"
+            )
         elif not self.ok and not grouped:
             lines.append(f"AMLB ended with status {self.amlb_exit}, see {self.log}")
         return "\n".join(lines)
@@ -182,7 +191,10 @@ def find_unscored_jobs(
             failures[job] = None
         elif job not in failures:
             failures[job] = run_log.why_failed(job, row.get("info"))
-    wanted = list(expected) or [*failures, *(job for job in reasons if job not in failures)]
+    wanted = list(expected) or [
+        *failures,
+        *(job for job in reasons if job not in failures),
+    ]
     missing = [
         UnscoredJob(job.task, job.fold, reasons.get(job) or general or NO_REASON)
         for job in wanted
@@ -197,7 +209,9 @@ def find_unscored_jobs(
 
 
 _STARTED = re.compile(r"Starting job [^\s`]*\.([\w-]+)\.(\d+)\.[^.\s]+\.$", re.M)
-_FAILED = re.compile(r"Job `[^`]*\.([\w-]+)\.(\d+)\.[^.`]+` failed with error: ?([^\n]*)")
+_FAILED = re.compile(
+    r"Job `[^`]*\.([\w-]+)\.(\d+)\.[^.`]+` failed with error: ?([^\n]*)"
+)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -209,7 +223,9 @@ def started_jobs(log: str) -> set[Job]:
     >>> started_jobs("Starting job local.hardsynth.quick.iris_full.1.flaml.")
     {Job(task='iris_full', fold=1)}
     """
-    return {Job(task, int(fold)) for task, fold in _STARTED.findall(_COLOUR.sub("", log))}
+    return {
+        Job(task, int(fold)) for task, fold in _STARTED.findall(_COLOUR.sub("", log))
+    }
 
 
 def last_error(log: str) -> str:
@@ -228,10 +244,14 @@ def last_error(log: str) -> str:
 def failure_reasons(log: str) -> dict[Job, str]:
     """Return AMLB's reason per failed job, as its log has it."""
     log = _COLOUR.sub("", log)
-    return {Job(task, int(fold)): why.strip() for task, fold, why in _FAILED.findall(log)}
+    return {
+        Job(task, int(fold)): why.strip() for task, fold, why in _FAILED.findall(log)
+    }
 
 
-_CRASHED = re.compile(r"(subprocess\.)?CalledProcessError\b|NoResultError: Process crashed")
+_CRASHED = re.compile(
+    r"(subprocess\.)?CalledProcessError\b|NoResultError: Process crashed"
+)
 
 
 def crash_errors(log: str) -> dict[Job, str]:
@@ -297,7 +317,9 @@ def _reason_of_the_end(log: str, amlb_exit: int) -> str:
     """Return the error that ended the whole run, or nothing."""
     lines = [line.strip() for line in _COLOUR.sub("", log).splitlines() if line.strip()]
     # AMLB prints "ERROR:" on a line of its own, and what went wrong on the next.
-    errors = [following for line, following in itertools.pairwise(lines) if line == "ERROR:"]
+    errors = [
+        following for line, following in itertools.pairwise(lines) if line == "ERROR:"
+    ]
     if errors:
         return errors[-1]
     if not amlb_exit:
@@ -388,7 +410,10 @@ def _logs(path: Path) -> Iterator[str]:
         try:
             with zipfile.ZipFile(archive) as opened:
                 for member in opened.infolist():
-                    if member.filename.endswith(".log") and member.file_size <= _LARGEST_LOG:
+                    if (
+                        member.filename.endswith(".log")
+                        and member.file_size <= _LARGEST_LOG
+                    ):
                         yield opened.read(member).decode("utf-8", "replace")
         except (OSError, zipfile.BadZipFile):
             return

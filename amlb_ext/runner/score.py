@@ -133,7 +133,11 @@ def compare_scores(
     jobs = [(str(directory), task, with_hard, results is not None) for task in tasks]
     rows_by_job: dict[int, list[dict[str, Any]]] = {}
     compared: dict[str, list[ComparedRows]] = {}
-    run = None if results is None else RunWriter(Path(results), Suite.load(directory).manifest.name)
+    run = (
+        None
+        if results is None
+        else RunWriter(Path(results), Suite.load(directory).manifest.name)
+    )
     workers = min(workers or available_cores(), len(jobs))
     with tqdm(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
         for index, rows in run_jobs(_score_task, jobs, workers):
@@ -149,7 +153,9 @@ def compare_scores(
         run.finish()
     names = ["task", "part", "fold", "framework", "metric", "loss", "rows"]
     # Jobs end in any order; the table has the order of the tasks.
-    in_order = itertools.chain.from_iterable(rows_by_job[index] for index in sorted(rows_by_job))
+    in_order = itertools.chain.from_iterable(
+        rows_by_job[index] for index in sorted(rows_by_job)
+    )
     table = pd.DataFrame(in_order)[names]
     disagreements: list[Disagreement] = []
     for task in sorted(compared):
@@ -157,7 +163,9 @@ def compare_scores(
     return Scores(table, tuple(disagreements))
 
 
-def _score_task(directory: str, task: str, with_hard: bool, keep: bool) -> list[dict[str, Any]]:
+def _score_task(
+    directory: str, task: str, with_hard: bool, keep: bool
+) -> list[dict[str, Any]]:
     suite = Suite.load(directory)
     frameworks = _frameworks(suite)
     parts = [
@@ -212,7 +220,10 @@ def _pipeline() -> ModuleType:
 
 
 def _rows(
-    suite: Suite, parts: list[AmlbTask], frameworks: dict[str, Any], pipeline: ModuleType
+    suite: Suite,
+    parts: list[AmlbTask],
+    frameworks: dict[str, Any],
+    pipeline: ModuleType,
 ) -> Iterator[dict[str, Any]]:
     fitted: dict[tuple[str, str], Any] = {}
     for task in parts:
@@ -233,7 +244,9 @@ def _rows(
                     "amlb_fold": index,
                     "type": task.type.value,
                     "predictions": _table(coding, fitted[key], predicted, target),
-                    "compared": _compared(suite, task, index, fitted[key], predicted, target)
+                    "compared": _compared(
+                        suite, task, index, fitted[key], predicted, target
+                    )
                     if name == BASELINE and task.suffix == "full"
                     else None,
                     "task": task.task,
@@ -247,7 +260,11 @@ def _rows(
 
 
 def _fit(
-    pipeline: ModuleType, params: dict[str, Any], suite: Suite, task: AmlbTask, train: Path
+    pipeline: ModuleType,
+    params: dict[str, Any],
+    suite: Suite,
+    task: AmlbTask,
+    train: Path,
 ) -> Any:
     kind = "regressor" if task.type is Kind.REGRESSION else "classifier"
     if not params.get(kind):
@@ -257,17 +274,25 @@ def _fit(
     classes = task.type is not Kind.REGRESSION
     try:
         settings = pipeline.Settings.from_params(params)
-        model = pipeline.Model(settings, classes=classes, seed=suite.manifest.seed, cores=1)
+        model = pipeline.Model(
+            settings, classes=classes, seed=suite.manifest.seed, cores=1
+        )
         return model.fit(features, target)
     except ValueError as error:
-        raise RunError(f"{params[kind]} cannot be fitted on {task.name}: {error}") from error
+        raise RunError(
+            f"{params[kind]} cannot be fitted on {task.name}: {error}"
+        ) from error
 
 
-def _table(coding: Coding, model: Any, predicted: Any, target: pd.Series) -> pd.DataFrame:
+def _table(
+    coding: Coding, model: Any, predicted: Any, target: pd.Series
+) -> pd.DataFrame:
     """Return predictions as AMLB writes them: probabilities by label, predictions, truth."""
     predictions, probabilities = predicted
     if probabilities is None:
-        return pd.DataFrame({"predictions": predictions, "truth": target.to_numpy(dtype=float)})
+        return pd.DataFrame(
+            {"predictions": predictions, "truth": target.to_numpy(dtype=float)}
+        )
     written = dict(zip(coding.labels, coding.written_labels, strict=True))
     labels = [written[str(label)] for label in model.labels_]
     out = pd.DataFrame(probabilities, columns=labels)[sorted(labels)]
@@ -277,7 +302,12 @@ def _table(coding: Coding, model: Any, predicted: Any, target: pd.Series) -> pd.
 
 
 def _compared(
-    suite: Suite, task: AmlbTask, index: int, model: Any, predicted: Any, target: pd.Series
+    suite: Suite,
+    task: AmlbTask,
+    index: int,
+    model: Any,
+    predicted: Any,
+    target: pd.Series,
 ) -> ComparedRows | None:
     """Return what F predicts here beside what the suite keeps of its own F; None where nothing."""
     coding = suite.coding(task.name)

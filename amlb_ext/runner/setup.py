@@ -92,18 +92,30 @@ def set_up_framework(
     """
     wish = option_value(extra, "-s", "--setup") or "auto"
     mode = option_value(extra, "-m", "--mode") or "local"
-    if framework is None or not framework.has_setup or mode != "local" or wish in ("skip", "only"):
+    if (
+        framework is None
+        or not framework.has_setup
+        or mode != "local"
+        or wish in ("skip", "only")
+    ):
         return Readiness()
     say: Say = _silent if quiet else _to_stderr
     place = _Place(framework, checkout)
     with locked(checkout.root / ".setup" / "hardsynth.lock", say) as lock:
         state = place.state()
         if state and wish != "force":
-            say(f"{framework.name} {state}: setting it up in {framework.folder}, some minutes")
+            say(
+                f"{framework.name} {state}: setting it up in {framework.folder}, some minutes"
+            )
         if state or wish == "force":
             place.clear()
             failure = _install(
-                place, asked, extra=without_setup(extra), log=log, quiet=quiet, lock=lock
+                place,
+                asked,
+                extra=without_setup(extra),
+                log=log,
+                quiet=quiet,
+                lock=lock,
             )
             if failure:
                 place.forget()
@@ -128,7 +140,9 @@ class _Place:
     def state(self) -> str:
         """Say what is wrong with the environment; nothing where it is whole."""
         installed = _read(self._installed)
-        if self.framework.version not in [line.strip() for line in installed.splitlines()]:
+        if self.framework.version not in [
+            line.strip() for line in installed.splitlines()
+        ]:
             if installed.strip():
                 return f"is set up, but not in version {self.framework.version}"
             if self.environment.exists():
@@ -226,7 +240,9 @@ def _install(
     if not status and not failure:
         return ""
     # The error of what installs tells more than that a module is then missing.
-    installs = [line for line in said.splitlines() if line.startswith(("ERROR: ", "fatal: "))]
+    installs = [
+        line for line in said.splitlines() if line.startswith(("ERROR: ", "fatal: "))
+    ]
     return (
         framework_error("\n".join(installs))
         or failure
@@ -259,7 +275,8 @@ def pip_constraints(framework: Framework, version: str) -> tuple[str, ...]:
     if package != "frameworks":
         return ()
     tables = {
-        path.stem: path for path in sorted(asset_path("resources", "amlb_setup").glob("*.yaml"))
+        path.stem: path
+        for path in sorted(asset_path("resources", "amlb_setup").glob("*.yaml"))
     }
     path = tables.get(f"v{version}") or max(tables.items())[1]
     table: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -283,11 +300,18 @@ def _own_constraints(python: Path) -> list[str]:
     if given is not None:
         return given.split()
     try:
-        known = run_command([str(python), "-m", "pip", "config", "list"], "pip", timeout=60)
+        known = run_command(
+            [str(python), "-m", "pip", "config", "list"], "pip", timeout=60
+        )
     except RunError:
         return []
     found = re.findall(r"^(?:global|install)\.constraint=(.*)$", known, re.M)
-    return [word for quoted in found for text in shlex.split(quoted) for word in text.split()]
+    return [
+        word
+        for quoted in found
+        for text in shlex.split(quoted)
+        for word in text.split()
+    ]
 
 
 def option_value(arguments: Sequence[str], short: str, long: str) -> str:
@@ -319,7 +343,11 @@ def without_setup(arguments: Sequence[str]) -> list[str]:
     """
     kept, is_value = [], False
     for word in arguments:
-        if not is_value and word not in ("-s", "--setup") and not word.startswith("--setup="):
+        if (
+            not is_value
+            and word not in ("-s", "--setup")
+            and not word.startswith("--setup=")
+        ):
             kept.append(word)
         is_value = not is_value and word in ("-s", "--setup")
     return kept

@@ -46,7 +46,9 @@ def run_command(
         missing = Path(arguments[0]).name
         raise RunError(f"{failing}: {missing} is not installed", remedy) from None
     except subprocess.TimeoutExpired:
-        raise RunError(f"{failing}: it did not finish within {timeout:.0f} s", remedy) from None
+        raise RunError(
+            f"{failing}: it did not finish within {timeout:.0f} s", remedy
+        ) from None
     except OSError as error:
         raise RunError(f"{failing}: {error.strerror}", remedy) from None
     if done.returncode:
@@ -67,7 +69,11 @@ def shareable(text: str) -> str:
     >>> shareable("see https://host.org/a/b/c, or/and 1/2/3")
     'see https://host.org/a/b/c, or/and 1/2/3'
     """
-    return re.sub(r"(?<![\w:/.])(?:/[^\s/'\",:;]+){2,}/(?=[^\s/'\",:;])", ".../", redact_text(text))
+    return re.sub(
+        r"(?<![\w:/.])(?:/[^\s/'\",:;]+){2,}/(?=[^\s/'\",:;])",
+        ".../",
+        redact_text(text),
+    )
 
 
 @contextlib.contextmanager
@@ -81,13 +87,17 @@ def locked(path: Path, say: Say) -> Iterator[int]:
     """
     if sys.platform == "win32":
         raise RunError(
-            "AMLB runs on Linux and macOS only", "on Windows use the Subsystem for Linux"
+            "AMLB runs on Linux and macOS only",
+            "on Windows use the Subsystem for Linux",
         )
     with contextlib.ExitStack() as stack:
         try:
             descriptor = stack.enter_context(
                 lock_open_file(
-                    path, lambda: say(f"waiting for another process that sets up AMLB ({path})")
+                    path,
+                    lambda: say(
+                        f"waiting for another process that sets up AMLB ({path})"
+                    ),
                 )
             )
         except OSError as error:

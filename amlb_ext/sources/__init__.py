@@ -44,10 +44,17 @@ from amlb_ext.sources.targets import check_targets
 __all__ = ["SOURCES", "Source", "TaskRef", "describe_sources", "open_specs"]
 
 #: All sources, in the order in which they are asked.
-SOURCES: tuple[Source, ...] = (OpenMLSource(), BundledSource(), FileSource(), AmlbSource())
+SOURCES: tuple[Source, ...] = (
+    OpenMLSource(),
+    BundledSource(),
+    FileSource(),
+    AmlbSource(),
+)
 
 
-def open_specs(specs: Sequence[str], options: SourceConfig | None = None) -> Iterator[TaskRef]:
+def open_specs(
+    specs: Sequence[str], options: SourceConfig | None = None
+) -> Iterator[TaskRef]:
     """Return the tasks that the specs name, in order, without reading any data.
 
     Parameters
@@ -127,7 +134,9 @@ def describe_sources() -> dict[str, str]:
         texts[source.name] = source.forms
         if isinstance(source, BundledSource):  # few enough to list them all
             _, *specs = source.suggestions(options)
-            texts[source.name] += ": " + ", ".join(spec.rpartition("/")[2] for spec in specs)
+            texts[source.name] += ": " + ", ".join(
+                spec.rpartition("/")[2] for spec in specs
+            )
     return texts
 
 

@@ -41,7 +41,9 @@ class AmlbSource(Source):
     """
 
     name = "amlb"
-    forms = "a path ending in .yaml or .yml, or the name of an AMLB benchmark definition"
+    forms = (
+        "a path ending in .yaml or .yml, or the name of an AMLB benchmark definition"
+    )
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec is a path to YAML or the name of a known definition."""
@@ -65,12 +67,18 @@ class AmlbSource(Source):
         entries = list(read_definition(path))
         if only:
             names = [name for name, _ in entries]
-            entries = [(name, entry) for name, entry in entries if name.lower() == only.lower()]
+            entries = [
+                (name, entry) for name, entry in entries if name.lower() == only.lower()
+            ]
             if not entries:
-                raise SourceError(f"{path.name} has no task {only!r}", suggest_nearest(only, names))
+                raise SourceError(
+                    f"{path.name} has no task {only!r}", suggest_nearest(only, names)
+                )
         for name, entry in entries:
             task_spec = f"{base}#{name}"
-            load = partial(load_entry, name, entry, path, spec=task_spec, options=options)
+            load = partial(
+                load_entry, name, entry, path, spec=task_spec, options=options
+            )
             yield TaskRef(name, task_spec, load)
 
     def suggestions(self, options: SourceConfig) -> list[str]:
@@ -81,7 +89,9 @@ class AmlbSource(Source):
             return []
         names = set()
         for folder in folders:
-            names |= {file.stem for file in folder.iterdir() if file.suffix.lower() in ENDINGS}
+            names |= {
+                file.stem for file in folder.iterdir() if file.suffix.lower() in ENDINGS
+            }
         return sorted(names)
 
 

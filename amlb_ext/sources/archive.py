@@ -112,17 +112,22 @@ def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path
     except (RuntimeError, NotImplementedError) as error:
         # what zipfile raises for a password, and for a method of packing that it does not know
         raise SourceError(
-            f"cannot unpack {path.name}: {error}", "make it again without a password, as .tar.gz"
+            f"cannot unpack {path.name}: {error}",
+            "make it again without a password, as .tar.gz",
         ) from None
     except _DAMAGED as error:
-        raise SourceError(f"cannot unpack {path.name}: {error}", "make the archive again") from None
+        raise SourceError(
+            f"cannot unpack {path.name}: {error}", "make the archive again"
+        ) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return destination
 
 
 def _write_tables(path: Path, folder: Path, limits: UnpackLimits) -> None:
-    open_tables = _open_zip_tables if path.name.lower().endswith(".zip") else _open_tar_tables
+    open_tables = (
+        _open_zip_tables if path.name.lower().endswith(".zip") else _open_tar_tables
+    )
     written: set[str] = set()
     for name, stream in open_tables(path, limits):
         parts = PureWindowsPath(name).parts  # splits at / and at \
@@ -136,18 +141,24 @@ def _write_tables(path: Path, folder: Path, limits: UnpackLimits) -> None:
         with target.open("wb") as file:
             shutil.copyfileobj(stream, file, _COPY_BYTES)
     if not written:
-        raise SourceError(f"{path.name} holds no table", f"tables end in {', '.join(READERS)}")
+        raise SourceError(
+            f"{path.name} holds no table", f"tables end in {', '.join(READERS)}"
+        )
 
 
 def _rename_into_place(part: Path, destination: Path) -> None:
     try:
         os.replace(part, destination)
     except OSError:
-        if not destination.is_dir():  # else another process unpacked the same archive first
+        if (
+            not destination.is_dir()
+        ):  # else another process unpacked the same archive first
             raise
 
 
-def _open_zip_tables(path: Path, limits: UnpackLimits) -> Iterator[tuple[str, IO[bytes]]]:
+def _open_zip_tables(
+    path: Path, limits: UnpackLimits
+) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the name and the counted bytes of each table of a zip file."""
     packed = path.stat().st_size
     limits.check_directory(path.name, directory_bytes(path))
@@ -167,13 +178,19 @@ def _open_zip_tables(path: Path, limits: UnpackLimits) -> Iterator[tuple[str, IO
                 continue
             with archive.open(member) as stream:
                 counted = CountingStream(
-                    stream, name=path.name, packed=packed, limits=limits, unpacked=unpacked
+                    stream,
+                    name=path.name,
+                    packed=packed,
+                    limits=limits,
+                    unpacked=unpacked,
                 )
                 yield member.filename, cast("IO[bytes]", counted)
                 unpacked = counted.unpacked
 
 
-def _open_tar_tables(path: Path, limits: UnpackLimits) -> Iterator[tuple[str, IO[bytes]]]:
+def _open_tar_tables(
+    path: Path, limits: UnpackLimits
+) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the name and the bytes of each table of a tar file."""
     packed = path.stat().st_size
     with open_decompressed(path) as stream:
@@ -206,12 +223,16 @@ def _check_stays_inside(name: str) -> None:
 def _is_table(name: str) -> bool:
     """Whether a member is a table that somebody meant to pack, and no file of the system's."""
     path = PurePosixPath(name)
-    is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts if part != ".")
+    is_hidden = any(
+        part.startswith((".", "__MACOSX")) for part in path.parts if part != "."
+    )
     return path.suffix.lower() in READERS and not is_hidden
 
 
 def _unsafe_member(name: str, problem: str) -> SourceError:
-    return SourceError(f"the archive is unsafe: its member {name[:200]!r} {problem}", _BY_HAND)
+    return SourceError(
+        f"the archive is unsafe: its member {name[:200]!r} {problem}", _BY_HAND
+    )
 
 
 # --- How much may come out of an archive, and the stream that counts it --------------------------
@@ -259,13 +280,16 @@ yourself if you trust it, and give the folder)
             )
         if unpacked > max(self.max_ratio * packed, self.ratio_from):
             raise SourceError(
-                f"{name} unpacks to more than {self.max_ratio:g} times its size", _BY_HAND
+                f"{name} unpacks to more than {self.max_ratio:g} times its size",
+                _BY_HAND,
             )
 
     def check_members(self, name: str, count: int) -> None:
         """Raise when the archive has too many members."""
         if count > self.max_members:
-            raise SourceError(f"{name} has more than {self.max_members} members", _BY_HAND)
+            raise SourceError(
+                f"{name} has more than {self.max_members} members", _BY_HAND
+            )
 
     def check_directory(self, name: str, size: int) -> None:
         """Raise when a zip file's list of members is too large to be read at all."""
@@ -290,7 +314,13 @@ class CountingStream(io.RawIOBase):
     """
 
     def __init__(
-        self, stream: IO[bytes], *, name: str, packed: int, limits: UnpackLimits, unpacked: int = 0
+        self,
+        stream: IO[bytes],
+        *,
+        name: str,
+        packed: int,
+        limits: UnpackLimits,
+        unpacked: int = 0,
     ) -> None:
         super().__init__()
         self._stream = stream
@@ -311,7 +341,8 @@ class CountingStream(io.RawIOBase):
         """Read at most ``size`` bytes; a header that asks for more than a MiB is refused."""
         if size is None or size < 0 or size > MAX_READ:
             raise SourceError(
-                f"{self._name} holds a header of more than {MAX_READ >> 20} MiB", _BY_HAND
+                f"{self._name} holds a header of more than {MAX_READ >> 20} MiB",
+                _BY_HAND,
             )
         block = self._stream.read(size)
         self.unpacked += len(block)

@@ -97,7 +97,8 @@ def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
 
 def _invalid_file(name: str, problem: str) -> SourceError:
     return SourceError(
-        f"{name} is not a valid ARFF file: {problem[:500]}", "mend that line, or save it as .csv"
+        f"{name} is not a valid ARFF file: {problem[:500]}",
+        "mend that line, or save it as .csv",
     )
 
 
@@ -192,24 +193,34 @@ def _is_malformed(declaration: re.Match[str] | None, line: str) -> bool:
     return declared.startswith("{") and not _CATEGORIES.fullmatch(declared)
 
 
-def _to_table(file_name: str, decoded: dict[str, Any], date_positions: set[int]) -> Table:
+def _to_table(
+    file_name: str, decoded: dict[str, Any], date_positions: set[int]
+) -> Table:
     types: dict[str, ColumnType] = {}
     categories: dict[str, tuple[str, ...]] = {}
     columns: dict[str, pd.Series] = {}
     if not decoded["attributes"]:
-        raise SourceError(f"{file_name} declares no attribute", "give a file with a header")
+        raise SourceError(
+            f"{file_name} declares no attribute", "give a file with a header"
+        )
     for position, (attribute, declared) in enumerate(decoded["attributes"]):
         name = str(attribute)
         values = pd.Series([row[position] for row in decoded["data"]], dtype=object)
         if isinstance(declared, list):
             texts = [str(value) for value in declared if value is not None]
             categories[name] = tuple(dict.fromkeys(texts))
-            types[name] = "boolean" if set(texts) == {"True", "False"} else "categorical"
+            types[name] = (
+                "boolean" if set(texts) == {"True", "False"} else "categorical"
+            )
         elif str(declared).upper() == "STRING":
             types[name] = "date" if position in date_positions else "text"
         else:
             has_floats_only = set(map(type, values)) <= {float, type(None)}
             # Other numbers are those that float64 may not hold exactly.
-            values = values.astype("float64") if has_floats_only else narrow_to_float64(values)
+            values = (
+                values.astype("float64")
+                if has_floats_only
+                else narrow_to_float64(values)
+            )
         columns[name] = values
     return Table(file_name, pd.DataFrame(columns), types, categories)

@@ -90,5 +90,8 @@ def cache_folder(options: SourceConfig, *parts: str) -> Path:
     if options.cache_dir:
         root = Path(options.cache_dir).expanduser()
     else:
-        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hardsynth"
+        root = (
+            Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+            / "hardsynth"
+        )
     return root.joinpath(*parts)

@@ -77,7 +77,9 @@ class BundledSource(Source):
         """Yield the named task, or all that this installation has."""
         wanted = spec.partition("/")[2]
         if wanted and wanted not in BUNDLES:
-            raise SourceError(f"no bundled task {wanted!r}", suggest_nearest(wanted, BUNDLES))
+            raise SourceError(
+                f"no bundled task {wanted!r}", suggest_nearest(wanted, BUNDLES)
+            )
         for name, bundle in BUNDLES.items():
             if name == wanted or (not wanted and bundle.is_here):
                 yield TaskRef(name, f"bundled/{name}", partial(load_bundled, name))
@@ -169,7 +171,9 @@ def _diabetes_cubic() -> Table:
         for degree in (1, 2, 3)
         for product in combinations_with_replacement(names, degree)
     }
-    return Table("diabetes_cubic", pd.DataFrame(columns).assign(progression=frame["target"]))
+    return Table(
+        "diabetes_cubic", pd.DataFrame(columns).assign(progression=frame["target"])
+    )
 
 
 def _diabetes_gaps() -> Table:
@@ -216,7 +220,9 @@ def _from_wheel(file: str, drop: tuple[str, ...] = ()) -> Table:
         with gzip.open(path) as packed, plain.open("wb") as out:
             shutil.copyfileobj(packed, out)
         table = read_arff(plain)
-    return Table(table.name, table.frame.drop(columns=list(drop)), table.types, table.categories)
+    return Table(
+        table.name, table.frame.drop(columns=list(drop)), table.types, table.categories
+    )
 
 
 def _wheel_file(file: str) -> Path | None:
@@ -239,7 +245,11 @@ _CPU = "id_561/data-v1-dl-52739.arff.gz"
 #: All bundled tasks by name.
 BUNDLES: dict[str, _Bundle] = {
     "diabetes": _Bundle(
-        lambda: Table("diabetes", _diabetes()), "progression", Kind.REGRESSION, _SKLEARN, _LARS
+        lambda: Table("diabetes", _diabetes()),
+        "progression",
+        Kind.REGRESSION,
+        _SKLEARN,
+        _LARS,
     ),
     "breast_cancer": _Bundle(
         partial(_sklearn, "load_breast_cancer", "diagnosis"),
@@ -262,8 +272,12 @@ BUNDLES: dict[str, _Bundle] = {
         _UCI,
         "Alpaydin, Kaynak: Optical Recognition of Handwritten Digits. UCI, 1998",
     ),
-    "diabetes_cubic": _Bundle(_diabetes_cubic, "progression", Kind.REGRESSION, _SKLEARN, _LARS),
-    "diabetes_gaps": _Bundle(_diabetes_gaps, "progression", Kind.REGRESSION, _SKLEARN, _LARS),
+    "diabetes_cubic": _Bundle(
+        _diabetes_cubic, "progression", Kind.REGRESSION, _SKLEARN, _LARS
+    ),
+    "diabetes_gaps": _Bundle(
+        _diabetes_gaps, "progression", Kind.REGRESSION, _SKLEARN, _LARS
+    ),
     "toy": _Bundle(
         _toy,
         "y",

@@ -35,7 +35,9 @@ from amlb_ext.sources.urls import is_url
 MAX_FILES = 20_000
 
 #: ``iris_train_0``: the data set, the part and the fold.
-_FILE_NAME = re.compile(r"(?:(?P<data_set>.*)[_-])?(?P<part>train|test)(?:[_-](?P<fold>\d+))?")
+_FILE_NAME = re.compile(
+    r"(?:(?P<data_set>.*)[_-])?(?P<part>train|test)(?:[_-](?P<fold>\d+))?"
+)
 
 #: ("train" or "test", fold or None) to file.
 _Parts = dict[tuple[str, int | None], Path]
@@ -66,7 +68,8 @@ class Place:
         """Return the file or folder that ``text`` names, downloaded and unpacked."""
         if not isinstance(text, str) or not text:
             raise SourceError(
-                f"{self.task}: {reprlib.repr(text)} is not a path", "write the path of a file"
+                f"{self.task}: {reprlib.repr(text)} is not a path",
+                "write the path of a file",
             )
         full = substitute_directories(text, self.directories)
         if is_url(full):
@@ -181,7 +184,9 @@ def _search_folder(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
     if len(files) == 1:
         return files[0]
     for ending in READERS:
-        data_sets = _group_by_data_set(file for file in files if file.suffix.lower() == ending)
+        data_sets = _group_by_data_set(
+            file for file in files if file.suffix.lower() == ending
+        )
         if not data_sets:
             continue
         name = task if task in data_sets else next(iter(data_sets))
@@ -236,7 +241,11 @@ def _list_tables(folder: Path) -> list[Path]:
                 f"{folder} holds more than {MAX_FILES} files",
                 "name a folder of tables only",
             )
-        if path.suffix.lower() in READERS and path.is_file() and not path.name.startswith("."):
+        if (
+            path.suffix.lower() in READERS
+            and path.is_file()
+            and not path.name.startswith(".")
+        ):
             tables.append(path)
     return sorted(tables)
 

@@ -157,7 +157,8 @@ def _fetch(
             handle, part = tempfile.mkstemp(prefix=".part-", dir=path.parent)
         except OSError as error:
             raise SourceError(
-                f"cannot write to {path.parent}: {error.strerror}", "use --cache-dir DIR"
+                f"cannot write to {path.parent}: {error.strerror}",
+                "use --cache-dir DIR",
             ) from None
         try:
             with os.fdopen(handle, "wb") as file:
@@ -262,7 +263,9 @@ def get_response(url: str, timeout: float, deadline: float) -> requests.Response
     thread.join(max(deadline - time.monotonic(), 0.0))
     if not outcomes:
         is_too_late.set()
-        raise NetworkError(f"{shorten_url(url)} gave no answer in time", "try again later")
+        raise NetworkError(
+            f"{shorten_url(url)} gave no answer in time", "try again later"
+        )
     (outcome,) = outcomes
     if isinstance(outcome, Exception):
         raise outcome
@@ -302,7 +305,11 @@ def _get(url: str, timeout: float) -> requests.Response:
             f"{name} redirects more than {MAX_REDIRECTS} times", "check the address"
         ) from None
     except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-        reason = "it did not answer" if isinstance(error, requests.Timeout) else "no connection"
+        reason = (
+            "it did not answer"
+            if isinstance(error, requests.Timeout)
+            else "no connection"
+        )
         raise NetworkError(f"{name} cannot be reached: {reason}", _BY_HAND) from None
     if 200 <= response.status_code < 300:
         return response

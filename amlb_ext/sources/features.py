@@ -98,7 +98,9 @@ def _note_unused_target(frame: pd.DataFrame, target: str, path: Path) -> list[st
     return [f"{path.name}: the target {target!r} was not looked at"]
 
 
-def _note_other_columns(frame: pd.DataFrame, known: Sequence[str], path: Path) -> list[str]:
+def _note_other_columns(
+    frame: pd.DataFrame, known: Sequence[str], path: Path
+) -> list[str]:
     others = [name for name in frame.columns if name not in known]
     if not others:
         return []

@@ -44,7 +44,9 @@ class FileSource(Source):
         if not options.targets:
             yield TaskRef(path.stem, spec, partial(load_file, path, spec, options))
             return
-        load = cache(partial(load_targets, path, spec, options))  # one reading serves all
+        load = cache(
+            partial(load_targets, path, spec, options)
+        )  # one reading serves all
         for number, target in enumerate(options.targets):
             yield TaskRef(f"{path.stem}_{target}", spec, partial(_one_of, load, number))
 
@@ -99,7 +101,9 @@ def _one_of(load: Callable[[], list[Task]], number: int) -> Task:
     return load()[number]
 
 
-def _read(path: Path, options: SourceConfig) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
+def _read(
+    path: Path, options: SourceConfig
+) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
     """Return the table, its one fold where it has a test file, and what identifies the files."""
     table = read_table(path)
     ids = {"file": path.name, "sha256": sha256_file(path)}
@@ -131,7 +135,9 @@ def table_to_task(
     """
     names = list(table.frame.columns)
     if not names:
-        raise DataError(f"{name}: {table.name} has no column", "give a table with a header")
+        raise DataError(
+            f"{name}: {table.name} has no column", "give a table with a header"
+        )
     return make_task(
         table.frame,
         target or default_target(names),

@@ -88,12 +88,16 @@ def _has_long_number(
         if not is_leading.any():
             break
         first_significant += is_leading
-    points_inside = np.searchsorted(points, ends) - np.searchsorted(points, first_significant)
+    points_inside = np.searchsorted(points, ends) - np.searchsorted(
+        points, first_significant
+    )
     significant_digits = ends - first_significant - points_inside
     return bool((significant_digits > FLOAT_DIGITS).any())
 
 
-def _has_leading_zero(content: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bool:
+def _has_leading_zero(
+    content: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> bool:
     """Whether a field is a number such as ``007``; ``0.7`` and ``x007`` are none."""
     starts_with_zero = (ends - starts > 1) & (content[starts] == _ZERO)
     starts, ends = starts[starts_with_zero], ends[starts_with_zero]

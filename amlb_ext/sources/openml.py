@@ -67,7 +67,9 @@ class OpenMLSource(Source):
         """Yield the task, or the suite's tasks (which asks the server)."""
         match = _SPEC.fullmatch(spec)
         if match is None:
-            raise SourceError(f"{spec!r} is not an OpenML spec", f"accepted: {self.forms}")
+            raise SourceError(
+                f"{spec!r} is not an OpenML spec", f"accepted: {self.forms}"
+            )
         domain, number = match["domain"], int(match["id"])
         if domain == "test.openml":
             options = options.model_copy(update={"openml_server": _TEST_SERVER})
@@ -152,7 +154,9 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
         cache = Path(openml.config.get_cache_directory())
         openml.config.set_root_cache_directory(private_cache)
         work = Path(openml.config.get_cache_directory())
-        task, dataset = _fetch(openml, task_id, cache=cache, work=work, spec=spec, options=options)
+        task, dataset = _fetch(
+            openml, task_id, cache=cache, work=work, spec=spec, options=options
+        )
         folds = _read_folds(task, spec)
         client.copy_new_files(work, cache)
         table = _read_data(dataset, work / "datasets" / str(dataset.dataset_id), spec)
@@ -168,7 +172,10 @@ def _import_client(options: SourceConfig) -> ModuleType:
         return sys.modules["openml"]
     with tempfile.TemporaryDirectory(prefix="hardsynth-openml-") as empty_folder:
         home = empty_folder if options.openml_cache else None
-        settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "openml"
+        settings = (
+            Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+            / "openml"
+        )
         with (
             client.environment("OPENML_CACHE_DIR", home),
             client.environment("XDG_CONFIG_HOME", None if settings.exists() else home),
@@ -177,7 +184,8 @@ def _import_client(options: SourceConfig) -> ModuleType:
                 import openml
             except OSError as error:
                 raise SourceError(
-                    f"the OpenML client cannot make its cache: {error}", "use --openml-cache DIR"
+                    f"the OpenML client cannot make its cache: {error}",
+                    "use --openml-cache DIR",
                 ) from None
     if home:
         default_cache = Path(openml.config._resolve_default_cache_dir()).expanduser()
@@ -272,7 +280,9 @@ def _note_changed_file(path: Path, dataset: Any) -> tuple[str, ...]:
     return ("the cached data file differs from the md5 checksum that OpenML states",)
 
 
-def _to_task(table: Table, task: Any, dataset: Any, *, folds: tuple[Fold, ...], spec: str) -> Task:
+def _to_task(
+    table: Table, task: Any, dataset: Any, *, folds: tuple[Fold, ...], spec: str
+) -> Task:
     target = _find_column(table, task.target_name)
     if target is None:
         raise SourceError(

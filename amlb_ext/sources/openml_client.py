@@ -99,7 +99,9 @@ def explained(openml: ModuleType, spec: str) -> Iterator[None]:
     except openml.exceptions.OpenMLNotAuthorizedError:
         raise SourceError(f"{spec}: the server wants an API key", _HINTS[102]) from None
     except openml.exceptions.OpenMLServerException as error:
-        answer = redact_text(str(error.message), openml.config.apikey).removesuffix(" - None")
+        answer = redact_text(str(error.message), openml.config.apikey).removesuffix(
+            " - None"
+        )
         raise SourceError(
             f"{spec}: OpenML answers {answer} (code {error.code})",
             _HINTS.get(error.code or 0, "check the number and the server"),
@@ -190,7 +192,9 @@ def copy_new_files(work: Path, kept: Path) -> None:
 def cached_data_id(path: Path) -> str:
     """Return the data set's number in a cached ``task.xml``, or nothing."""
     with suppress(OSError, UnicodeDecodeError):
-        match = re.search(r"<oml:data_set_id>\s*(\d+)", path.read_text(encoding="utf-8"))
+        match = re.search(
+            r"<oml:data_set_id>\s*(\d+)", path.read_text(encoding="utf-8")
+        )
         if match:
             return match[1]
     return ""

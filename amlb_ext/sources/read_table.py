@@ -93,13 +93,17 @@ def read_table(path: Path) -> Table:
             f"tables end in {', '.join(READERS)}",
         )
     if not is_utf8(str(path)):
-        raise SourceError(f"the name of the file {path} is not UTF-8", "rename the file or folder")
+        raise SourceError(
+            f"the name of the file {path} is not UTF-8", "rename the file or folder"
+        )
     if not path.exists():
         raise SourceError(f"no such file: {path}", "check the path")
     if not path.is_file():
         raise SourceError(f"{path} is not a file", "give the path of one table")
     if path.stat().st_size == 0:
-        raise SourceError(f"{path.name} is empty", "give a table with a header and rows")
+        raise SourceError(
+            f"{path.name} is empty", "give a table with a header and rows"
+        )
     return read(path)
 
 
@@ -120,7 +124,12 @@ def _read_csv(path: Path) -> Table:
             f"{path.name} has rows with more fields than the header",
             "name every column in the first line",
         ) from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, ValueError) as error:
+    except (
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        csv.Error,
+        ValueError,
+    ) as error:
         problem = str(error).strip().replace("\n", " ")
         raise SourceError(
             f"{path.name} is not a valid CSV file: {problem}",
@@ -145,7 +154,9 @@ def _mark_missing_texts(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _restore_exact_numbers(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _restore_exact_numbers(
+    frame: pd.DataFrame, path: Path
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Replace columns of numbers that ``float64`` makes equal, and note numbers that lost zeros.
 
     The file is read as text a second time only where it holds long numbers or leading zeros.
@@ -153,9 +164,13 @@ def _restore_exact_numbers(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFram
     positions = [k for k, dtype in enumerate(frame.dtypes) if _is_number_dtype(dtype)]
     if not positions or not may_hold_odd_numbers(path):
         return frame, ()
-    long_numbers: dict[int, dict[int, int | float | Decimal]] = {k: {} for k in positions}
+    long_numbers: dict[int, dict[int, int | float | Decimal]] = {
+        k: {} for k in positions
+    }
     leading_zeros: dict[int, list[str]] = {k: [] for k in positions}
-    chunks = pd.read_csv(path, usecols=positions, dtype=str, chunksize=_ROWS_AT_ONCE, **_CSV)
+    chunks = pd.read_csv(
+        path, usecols=positions, dtype=str, chunksize=_ROWS_AT_ONCE, **_CSV
+    )
     for chunk in chunks:
         for position, name in zip(positions, chunk.columns, strict=True):
             texts = chunk[name].dropna()
@@ -186,7 +201,9 @@ def _restore_exact_numbers(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFram
 
 def _is_number_dtype(dtype: Any) -> bool:
     """Whether a column is of numbers; to pandas, booleans are numbers too."""
-    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(
+        dtype
+    )
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -260,7 +277,10 @@ def _restore_exact_integers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Read again whole numbers with gaps, which pandas makes floats, where these are too short."""
     names = []
     for field in pq.read_schema(path):
-        if field.type not in (pa.int64(), pa.uint64()) or field.name not in frame.columns:
+        if (
+            field.type not in (pa.int64(), pa.uint64())
+            or field.name not in frame.columns
+        ):
             continue
         values = frame[field.name]
         if values.dtype == "float64" and (values.abs() >= MAX_EXACT_INTEGER).any():
@@ -295,7 +315,9 @@ def _to_plain_dtype(values: pd.Series, file: str) -> pd.Series:
     if pd.api.types.is_timedelta64_dtype(dtype):
         return _seconds(values)
     if pd.api.types.is_complex_dtype(dtype):
-        raise DataError(f"{file}: column {values.name!r} holds complex numbers", "split it in two")
+        raise DataError(
+            f"{file}: column {values.name!r} holds complex numbers", "split it in two"
+        )
     if pd.api.types.is_bool_dtype(dtype):
         if values.hasnans:
             return values.astype(object).where(values.notna(), None)

@@ -69,12 +69,16 @@ def stack_tables(tables: Sequence[Table]) -> Table:
     for other in tables[1:]:
         _check_names(first, other)
         for name in first.frame.columns:
-            classes[name] = _agree_on_class(name, classes[name], first=first, other=other)
+            classes[name] = _agree_on_class(
+                name, classes[name], first=first, other=other
+            )
             if name in other.types:
                 types.setdefault(name, other.types[name])
             if name in other.categories:
                 known = categories.get(name, ())
-                categories[name] = tuple(dict.fromkeys((*known, *other.categories[name])))
+                categories[name] = tuple(
+                    dict.fromkeys((*known, *other.categories[name]))
+                )
     columns = {}
     for name, value_class in classes.items():
         parts = [table.frame[name] for table in tables]
@@ -128,7 +132,9 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
     """
     table = stack_tables([part for pair in pairs for part in pair])
     sizes = [(len(train.frame), len(test.frame)) for train, test in pairs]
-    fold_of_row = np.repeat(np.arange(len(pairs)), [n_train + n_test for n_train, n_test in sizes])
+    fold_of_row = np.repeat(
+        np.arange(len(pairs)), [n_train + n_test for n_train, n_test in sizes]
+    )
     positions = np.arange(len(table.frame), dtype=np.int64)
     if len(pairs) > 1:
         table, positions = _merge_repeated_rows(table, fold_of_row)
@@ -141,13 +147,17 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
     return table, tuple(folds)
 
 
-def _merge_repeated_rows(table: Table, fold_of_row: np.ndarray) -> tuple[Table, np.ndarray]:
+def _merge_repeated_rows(
+    table: Table, fold_of_row: np.ndarray
+) -> tuple[Table, np.ndarray]:
     """Keep one of the rows that several folds share; return where each row went."""
     hashes = pd.util.hash_pandas_object(table.frame, index=False).to_numpy()
     keys = pd.DataFrame({"row": hashes, "fold": fold_of_row})
     # The second of two equal rows of a fold is another row than the first.
     keys["nth"] = keys.groupby(["row", "fold"]).cumcount()
-    positions = keys.groupby(["row", "nth"], sort=False).ngroup().to_numpy().astype(np.int64)
+    positions = (
+        keys.groupby(["row", "nth"], sort=False).ngroup().to_numpy().astype(np.int64)
+    )
     first_of_each = np.unique(positions, return_index=True)[1]
     merged = table.frame.iloc[first_of_each].reset_index(drop=True)
     # Hashes of 64 bits may collide; then nothing is merged.
@@ -199,7 +209,11 @@ def _stack_column(parts: Sequence[pd.Series], value_class: str) -> pd.Series:
     """Put one column of all tables under each other, in one dtype that loses nothing."""
     parts = [_to_common_dtype(values, value_class) for values in parts]
     dtypes = {str(values.dtype) for values in parts}
-    if value_class == "numeric" and len(dtypes) > 1 and any(map(_may_be_inexact, parts)):
+    if (
+        value_class == "numeric"
+        and len(dtypes) > 1
+        and any(map(_may_be_inexact, parts))
+    ):
         # As Python's numbers, since pandas would make floats of integers and floats together.
         exact = [values.astype(object) for values in parts]
         return narrow_to_float64(pd.concat(exact, ignore_index=True))
@@ -209,7 +223,9 @@ def _stack_column(parts: Sequence[pd.Series], value_class: str) -> pd.Series:
 def _may_be_inexact(values: pd.Series) -> bool:
     """Whether a column of numbers may change when it is converted to another dtype."""
     if pd.api.types.is_integer_dtype(values):
-        return bool((values.max() > MAX_EXACT_INTEGER) or (values.min() < -MAX_EXACT_INTEGER))
+        return bool(
+            (values.max() > MAX_EXACT_INTEGER) or (values.min() < -MAX_EXACT_INTEGER)
+        )
     return pd.api.types.is_object_dtype(values)
 
 

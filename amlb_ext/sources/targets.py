@@ -103,7 +103,8 @@ def to_tasks(
     for target in targets:
         if target not in columns:
             raise DataError(
-                f"{name}: no column {target!r} for --targets", suggest_nearest(target, columns)
+                f"{name}: no column {target!r} for --targets",
+                suggest_nearest(target, columns),
             )
         _check_numbers(table.frame[target], name)
     tasks: list[Task] = []

@@ -47,7 +47,8 @@ https or s3, or download the file and give its path)
         (host or "").encode("idna")
     except ValueError:  # UnicodeError, of a host that no server can have, is one
         raise SourceError(
-            f"the address {redact_url(url)[:300]!r} is not valid", "check its host and its port"
+            f"the address {redact_url(url)[:300]!r} is not valid",
+            "check its host and its port",
         ) from None
     if parts.scheme not in SCHEMES:
         raise SourceError(
@@ -55,7 +56,9 @@ https or s3, or download the file and give its path)
             "use http, https or s3, or download the file and give its path",
         )
     if not host:
-        raise SourceError(f"{shorten_url(url)} names no host", "write https://HOST/PATH")
+        raise SourceError(
+            f"{shorten_url(url)} names no host", "write https://HOST/PATH"
+        )
     if "@" in parts.netloc:
         raise SourceError(
             f"{shorten_url(url)} holds a user name or a password",
@@ -64,7 +67,8 @@ https or s3, or download the file and give its path)
         )
     if _SPACE_OR_CONTROL.search(url):
         raise SourceError(
-            f"{shorten_url(url)} holds a space or a control character", "write a space as %20"
+            f"{shorten_url(url)} holds a space or a control character",
+            "write a space as %20",
         )
     return url
 
@@ -86,7 +90,9 @@ def to_https(url: str) -> str:
     if parts.scheme != "s3":
         return url
     bucket, key = parts.netloc, quote(parts.path, safe="/%")
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get(
+        "AWS_ENDPOINT_URL"
+    )
     if endpoint:
         return check_url(f"{endpoint.rstrip('/')}/{bucket}{key}")
     if "." in bucket:

@@ -22,7 +22,12 @@ from typing import Literal
 import numpy as np
 
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.row_losses import absolute_error, brier_loss, squared_error, true_probability
+from amlb_ext.core.row_losses import (
+    absolute_error,
+    brier_loss,
+    squared_error,
+    true_probability,
+)
 from amlb_ext.core.task import Kind
 
 #: Probability at which ``log`` clips unless told otherwise; its bound is then 6.91 nats.
@@ -72,7 +77,9 @@ class BoundedLoss:
     binary: bool
     unit: str
     needs: Needs
-    rows: Callable[[np.ndarray, np.ndarray], np.ndarray] = field(repr=False, compare=False)
+    rows: Callable[[np.ndarray, np.ndarray], np.ndarray] = field(
+        repr=False, compare=False
+    )
 
     def __call__(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Return the loss of each row, ``(n,)``, between 0 and ``bound``.
@@ -125,7 +132,9 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
     [4.605]
     """
     if not 0 < eps < 1:
-        raise ConfigError(f"log loss clipped at {eps}", "give a probability between 0 and 1")
+        raise ConfigError(
+            f"log loss clipped at {eps}", "give a probability between 0 and 1"
+        )
 
     def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return -np.log(np.clip(true_probability(y, f), eps, 1.0))
@@ -140,7 +149,9 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
     )
 
 
-def squared_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> BoundedLoss:
+def squared_loss(
+    low: float = 0.0, high: float = 1.0, cap: float | None = None
+) -> BoundedLoss:
     """Return ``(u(f) - u(y))^2``, bound 1; see :func:`absolute_loss` for the range and the cap.
 
     Examples
@@ -151,7 +162,9 @@ def squared_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None) 
     return _loss_of_range("squared", low, high, cap)
 
 
-def absolute_loss(low: float = 0.0, high: float = 1.0, cap: float | None = None) -> BoundedLoss:
+def absolute_loss(
+    low: float = 0.0, high: float = 1.0, cap: float | None = None
+) -> BoundedLoss:
     """Return ``|u(f) - u(y)|``, bound 1.
 
     Predictions are clipped to the range, which can only lower the loss of targets inside it;
@@ -210,7 +223,9 @@ def _zero_one_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return (f if f.ndim == 1 else f.argmax(axis=1)) != y
 
 
-def _loss_of_range(name: str, low: float, high: float, cap: float | None) -> BoundedLoss:
+def _loss_of_range(
+    name: str, low: float, high: float, cap: float | None
+) -> BoundedLoss:
     """Return the squared or absolute loss of targets and predictions scaled by a range."""
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ConfigError(

@@ -80,13 +80,19 @@ def wilson_interval(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     """
     v = checked_losses(losses, 1.0, level, binary=True)
     if len(v) == 0:
-        return no_estimate("wilson", level=level, n=0, assumes=IID, reason="no labelled row")
+        return no_estimate(
+            "wilson", level=level, n=0, assumes=IID, reason="no labelled row"
+        )
     low, high = wilson_limits(np.array([v.sum()]), np.array([len(v)]), level)
     limits = float(low[0]), float(high[0])
-    return clipped_estimate("wilson", v.mean(), limits, level=level, n=len(v), assumes=IID)
+    return clipped_estimate(
+        "wilson", v.mean(), limits, level=level, n=len(v), assumes=IID
+    )
 
 
-def wilson_limits(errors: np.ndarray, n: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def wilson_limits(
+    errors: np.ndarray, n: np.ndarray, level: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the limits of :func:`wilson_interval` for many counts at once.
 
     Parameters
@@ -133,13 +139,19 @@ def clopper_pearson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     v = checked_losses(losses, 1.0, level, binary=True)
     name = "clopper_pearson"
     if len(v) == 0:
-        return no_estimate(name, level=level, n=0, assumes=IID, reason="no labelled row")
+        return no_estimate(
+            name, level=level, n=0, assumes=IID, reason="no labelled row"
+        )
     test = stats.binomtest(int(v.sum()), len(v))
     low, high = test.proportion_ci(level, method="exact")
-    return clipped_estimate(name, v.mean(), (low, high), level=level, n=len(v), assumes=IID)
+    return clipped_estimate(
+        name, v.mean(), (low, high), level=level, n=len(v), assumes=IID
+    )
 
 
-def t_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEstimate:
+def t_interval(
+    losses: np.ndarray, level: float = 0.95, bound: float = 1.0
+) -> ErrorEstimate:
     """Return ``m ± t s / sqrt(n)``, clipped to [0, bound].
 
     Parameters
@@ -205,7 +217,9 @@ def nearly_normal(losses: np.ndarray) -> bool:
     return bool(len(v) >= COCHRAN * stats.skew(v) ** 2)
 
 
-def hall_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -> ErrorEstimate:
+def hall_interval(
+    losses: np.ndarray, level: float = 0.95, bound: float = 1.0
+) -> ErrorEstimate:
     r"""Return the t interval corrected for skewness by Hall's cubic transformation.
 
     .. math::
@@ -227,7 +241,9 @@ def hall_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -
     """
     v = checked_losses(losses, bound, level)
     if reason := why_no_spread(v):
-        return mean_without_interval("hall", v, level=level, assumes=SKEWED, reason=reason)
+        return mean_without_interval(
+            "hall", v, level=level, assumes=SKEWED, reason=reason
+        )
     n, m = len(v), v.mean()
     a = stats.skew(v) / math.sqrt(n)
     quantile = special.stdtrit(n - 1, 0.5 + level / 2)
@@ -237,7 +253,9 @@ def hall_interval(losses: np.ndarray, level: float = 0.95, bound: float = 1.0) -
         shifted = 1 + a * (ends - a / 6)
         ends = 3 / a * (np.cbrt(shifted) - 1)
     low, high = m - ends * v.std(ddof=1) / math.sqrt(n)
-    return clipped_estimate("hall", m, (low, high), level=level, n=n, assumes=SKEWED, bound=bound)
+    return clipped_estimate(
+        "hall", m, (low, high), level=level, n=n, assumes=SKEWED, bound=bound
+    )
 
 
 def mildly_skewed(losses: np.ndarray) -> bool:
@@ -303,7 +321,9 @@ def betting_interval(
     """
     v = checked_losses(losses, bound, level)
     if len(v) == 0:
-        return no_estimate("betting", level=level, n=0, assumes=IID, reason="no labelled row")
+        return no_estimate(
+            "betting", level=level, n=0, assumes=IID, reason="no labelled row"
+        )
     log_goal = math.log(2 / (1 - level))  # each side has alpha / 2
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(v / bound) for _ in range(ORDERS)]
@@ -382,9 +402,13 @@ def bca_interval(
     """
     v = checked_losses(losses, bound, level)
     if reason := why_no_spread(v):
-        return mean_without_interval("bca", v, level=level, assumes=LARGE, reason=reason)
+        return mean_without_interval(
+            "bca", v, level=level, assumes=LARGE, reason=reason
+        )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a degenerate draw gives NaN, which is refused below
+        warnings.simplefilter(
+            "ignore"
+        )  # a degenerate draw gives NaN, which is refused below
         bootstrap = stats.bootstrap(
             (v,),
             np.mean,
@@ -396,7 +420,9 @@ def bca_interval(
     low, high = bootstrap.confidence_interval
     if not (math.isfinite(low) and math.isfinite(high)):
         reason = "the bootstrap is degenerate on these losses"
-        return mean_without_interval("bca", v, level=level, assumes=LARGE, reason=reason)
+        return mean_without_interval(
+            "bca", v, level=level, assumes=LARGE, reason=reason
+        )
     return clipped_estimate(
         "bca", v.mean(), (low, high), level=level, n=len(v), assumes=LARGE, bound=bound
     )
@@ -444,11 +470,15 @@ def checked_losses(
         raise ConfigError(f"a loss bounded by {bound}", "give a positive finite bound")
     v = np.asarray(losses, dtype=float)
     if v.ndim != 1:
-        raise DataError(f"losses of shape {v.shape}", "give one loss per row, shape (n,)")
+        raise DataError(
+            f"losses of shape {v.shape}", "give one loss per row, shape (n,)"
+        )
     if not np.isfinite(v).all():
         raise DataError("a missing or infinite loss", "drop rows without label first")
     if binary and not np.isin(v, (0.0, 1.0)).all():
-        raise DataError("a loss other than 0 or 1", "use t_interval or empirical_bernstein")
+        raise DataError(
+            "a loss other than 0 or 1", "use t_interval or empirical_bernstein"
+        )
     # A bound such as -ln eps may be met up to rounding.
     if len(v) and (v.min() < 0 or v.max() > bound * (1 + 1e-12)):
         raise DataError(

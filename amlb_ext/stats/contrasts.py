@@ -148,13 +148,17 @@ class ComparedRows:
     def mean_loss(self, losses: np.ndarray) -> float:
         """Return the weighted mean of some losses; NaN where nothing has weight."""
         total = len(losses) if self.weights is None else float(self.weights.sum())
-        return float(np.average(losses, weights=self.weights)) if total else float("nan")
+        return (
+            float(np.average(losses, weights=self.weights)) if total else float("nan")
+        )
 
     def refit_spread(self) -> tuple[float, int]:
         """Return S (0 for fewer than two re-fits) and R."""
         if self.refits is None:
             return 0.0, 0
-        points = [self.contrast(loss, self.loss_f).point for loss in _columns(self.refits)]
+        points = [
+            self.contrast(loss, self.loss_f).point for loss in _columns(self.refits)
+        ]
         return float(np.std(points, ddof=1)) if len(points) > 1 else 0.0, len(points)
 
 
@@ -240,7 +244,9 @@ def _null_control(rows: ComparedRows) -> NullControl:
             reason="no re-fit of F was given",
         )
     by_refit = [rows.contrast(loss, rows.loss_f) for loss in _columns(refits)]
-    is_significant = np.array([p_value(estimate) for estimate in by_refit]) < 1 - rows.level
+    is_significant = (
+        np.array([p_value(estimate) for estimate in by_refit]) < 1 - rows.level
+    )
     is_better = np.array([estimate.point < 0 for estimate in by_refit])
     mean = rows.contrast(_mean_refit(refits), rows.loss_f)
     spread, n_refits = rows.refit_spread()
@@ -286,14 +292,18 @@ def choose_weighting(
     w = None if weights is None else np.asarray(weights, dtype=float)
     if w is None or not np.isfinite(w).all() or w.sum() <= 0:
         reason = "no region weights are known: all rows count alike"
-        return Weighting(is_weighted=False, weights=None, effective_size=0.0, reason=reason)
+        return Weighting(
+            is_weighted=False, weights=None, effective_size=0.0, reason=reason
+        )
     size = cluster_effective_size(w, clusters, n=len(w))
     if size < smallest:
         reason = (
             f"the region weights are worth only {size:.0f} rows, below {smallest:.0f}: "
             "all rows count alike"
         )
-        return Weighting(is_weighted=False, weights=None, effective_size=size, reason=reason)
+        return Weighting(
+            is_weighted=False, weights=None, effective_size=size, reason=reason
+        )
     reason = f"real rows are weighted by P(F fails | x), worth {size:.0f} equal rows"
     return Weighting(is_weighted=True, weights=w, effective_size=size, reason=reason)
 
@@ -430,9 +440,13 @@ def compare_with_f(
             keep = scored[name].to_numpy(dtype=bool)
         loss_g = losses[name].to_numpy(dtype=float)[keep]
         try:
-            comparisons.append(_compare_one(str(name), loss_g, rows.subset(keep, smallest)))
+            comparisons.append(
+                _compare_one(str(name), loss_g, rows.subset(keep, smallest))
+            )
         except DataError as error:
-            raise DataError(f"candidate {name!r}: {error.message}", error.remedy) from None
+            raise DataError(
+                f"candidate {name!r}: {error.message}", error.remedy
+            ) from None
 
     p_holm = holm_adjusted(np.array([c.p for c in comparisons], dtype=float))
     p_null = holm_adjusted(np.array([c.p_null for c in comparisons], dtype=float))
@@ -440,10 +454,18 @@ def compare_with_f(
     for c, p, q in zip(comparisons, p_holm, p_null, strict=True):
         verdict, reason = _verdict(c, p, q, 1 - level)
         records.append(
-            {**c.record(), "p_holm": p, "p_null": q, "verdict": verdict, "reason": reason}
+            {
+                **c.record(),
+                "p_holm": p,
+                "p_null": q,
+                "verdict": verdict,
+                "reason": reason,
+            }
         )
     # Numbers stay numbers where nobody is compared, too.
-    return pd.DataFrame(records, columns=COLUMNS).astype({"p_holm": float, "p_null": float})
+    return pd.DataFrame(records, columns=COLUMNS).astype(
+        {"p_holm": float, "p_null": float}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,10 +69,14 @@ class ErrorEstimate:
 
     def with_check(self, passed: bool, reason: str = "") -> ErrorEstimate:
         """Return the same with the outcome of the check of its assumption."""
-        return replace(self, check=PASSED if passed else FAILED, reason=reason or self.reason)
+        return replace(
+            self, check=PASSED if passed else FAILED, reason=reason or self.reason
+        )
 
 
-def no_estimate(name: str, *, level: float, n: int, assumes: str, reason: str) -> ErrorEstimate:
+def no_estimate(
+    name: str, *, level: float, n: int, assumes: str, reason: str
+) -> ErrorEstimate:
     """Return an answer without any number, and why."""
     return ErrorEstimate(
         name=name,
@@ -90,7 +94,9 @@ def mean_without_interval(
     name: str, losses: np.ndarray, *, level: float, assumes: str, reason: str
 ) -> ErrorEstimate:
     """Return the mean loss, if there is one, without an interval, and why."""
-    empty = no_estimate(name, level=level, n=len(losses), assumes=assumes, reason=reason)
+    empty = no_estimate(
+        name, level=level, n=len(losses), assumes=assumes, reason=reason
+    )
     return replace(empty, point=float(losses.mean())) if len(losses) else empty
 
 

@@ -105,20 +105,34 @@ def compare_pairs(
         if scored is not None:
             keep = (scored[name] & scored[other]).to_numpy(dtype=bool)
         both = losses.loc[keep, [name, other]].to_numpy(dtype=float)
-        pairs.append(_compare_two((str(name), str(other)), both, rows.subset(keep, smallest)))
+        pairs.append(
+            _compare_two((str(name), str(other)), both, rows.subset(keep, smallest))
+        )
 
     # A claim about F itself is another question: it does not count among those of candidates.
-    is_apart = np.array([bool({p.framework, p.other} & set(apart)) for p in pairs], dtype=bool)
+    is_apart = np.array(
+        [bool({p.framework, p.other} & set(apart)) for p in pairs], dtype=bool
+    )
     p_holm = _adjusted_by_group(np.array([p.p for p in pairs], dtype=float), is_apart)
-    p_null = _adjusted_by_group(np.array([p.p_null for p in pairs], dtype=float), is_apart)
+    p_null = _adjusted_by_group(
+        np.array([p.p_null for p in pairs], dtype=float), is_apart
+    )
     records = []
     for pair, p, q in zip(pairs, p_holm, p_null, strict=True):
         verdict, reason = _verdict(pair.estimate, p, q, 1 - level)
         records.append(
-            {**pair.record(), "p_holm": p, "p_null": q, "verdict": verdict, "reason": reason}
+            {
+                **pair.record(),
+                "p_holm": p,
+                "p_null": q,
+                "verdict": verdict,
+                "reason": reason,
+            }
         )
     # Numbers stay numbers where nobody is compared, too.
-    return pd.DataFrame(records, columns=COLUMNS).astype({"p_holm": float, "p_null": float})
+    return pd.DataFrame(records, columns=COLUMNS).astype(
+        {"p_holm": float, "p_null": float}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +166,9 @@ class _Pair:
         }
 
 
-def _compare_two(names: tuple[str, str], losses: np.ndarray, rows: ComparedRows) -> _Pair:
+def _compare_two(
+    names: tuple[str, str], losses: np.ndarray, rows: ComparedRows
+) -> _Pair:
     """Compare two candidates, whose losses are the columns ``(n, 2)``."""
     estimate = rows.contrast(losses[:, 0], losses[:, 1])
     spread, n_refits = rows.refit_spread()
@@ -178,7 +194,9 @@ def _adjusted_by_group(p_values: np.ndarray, is_apart: np.ndarray) -> np.ndarray
     return adjusted
 
 
-def _verdict(estimate: MeanEstimate, p_holm: float, p_null: float, alpha: float) -> tuple[str, str]:
+def _verdict(
+    estimate: MeanEstimate, p_holm: float, p_null: float, alpha: float
+) -> tuple[str, str]:
     """Return ``better``, ``worse`` or ``undecided``, and why."""
     if not estimate.has_interval:
         return "undecided", estimate.reason
@@ -188,5 +206,8 @@ def _verdict(estimate: MeanEstimate, p_holm: float, p_null: float, alpha: float)
     if np.isnan(p_null):
         return word, f"significantly {word}; no re-fits of F beside it"
     if p_null < alpha:
-        return word, f"significantly {word}, by more than two fits of one algorithm differ"
+        return (
+            word,
+            f"significantly {word}, by more than two fits of one algorithm differ",
+        )
     return "undecided", "differs, but two fits of one algorithm may differ as much"

@@ -27,7 +27,11 @@ import numpy as np
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.bounded_mean import checked_losses, why_no_spread
-from amlb_ext.stats.error_estimate import ErrorEstimate, clipped_estimate, mean_without_interval
+from amlb_ext.stats.error_estimate import (
+    ErrorEstimate,
+    clipped_estimate,
+    mean_without_interval,
+)
 from amlb_ext.stats.surrogate import Surrogate
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
@@ -212,7 +216,11 @@ def prediction_powered_mean(
         )
     ratio = estimate.width / classical.width if classical.width > 0 else float("nan")
     return PoweredMean(
-        estimate=estimate, classical=classical, lam=lam, width_ratio=ratio, n_unlabelled=n_far
+        estimate=estimate,
+        classical=classical,
+        lam=lam,
+        width_ratio=ratio,
+        n_unlabelled=n_far,
     )
 
 
@@ -271,15 +279,21 @@ def prediction_powered_error(
             "give one value per labelled row and one per row without label",
         )
     if not (np.isfinite(tau).all() and np.isfinite(far).all()):
-        raise DataError("a surrogate with missing values", "fill or drop these rows first")
+        raise DataError(
+            "a surrogate with missing values", "fill or drop these rows first"
+        )
     reason = why_no_spread(v)
     if not reason and len(far) < 2:
         reason = f"{len(far)} rows without label; 2 needed"
     if reason:
-        return mean_without_interval(name, v, level=level, assumes=assumes, reason=reason)
+        return mean_without_interval(
+            name, v, level=level, assumes=assumes, reason=reason
+        )
     powered = prediction_powered_mean(v, tau, far, level=level).estimate
     if not powered.has_interval:
-        return mean_without_interval(name, v, level=level, assumes=assumes, reason=powered.reason)
+        return mean_without_interval(
+            name, v, level=level, assumes=assumes, reason=powered.reason
+        )
     return clipped_estimate(
         name,
         powered.point,

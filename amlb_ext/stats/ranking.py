@@ -166,7 +166,9 @@ def expected_contrast(
 
 
 def half_and_half_score(
-    bad_contrast: np.ndarray, teacher_contrast: np.ndarray, teacher_bad: np.ndarray | None = None
+    bad_contrast: np.ndarray,
+    teacher_contrast: np.ndarray,
+    teacher_bad: np.ndarray | None = None,
 ) -> RankingScore:
     r"""Return a score to rank candidates by where there are few bad rows.
 
@@ -199,7 +201,11 @@ def half_and_half_score(
     """
     d = np.asarray(bad_contrast, dtype=float)
     tau = np.asarray(teacher_contrast, dtype=float)
-    beta = np.ones(len(tau)) if teacher_bad is None else np.asarray(teacher_bad, dtype=float)
+    beta = (
+        np.ones(len(tau))
+        if teacher_bad is None
+        else np.asarray(teacher_bad, dtype=float)
+    )
     if beta.shape != tau.shape:
         raise DataError(
             f"the teacher's contrast and mass have shapes {tau.shape} and {beta.shape}",

@@ -24,7 +24,9 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.stats.bounded_mean import checked_losses, wilson_limits
 from amlb_ext.stats.error_estimate import ErrorEstimate, clipped_estimate, no_estimate
 
-BY_CLASS = "rows of each class are independent draws from that class, and the priors are true"
+BY_CLASS = (
+    "rows of each class are independent draws from that class, and the priors are true"
+)
 BY_CLASS_COUNTED = (
     "rows of each class are independent draws from that class, and the training rows, whose shares "
     "of the classes are taken, are independent draws from the population"
@@ -107,7 +109,9 @@ def stratified_interval(
     sums = np.bincount(codes, v, minlength=len(counts))[strata]
     means = sums / k
     point = float(pi @ means)
-    if binary:  # MOVER: the distances to the limits of each class add up as standard errors do
+    if (
+        binary
+    ):  # MOVER: the distances to the limits of each class add up as standard errors do
         lows, highs = wilson_limits(np.rint(sums), k, level)
         down = math.sqrt((pi**2) @ (means - lows) ** 2)
         up = math.sqrt((pi**2) @ (highs - means) ** 2)
@@ -120,7 +124,9 @@ def stratified_interval(
             return replace(refuse(reason=reason), point=point)
         df = variance**2 / float((terms**2 / (k - 1)).sum())  # Welch (1947)
         down = up = special.stdtrit(df, 0.5 + level / 2) * math.sqrt(variance)
-    if prior_rows is not None:  # the delta method for shares counted on a multinomial sample
+    if (
+        prior_rows is not None
+    ):  # the delta method for shares counted on a multinomial sample
         z = special.ndtri(0.5 + level / 2)
         between_classes = max(float(pi @ means**2) - point**2, 0.0)
         of_priors = z**2 * between_classes / prior_rows
@@ -158,14 +164,21 @@ def checked_strata(
     """Return priors ``(C,)`` and codes ``(n,)``, or say what is wrong with them."""
     pi, codes = np.asarray(priors, dtype=float), np.asarray(classes)
     if pi.ndim != 1 or not np.isfinite(pi).all() or (pi < 0).any():
-        raise DataError(f"priors {pi.tolist()}", "give one share from 0 to 1 for each class")
+        raise DataError(
+            f"priors {pi.tolist()}", "give one share from 0 to 1 for each class"
+        )
     if abs(pi.sum() - 1) > PRIOR_TOLERANCE:
-        raise DataError(f"priors {pi.tolist()} sum to {pi.sum():.6g}", "make them sum to 1")
+        raise DataError(
+            f"priors {pi.tolist()} sum to {pi.sum():.6g}", "make them sum to 1"
+        )
     if codes.shape != (n,):
-        raise DataError(f"classes of shape {codes.shape} for {n} losses", "give one per row")
+        raise DataError(
+            f"classes of shape {codes.shape} for {n} losses", "give one per row"
+        )
     whole = codes.astype(int)
     if n and (whole.min() < 0 or whole.max() >= len(pi) or (whole != codes).any()):
         raise DataError(
-            f"a class code outside 0..{len(pi) - 1}", "give a prior for each class, in code order"
+            f"a class code outside 0..{len(pi) - 1}",
+            "give a prior for each class, in code order",
         )
     return pi, whole

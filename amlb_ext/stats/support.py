@@ -143,10 +143,14 @@ def check_support(
             "encode both with the same encoder",
         )
     if not (np.isfinite(S).all() and np.isfinite(U).all()):
-        raise DataError("missing or infinite features", "fill them before asking for support")
+        raise DataError(
+            "missing or infinite features", "fill them before asking for support"
+        )
     codes = None if labels is None else np.asarray(labels)
     if codes is not None and codes.shape != (len(U),):
-        raise DataError(f"labels of shape {codes.shape} for {len(U)} rows", "give one per row")
+        raise DataError(
+            f"labels of shape {codes.shape} for {len(U)} rows", "give one per row"
+        )
     if k < 1:
         raise DataError(f"spheres of {k} neighbours", "give k >= 1")
     if len(S) <= k or len(U) == 0:
@@ -161,7 +165,9 @@ def check_support(
             refused=True,
         )
     search = NearestNeighbors(n_jobs=1).fit(S)
-    own_distances, own_neighbours = search.kneighbors(None, k)  # None: no row is its own neighbour
+    own_distances, own_neighbours = search.kneighbors(
+        None, k
+    )  # None: no row is its own neighbour
     # Distances of equal rows may differ in the last bits between the two queries, hence 1e-9.
     radius = own_distances[:, -1] * (1 + 1e-9) + 1e-9
     own = float((own_distances[:, 0] <= radius[own_neighbours[:, 0]]).mean())
@@ -226,7 +232,9 @@ def _lacking_classes(
     if not lacking:
         return (), ""
     plural = "es" if len(lacking) > 1 else ""
-    return tuple(lacking), f"; the labelled rows lack class{plural} {', '.join(descriptions)}"
+    return tuple(
+        lacking
+    ), f"; the labelled rows lack class{plural} {', '.join(descriptions)}"
 
 
 def _differing_columns(
@@ -251,4 +259,6 @@ def _differing_columns(
         descriptions.append(f"{name} ({direction} by {abs(d[c]):.1f} s.d.)")
     if not differing:
         return (), ""
-    return tuple(differing), f"; the rows outside differ most in {', '.join(descriptions)}"
+    return tuple(
+        differing
+    ), f"; the rows outside differ most in {', '.join(descriptions)}"

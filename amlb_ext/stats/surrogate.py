@@ -85,7 +85,8 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
     f = np.asarray(f, dtype=float)
     if loss.name not in ("zero_one", "brier", "log"):
         raise ConfigError(
-            f"no expected {loss.name!r} loss without training", "use cross_fitted_surrogate instead"
+            f"no expected {loss.name!r} loss without training",
+            "use cross_fitted_surrogate instead",
         )
     if f.ndim != 2:
         raise DataError(f"predictions of shape {f.shape}", "give (n, C) probabilities")
@@ -98,7 +99,11 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
 
 
 def cross_fitted_surrogate(
-    X: np.ndarray, losses: np.ndarray, X_unlabelled: np.ndarray, folds: int = 5, seed: int = 0
+    X: np.ndarray,
+    losses: np.ndarray,
+    X_unlabelled: np.ndarray,
+    folds: int = 5,
+    seed: int = 0,
 ) -> Surrogate:
     """Return a surrogate learnt from the labelled losses, each row by the models without it.
 
@@ -129,7 +134,12 @@ def cross_fitted_surrogate(
     """
     X, far = np.asarray(X, dtype=float), np.asarray(X_unlabelled, dtype=float)
     v = np.asarray(losses, dtype=float)
-    if X.ndim != 2 or far.ndim != 2 or X.shape[1] != far.shape[1] or v.shape != (len(X),):
+    if (
+        X.ndim != 2
+        or far.ndim != 2
+        or X.shape[1] != far.shape[1]
+        or v.shape != (len(X),)
+    ):
         raise DataError(
             f"features of shapes {X.shape} and {far.shape} with losses of shape {v.shape}",
             "give (n, d), (N, d) and (n,)",

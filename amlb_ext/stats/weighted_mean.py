@@ -240,7 +240,9 @@ def checked_rows(
             "give three one-dimensional arrays with one entry per row",
         )
     if not (np.isfinite(w).all() and (w >= 0).all()):
-        raise DataError("a weight is negative or not finite", "weights are P(bad | x) or counts")
+        raise DataError(
+            "a weight is negative or not finite", "weights are P(bad | x) or counts"
+        )
     # A value without weight may be missing: it does not count.
     has_weight = w > 0
     is_missing = ~np.isfinite(v[has_weight])
@@ -287,14 +289,23 @@ def kish_size(weights: np.ndarray) -> float:
     return total**2 / float((weights**2).sum()) if total > 0 else 0.0
 
 
-def interval_around(point: float, se: float, df: float, level: float) -> tuple[float, float]:
+def interval_around(
+    point: float, se: float, df: float, level: float
+) -> tuple[float, float]:
     """Return ``point -+ t_df se``."""
     half = float(student.ppf(0.5 + level / 2, df)) * se
     return point - half, point + half
 
 
 def no_interval(
-    point: float, *, n: int, n_clusters: int, method: str, assumes: str, level: float, reason: str
+    point: float,
+    *,
+    n: int,
+    n_clusters: int,
+    method: str,
+    assumes: str,
+    level: float,
+    reason: str,
 ) -> MeanEstimate:
     """Return an estimate whose interval is NaN, with the reason."""
     return MeanEstimate(
@@ -334,7 +345,13 @@ def why_no_interval(totals: np.ndarray) -> str:
 
 
 def _ratio_interval(
-    v: np.ndarray, w: np.ndarray, codes: np.ndarray, *, level: float, method: str, assumes: str
+    v: np.ndarray,
+    w: np.ndarray,
+    codes: np.ndarray,
+    *,
+    level: float,
+    method: str,
+    assumes: str,
 ) -> MeanEstimate:
     """Return the interval of :func:`weighted_mean_interval` for checked rows with weight."""
     refuse = partial(no_interval, n=len(v), method=method, assumes=assumes, level=level)

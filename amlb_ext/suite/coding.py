@@ -50,12 +50,20 @@ def column_form(column: Column) -> Form:
     if column.is_numeric:
         return "float"
     is_truth = column.type == "boolean" and set(column.categories) <= {"False", "True"}
-    return "boolean" if is_truth and column.categories and not column.has_missing else "text"
+    return (
+        "boolean"
+        if is_truth and column.categories and not column.has_missing
+        else "text"
+    )
 
 
 def written_values(column: Column) -> tuple[str, ...]:
     """Return what is written for each category of a column."""
-    return safe_values(column.categories) if column_form(column) == "text" else column.categories
+    return (
+        safe_values(column.categories)
+        if column_form(column) == "text"
+        else column.categories
+    )
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,9 @@ class ColumnCoding:
             return values.astype("float64").rename(self.name)
         if self.form == "boolean":  # pandas may have read it as such
             values = values.astype(str)
-        return _recode(self.name, values, self.values, self.categories).rename(self.name)
+        return _recode(self.name, values, self.values, self.categories).rename(
+            self.name
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the coding as a mapping, without what equals what stands there already."""
@@ -214,7 +224,9 @@ class Coding:
     def of(cls, task: Task) -> Coding:
         """Return the coding of a task; it depends on the whole table, not on a fold."""
         # all names at once: two that differ in the source may be the same once they are safe
-        written = safe_columns([column.name for column in task.columns] + [task.target_name])
+        written = safe_columns(
+            [column.name for column in task.columns] + [task.target_name]
+        )
         columns = tuple(
             ColumnCoding.of(column, name)
             for column, name in zip(task.columns, written[:-1], strict=True)
@@ -225,7 +237,9 @@ class Coding:
             written_target=written[-1],
             kind=task.kind,
             labels=task.labels,
-            written_labels=safe_labels(task.labels) if task.kind.is_classification else (),
+            written_labels=safe_labels(task.labels)
+            if task.kind.is_classification
+            else (),
         )
 
     def encode(self, features: pd.DataFrame, target: pd.Series) -> pd.DataFrame:
@@ -255,7 +269,10 @@ class Coding:
                 f"the columns {list(features.columns)[:10]} came, but {names[:10]} were wanted",
                 "hand in the task's own columns, in their order",
             )
-        frame = {column.written: column.encode(features[column.name]) for column in self.columns}
+        frame = {
+            column.written: column.encode(features[column.name])
+            for column in self.columns
+        }
         if self.kind.is_classification:
             written = _recode(self.target, target, self.labels, self.written_labels)
         else:
@@ -282,7 +299,9 @@ class Coding:
             Other columns than the coding's, or an unknown category or label.
         """
         self._check_columns(list(frame.columns))
-        features = {column.name: column.decode(frame[column.written]) for column in self.columns}
+        features = {
+            column.name: column.decode(frame[column.written]) for column in self.columns
+        }
         target = frame[self.written_target]
         if self.kind.is_classification:
             target = _recode(self.target, target, self.written_labels, self.labels)
@@ -309,7 +328,9 @@ class Coding:
         if not self.kind.is_classification:
             numbers.append(self.written_target)
         for name in numbers:
-            frame[name] = frame[name].to_numpy().astype("float64")  # exact, by Python's float
+            frame[name] = (
+                frame[name].to_numpy().astype("float64")
+            )  # exact, by Python's float
         return frame
 
     def to_json(self) -> dict[str, Any]:
@@ -338,7 +359,8 @@ class Coding:
                 difference = f"{one!r} instead of {other!r}"
                 break
         raise SuiteError(
-            f"the file's columns are not the task's: {difference}", "generate the suite again"
+            f"the file's columns are not the task's: {difference}",
+            "generate the suite again",
         )
 
 
@@ -355,7 +377,9 @@ def write_csv(frame: pd.DataFrame, path: Path) -> str:
     """
 
     def write(part: Path) -> None:
-        frame.to_csv(part, index=False, encoding="utf-8", lineterminator="\n", na_rep="")
+        frame.to_csv(
+            part, index=False, encoding="utf-8", lineterminator="\n", na_rep=""
+        )
 
     return write_file(path, write)
 
@@ -385,7 +409,9 @@ def _recode(
     if isinstance(values.dtype, pd.CategoricalDtype):
         # look up each category once, not each row; the last entry serves code -1, missing
         texts = [str(category) for category in values.cat.categories]
-        by_category = np.append(positions.get_indexer(pd.Index(texts, dtype=object)), -1)
+        by_category = np.append(
+            positions.get_indexer(pd.Index(texts, dtype=object)), -1
+        )
         codes = by_category[values.cat.codes.to_numpy()]
     else:
         codes = positions.get_indexer(pd.Index(values.astype(object)))
@@ -397,7 +423,9 @@ def _recode(
             "use the values of the task's own table",
         )
     dtype = pd.CategoricalDtype(list(recoded))
-    categories = pd.Categorical.from_codes(np.asarray(codes, dtype=np.int64), dtype=dtype)
+    categories = pd.Categorical.from_codes(
+        np.asarray(codes, dtype=np.int64), dtype=dtype
+    )
     return pd.Series(categories, index=values.index, name=name)
 
 

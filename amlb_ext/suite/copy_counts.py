@@ -51,7 +51,9 @@ class CopyCounts:
 
     def __add__(self, other: CopyCounts) -> CopyCounts:
         names = [count.name for count in fields(self)]
-        return CopyCounts(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        return CopyCounts(
+            **{name: getattr(self, name) + getattr(other, name) for name in names}
+        )
 
     @property
     def any(self) -> bool:
@@ -98,9 +100,13 @@ def count_copies(
     features = pd.concat([rows.features for rows in made_blocks], ignore_index=True)
     made_rows, *real_rows = number_rows(features, train.features, test.features)
     target = pd.concat([rows.target for rows in made_blocks], ignore_index=True)
-    tables = [labels.to_frame("target") for labels in (target, train.target, test.target)]
+    tables = [
+        labels.to_frame("target") for labels in (target, train.target, test.target)
+    ]
     made_labels, *real_labels = number_rows(*tables)
-    real = pd.DataFrame({"row": np.concatenate(real_rows), "label": np.concatenate(real_labels)})
+    real = pd.DataFrame(
+        {"row": np.concatenate(real_rows), "label": np.concatenate(real_labels)}
+    )
     # several real rows may have the same features: with which labels, at the ends, is enough
     real_by_row = real[real["row"] >= 0].groupby("row")["label"].agg(["min", "max"])
     is_copy = np.isin(made_rows, real_by_row.index)
@@ -121,7 +127,9 @@ def count_copies(
 
 def _count_shared(rows: Rows, others: Sequence[Rows]) -> int:
     """Count the rows that have the features of some other row."""
-    numbers, *other_numbers = number_rows(rows.features, *(other.features for other in others))
+    numbers, *other_numbers = number_rows(
+        rows.features, *(other.features for other in others)
+    )
     return int(np.isin(numbers, np.concatenate(other_numbers)).sum())
 
 
@@ -130,7 +138,9 @@ def is_made(rows: Rows) -> np.ndarray:
     return (rows.provenance["source_row"] < 0).to_numpy()
 
 
-def read_part(suite: Suite, task: str, suffix: str, fold: int, side: str = "test") -> Rows | None:
+def read_part(
+    suite: Suite, task: str, suffix: str, fold: int, side: str = "test"
+) -> Rows | None:
     """Read one file of a part with its provenance; None where the suite has no such fold of it.
 
     Parameters

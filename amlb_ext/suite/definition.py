@@ -31,7 +31,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_representer(
-    _Text, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+    _Text,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"'
+    ),
 )
 
 
@@ -64,7 +67,9 @@ def benchmark_entries(tasks: Iterable[AmlbTask]) -> list[dict[str, Any]]:
     return [_entry(task) for task in tasks]
 
 
-def amlb_configuration(seed: int, *, constraints: bool, data: bool = True) -> dict[str, Any]:
+def amlb_configuration(
+    seed: int, *, constraints: bool, data: bool = True
+) -> dict[str, Any]:
     """Return AMLB's configuration; its lists replace the defaults, hence ``{root}``.
 
     In docker mode AMLB mounts the user directory as it is; in aws mode an instance gets, of all
@@ -88,7 +93,10 @@ def amlb_configuration(seed: int, *, constraints: bool, data: bool = True) -> di
     return {
         "seed": seed,
         "frameworks": {
-            "definition_file": ["{root}/resources/frameworks.yaml", "{user}/frameworks.yaml"]
+            "definition_file": [
+                "{root}/resources/frameworks.yaml",
+                "{user}/frameworks.yaml",
+            ]
         },
         "benchmarks": {
             "definition_dir": ["{user}/benchmarks", "{root}/resources/benchmarks"],

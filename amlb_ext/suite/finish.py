@@ -27,7 +27,13 @@ from amlb_ext.suite.layout import (
     is_fold_file,
     safe_names,
 )
-from amlb_ext.suite.manifest import AmlbTask, Manifest, SuiteRequest, TaskEntry, write_manifest
+from amlb_ext.suite.manifest import (
+    AmlbTask,
+    Manifest,
+    SuiteRequest,
+    TaskEntry,
+    write_manifest,
+)
 from amlb_ext.suite.shared_files import write_shared_files
 from amlb_ext.suite.twin import Original, make_pair, twin_name
 
@@ -114,7 +120,9 @@ def finish_suite(
         )
     previous = _previous_files(layout)
     # what is listed here is checked by verify; certificates and reports come later and are not
-    files: dict[str, str] = {layout.relative(layout.request): sha256_file(layout.request)}
+    files: dict[str, str] = {
+        layout.relative(layout.request): sha256_file(layout.request)
+    }
     for task in tasks:
         for fold in task.folds:
             files |= _fold_files(layout, fold)
@@ -139,7 +147,10 @@ def finish_suite(
         waiting_folders.update(amlb_name(task_name, suffix) for suffix in SUFFIXES)
     _remove_stale_files(layout, previous, files, waiting_folders)
     # certificates are in no manifest, so they are known by their places
-    for path in [*layout.own.glob("*/certificate.json"), *layout.own.glob("*/null.parquet")]:
+    for path in [
+        *layout.own.glob("*/certificate.json"),
+        *layout.own.glob("*/null.parquet"),
+    ]:
         if path.parent.name not in kept | waiting:
             remove_file(path)
     manifest = Manifest(
@@ -221,14 +232,20 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
     for fold in folds:
         cells.update(fold.parts[suffix].substituted)
         dropped += fold.parts[suffix].dropped
-        if suffix == "full":  # the other parts are choices of rows, and leave most of them out
+        if (
+            suffix == "full"
+        ):  # the other parts are choices of rows, and leave most of them out
             dropped += sum(fold.summary.get("left_out", {}).values())
     changes = left_out_text(dropped, cells)
     # test folds with changes are no longer untouched
     what = "the test folds of" if suffix == "full" and changes else _WHAT[suffix]
     name = task.source_name or task.name
     source = task.origin.spec or name
-    return f"{what} {name}, {changes} ({source})" if changes else f"{what} {name} ({source})"
+    return (
+        f"{what} {name}, {changes} ({source})"
+        if changes
+        else f"{what} {name} ({source})"
+    )
 
 
 def _task_entry(task: SuiteTask) -> TaskEntry:

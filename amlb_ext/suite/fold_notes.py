@@ -118,7 +118,9 @@ def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
         total = sum(note.total for note in alike)
         tasks = list(dict.fromkeys(note.task for note in alike))
         text = CountedText.merged([note.text for note in alike])
-        lines.append(f"{count} of {total} folds of {len(tasks)} tasks ({_names(tasks)}): {text}")
+        lines.append(
+            f"{count} of {total} folds of {len(tasks)} tasks ({_names(tasks)}): {text}"
+        )
     return lines
 
 
@@ -132,14 +134,20 @@ def left_out_text(dropped: int, substituted: Counter[str]) -> str:
     """
     changes = []
     if dropped:
-        changes.append(f"{dropped} row{_s(dropped)} of classes without training rows left out")
+        changes.append(
+            f"{dropped} row{_s(dropped)} of classes without training rows left out"
+        )
     if cells := sum(substituted.values()):
-        changes.append(f"{cells} cell{_s(cells)} replaced ({_names(sorted(substituted))})")
+        changes.append(
+            f"{cells} cell{_s(cells)} replaced ({_names(sorted(substituted))})"
+        )
     return ", ".join(changes)
 
 
 def _folds_without_failures(task: str, folds: FoldEntries) -> list[FoldNote]:
-    quiet = tuple(fold for fold, entry in folds.items() if entry["summary"].get("bad") == 0)
+    quiet = tuple(
+        fold for fold, entry in folds.items() if entry["summary"].get("bad") == 0
+    )
     if not quiet:
         return []
     reasons = []
@@ -150,7 +158,12 @@ def _folds_without_failures(task: str, folds: FoldEntries) -> list[FoldNote]:
     detail = f"; {CountedText.merged(reasons)}" if reasons else ""
     return [
         FoldNote(
-            kind="no failures", task=task, folds=quiet, total=len(folds), text=text, detail=detail
+            kind="no failures",
+            task=task,
+            folds=quiet,
+            total=len(folds),
+            text=text,
+            detail=detail,
         )
     ]
 
@@ -177,7 +190,11 @@ def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
         f"{{}} test row{_s(rows)} left out, whose class no training row has", rows
     )
     where = tuple(left_out)
-    return [FoldNote(kind=ROWS_LEFT_OUT, task=task, folds=where, total=len(folds), text=text)]
+    return [
+        FoldNote(
+            kind=ROWS_LEFT_OUT, task=task, folds=where, total=len(folds), text=text
+        )
+    ]
 
 
 def _cells_replaced(task: str, folds: FoldEntries) -> list[FoldNote]:
@@ -229,7 +246,9 @@ def _small_evaluation_sets(manifest: Manifest, task: str) -> list[FoldNote]:
         ranges=((str(fewest), str(most)),),
     )
     total = len(manifest.tasks[task].folds)
-    return [FoldNote(kind="few rows", task=task, folds=tuple(small), total=total, text=text)]
+    return [
+        FoldNote(kind="few rows", task=task, folds=tuple(small), total=total, text=text)
+    ]
 
 
 def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[FoldNote]:
@@ -251,10 +270,14 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
     if not where:
         return []
     text = CountedText.of(
-        f"of failures of {side} rows, {{}} of {{}} rows asked for were made", made, asked
+        f"of failures of {side} rows, {{}} of {{}} rows asked for were made",
+        made,
+        asked,
     )
     reasons = [
-        f"{dropped[reason]} {words}" for reason, words in REASONS.items() if dropped.get(reason)
+        f"{dropped[reason]} {words}"
+        for reason, words in REASONS.items()
+        if dropped.get(reason)
     ]
     return [
         FoldNote(
@@ -298,7 +321,10 @@ def _texts_of_fold(entry: Mapping[str, Any]) -> list[str]:
     if summary.get("bad") == 0 and "no_failures" not in summary:
         return list(entry["notes"])  # 0.1.0 noted nothing but the reason in such a fold
     reason = summary.get("no_failures")
-    return [*entry["notes"], *(note for note in summary.get("notes", ()) if note != reason)]
+    return [
+        *entry["notes"],
+        *(note for note in summary.get("notes", ()) if note != reason),
+    ]
 
 
 def _folds_text(folds: Sequence[int], total: int) -> str:

@@ -92,7 +92,9 @@ class FoldRecord:
         if not is_plain_name(record.task):
             raise ValueError(f"{record.task!r} cannot be the name of a task")
         if not all(is_inside(path) for path in paths):
-            raise ValueError(f"the record of {record.task} names a file that is not in the suite")
+            raise ValueError(
+                f"the record of {record.task} names a file that is not in the suite"
+            )
         return record
 
 

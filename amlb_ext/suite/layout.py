@@ -108,7 +108,9 @@ def _safe_name(name: str) -> str:
         text = "_" + text[1:]
     if not text:
         return "task"
-    if not is_safe_text(text):  # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
+    if not is_safe_text(
+        text
+    ):  # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
         text = f"task_{text}"
     return text[:MAX_NAME]
 

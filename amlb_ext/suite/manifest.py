@@ -208,11 +208,19 @@ class Manifest:
         entry["format"] = FORMAT
         entry["request"] = vars(self.request)
         entry["tasks"] = {
-            name: {**vars(task), "origin": vars(task.origin), "coding": task.coding.to_json()}
+            name: {
+                **vars(task),
+                "origin": vars(task.origin),
+                "coding": task.coding.to_json(),
+            }
             for name, task in self.tasks.items()
         }
-        entry["amlb_tasks"] = {name: dict(vars(task)) for name, task in self.amlb_tasks.items()}
-        del entry["pair"]  # most suites are no twin, and their manifests do not mention one
+        entry["amlb_tasks"] = {
+            name: dict(vars(task)) for name, task in self.amlb_tasks.items()
+        }
+        del entry[
+            "pair"
+        ]  # most suites are no twin, and their manifests do not mention one
         if self.pair is not None:
             entry["pair"] = vars(self.pair)
         return entry
@@ -307,10 +315,18 @@ def check_places(manifest: Manifest) -> None:
         names += [manifest.pair.name, *manifest.pair.tasks]
     for name in names:
         if not is_plain_name(name):
-            raise _misplaced_error(f"names a task or definition {name!r}, which is no plain name")
+            raise _misplaced_error(
+                f"names a task or definition {name!r}, which is no plain name"
+            )
     for name, task in manifest.amlb_tasks.items():
-        is_named_after_task = task.suffix in SUFFIXES and name == amlb_name(task.task, task.suffix)
-        if name != task.name or not is_named_after_task or task.task not in manifest.tasks:
+        is_named_after_task = task.suffix in SUFFIXES and name == amlb_name(
+            task.task, task.suffix
+        )
+        if (
+            name != task.name
+            or not is_named_after_task
+            or task.task not in manifest.tasks
+        ):
             raise _misplaced_error(
                 f"names an AMLB task {name!r}, which belongs to none of its tasks"
             )
@@ -349,11 +365,16 @@ def read_manifest(path: Path) -> Manifest:
         return manifest
     except OSError as error:
         raise SuiteError(
-            f"cannot read {path}: {error.strerror}", "name the directory of a finished suite"
+            f"cannot read {path}: {error.strerror}",
+            "name the directory of a finished suite",
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         # no key "format", no mapping at all, brackets without end
-        fault = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        fault = (
+            str(error)
+            if isinstance(error, ValueError)
+            else f"{type(error).__name__}: {error}"
+        )
         raise SuiteError(
             f"{path} is damaged: {fault}",
             "run the command that generated the suite again, or hardsynth verify DIR --repair",

@@ -41,7 +41,9 @@ def record_from_json(record: type[Record], entry: object) -> Record:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(step) for step in first["loc"])
-        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+        raise ValueError(
+            f"{place}: {first['msg']}" if place else first["msg"]
+        ) from None
 
 
 #: Made at the first use: they take a fifth of a second, which most commands can do without.

@@ -61,7 +61,9 @@ class Suite:
         manifest = self.manifest
         all_names = {task.name for task in self.amlb_tasks.values()}
         main_names = {
-            task.name for task in self.amlb_tasks.values() if task.suffix in MAIN_SUFFIXES
+            task.name
+            for task in self.amlb_tasks.values()
+            if task.suffix in MAIN_SUFFIXES
         }
         definitions = {manifest.name: main_names, f"{manifest.name}_all": all_names}
         if manifest.pair is not None:
@@ -77,7 +79,9 @@ class Suite:
             The suite has no such AMLB task.
         """
         if name not in self.amlb_tasks:
-            raise SuiteError(f"no AMLB task {name!r}", suggest_nearest(name, self.amlb_tasks))
+            raise SuiteError(
+                f"no AMLB task {name!r}", suggest_nearest(name, self.amlb_tasks)
+            )
         return self.amlb_tasks[name]
 
     def coding(self, amlb_task: str) -> Coding:
@@ -109,7 +113,8 @@ class Suite:
         task = self.amlb_task(name)
         if not 0 <= index < len(task.folds):
             raise SuiteError(
-                f"{name} has no fold {index}", f"use 0 to {len(task.folds) - 1}, as AMLB does"
+                f"{name} has no fold {index}",
+                f"use 0 to {len(task.folds) - 1}, as AMLB does",
             )
         return task, index
 
@@ -117,7 +122,12 @@ class Suite:
 def _check_links(layout: Layout, tasks: list[str]) -> None:
     """Raise where a folder that is written to leads out of the suite."""
     root = layout.root.resolve()
-    folders = [layout.own, layout.report_files, layout.logs, layout.publication("x").parent]
+    folders = [
+        layout.own,
+        layout.report_files,
+        layout.logs,
+        layout.publication("x").parent,
+    ]
     folders += [layout.task_certificate(task).parent for task in tasks]
     for folder in folders:
         if folder.is_symlink() and not folder.resolve().is_relative_to(root):

@@ -14,7 +14,9 @@ from amlb_ext.suite.layout import SUFFIXES, amlb_name
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 #: A number that is no part of a word or of a version, or a range of two.
-_NUMBER_OR_RANGE = re.compile(rf"(?<![\w.])({_NUMBER})(?: to ({_NUMBER}))?(?![\w]|\.\d)")
+_NUMBER_OR_RANGE = re.compile(
+    rf"(?<![\w.])({_NUMBER})(?: to ({_NUMBER}))?(?![\w]|\.\d)"
+)
 #: Rows of a fold that a note speaks of, as it begins.
 _SIDES = ("test", "train")
 #: What the writer notes where test rows have a class that no training row has.
@@ -74,7 +76,9 @@ class CountedText:
         '1 to 7 rows of 9'
         """
         first = texts[0]
-        if not first.ranges or any(len(text.ranges) != len(first.ranges) for text in texts):
+        if not first.ranges or any(
+            len(text.ranges) != len(first.ranges) for text in texts
+        ):
             return first
         ranges = []
         for place in range(len(first.ranges)):
@@ -139,7 +143,9 @@ def read_note(text: str, task: str, fold: int) -> RecordedNote:
     """
     found_part = found_side = ""
     # the longest name first: the name of the main part begins those of all others
-    parts = sorted((amlb_name(task, suffix) for suffix in SUFFIXES), key=len, reverse=True)
+    parts = sorted(
+        (amlb_name(task, suffix) for suffix in SUFFIXES), key=len, reverse=True
+    )
     for part in parts:
         if text.startswith(_part_prefix(part, fold)):
             found_part, text = part, text.removeprefix(_part_prefix(part, fold))

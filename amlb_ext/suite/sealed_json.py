@@ -44,7 +44,10 @@ def json_text(entry: object) -> str:
     }
     """
     values = to_json_values(entry)
-    return json.dumps(values, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True) + "\n"
+    return (
+        json.dumps(values, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True)
+        + "\n"
+    )
 
 
 def sealed_text(content: Mapping[str, Any]) -> str:

@@ -79,7 +79,9 @@ def write_shared_files(
     for path, content in contents.items():
         files[layout.relative(path)] = write_text(path, yaml_text(content))
     if constraints is not None:
-        files[layout.relative(layout.constraints)] = write_text(layout.constraints, constraints)
+        files[layout.relative(layout.constraints)] = write_text(
+            layout.constraints, constraints
+        )
     return files | _copy_integrations(layout)
 
 
@@ -113,7 +115,9 @@ def _copy_integrations(layout: Layout) -> dict[str, str]:
     files = {}
     for relative in files_below(source):
         steps = relative.split("/")
-        is_hidden = "__pycache__" in steps or any(step.startswith(".") for step in steps)
+        is_hidden = "__pycache__" in steps or any(
+            step.startswith(".") for step in steps
+        )
         if is_hidden or relative.endswith((".pyc", TEMPORARY_SUFFIX)):
             continue
         copy = partial(shutil.copyfile, source.joinpath(*steps))

@@ -89,8 +89,11 @@ def _check_place(records: Sequence[FoldRecord], name: str) -> None:
         for top in ("data", "hardsynth"):
             # the task's own folder, or that of one of its parts: <task>_<suffix>
             folder = f"{top}/{record.task}"
-            if name.startswith((f"{folder}/", f"{folder}_")) and ".." not in name.split("/"):
+            if name.startswith((f"{folder}/", f"{folder}_")) and ".." not in name.split(
+                "/"
+            ):
                 return
     raise SuiteError(
-        f"{name} is not a file of the folds that came", "check the workers of the cluster"
+        f"{name} is not a file of the folds that came",
+        "check the workers of the cluster",
     )

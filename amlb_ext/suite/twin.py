@@ -96,7 +96,9 @@ def _named_metrics(entry: Mapping[str, Any]) -> list[str]:
     return [str(name) for name in listed if name is not None]
 
 
-def _twin_metrics(entry: Mapping[str, Any], task: AmlbTask, is_undefined: bool) -> list[str] | None:
+def _twin_metrics(
+    entry: Mapping[str, Any], task: AmlbTask, is_undefined: bool
+) -> list[str] | None:
     """Return the original's metrics, less those that a hard test file leaves undefined.
 
     None stands for AMLB's own.
@@ -118,7 +120,9 @@ def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
     return changed
 
 
-def pair_entries(pair: Pair, amlb_tasks: Mapping[str, AmlbTask]) -> list[dict[str, Any]]:
+def pair_entries(
+    pair: Pair, amlb_tasks: Mapping[str, AmlbTask]
+) -> list[dict[str, Any]]:
     """Return the content of the twin's definition.
 
     Limits stand in it only where the original's own entry (or its defaults) has them.

@@ -116,7 +116,9 @@ def fit_to_train(
     return FittedRows(fitted, cells, search.rows[is_copy])
 
 
-def _unreadable_cells(train: pd.DataFrame, test: pd.DataFrame, column: Column) -> np.ndarray:
+def _unreadable_cells(
+    train: pd.DataFrame, test: pd.DataFrame, column: Column
+) -> np.ndarray:
     """Return which test cells of a column AMLB's frameworks could not read, ``(m,)`` bool."""
     train_codes = train[column.name].cat.codes.to_numpy()
     test_codes = test[column.name].cat.codes.to_numpy()
@@ -176,9 +178,13 @@ class _Search:
         )
         # a row's fingerprint is a sum over columns: that of the fixed ones is taken once
         self.places = [test.columns.get_loc(name) for name in self.names]
-        other_places = [place for place in range(test.shape[1]) if place not in self.places]
+        other_places = [
+            place for place in range(test.shape[1]) if place not in self.places
+        ]
         self.other_fingerprints = _fingerprint(self.source, other_places)
-        self.train_fingerprints = np.unique(_fingerprint(train, list(range(test.shape[1]))))
+        self.train_fingerprints = np.unique(
+            _fingerprint(train, list(range(test.shape[1])))
+        )
         if judge is not None:
             self.reference = self._predict(self.source)
 
@@ -198,11 +204,15 @@ class _Search:
                 is_last = turn_of_cell[row, -1] == turn
                 self._settle(row, column, is_last, tried)
 
-    def _settle(self, row: np.ndarray, column: np.ndarray, is_last: np.ndarray, tried: int) -> None:
+    def _settle(
+        self, row: np.ndarray, column: np.ndarray, is_last: np.ndarray, tried: int
+    ) -> None:
         """Choose the value of one cell in each of these rows."""
         values = [self.candidates[place][:tried] for place in column]
         # one trial per cell and value: `cell` and `value` have its number and its code
-        cell = np.repeat(np.arange(len(row)), [len(tried_values) for tried_values in values])
+        cell = np.repeat(
+            np.arange(len(row)), [len(tried_values) for tried_values in values]
+        )
         value = np.concatenate(values)
         distance = np.empty(len(cell))
         repeats = np.empty(len(cell), dtype=bool)
@@ -258,7 +268,9 @@ def _fingerprint(features: pd.DataFrame, places: Sequence[int]) -> np.ndarray:
             total += _column_hash(values.cat.codes.to_numpy(), place)
         else:
             numbers = values.to_numpy(dtype=float) + 0.0  # -0.0 and 0.0 are one number
-            numbers = np.where(np.isnan(numbers), np.nan, numbers)  # and so are all NaNs
+            numbers = np.where(
+                np.isnan(numbers), np.nan, numbers
+            )  # and so are all NaNs
             total += _column_hash(numbers, place)
     return total
 

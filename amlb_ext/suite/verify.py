@@ -126,7 +126,9 @@ def damaged_certificate(layout: Layout, task: str) -> dict[str, str]:
     opened = open_certificate(layout, task)
     if opened.content is None:  # it does not give the bytes that its seal was made of
         return {where: f"{where} {CHANGED} (its seal is broken)."}
-    if not opened.sealed:  # of an older version: nothing says what the other file should be
+    if (
+        not opened.sealed
+    ):  # of an older version: nothing says what the other file should be
         return {}
     if not null.is_file():
         return {beside: f"{beside} is missing."}
@@ -173,7 +175,9 @@ def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
         except (OSError, ValueError):
             continue
         if record.task == task and digests == record.files:
-            by_task.setdefault(task, set()).update(record.files, [layout.relative(path)])
+            by_task.setdefault(task, set()).update(
+                record.files, [layout.relative(path)]
+            )
     return by_task
 
 
@@ -199,7 +203,9 @@ def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
         yield from _unlisted_models(where, name, entry.get("params"), manifest)
 
 
-def _unlisted_models(where: str, name: str, params: Any, manifest: Manifest) -> Iterator[str]:
+def _unlisted_models(
+    where: str, name: str, params: Any, manifest: Manifest
+) -> Iterator[str]:
     """Say which models of a framework are not on the list of what a suite may name."""
     params = params if isinstance(params, dict) else {}
     baseline = manifest.config.get("baseline")
@@ -250,7 +256,9 @@ def _definition_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
             yield f"{where} cannot be read."
             continue
         listed = content if isinstance(content, list) else []
-        by_name = {str(entry.get("name")): entry for entry in listed if isinstance(entry, dict)}
+        by_name = {
+            str(entry.get("name")): entry for entry in listed if isinstance(entry, dict)
+        }
         expected = {entry["name"]: entry for entry in entries}
         for name in sorted(set(by_name) ^ set(expected)):
             side = "the manifest" if name in expected else where
@@ -278,7 +286,9 @@ def _repeated_rows(suite: Suite) -> Iterator[str]:
                 continue
         if counts.any:
             # folds made under the rule say what it cost them
-            is_held = all("dropped" in entry.get("summary", {}) for entry in task.folds.values())
+            is_held = all(
+                "dropped" in entry.get("summary", {}) for entry in task.folds.values()
+            )
             yield f"{'' if is_held else WARNING}{_repeated_text(name, counts)}"
 
 
@@ -305,13 +315,17 @@ def _pair_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
     """
     read_train = lru_cache(maxsize=1)(read_fields)
     by_task: dict[str, list[AmlbTask]] = {}
-    for amlb_task in sorted(manifest.amlb_tasks.values(), key=lambda amlb_task: amlb_task.task):
+    for amlb_task in sorted(
+        manifest.amlb_tasks.values(), key=lambda amlb_task: amlb_task.task
+    ):
         by_task.setdefault(amlb_task.task, []).append(amlb_task)
     for parts in by_task.values():
         for index in range(max(len(part.folds) for part in parts)):
             for part in parts:
                 if index < len(part.folds):
-                    yield from _faults_of_pair(layout, manifest, part, index, read_train)
+                    yield from _faults_of_pair(
+                        layout, manifest, part, index, read_train
+                    )
 
 
 def _faults_of_pair(
@@ -337,7 +351,9 @@ def _faults_of_pair(
     rows = _provenance_rows(provenance)
     if rows is None:
         yield f"{where}: the provenance cannot be read."
-    elif rows != amlb_task.test_rows[index] or rows != _csv_rows(test, amlb_task, manifest):
+    elif rows != amlb_task.test_rows[index] or rows != _csv_rows(
+        test, amlb_task, manifest
+    ):
         yield f"{where}: the provenance has {rows} rows, not those of the test file."
 
 

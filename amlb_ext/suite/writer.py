@@ -104,17 +104,28 @@ def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
     """
     root = layout.root
     if not is_utf8(str(root)):
-        raise SuiteError(f"the name of the folder {root} is not UTF-8", "choose another with -o")
+        raise SuiteError(
+            f"the name of the folder {root} is not UTF-8", "choose another with -o"
+        )
     if root.exists() and not root.is_dir():
-        raise SuiteError(f"{root} is a file, a directory is wanted", "choose another with -o")
+        raise SuiteError(
+            f"{root} is a file, a directory is wanted", "choose another with -o"
+        )
     # any of these shows that the files are ours, so that they may be continued or replaced
     known = (layout.request, layout.manifest, layout.previous)
-    if root.is_dir() and not is_fresh(root) and not any(path.exists() for path in known):
+    if (
+        root.is_dir()
+        and not is_fresh(root)
+        and not any(path.exists() for path in known)
+    ):
         raise SuiteError(
-            f"{root} is not empty and no suite of hardsynth", "choose another directory with -o"
+            f"{root} is not empty and no suite of hardsynth",
+            "choose another directory with -o",
         )
     write_text(layout.request, json_text(request))
-    if layout.manifest.exists():  # without one the suite is unfinished, whatever else stands
+    if (
+        layout.manifest.exists()
+    ):  # without one the suite is unfinished, whatever else stands
         move_file(layout.manifest, layout.previous)
     remove_temporary_files(root)
 
@@ -172,7 +183,9 @@ def write_fold(
     files: dict[str, str] = {}
     notes: list[str] = []
     records: dict[str, PartRecord] = {}
-    train_files: list[tuple[Rows, str]] = []  # parts that share training rows share their file
+    train_files: list[
+        tuple[Rows, str]
+    ] = []  # parts that share training rows share their file
     for suffix in SUFFIXES:
         if suffix not in parts:
             continue
@@ -219,7 +232,9 @@ def write_fold(
     return FoldRecord.from_json(json.loads(text))
 
 
-def read_finished_fold(layout: Layout, task_name: str, fold: int, key: str) -> FoldRecord | None:
+def read_finished_fold(
+    layout: Layout, task_name: str, fold: int, key: str
+) -> FoldRecord | None:
     """Return the record of a fold that need not be computed again, else None.
 
     Parameters
@@ -256,7 +271,9 @@ class _FittedPart:
     notes: tuple[str, ...] = ()
 
 
-def _fit_part(train: Rows, test: Rows, coding: Coding, *, name: str, fold: int) -> _FittedPart:
+def _fit_part(
+    train: Rows, test: Rows, coding: Coding, *, name: str, fold: int
+) -> _FittedPart:
     """Drop and change what AMLB could not read beside these training rows."""
     reason = _unusable_reason(train, coding)
     notes: tuple[str, ...] = ()
@@ -319,18 +336,30 @@ def _labels_present(rows: Rows, coding: Coding) -> tuple[str, ...]:
 
 
 def _write_rows(
-    layout: Layout, rows: Rows, coding: Coding, paths: tuple[Path, Path], *, with_substituted: bool
+    layout: Layout,
+    rows: Rows,
+    coding: Coding,
+    paths: tuple[Path, Path],
+    *,
+    with_substituted: bool,
 ) -> dict[str, str]:
     """Write CSV and provenance; return their sha256 by relative path."""
     table, provenance_file = paths
-    for derived in (".parquet", ".arff"):  # AMLB would reuse what it made of an older file
+    for derived in (
+        ".parquet",
+        ".arff",
+    ):  # AMLB would reuse what it made of an older file
         remove_file(table.with_suffix(derived))
     provenance = rows.provenance
     if not with_substituted:  # in training rows no cell is replaced
         provenance = provenance.drop(columns="substituted", errors="ignore")
     return {
-        layout.relative(table): write_csv(coding.encode(rows.features, rows.target), table),
-        layout.relative(provenance_file): _write_provenance(provenance, provenance_file),
+        layout.relative(table): write_csv(
+            coding.encode(rows.features, rows.target), table
+        ),
+        layout.relative(provenance_file): _write_provenance(
+            provenance, provenance_file
+        ),
     }
 
 

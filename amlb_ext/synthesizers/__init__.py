@@ -34,7 +34,9 @@ __all__ = [
 ]
 
 #: Optional package → how to install it, and its licence.
-OPTIONAL = {"sdv": "pip install 'hardsynth[sdv]'; SDV is under the Business Source License 1.1"}
+OPTIONAL = {
+    "sdv": "pip install 'hardsynth[sdv]'; SDV is under the Business Source License 1.1"
+}
 
 
 @dataclass(frozen=True)
@@ -66,22 +68,34 @@ class Entry:
 SDV_NOTE = "extra sdv, Business Source License 1.1"
 SYNTHESIZERS: dict[str, Entry] = {
     "vae": Entry(
-        "vae", "VAE", "conditional VAE with calibrated margins and a fitted latent density"
+        "vae",
+        "VAE",
+        "conditional VAE with calibrated margins and a fitted latent density",
     ),
-    "vae_paper": Entry("vae_paper", "PaperVAE", "the paper's conditional VAE, as printed"),
+    "vae_paper": Entry(
+        "vae_paper", "PaperVAE", "the paper's conditional VAE, as printed"
+    ),
     "vae_posterior": Entry(
-        "vae_posterior", "PosteriorVAE", "the same, sampled around learnt rows: near-copies"
+        "vae_posterior",
+        "PosteriorVAE",
+        "the same, sampled around learnt rows: near-copies",
     ),
     "copula": Entry(
-        "copula", "GaussianCopula", "Gaussian copula: exact margins, shrunk correlations; fast"
+        "copula",
+        "GaussianCopula",
+        "Gaussian copula: exact margins, shrunk correlations; fast",
     ),
     "local": Entry(
-        "local", "LocalResampler", "jitter and partial steps between near rows; for few rows"
+        "local",
+        "LocalResampler",
+        "jitter and partial steps between near rows; for few rows",
     ),
     "ctgan": Entry("sdv", "CTGAN", f"SDV's CTGAN; {SDV_NOTE}", "sdv"),
     "tvae": Entry("sdv", "TVAE", f"SDV's TVAE; {SDV_NOTE}", "sdv"),
     "copulagan": Entry("sdv", "CopulaGAN", f"SDV's CopulaGAN; {SDV_NOTE}", "sdv"),
-    "sdv_copula": Entry("sdv", "SDVCopula", f"SDV's Gaussian copula; {SDV_NOTE}", "sdv"),
+    "sdv_copula": Entry(
+        "sdv", "SDVCopula", f"SDV's Gaussian copula; {SDV_NOTE}", "sdv"
+    ),
 }
 
 
@@ -129,6 +143,7 @@ known: copula, copulagan, ctgan, local, sdv_copula, tvae, vae, vae_paper, vae_po
     """
     if config.name not in SYNTHESIZERS:
         raise ConfigError(
-            f"unknown synthesizer {config.name!r}", suggest_nearest(config.name, SYNTHESIZERS)
+            f"unknown synthesizer {config.name!r}",
+            suggest_nearest(config.name, SYNTHESIZERS),
         )
     return SYNTHESIZERS[config.name](config)

@@ -146,7 +146,9 @@ class Synthesizer(BaseEstimator, ABC):
             ``fit`` was not called.
         """
         if not hasattr(self, "targets_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first")
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted: call fit first"
+            )
         if y is None:
             y = self.targets_[rng.integers(len(self.targets_), size=n)]
         y = self._check_targets(y, (n, *self.targets_.shape[1:]))
@@ -186,7 +188,9 @@ class Synthesizer(BaseEstimator, ABC):
                 "categorical columns stand first; a missing category is a code of its own",
             )
         if np.isinf(numbers).any():
-            raise DataError("a numeric column holds an infinite value", "NaN marks a missing one")
+            raise DataError(
+                "a numeric column holds an infinite value", "NaN marks a missing one"
+            )
 
     def _check_targets(self, y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Return the targets as codes or as floats; raise where they are neither."""

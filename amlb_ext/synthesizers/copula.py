@@ -14,7 +14,12 @@ from sklearn.covariance import ledoit_wolf
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.synthesizers.base import Synthesizer
-from amlb_ext.synthesizers.prep import NormalScores, PreparedTable, TablePrep, TargetScores
+from amlb_ext.synthesizers.prep import (
+    NormalScores,
+    PreparedTable,
+    TablePrep,
+    TargetScores,
+)
 
 #: Most bytes of the correlation matrices. A limit of this machine's memory would let the same
 #: request give other rows elsewhere.
@@ -112,7 +117,9 @@ class GaussianCopula(Synthesizer):
             n_c = (y == c).sum()
             share = n_c / (n_c + 2 * p)  # the pooled matrix counts like 2p rows
             class_correlation = _correlation(scores[y == c])
-            self.roots_[c] = _matrix_root(share * class_correlation + (1 - share) * pooled)
+            self.roots_[c] = _matrix_root(
+                share * class_correlation + (1 - share) * pooled
+            )
 
     def _check_memory(self, roots: int) -> None:
         """Refuse a table whose correlations would not fit, before anything is allocated."""
@@ -197,7 +204,9 @@ def order_codes(
     return ranks
 
 
-def _class_margins(rows: np.ndarray, all_margins: list[NormalScores]) -> list[NormalScores]:
+def _class_margins(
+    rows: np.ndarray, all_margins: list[NormalScores]
+) -> list[NormalScores]:
     """Return the margins of one class; a column that it lacks has the margin of all rows."""
     margins = []
     for column, all_rows in zip(rows.T, all_margins, strict=True):

@@ -103,7 +103,9 @@ class LatentMixture(BaseEstimator):
         for c in np.unique(y):
             if (y == c).sum() > 1:
                 self.mixtures_[int(c)] = self._fit_mixture(rows[y == c], rng)
-        self.mixtures_[-1] = self._fit_mixture(rows, rng)  # for a class with one row or none
+        self.mixtures_[-1] = self._fit_mixture(
+            rows, rng
+        )  # for a class with one row or none
         return self
 
     def sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -123,7 +125,9 @@ class LatentMixture(BaseEstimator):
         for c in np.unique(y):
             rows = y == c
             mixture = self.mixtures_.get(int(c), self.mixtures_[-1])
-            z[np.ix_(rows, self.active_)] += _draw_rows(mixture, uniform[rows], noise[rows])
+            z[np.ix_(rows, self.active_)] += _draw_rows(
+                mixture, uniform[rows], noise[rows]
+            )
         return z
 
     def _fit_mixture(self, rows: np.ndarray, rng: np.random.Generator) -> Mixture:
@@ -174,7 +178,9 @@ def _draw_given_target(
     s_y = mixture.covariances[:, -1, -1]
     # p(i | y) ∝ pi_i N(y; m_y, s_y)
     distance = (y[:, None] - m_y) ** 2 / (2 * s_y)
-    component = _draw_component(np.log(mixture.weights) - np.log(s_y) / 2 - distance, uniform)
+    component = _draw_component(
+        np.log(mixture.weights) - np.log(s_y) / 2 - distance, uniform
+    )
     means = np.empty_like(noise)
     for i in np.unique(component):
         rows = component == i
@@ -193,7 +199,9 @@ def _draw_given_targets(
     k = y.shape[1]
     deviations = [y - mean[-k:] for mean in mixture.means]
     log_p = []  # p(i | y) ∝ pi_i N(y; m_y, S_yy), S_yy = L Lᵀ
-    for weight, deviation, S in zip(mixture.weights, deviations, mixture.covariances, strict=True):
+    for weight, deviation, S in zip(
+        mixture.weights, deviations, mixture.covariances, strict=True
+    ):
         L = np.linalg.cholesky(S[-k:, -k:])
         white = np.linalg.solve(L, deviation.T)
         log_det = np.log(np.diag(L)).sum()

@@ -167,7 +167,9 @@ class LocalResampler(Synthesizer):
         mates = rng.choice(last - first, size=size, replace=False)
         return parent, self.order_[first + mates]
 
-    def _near_target(self, target: float, rng: np.random.Generator) -> tuple[int, np.ndarray]:
+    def _near_target(
+        self, target: float, rng: np.random.Generator
+    ) -> tuple[int, np.ndarray]:
         """Return a row with the nearest target, and the rows around it by target."""
         by_target = self.by_target_
         n = len(by_target)
@@ -180,7 +182,9 @@ class LocalResampler(Synthesizer):
         # as many on either side, as far as the ends allow
         start = max(0, position - CANDIDATES_TARGET // 2)
         start = min(start, max(0, n - CANDIDATES_TARGET))
-        return int(self.order_[position]), self.order_[start : start + CANDIDATES_TARGET]
+        return int(self.order_[position]), self.order_[
+            start : start + CANDIDATES_TARGET
+        ]
 
     def _target_range(self, target: float) -> tuple[int, int]:
         """Return where the rows with exactly this target begin and end in the order by target."""

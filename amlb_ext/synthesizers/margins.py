@@ -35,7 +35,9 @@ class Margins(BaseEstimator):
     def __init__(self, cards: tuple[int, ...]) -> None:
         self.cards = cards
 
-    def fit(self, v_hat: np.ndarray, log_p: np.ndarray, shares: list[np.ndarray]) -> Margins:
+    def fit(
+        self, v_hat: np.ndarray, log_p: np.ndarray, shares: list[np.ndarray]
+    ) -> Margins:
         """Learn the corrections on rows made for the fitted targets.
 
         Parameters

@@ -98,8 +98,12 @@ class RowNetwork(nn.Module, ABC):
     def __init__(self, cards: tuple[int, ...]) -> None:
         super().__init__()
         m = len(cards)
-        self.register_buffer("offset", torch.tensor(np.cumsum([0, *cards])[:m], dtype=torch.long))
-        self.register_buffer("owner", torch.tensor(np.repeat(np.arange(m), cards)).long())
+        self.register_buffer(
+            "offset", torch.tensor(np.cumsum([0, *cards])[:m], dtype=torch.long)
+        )
+        self.register_buffer(
+            "owner", torch.tensor(np.repeat(np.arange(m), cards)).long()
+        )
 
     @abstractmethod
     def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

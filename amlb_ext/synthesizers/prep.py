@@ -146,7 +146,9 @@ class TablePrep(BaseEstimator):
         self.max_categories = max_categories
         self.normalise = normalise
 
-    def fit(self, X: np.ndarray, n_categorical: int, rng: np.random.Generator) -> TablePrep:
+    def fit(
+        self, X: np.ndarray, n_categorical: int, rng: np.random.Generator
+    ) -> TablePrep:
         """Learn which columns are modelled, and how.
 
         Parameters
@@ -176,7 +178,9 @@ class TablePrep(BaseEstimator):
 
     def _sort_categories(self, codes: np.ndarray) -> None:
         """Settle which categories are modelled, copied, or constant."""
-        self.codes_: dict[int, np.ndarray] = {}  # column → the codes that fitted rows have
+        self.codes_: dict[
+            int, np.ndarray
+        ] = {}  # column → the codes that fitted rows have
         self.copied_: list[int] = []
         for j in range(codes.shape[1]):
             present = np.unique(codes[:, j])
@@ -193,7 +197,9 @@ class TablePrep(BaseEstimator):
             seen = X[~np.isnan(X[:, j]), j]
             if 0 < len(seen) < len(X):
                 self.missing_.append(j)
-                self.template_[j] = seen[0]  # row 0 may be one of those without the number
+                self.template_[j] = seen[
+                    0
+                ]  # row 0 may be one of those without the number
             if len(seen) and seen.min() < seen.max():
                 self.maps_[j] = NormalScores(seen)
 
@@ -211,7 +217,9 @@ class TablePrep(BaseEstimator):
             is_seen = seen[:, k]
             values = raw[is_seen, k]
             if self.normalise:
-                numbers[is_seen, k] = scores.transform(values)  # missing: 0, the middle score
+                numbers[is_seen, k] = scores.transform(
+                    values
+                )  # missing: 0, the middle score
             else:
                 numbers[is_seen, k] = values
                 numbers[~is_seen, k] = values.mean() if len(values) else 0.0
@@ -245,9 +253,13 @@ class TablePrep(BaseEstimator):
     ) -> np.ndarray:
         """Return, for each new row, the source row that gives its copied columns."""
         n = len(codes)
-        if self.neighbours_ is None:  # no column is modelled, so no row is nearer than another
+        if (
+            self.neighbours_ is None
+        ):  # no column is modelled, so no row is nearer than another
             return rng.integers(len(self.source_), size=n)
-        near = self.neighbours_.kneighbors(self._metric_rows(codes, numbers), return_distance=False)
+        near = self.neighbours_.kneighbors(
+            self._metric_rows(codes, numbers), return_distance=False
+        )
         return near[np.arange(n), rng.integers(near.shape[1], size=n)]
 
     def _metric_rows(self, codes: np.ndarray, numbers: np.ndarray) -> csr_matrix:

@@ -76,7 +76,11 @@ class SDVSynthesizer(Synthesizer, ABC):
     _packs: ClassVar[int] = 1  # what batches must be a multiple of
 
     def __init__(
-        self, epochs: int = 150, batch: int = 0, max_categories: int = 100, device: str = "auto"
+        self,
+        epochs: int = 150,
+        batch: int = 0,
+        max_categories: int = 100,
+        device: str = "auto",
     ) -> None:
         self.epochs = epochs
         self.batch = batch
@@ -103,11 +107,15 @@ class SDVSynthesizer(Synthesizer, ABC):
         self.prep_ = TablePrep(self.max_categories, normalise=False)
         codes, numbers, _ = self.prep_.fit(X, len(self.cards_), rng).transform(X)
         t = y.reshape(len(y), -1).astype(float)
-        self.scale_ = t.std(axis=0) * (np.ptp(t, axis=0) > 0)  # 0: constant, not modelled
+        self.scale_ = t.std(axis=0) * (
+            np.ptp(t, axis=0) > 0
+        )  # 0: constant, not modelled
         self.model_ = None
         if not (self.prep_.cards_ or self.prep_.n_numbers_):
             return  # constant or copied columns only
-        columns: dict[str, Any] = {f"k{j}": _words(column) for j, column in enumerate(codes.T)}
+        columns: dict[str, Any] = {
+            f"k{j}": _words(column) for j, column in enumerate(codes.T)
+        }
         columns |= {f"v{j}": column for j, column in enumerate(numbers.T)}
         for j in np.flatnonzero(self.scale_):
             columns[f"t{j}"] = _words(t[:, j]) if self.n_classes_ else t[:, j]
@@ -154,7 +162,9 @@ class SDVSynthesizer(Synthesizer, ABC):
         for _ in range(CLASS_DRAWS):
             rows, t = self._draw(CLASS_DRAW * len(y), rng)
             for c, found in stock.items():
-                alike = t[:, 0] == c if t.size and c in fitted else np.full(len(rows), True)
+                alike = (
+                    t[:, 0] == c if t.size and c in fitted else np.full(len(rows), True)
+                )
                 found.extend(rows[alike][: asked[c] - len(found)])
             if all(len(stock[c]) == asked[c] for c in asked):
                 break
@@ -175,13 +185,19 @@ class SDVSynthesizer(Synthesizer, ABC):
         if len(varied) == 0:
             return rows[: len(y)]
         y, scale = y[:, varied], self.scale_[varied]
-        asked, which, times = np.unique(y / scale, axis=0, return_inverse=True, return_counts=True)
-        places = np.argsort(which.ravel(), kind="stable")  # of equal targets side by side
+        asked, which, times = np.unique(
+            y / scale, axis=0, return_inverse=True, return_counts=True
+        )
+        places = np.argsort(
+            which.ravel(), kind="stable"
+        )  # of equal targets side by side
         start, nearest = np.cumsum(times) - times, NearestNeighbors().fit(t / scale)
         new = np.empty((len(y), rows.shape[1]))
         for g in np.unique(times):
             group = np.flatnonzero(times == g)
-            near = nearest.kneighbors(asked[group], n_neighbors=g, return_distance=False)
+            near = nearest.kneighbors(
+                asked[group], n_neighbors=g, return_distance=False
+            )
             new[places[start[group][:, None] + np.arange(g)]] = rows[near]
         return new
 

@@ -63,7 +63,13 @@ class FlatAdamW:
 
 
 def train_network(
-    network: nn.Module, loss: Loss, *, learn: Tensor, held: Tensor, batch: int, steps: int
+    network: nn.Module,
+    loss: Loss,
+    *,
+    learn: Tensor,
+    held: Tensor,
+    batch: int,
+    steps: int,
 ) -> int:
     """Take gradient steps; return how many until the weights that are kept.
 
@@ -83,11 +89,16 @@ def train_network(
     optimizer = FlatAdamW(network)
     batches: list[Tensor] = []
     least_loss = math.inf
-    kept, kept_at = optimizer.w.detach(), steps  # without held-out rows, the last weights
+    kept, kept_at = (
+        optimizer.w.detach(),
+        steps,
+    )  # without held-out rows, the last weights
     every = max(1, steps // CHECKS)
     for step in range(1, steps + 1):
         done = (step - 1) / steps
-        if not batches:  # an epoch begins: the rows in another order, drawn on the processor
+        if (
+            not batches
+        ):  # an epoch begins: the rows in another order, drawn on the processor
             order = torch.randperm(len(learn)).to(learn.device)
             batches = list(learn[order].split(batch))
         loss(batches.pop(), done).backward()

@@ -176,7 +176,9 @@ class VAE(Synthesizer):
                 if value not in ("cpu", "auto"):
                     raise ConfigError(f"device = {value!r}: 'cpu' or 'auto' wanted")
             elif value < least.get(name, 1):
-                raise ConfigError(f"{name} = {value}: at least {least.get(name, 1)} wanted")
+                raise ConfigError(
+                    f"{name} = {value}: at least {least.get(name, 1)} wanted"
+                )
 
     # --- training ---
 
@@ -233,7 +235,9 @@ class VAE(Synthesizer):
         if rows.v.shape[1]:
             loss = loss + ((v_hat - rows.v).square() * rows.seen).mean()
         if rows.k.shape[1]:
-            log_likelihood = log_p.gather(1, rows.k + network.offset)  # of the row's own codes
+            log_likelihood = log_p.gather(
+                1, rows.k + network.offset
+            )  # of the row's own codes
             loss = loss - CROSS_ENTROPY * log_likelihood.sum(dim=1).mean()
         return loss
 
@@ -271,8 +275,12 @@ class VAE(Synthesizer):
         self.noise_ = self._unsaid_spread(data, table, mu=mu, log_s2=log_s2, r=r)
         means = mu.double().numpy()
         s2 = log_s2.double().exp().mean(dim=0).numpy()
-        self.mixture_ = LatentMixture().fit(means, s2, self._target_score(y), self.n_classes_, rng)
-        every_share = y[np.arange(size) * len(y) // size]  # each target as often as in the table
+        self.mixture_ = LatentMixture().fit(
+            means, s2, self._target_score(y), self.n_classes_, rng
+        )
+        every_share = y[
+            np.arange(size) * len(y) // size
+        ]  # each target as often as in the table
         v_hat, log_p = self._decode(every_share, rng)
         shares = []
         for codes, card in zip(table.codes.T, self.prep_.cards_, strict=True):
@@ -280,7 +288,13 @@ class VAE(Synthesizer):
         self.margins_ = Margins(self.prep_.cards_).fit(v_hat, log_p, shares)
 
     def _unsaid_spread(
-        self, data: Rows, table: PreparedTable, *, mu: Tensor, log_s2: Tensor, r: np.ndarray
+        self,
+        data: Rows,
+        table: PreparedTable,
+        *,
+        mu: Tensor,
+        log_s2: Tensor,
+        r: np.ndarray,
     ) -> np.ndarray:
         """Return s, (q,): the root mean squared error of the decoder on rows r."""
         assert self.network_ is not None
@@ -301,7 +315,9 @@ class VAE(Synthesizer):
         size = self._rows_at_once()
         for start in range(0, len(y), size):
             r = slice(start, start + size)
-            with private_torch(0):  # one thread; nothing is drawn from torch's stream here
+            with private_torch(
+                0
+            ):  # one thread; nothing is drawn from torch's stream here
                 v_hat, log_p = self._decode(y[r], rng)
             codes[r], numbers[r] = self._draw_rows(v_hat, log_p, rng)
         return self.prep_.inverse(codes, numbers, rng)
@@ -310,7 +326,9 @@ class VAE(Synthesizer):
         n_outputs = sum(self.prep_.cards_) + self.prep_.n_numbers_
         return int(np.clip(MAX_CELLS // n_outputs, 400, MAX_ROWS))
 
-    def _decode(self, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def _decode(
+        self, y: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers, and log probabilities of codes, of new rows for the targets."""
         assert self.network_ is not None
         z = torch.tensor(self._draw_latent(y, rng), dtype=torch.float32)
@@ -322,7 +340,9 @@ class VAE(Synthesizer):
     def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return self.mixture_.sample(self._target_score(y), rng)
 
-    def _draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray | float:
+    def _draw_noise(
+        self, shape: tuple[int, ...], rng: np.random.Generator
+    ) -> np.ndarray | float:
         return self.noise_ * rng.standard_normal(shape)
 
     def _draw_rows(
@@ -332,7 +352,11 @@ class VAE(Synthesizer):
 
     def _target_score(self, y: np.ndarray) -> np.ndarray:
         """Return the target as the network sees it."""
-        return self.target_map_.transform(y) if self._normalise and not self.n_classes_ else y
+        return (
+            self.target_map_.transform(y)
+            if self._normalise and not self.n_classes_
+            else y
+        )
 
     def _target_tensor(self, y: np.ndarray) -> Tensor:
         dtype = torch.long if self.n_classes_ else torch.float32

@@ -49,12 +49,16 @@ class PaperVAE(VAE):
         max_steps: int = 0,
         device: str = "auto",
     ) -> None:
-        super().__init__(epochs, latent, decoder, batch, max_categories, max_steps, device)
+        super().__init__(
+            epochs, latent, decoder, batch, max_categories, max_steps, device
+        )
         self.hidden = hidden
 
     def _make_network(self) -> RowNetwork:
         table = (self.prep_.cards_, self.prep_.n_numbers_, self.n_classes_)
-        network = Network(*table, self.latent, self.hidden, self.decoder, self.n_targets_)
+        network = Network(
+            *table, self.latent, self.hidden, self.decoder, self.n_targets_
+        )
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def _n_held_out(self, n: int) -> int:
@@ -80,7 +84,9 @@ class PaperVAE(VAE):
     def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_normal((len(y), self.latent))
 
-    def _draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray | float:
+    def _draw_noise(
+        self, shape: tuple[int, ...], rng: np.random.Generator
+    ) -> np.ndarray | float:
         return 0.0
 
     def _draw_rows(

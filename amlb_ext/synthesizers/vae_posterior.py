@@ -56,6 +56,8 @@ class PosteriorVAE(PaperVAE):
     def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         targets = np.asarray(y, dtype=float).reshape(len(y), -1)
         group = self.known_.query(targets)[1]
-        place = (rng.random(len(y)) * self.count_[group]).astype(int)  # within the group
+        place = (rng.random(len(y)) * self.count_[group]).astype(
+            int
+        )  # within the group
         row = self.rows_[self.first_[group] + place]
         return self.mu_[row] + self.s_[row] * rng.standard_normal((len(y), self.latent))

@@ -12,7 +12,12 @@ search may press.
 from amlb_ext.validity.candidates import candidate_zoo
 from amlb_ext.validity.certificate import Certificate, decide_verdict
 from amlb_ext.validity.certificate_store import certify_suite, read_certificates
-from amlb_ext.validity.certify import certificates_to_json, certify, certify_rows, certify_task
+from amlb_ext.validity.certify import (
+    certificates_to_json,
+    certify,
+    certify_rows,
+    certify_task,
+)
 from amlb_ext.validity.measures import Measure
 from amlb_ext.validity.task_rows import TaskRows, read_task
 

@@ -86,7 +86,10 @@ def wants_calibration(config: GenerateConfig) -> bool:
 
 
 def calibrate(
-    tasks: Sequence[Task], fold: int, config: GenerateConfig, cross: CrossFit | None = None
+    tasks: Sequence[Task],
+    fold: int,
+    config: GenerateConfig,
+    cross: CrossFit | None = None,
 ) -> list[Calibration]:
     """Return per task the largest kappa whose augmented rows pass on the training rows of a fold.
 
@@ -124,7 +127,9 @@ def calibrate(
         why = "F came fitted, so no failures can be had that it surely did not see"
         return _floors(tasks, why, 0)
     try:
-        parts = hold_out_parts(tasks[0], config, cross or cross_fit(tasks, fold, config))
+        parts = hold_out_parts(
+            tasks[0], config, cross or cross_fit(tasks, fold, config)
+        )
         failures = int(sum(part.rows.is_bad.sum() for part in parts))
         # a certificate says nothing on so few failures, and neither can this
         if failures < MIN_ROWS:
@@ -152,11 +157,15 @@ def _climb_down(
     tried: list[list[Rung]] = [[] for _ in tasks]
     for_all = " for every target" if len(tasks) > 1 else ""
     for kappa in LADDER:
-        augment = _remembered_search(kappa)  # of each part once, though every target asks
+        augment = _remembered_search(
+            kappa
+        )  # of each part once, though every target asks
         passed = True
         for real, rungs in zip(reals, tried, strict=True):
             # a stream of its own for every target and rung: none depends on what was tried before
-            rng = random_stream(config.seed, tasks[0].stream_name, fold, "calibrate", "checks")
+            rng = random_stream(
+                config.seed, tasks[0].stream_name, fold, "calibrate", "checks"
+            )
             rungs.append(try_rung(parts, kappa, real, augment, rng))
             passed = rungs[-1].passed
             if not passed:
@@ -176,9 +185,7 @@ def _climb_down(
     last_rungs = [rungs[-1] for rungs in tried if rungs]
     failed = next(rung.why for rung in last_rungs if not rung.passed)
     at_floor = "" if len(tasks) > 1 else "at 0: "
-    why = (
-        f"no kappa passes{for_all} on {failures} failures of the training rows; {at_floor}{failed}"
-    )
+    why = f"no kappa passes{for_all} on {failures} failures of the training rows; {at_floor}{failed}"
     return [_floor(why, failures, rungs) for rungs in tried]
 
 
@@ -193,7 +200,9 @@ def _remembered_search(kappa: float) -> Callable[[HeldOutPart], JudgedRows]:
 
 def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
     """Return the calibration where no kappa passes, or none could be tried."""
-    return Calibration(kappa=0.0, passed=False, failures=failures, rungs=tuple(rungs), reason=why)
+    return Calibration(
+        kappa=0.0, passed=False, failures=failures, rungs=tuple(rungs), reason=why
+    )
 
 
 def _floors(tasks: Sequence[Task], why: str, failures: int) -> list[Calibration]:
@@ -205,7 +214,9 @@ def _is_too_small(candidates: Collection[str]) -> bool:
     return len(candidates) < MIN_CANDIDATES or not set(JUDGES) & set(candidates)
 
 
-def hold_out_parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[HeldOutPart]:
+def hold_out_parts(
+    task: Task, config: GenerateConfig, cross: CrossFit
+) -> list[HeldOutPart]:
     """Take F and T without each part in turn; one rule K, settled on all predictions.
 
     Parameters
@@ -220,7 +231,9 @@ def hold_out_parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[
     ModelError
         F could not be fitted without some part.
     """
-    rule = settle_rule(config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t)
+    rule = settle_rule(
+        config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t
+    )
     if not all(cross.refits):
         raise ModelError("all but a few rows are of one class")
     # a rung is judged and thrown away: few rows suffice, and none need be synthetic
@@ -228,9 +241,13 @@ def hold_out_parts(task: Task, config: GenerateConfig, cross: CrossFit) -> list[
     parts = []
     for number, (fit, held) in enumerate(cross.parts):
         targets = []
-        for scale, refits, oracle in zip(cross.scales, cross.refits, cross.oracles, strict=True):
+        for scale, refits, oracle in zip(
+            cross.scales, cross.refits, cross.oracles, strict=True
+        ):
             blind = oracle.without_part(number)
-            targets.append(TargetModels(scale=scale, baseline=refits[number], oracle=blind))
+            targets.append(
+                TargetModels(scale=scale, baseline=refits[number], oracle=blind)
+            )
         models = FoldModels(
             encoder=cross.encoder,
             targets=tuple(targets),
@@ -265,7 +282,9 @@ def _lighter(config: GenerateConfig, *, parts: int) -> GenerateConfig:
     return config.model_copy(update={"search": search, "synthesizer": synthesizer})
 
 
-def fit_candidates(tasks: Sequence[Task], parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
+def fit_candidates(
+    tasks: Sequence[Task], parts: Sequence[HeldOutPart]
+) -> list[HeldOutPart]:
     """Fit each target's candidates beside each part's F; those that fail anywhere are left out."""
     zoos = [_fit_zoos(task, target, parts) for target, task in enumerate(tasks)]
     fitted = []
@@ -295,7 +314,9 @@ def _fit_zoos(
     # a subsample may have shown a candidate one class only
     fewest_classes = 2 if task.labels else 0
     for name in specs:
-        knows_enough = [name in fit and len(fit[name].classes_) >= fewest_classes for fit in fits]
+        knows_enough = [
+            name in fit and len(fit[name].classes_) >= fewest_classes for fit in fits
+        ]
         if not all(knows_enough):
             # losses of all parts are pooled, so a candidate is there in all of them or in none
             for fit in fits:

@@ -71,7 +71,9 @@ class HeldOutPart:
         """Augment the part's bad rows with this kappa."""
         config = self.models.config
         search = config.search.model_copy(update={"kappa": kappa})
-        models = replace(self.models, config=config.model_copy(update={"search": search}))
+        models = replace(
+            self.models, config=config.model_copy(update={"search": search})
+        )
         # "calibrate" is the side's name in the streams, which all rungs share
         return make_side(models, self.rows, "calibrate").augmented.rows
 
@@ -221,7 +223,10 @@ def try_rung(
 
 
 def _checks(
-    models: FoldModels, made: CandidateOpinion, real: RealOpinion, rng: np.random.Generator
+    models: FoldModels,
+    made: CandidateOpinion,
+    real: RealOpinion,
+    rng: np.random.Generator,
 ) -> list[Measure]:
     """Fidelity and labels, as a certificate measures them."""
     few, n_classes = _pool(real.failures), models.n_classes
@@ -235,5 +240,7 @@ def _checks(
     made_labels = labels_of(made)
     recorded = float(made_labels[1].mean())
     fidelities = measure_fidelity(made.losses, few.losses, rng, "ga")
-    label_checks = measure_labels(made_labels, labels_of(few), real.agrees, recorded, n_classes)
+    label_checks = measure_labels(
+        made_labels, labels_of(few), real.agrees, recorded, n_classes
+    )
     return [*fidelities, *label_checks]

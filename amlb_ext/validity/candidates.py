@@ -26,13 +26,25 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import ModelSpec, build_estimator, resolve_model
+from amlb_ext.hardening.baseline.registry import (
+    ModelSpec,
+    build_estimator,
+    resolve_model,
+)
 
 Size = Literal["quick", "full"]
 #: Most training rows a candidate of the quick zoo sees.
 QUICK_ROWS = 2000
 #: Candidates of the quick zoo that see as many rows as F all the same in a certificate.
-WHOLE = ("linear", "naive_bayes", "lasso", "tree_3", "tree_8", "boosting", "boosting_slow")
+WHOLE = (
+    "linear",
+    "naive_bayes",
+    "lasso",
+    "tree_3",
+    "tree_8",
+    "boosting",
+    "boosting_slow",
+)
 #: Rounds and leaves of boosting as scikit-learn has it, and the most rounds taken over from F.
 STANDARD_ROUNDS, STANDARD_LEAVES, MOST_ROUNDS = 100, 31, 1000
 #: What boosting libraries call their rounds.
@@ -76,10 +88,16 @@ def candidate_zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
         "tree_3": spec("tree.DecisionTree", "ordinal", max_depth=3),
         "tree_8": spec("tree.DecisionTree", "ordinal", max_depth=8, min_samples_leaf=5),
         "forest": spec("ensemble.RandomForest", "ordinal", **trees, min_samples_leaf=2),
-        "extra_trees": spec("ensemble.ExtraTrees", "ordinal", **trees, min_samples_leaf=2),
+        "extra_trees": spec(
+            "ensemble.ExtraTrees", "ordinal", **trees, min_samples_leaf=2
+        ),
         "boosting": spec(boosting, "ordinal", **rounds, max_leaf_nodes=15),
-        "boosting_slow": spec(boosting, "ordinal", **rounds, max_leaf_nodes=4, learning_rate=0.05),
-        "network_small": spec(network, "onehot", **steps, hidden_layer_sizes=[16], alpha=0.01),
+        "boosting_slow": spec(
+            boosting, "ordinal", **rounds, max_leaf_nodes=4, learning_rate=0.05
+        ),
+        "network_small": spec(
+            network, "onehot", **steps, hidden_layer_sizes=[16], alpha=0.01
+        ),
         "network_deep": spec(network, "onehot", **steps, hidden_layer_sizes=[64, 32]),
     }
 
@@ -106,7 +124,9 @@ def candidates_beside(
     """
     specs = candidate_zoo(kind, size)
     fast, slow = specs["boosting"], specs["boosting_slow"]
-    rounds = max(STANDARD_ROUNDS, fast.params["max_iter"], boosting_rounds(baseline, kind))
+    rounds = max(
+        STANDARD_ROUNDS, fast.params["max_iter"], boosting_rounds(baseline, kind)
+    )
     fast_params = {**fast.params, "max_iter": rounds, "max_leaf_nodes": STANDARD_LEAVES}
     slow_params = {**slow.params, "max_iter": rounds}
     return {

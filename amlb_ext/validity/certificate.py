@@ -10,7 +10,13 @@ from typing import Any, Literal
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.sealed_json import json_text
-from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT, Measure
+from amlb_ext.validity.measures import (
+    MENDABLE,
+    NOT_SHOWN,
+    NOTHING,
+    NOTHING_LEFT,
+    Measure,
+)
 
 Verdict = Literal["rank", "describe", "stress-test only"]
 #: Incremented when a reader of an older version could not understand the file.
@@ -127,7 +133,9 @@ class Certificate:
 
     def text(self) -> str:
         """Return the certificate as a table."""
-        parts = [part for part in ("full", "bad", "ga", "synthetic") if part in self.rows]
+        parts = [
+            part for part in ("full", "bad", "ga", "synthetic") if part in self.rows
+        ]
         counts = ", ".join(f"{self.rows[part]} {part}" for part in parts)
         checks = self.checks
         if self.failed:
@@ -135,8 +143,13 @@ class Certificate:
         lines = [f"{self.task} ({self.kind}): {self.verdict}"]
         lines += _wrapped(self.reason, 96, indent=2, hanging=2)
         lines += _wrapped(checks, 96, indent=2, hanging=4)
-        lines += [f"  rows: {counts}; {len(self.candidates)} candidates, {self.size} zoo", ""]
-        lines.append(f"  {'measure':<20}{'value':>9}  {'95 % interval':<20}{'limit':<11}")
+        lines += [
+            f"  rows: {counts}; {len(self.candidates)} candidates, {self.size} zoo",
+            "",
+        ]
+        lines.append(
+            f"  {'measure':<20}{'value':>9}  {'95 % interval':<20}{'limit':<11}"
+        )
         for measure in self.measures:
             lines += _measure_lines(measure)
         lines += self._powered_lines()
@@ -152,8 +165,12 @@ class Certificate:
         for name, values in self.powered.items():
             sides = []
             for prefix in ("", "ppi_"):
-                interval = _interval_text(values[f"{prefix}low"], values[f"{prefix}high"])
-                sides.append(f"{_number_text(values[f'{prefix}difference']):<11}{interval}")
+                interval = _interval_text(
+                    values[f"{prefix}low"], values[f"{prefix}high"]
+                )
+                sides.append(
+                    f"{_number_text(values[f'{prefix}difference']):<11}{interval}"
+                )
             factor = _number_text(values["lam"])
             lines.append(f"  {name[:28]:<30}{sides[0]:<34}{sides[1]:<34}{factor}")
         return lines
@@ -177,7 +194,9 @@ def _measure_lines(measure: Measure) -> list[str]:
 
 
 def _wrapped(text: str, width: int, *, indent: int, hanging: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=" " * indent, subsequent_indent=" " * hanging)
+    return textwrap.wrap(
+        text, width, initial_indent=" " * indent, subsequent_indent=" " * hanging
+    )
 
 
 def _interval_text(low: float | None, high: float | None) -> str:
@@ -190,7 +209,11 @@ def nothing_to_mend(measures: Sequence[Measure]) -> str:
     """Return the sentence that no candidate can save much; empty unless that is shown."""
     by_name = {measure.name: measure for measure in measures}
     solvability = by_name.get("solvability")
-    if solvability is None or solvability.finding != NOTHING or solvability.high is None:
+    if (
+        solvability is None
+        or solvability.finding != NOTHING
+        or solvability.high is None
+    ):
         return ""
     return dict(_DESCRIBE)["solvability"].format(h=f"{100 * solvability.high:.1f} %")
 
@@ -209,7 +232,9 @@ def _from_format_1(certificate: Certificate) -> Certificate:
         new = replace(old, finding=MENDABLE, passed=True)
     else:
         new = replace(old, finding=NOT_SHOWN, passed=None, text=_OLD_SOLVABILITY)
-    measures = tuple(new if measure is old else measure for measure in certificate.measures)
+    measures = tuple(
+        new if measure is old else measure for measure in certificate.measures
+    )
     certificate = replace(certificate, measures=measures)
     if old.high > NOTHING_LEFT:
         return certificate
@@ -261,9 +286,13 @@ def decide_verdict(
             if name == "effective size":
                 instead = _what_to_rank_on(real_rows, measure.threshold)
             return verdict, sentence.format(
-                v=_number_text(measure.value), t=_number_text(measure.threshold), then=instead
+                v=_number_text(measure.value),
+                t=_number_text(measure.threshold),
+                then=instead,
             )
-    absent = [name for name in _NEEDED if name not in by_name or by_name[name].value is None]
+    absent = [
+        name for name in _NEEDED if name not in by_name or by_name[name].value is None
+    ]
     if absent:
         why = by_name[absent[0]].text if absent[0] in by_name else "it was not taken"
         if notes and absent[0] == "null on region":

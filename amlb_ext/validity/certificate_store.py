@@ -105,7 +105,9 @@ def certify_suite(
                 found[task] = stored
         missing = [task for task in wanted if task not in found]
         jobs = [(str(directory), task, settings, files.get(task)) for task in missing]
-        with tqdm(total=len(jobs), desc="certificates", unit="task", disable=quiet) as bar:
+        with tqdm(
+            total=len(jobs), desc="certificates", unit="task", disable=quiet
+        ) as bar:
             for index, certified in certify_jobs(jobs, workers):
                 task = missing[index]
                 found[task] = certified.certificate
@@ -134,7 +136,12 @@ def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
         if content is not None:
             return dict(content["how"])
         return dict(json.loads(pq.read_schema(layout.task_null(task)).metadata[_HOW]))
-    except (OSError, ValueError, KeyError, TypeError):  # pyarrow's errors derive from these
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ):  # pyarrow's errors derive from these
         return None
 
 
@@ -172,7 +179,9 @@ def read_null(suite: Suite, task: str) -> pd.DataFrame | None:
     try:
         return pd.read_parquet(path) if path.is_file() else None
     except (OSError, ValueError):  # pyarrow's errors derive from these
-        raise SuiteError(f"{path} is damaged", "hardsynth certify DIR writes it again") from None
+        raise SuiteError(
+            f"{path} is damaged", "hardsynth certify DIR writes it again"
+        ) from None
 
 
 def _how(settings: CertifySettings, unlabelled: Path | None) -> dict[str, Any]:
@@ -191,7 +200,13 @@ def _how(settings: CertifySettings, unlabelled: Path | None) -> dict[str, Any]:
 def _key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
     folds = {fold: entry["key"] for fold, entry in suite.tasks[task].folds.items()}
     # a certificate of an older format is measured again, not kept
-    parts = [FORMAT, suite.manifest.version, task, sorted(folds.items()), list(how.values())]
+    parts = [
+        FORMAT,
+        suite.manifest.version,
+        task,
+        sorted(folds.items()),
+        list(how.values()),
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -200,7 +215,9 @@ def _store(
 ) -> None:
     table = pa.Table.from_pandas(certified.null, preserve_index=False)
     metadata = {**(table.schema.metadata or {}), _HOW: json.dumps(how).encode()}
-    digest = write_parquet(table.replace_schema_metadata(metadata), suite.layout.task_null(task))
+    digest = write_parquet(
+        table.replace_schema_metadata(metadata), suite.layout.task_null(task)
+    )
     content = {
         "key": key,
         "how": how,
@@ -213,7 +230,11 @@ def _store(
 def _read_stored(suite: Suite, task: str, key: str) -> Certificate | None:
     """Return a stored certificate where it is whole and was made from the same in the same way."""
     opened = open_certificate(suite.layout, task)
-    if opened.content is None or not opened.sealed or damaged_certificate(suite.layout, task):
+    if (
+        opened.content is None
+        or not opened.sealed
+        or damaged_certificate(suite.layout, task)
+    ):
         return None
     if opened.content.get("key") != key:
         return None

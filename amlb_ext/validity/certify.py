@@ -72,7 +72,9 @@ def certify(
     suite = Suite.load(directory)
     if not trusted:
         check_baseline(suite)
-    settings = CertifySettings(size=size, refits=refits, seed=seed, candidates=tuple(candidates))
+    settings = CertifySettings(
+        size=size, refits=refits, seed=seed, candidates=tuple(candidates)
+    )
     files = unlabelled or {}
     jobs = [(str(directory), task, settings, files.get(task)) for task in suite.tasks]
     by_job = dict(certify_jobs(jobs, workers))
@@ -110,7 +112,9 @@ def certify_jobs(
     if isinstance(workers, Execution):
         if workers.cluster and workers.shared:
             # limits are those of a fold that is made, not of a task that is certified
-            yield from run_jobs(certify_job, jobs, replace(workers, timeout=0.0, memory=0))
+            yield from run_jobs(
+                certify_job, jobs, replace(workers, timeout=0.0, memory=0)
+            )
             return
         workers = workers.processes if not workers.cluster else 0
     workers = workers or available_cores()
@@ -167,7 +171,9 @@ def certify_rows(
     unlabelled: Path | None = None,
 ) -> Certificate:
     """Certify a task in memory; a pure function of its arguments and the unlabelled file."""
-    settings = CertifySettings(size=size, refits=refits, seed=seed, candidates=tuple(candidates))
+    settings = CertifySettings(
+        size=size, refits=refits, seed=seed, candidates=tuple(candidates)
+    )
     return certify_with_null(rows, settings, unlabelled=unlabelled).certificate
 
 
@@ -180,7 +186,11 @@ def certify_with_null(
 ) -> Certified:
     """Certify a task in memory and keep the losses of F's re-fits."""
     seed = rows.seed if settings.seed is None else settings.seed
-    own = named_candidates(settings.candidates, rows.kind) if settings.candidates else None
+    own = (
+        named_candidates(settings.candidates, rows.kind)
+        if settings.candidates
+        else None
+    )
     far = None if unlabelled is None else read_unlabelled(unlabelled, rows, seed)
     evaluation = evaluate_task(
         rows,
@@ -196,7 +206,9 @@ def certify_with_null(
     notes = [*evaluation.notes, *measure_notes]
     powered: dict[str, dict[str, float | None]] = {}
     if far is not None:
-        gain = measure_unlabelled_gain(evaluation.names, full.losses, evaluation.views, far)
+        gain = measure_unlabelled_gain(
+            evaluation.names, full.losses, evaluation.views, far
+        )
         measures += gain.measures
         notes += [*far.notes, *gain.notes]
         powered = gain.intervals
@@ -270,7 +282,10 @@ def _null_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, Any]]:
         weights = np.ones(len(scored)) if weights is None else weights
         losses[part] = {
             "F": finite_or_none(np.average(scored.losses.F, weights=weights)),
-            "twins": [finite_or_none(np.average(twin, weights=weights)) for twin in scored.twins.T],
+            "twins": [
+                finite_or_none(np.average(twin, weights=weights))
+                for twin in scored.twins.T
+            ],
         }
     return losses
 

@@ -141,7 +141,9 @@ def evaluate_task(
     )
     folds = sorted(rows.folds)  # the order in which losses of folds are pooled
     # a job carries the rows of its own fold alone
-    jobs = [(replace(rows, folds={fold: rows.folds[fold]}), fold, request) for fold in folds]
+    jobs = [
+        (replace(rows, folds={fold: rows.folds[fold]}), fold, request) for fold in folds
+    ]
     by_job = dict(run_jobs(score_fold, jobs, min(workers, len(jobs))))
     scores = [by_job[number] for number in range(len(jobs))]
 
@@ -157,7 +159,9 @@ def evaluate_task(
     names = [name for name in specs if name not in dropped]
     return TaskEvaluation(
         names=names,
-        parts=_pooled_parts(rows, folds, scores, kept=[list(specs).index(name) for name in names]),
+        parts=_pooled_parts(
+            rows, folds, scores, kept=[list(specs).index(name) for name in names]
+        ),
         dropped=dropped,
         notes=tuple(notes),
         views=tuple(views),
@@ -189,12 +193,16 @@ def _pooled_parts(
     scaler = _TableScaler(rows)
     pooled = {}
     for part in PARTS:
-        present = [number for number, answer in enumerate(scores) if part in answer.parts]
+        present = [
+            number for number, answer in enumerate(scores) if part in answer.parts
+        ]
         if not present:
             continue
         stacked = _stacked([scores[number].parts[part] for number in present])
         tests = [rows.folds[folds[number]][1][part] for number in present]
-        support, agrees = judge_labels(stacked.oracle, stacked.y, rmse, agreement, len(rows.labels))
+        support, agrees = judge_labels(
+            stacked.oracle, stacked.y, rmse, agreement, len(rows.labels)
+        )
         pooled[part] = ScoredRows(
             losses=Losses(stacked.G[:, kept], stacked.F, stacked.clusters),
             twins=stacked.twins,
@@ -221,14 +229,19 @@ class _TableScaler:
         self.encoder = Encoder(rows.columns, known="table").fit(features)
         self.target = TargetEncoder(rows.kind, rows.labels, target)
         # categories come first, the target last
-        self.codes = np.arange(len(self.encoder.names_) + 1) < self.encoder.n_categorical_
+        self.codes = (
+            np.arange(len(self.encoder.names_) + 1) < self.encoder.n_categorical_
+        )
         self.codes[-1] = rows.kind.is_classification
 
     def table(self, tests: Sequence[Rows], clusters: np.ndarray) -> ScaledTable:
         """Return the rows of several folds as one table."""
         blocks = []
         for test in tests:
-            Z, y = self.encoder.transform(test.features), self.target.transform(test.target)
+            Z, y = (
+                self.encoder.transform(test.features),
+                self.target.transform(test.target),
+            )
             blocks.append(np.column_stack([Z, y]))
         return ScaledTable(np.concatenate(blocks), clusters, self.codes)
 
@@ -273,7 +286,9 @@ class _PartScores:
 def _stacked(parts: Sequence[_PartScores]) -> _PartScores:
     columns = {}
     for column in fields(_PartScores):
-        columns[column.name] = np.concatenate([getattr(part, column.name) for part in parts])
+        columns[column.name] = np.concatenate(
+            [getattr(part, column.name) for part in parts]
+        )
     return _PartScores(**columns)
 
 
@@ -294,7 +309,11 @@ def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
     views = []
     far = request.far
     if far is not None and models.baseline is not None and not far.support.refused:
-        views.append(view_fold(rows, fold, train=train, test=parts["full"], far=far, models=models))
+        views.append(
+            view_fold(
+                rows, fold, train=train, test=parts["full"], far=far, models=models
+            )
+        )
     return _FoldScores(
         parts={part: models.score(test) for part, test in parts.items() if len(test)},
         dropped=models.dropped,
@@ -306,7 +325,9 @@ def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
 class _FoldScorer:
     """The models of one fold: candidates, judges, F and its twins."""
 
-    def __init__(self, rows: TaskRows, fold: int, train: Rows, request: _FoldRequest) -> None:
+    def __init__(
+        self, rows: TaskRows, fold: int, train: Rows, request: _FoldRequest
+    ) -> None:
         f_spec = baseline_spec(rows.settings, rows.kind)
         self.fold = fold
         self.names = list(request.specs)
@@ -314,7 +335,10 @@ class _FoldScorer:
         self.has_stored_refits = request.has_stored_refits and f_spec is not None
         self.encoder = Encoder(rows.columns).fit(train.features)
         self.target = TargetEncoder(rows.kind, rows.labels, train.target)
-        Z, y = self.encoder.transform(train.features), self.target.transform(train.target)
+        Z, y = (
+            self.encoder.transform(train.features),
+            self.target.transform(train.target),
+        )
         # the limits on labels were set with these judges, so they do not follow F's rounds
         zoo = candidate_zoo(rows.kind, request.size)
         judges = {name: spec for name, spec in zoo.items() if name in JUDGES}
@@ -350,7 +374,12 @@ class _FoldScorer:
             self._fit_baseline = partial(F.fit, Z, y, f_seed)
             if not self.has_stored_refits:
                 self.twins, self.refit_problem = refit_baseline(
-                    F, Z, y, refits=request.refits, seed=request.seed, key=(rows.name, fold)
+                    F,
+                    Z,
+                    y,
+                    refits=request.refits,
+                    seed=request.seed,
+                    key=(rows.name, fold),
                 )
 
     @cached_property
@@ -369,7 +398,9 @@ class _FoldScorer:
             for name in self.names
         ]
         if self.has_stored_refits:
-            twins = [_floats(provenance, f"null_{number}") for number in range(self.refits)]
+            twins = [
+                _floats(provenance, f"null_{number}") for number in range(self.refits)
+            ]
         else:
             twins = [row_losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
             twins += [unknown] * (self.refits - len(twins))

@@ -122,7 +122,10 @@ def audit_made_rows(rows: TaskRows) -> Feasibility:
             form
             for form in mined.forms
             if form.column != TARGET
-            and not any(form.breaks(some[form.column].to_numpy(dtype=float)).any() for some in real)
+            and not any(
+                form.breaks(some[form.column].to_numpy(dtype=float)).any()
+                for some in real
+            )
         ]
         texts |= {relation.text for relation in judging}
         rng = random_stream(rows.seed, rows.name, fold, "shuffle")
@@ -178,7 +181,9 @@ def measure_feasibility(rows: TaskRows) -> list[Measure]:
 def _infeasible_text(found: Feasibility, worst: str) -> str:
     part = found.parts[worst]
     if not found.n_relations:
-        return "no relation between columns holds on every real row with enough evidence"
+        return (
+            "no relation between columns holds on every real row with enough evidence"
+        )
     text = (
         f"{part.infeasible} of {part.rows} {worst} rows break one of {found.n_relations} relations "
         f"that hold on every real row; of rows with shuffled columns {found.shuffled_share:.0%} do"
@@ -189,7 +194,9 @@ def _infeasible_text(found: Feasibility, worst: str) -> str:
             "the training rows only"
         )
     if part.by_relation:
-        often = ", ".join(f"{name} ({count})" for name, count in part.by_relation.most_common(3))
+        often = ", ".join(
+            f"{name} ({count})" for name, count in part.by_relation.most_common(3)
+        )
         text += f"; most often {often}"
     return text
 
@@ -199,7 +206,9 @@ def _with_target(rows: Rows) -> pd.DataFrame:
     return rows.features.assign(**{TARGET: target})
 
 
-def _breaks_any(relations: list[Relation] | tuple[Relation, ...], rows: pd.DataFrame) -> np.ndarray:
+def _breaks_any(
+    relations: list[Relation] | tuple[Relation, ...], rows: pd.DataFrame
+) -> np.ndarray:
     breaks = np.zeros(len(rows), dtype=bool)
     for relation in relations:
         breaks |= relation.breaks(rows)
@@ -212,7 +221,10 @@ def _shuffle(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _count(
-    part: PartCounts, made: pd.DataFrame, relations: list[Relation], forms: list[WrittenForm]
+    part: PartCounts,
+    made: pd.DataFrame,
+    relations: list[Relation],
+    forms: list[WrittenForm],
 ) -> None:
     part.rows += len(made)
     is_infeasible = np.zeros(len(made), dtype=bool)
@@ -220,7 +232,9 @@ def _count(
         breaks = relation.breaks(made)
         is_infeasible |= breaks
         if breaks.any():
-            part.by_relation[relation.text.replace(f"`{TARGET}`", "target")] += int(breaks.sum())
+            part.by_relation[relation.text.replace(f"`{TARGET}`", "target")] += int(
+                breaks.sum()
+            )
     part.infeasible += int(is_infeasible.sum())
     is_unlike = np.zeros(len(made), dtype=bool)
     for form in forms:

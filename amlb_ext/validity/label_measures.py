@@ -27,7 +27,11 @@ LEAST_PLAUSIBLE = -5.0
 
 
 def judge_labels(
-    T: np.ndarray, y: np.ndarray, rmse: float, agreement: AgreementConfig, n_classes: int
+    T: np.ndarray,
+    y: np.ndarray,
+    rmse: float,
+    agreement: AgreementConfig,
+    n_classes: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how plausible each label is to an oracle, and whether it supports it.
 

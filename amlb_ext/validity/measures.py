@@ -176,7 +176,10 @@ def too_few_text(rows: int, what: str = "bad rows", needed: int = MIN_ROWS) -> s
 
 def measure_region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
     """AUC of w for the bad flags of the test rows: does P(bad | x) foresee failures at all?"""
-    name, source = "region", "ours: the interval must lie above .5, else there is no region"
+    name, source = (
+        "region",
+        "ours: the interval must lie above .5, else there is no region",
+    )
     rows = len(np.unique(c[bad]))
     if rows < MIN_ROWS:
         return missing_measure(name, too_few_text(rows), source, 0.5, ">=")
@@ -196,7 +199,9 @@ def measure_region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
     return replace(region, passed=is_above_chance)
 
 
-def clustered_auc(score: np.ndarray, positive: np.ndarray, c: np.ndarray) -> MeanEstimate:
+def clustered_auc(
+    score: np.ndarray, positive: np.ndarray, c: np.ndarray
+) -> MeanEstimate:
     r"""Return the AUC with a cluster-robust interval.
 
     With placements :math:`V_i` (share of the other class that row i beats, ties half) the AUC is
@@ -298,7 +303,11 @@ def measure_hardness(made: Losses, bad: Losses) -> Measure:
     name = "hardness"
     source = "paper, section 5; ours: at least .8 of the real bad rows' loss"
     if bad.rows < MIN_ROWS or made.rows < 3:
-        why = too_few_text(bad.rows) if bad.rows < MIN_ROWS else "no made rows on which F is known"
+        why = (
+            too_few_text(bad.rows)
+            if bad.rows < MIN_ROWS
+            else "no made rows on which F is known"
+        )
         return missing_measure(name, why, source, 0.8, ">=")
     level = max(float(bad.F.mean()), 1e-12)
     loss = weighted_mean_interval(made.F, None, made.c)
@@ -314,7 +323,9 @@ def measure_hardness(made: Losses, bad: Losses) -> Measure:
     )
 
 
-def measure_effective_size(w: np.ndarray, c: np.ndarray, threshold: float = 50.0) -> Measure:
+def measure_effective_size(
+    w: np.ndarray, c: np.ndarray, threshold: float = 50.0
+) -> Measure:
     """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
     clusters = np.unique(c, return_inverse=True)[1]
     weight_per_row = np.bincount(clusters, w)  # a real row stands in several folds

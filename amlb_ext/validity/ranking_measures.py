@@ -75,7 +75,9 @@ def _bootstrap_interval(
     return float(low), float(high)
 
 
-def _cluster_sums(side: _WeightedLosses, codes: np.ndarray, clusters: int) -> np.ndarray:
+def _cluster_sums(
+    side: _WeightedLosses, codes: np.ndarray, clusters: int
+) -> np.ndarray:
     """Return per cluster the weighted gaps of each candidate and, last, the weight."""
     columns = np.column_stack([side.losses.gaps * side.weights[:, None], side.weights])
     sums = np.zeros((clusters, columns.shape[1]))
@@ -84,16 +86,25 @@ def _cluster_sums(side: _WeightedLosses, codes: np.ndarray, clusters: int) -> np
 
 
 def measure_target_agreement(
-    bad: Losses, all_rows: Losses, w: np.ndarray, rng: np.random.Generator, threshold: float = 0.5
+    bad: Losses,
+    all_rows: Losses,
+    w: np.ndarray,
+    rng: np.random.Generator,
+    threshold: float = 0.5,
 ) -> Measure:
     """Tau between candidates ranked on the few bad rows and on S weighted by w.
 
     Measured there: .19 / .07 in classification, .73 / .81 in regression.
     """
-    name, source = "target check", "docs/validity.md, 1; below .5 they are two questions"
+    name, source = (
+        "target check",
+        "docs/validity.md, 1; below .5 they are two questions",
+    )
     if bad.rows < MIN_ROWS:
         return missing_measure(name, too_few_text(bad.rows), source, threshold, ">=")
-    value = kendall_tau(contrasts_to_baseline(bad)[0], contrasts_to_baseline(all_rows, w)[0])
+    value = kendall_tau(
+        contrasts_to_baseline(bad)[0], contrasts_to_baseline(all_rows, w)[0]
+    )
     low, high = _bootstrap_interval(
         kendall_tau,
         _WeightedLosses(bad, np.ones(len(bad))),
@@ -177,12 +188,19 @@ def _mean_tau_of_halves(bad: Losses, rng: np.random.Generator) -> float:
     taus = []
     for _ in range(HALVES):
         is_first = (rng.permutation(len(clusters)) < len(clusters) // 2)[codes]
-        taus.append(kendall_tau(gaps[is_first].mean(axis=0), gaps[~is_first].mean(axis=0)))
+        taus.append(
+            kendall_tau(gaps[is_first].mean(axis=0), gaps[~is_first].mean(axis=0))
+        )
     return float(np.mean(taus))
 
 
 def measure_null(
-    twins: np.ndarray, F: np.ndarray, c: np.ndarray, fold: np.ndarray, w: np.ndarray, where: str
+    twins: np.ndarray,
+    F: np.ndarray,
+    c: np.ndarray,
+    fold: np.ndarray,
+    w: np.ndarray,
+    where: str,
 ) -> Measure:
     r"""Twins of F against F: mean difference of losses, flagged below -2 standard errors.
 
@@ -211,12 +229,17 @@ def measure_null(
     estimate = weighted_mean_interval(difference.mean(axis=1), w, c)
     rows_of_folds = [fold == number for number in np.unique(fold)]
     gaps = np.array(
-        [np.average(difference[rows], axis=0, weights=w[rows]) for rows in rows_of_folds]
+        [
+            np.average(difference[rows], axis=0, weights=w[rows])
+            for rows in rows_of_folds
+        ]
     )
     weight_share = np.array([w[rows].sum() for rows in rows_of_folds]) / w.sum()  # q
     refits = twins.shape[1]
     var_fits = gaps.var(axis=1, ddof=1) if refits > 1 else np.zeros(len(gaps))
-    se = math.sqrt(estimate.se**2 + (1 + 1 / refits) * (weight_share**2 @ var_fits))  # s
+    se = math.sqrt(
+        estimate.se**2 + (1 + 1 / refits) * (weight_share**2 @ var_fits)
+    )  # s
     if se > 0:
         t = estimate.point / se
     else:
@@ -226,7 +249,9 @@ def measure_null(
         f"F's twins against F, in standard errors: mean difference {estimate.point:+.2g} ± "
         f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by fold"
     )
-    null = make_measure(name, t, text, source, low=t - 2, high=t + 2, threshold=-2.0, sense=">=")
+    null = make_measure(
+        name, t, text, source, low=t - 2, high=t + 2, threshold=-2.0, sense=">="
+    )
     if null.passed and _sign_test(gaps.mean(axis=1)) < 0.05:
         return replace(null, passed=False, text=text + ", more than chance")
     return null
@@ -236,7 +261,11 @@ def _sign_test(gap_of_fold: np.ndarray) -> float:
     """Return the one-sided p-value for more folds with a negative gap than chance gives."""
     trials = int((gap_of_fold != 0).sum())
     negative = int((gap_of_fold < 0).sum())
-    return float(binomtest(negative, trials, alternative="greater").pvalue) if trials else 1.0
+    return (
+        float(binomtest(negative, trials, alternative="greater").pvalue)
+        if trials
+        else 1.0
+    )
 
 
 def measure_widening(made: Losses) -> Measure:
@@ -247,5 +276,7 @@ def measure_widening(made: Losses) -> Measure:
     naive_se = np.array([naive_interval(loss - made.F).se for loss in made.G.T])
     ratio = contrasts_to_baseline(made)[1] / np.where(naive_se > 0, naive_se, np.nan)
     value = float(np.nanmean(ratio)) if np.isfinite(ratio).any() else math.nan
-    text = "standard errors clustered by the real row over naive ones: never use the naive"
+    text = (
+        "standard errors clustered by the real row over naive ones: never use the naive"
+    )
     return make_measure(name, value, text, source)

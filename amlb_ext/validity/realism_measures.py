@@ -60,14 +60,18 @@ class ScaledTable:
         return ScaledTable(self.X[rows], self.c[rows], self.codes)
 
 
-def thin_table(table: ScaledTable, rng: np.random.Generator, most: int = MOST) -> ScaledTable:
+def thin_table(
+    table: ScaledTable, rng: np.random.Generator, most: int = MOST
+) -> ScaledTable:
     """Return at most so many of the rows."""
     if len(table.X) <= most:
         return table
     return table.take(np.sort(rng.choice(len(table.X), most, replace=False)))
 
 
-def measure_realism(made: ScaledTable, bad: ScaledTable, rng: np.random.Generator) -> list[Measure]:
+def measure_realism(
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
     if len(bad.X) < MIN_ROWS or len(made.X) < MIN_ROWS:
         why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
@@ -110,7 +114,9 @@ def measure_realism(made: ScaledTable, bad: ScaledTable, rng: np.random.Generato
     ]
 
 
-def measure_two_sample(made: ScaledTable, bad: ScaledTable, rng: np.random.Generator) -> Measure:
+def measure_two_sample(
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+) -> Measure:
     """Held-out AUC of a classifier that tells made from real bad rows; .5 is perfect.
 
     Rows that share a real row stand in one part of the cross-validation.
@@ -122,8 +128,12 @@ def measure_two_sample(made: ScaledTable, bad: ScaledTable, rng: np.random.Gener
     areas_of_halves = []
     for _ in range(2):
         is_first = rng.permutation(len(bad.X)) < len(bad.X) // 2
-        score, is_first_half, _ = _tell_apart(bad.take(is_first), bad.take(~is_first), seed)
-        areas_of_halves.append(clustered_auc(score, is_first_half, np.arange(len(score))).point)
+        score, is_first_half, _ = _tell_apart(
+            bad.take(is_first), bad.take(~is_first), seed
+        )
+        areas_of_halves.append(
+            clustered_auc(score, is_first_half, np.arange(len(score))).point
+        )
     return make_measure(
         "two-sample test",
         area.point,
@@ -144,7 +154,9 @@ def _tell_apart(
     X = fill_missing(np.vstack([first.X, second.X]))
     is_first = np.arange(len(X)) < len(first.X)
     clusters = np.concatenate([first.c, second.c])
-    parts = GroupKFold(min(PARTS, len(np.unique(clusters))), shuffle=True, random_state=seed)
+    parts = GroupKFold(
+        min(PARTS, len(np.unique(clusters))), shuffle=True, random_state=seed
+    )
     score = np.full(len(X), 0.5)
     for train, held in parts.split(X, is_first, clusters):
         if is_first[train].all() or not is_first[train].any():
@@ -169,7 +181,10 @@ def mean_wasserstein(a: ScaledTable, b: ScaledTable) -> float:
     distances = []
     for column in np.flatnonzero(~a.codes):
         a_values, b_values = a.X[:, column], b.X[:, column]
-        a_values, b_values = a_values[~np.isnan(a_values)], b_values[~np.isnan(b_values)]
+        a_values, b_values = (
+            a_values[~np.isnan(a_values)],
+            b_values[~np.isnan(b_values)],
+        )
         if len(a_values) and len(b_values):
             distances.append(wasserstein_distance(a_values, b_values))
     return float(np.mean(distances)) if distances else math.nan
@@ -227,7 +242,9 @@ def _measure_beside_halves(
     """Measure made against bad rows; the limit is what random halves of the bad rows reach."""
     value = statistic(made, bad)
     if math.isnan(value):
-        return missing_measure(name, "does not apply: no such columns", source, None, "")
+        return missing_measure(
+            name, "does not apply: no such columns", source, None, ""
+        )
     halves = []
     for _ in range(HALVES):
         is_first = rng.permutation(len(bad.X)) < len(bad.X) // 2
@@ -269,7 +286,9 @@ def jackknife_interval(
     return whole - half, whole + half
 
 
-def closest_distances(a: ScaledTable, b: ScaledTable, apart: bool = False) -> np.ndarray:
+def closest_distances(
+    a: ScaledTable, b: ScaledTable, apart: bool = False
+) -> np.ndarray:
     """Distance of each row of ``a`` to the closest of ``b``, mean over columns (Gower 1971).
 
     A category that differs, or a number missing on one side only, counts 1. The target counts
@@ -351,7 +370,11 @@ def measure_copies(counts: CopyCounts) -> list[Measure]:
     if counts.made:
         made_rows = "made rows (ga, synthetic and in the training file of _hard)"
         for name, count, what in (
-            ("exact copies", counts.copies, "have the features of a real row on either side"),
+            (
+                "exact copies",
+                counts.copies,
+                "have the features of a real row on either side",
+            ),
             (
                 "contradictions",
                 counts.contradictions,
@@ -362,7 +385,9 @@ def measure_copies(counts: CopyCounts) -> list[Measure]:
             text = f"{count} of {counts.made} {made_rows} {what}"
             share = count / counts.made
             measures.append(
-                make_measure(name, share, text, COPY_SOURCE, threshold=MOST_COPIES, sense="<=")
+                make_measure(
+                    name, share, text, COPY_SOURCE, threshold=MOST_COPIES, sense="<="
+                )
             )
     if counts.hard_training:
         share = counts.on_both_sides / counts.hard_training
@@ -371,6 +396,13 @@ def measure_copies(counts: CopyCounts) -> list[Measure]:
             "row"
         )
         measures.append(
-            make_measure("hard on both sides", share, text, COPY_SOURCE, threshold=0.0, sense="<=")
+            make_measure(
+                "hard on both sides",
+                share,
+                text,
+                COPY_SOURCE,
+                threshold=0.0,
+                sense="<=",
+            )
         )
     return measures

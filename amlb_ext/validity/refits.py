@@ -24,7 +24,11 @@ from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
-from amlb_ext.hardening.baseline.registry import ModelSpec, check_model_listed, resolve_model
+from amlb_ext.hardening.baseline.registry import (
+    ModelSpec,
+    check_model_listed,
+    resolve_model,
+)
 from amlb_ext.suite import Suite
 from amlb_ext.validity.task_rows import TaskRows
 
@@ -80,7 +84,9 @@ def _baseline(settings: Mapping[str, Any]) -> BaselineConfig:
     """Return what a manifest says of F, without permissions."""
     known = set(BaselineConfig.model_fields) - {"trust_pickle"}
     try:
-        return BaselineConfig(**{k: v for k, v in settings["baseline"].items() if k in known})
+        return BaselineConfig(
+            **{k: v for k, v in settings["baseline"].items() if k in known}
+        )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise SuiteError(
             "the suite's manifest does not say in a readable way what its baseline is",
@@ -123,7 +129,9 @@ def refit_baseline(
     """
     twins = []
     for number in range(refits):
-        rows = refit_rows(y, baseline.n_classes, random_stream(seed, *key, "null", number))
+        rows = refit_rows(
+            y, baseline.n_classes, random_stream(seed, *key, "null", number)
+        )
         twin = EstimatorBaseline(
             baseline.spec, baseline.kind, baseline.n_classes, baseline.n_categorical
         )

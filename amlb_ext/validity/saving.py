@@ -116,13 +116,20 @@ def best_saving(
     """
     gains, levels = _cluster_totals(candidate_losses, loss_f, weights, clusters)  # N, D
     if not levels.sum() > 0:
-        raise DataError("F makes no error where there is weight", "there is nothing to save")
+        raise DataError(
+            "F makes no error where there is weight", "there is nothing to save"
+        )
     split_gains, chosen = _cross_fitted_gains(gains, rng)
     share = float(np.clip(split_gains.mean(axis=0).sum() / levels.sum(), 0.0, 1.0))
     reason = _refusal(levels)
     if reason:
         return BestSaving(
-            point=share, low=0.0, high=1.0, chosen=chosen, n_clusters=len(levels), reason=reason
+            point=share,
+            low=0.0,
+            high=1.0,
+            chosen=chosen,
+            n_clusters=len(levels),
+            reason=reason,
         )
     # half of the error for each limit
     critical = float(student.ppf(0.5 + level / 2, _effective_size(levels) - 1))
@@ -130,7 +137,9 @@ def best_saving(
     # the largest of the candidates' single limits, U_g, limits the best one
     high = 0.0
     for gain in gains.T:
-        _, limit = ratio_limits(*_with_extreme(gain[None, :], levels, worst=False), critical)
+        _, limit = ratio_limits(
+            *_with_extreme(gain[None, :], levels, worst=False), critical
+        )
         high = max(high, limit)
     # F itself is a candidate and saves 0; nobody saves more than all
     low = float(np.clip(low, 0.0, 1.0))
@@ -216,7 +225,9 @@ def _cross_fitted_gains(
             counts[best] += 1
     most_often_first = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
     # columns of the caller: without F, which is -1
-    return split_gains, {i - 1: float(counts[i] / counts.sum()) for i in most_often_first}
+    return split_gains, {
+        i - 1: float(counts[i] / counts.sum()) for i in most_often_first
+    }
 
 
 def _with_extreme(
@@ -227,7 +238,9 @@ def _with_extreme(
     saving = mean_gain.sum() / levels.sum()
     influence = mean_gain - saving * levels
     extreme = int(np.argmin(influence) if worst else np.argmax(influence))
-    return np.column_stack([gains, gains[:, extreme]]), np.append(levels, levels[extreme])
+    return np.column_stack([gains, gains[:, extreme]]), np.append(
+        levels, levels[extreme]
+    )
 
 
 def _refusal(levels: np.ndarray) -> str:

@@ -35,7 +35,9 @@ def measure_task(
     if bad is not None and len(evaluation.names) >= MIN_CANDIDATES:
         out += _ranking_measures(rows, evaluation, bad, seed)
     elif bad is not None:
-        notes.append(f"{len(evaluation.names)} candidates, {MIN_CANDIDATES} make a ranking")
+        notes.append(
+            f"{len(evaluation.names)} candidates, {MIN_CANDIDATES} make a ranking"
+        )
     out += _null_measures(evaluation)
     out.append(measures.measure_effective_size(full.weight, full.losses.c))
     out += _second_weight_measures(full)
@@ -72,7 +74,9 @@ def _ranking_measures(
     # one stream for all: the order of the measures decides their draws
     rng = random_stream(seed, rows.name, "rankings")
     out = [
-        ranking_measures.measure_target_agreement(bad.losses, full.losses, full.weight, rng),
+        ranking_measures.measure_target_agreement(
+            bad.losses, full.losses, full.weight, rng
+        ),
     ]
     for part in ("synthetic", "ga"):
         made = evaluation.parts.get(part)
@@ -130,7 +134,9 @@ def _second_weight_measures(full: ScoredRows) -> list[Measure]:
     counts = {}
     for where, weights in views:
         counts[where] = int((np.average(gaps, axis=0, weights=weights) < 0).sum())
-    ahead = ", ".join(f"{count} of {candidates} {where}" for where, count in counts.items())
+    ahead = ", ".join(
+        f"{count} of {candidates} {where}" for where, count in counts.items()
+    )
     share = measures.make_measure(
         "candidates ahead of F",
         counts["weighted by w"] / max(candidates, 1),
@@ -150,7 +156,9 @@ def _kept_measures(rows: TaskRows) -> list[Measure]:
         kept = sum(summary.get(origin, 0) for summary in rows.summaries)
         text = f"{part} rows on which F still fails and whose label stands, of {asked} asked"
         out.append(
-            measures.make_measure(f"{part} rows kept", kept / asked, text, "docs/validity.md, 4")
+            measures.make_measure(
+                f"{part} rows kept", kept / asked, text, "docs/validity.md, 4"
+            )
         )
     return out
 
@@ -169,7 +177,9 @@ def _made_row_measures(
     out.append(measures.measure_hardness(_known_losses(made), bad.losses))
     rng = random_stream(seed, rows.name, "realism")
     made_table = realism_measures.thin_table(made.table, rng)
-    once = np.unique(bad.table.c, return_index=True)[1]  # a row may be bad in several folds
+    once = np.unique(bad.table.c, return_index=True)[
+        1
+    ]  # a row may be bad in several folds
     bad_table = bad.table.take(once)
     out += realism_measures.measure_realism(made_table, bad_table, rng)
     out.append(realism_measures.measure_closest_record(made_table, bad_table, rng))

@@ -101,7 +101,10 @@ def read_task(suite: Suite, task: str) -> TaskRows:
             train_file, test_file = suite.pair(name, index)
             if fold not in folds:  # all parts share the fold's training rows
                 features, target = coding.decode(coding.read_csv(train_file))
-                folds[fold] = (Rows(features, target, pd.DataFrame(index=features.index)), {})
+                folds[fold] = (
+                    Rows(features, target, pd.DataFrame(index=features.index)),
+                    {},
+                )
             features, target = coding.decode(coding.read_csv(test_file))
             folds[fold][1][part] = Rows(features, target, suite.provenance(name, index))
     hard = {}
@@ -117,6 +120,8 @@ def read_task(suite: Suite, task: str) -> TaskRows:
         settings=suite.manifest.config,
         seed=suite.manifest.seed,
         folds=folds,
-        summaries=tuple(entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)),
+        summaries=tuple(
+            entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)
+        ),
         hard=hard,
     )

@@ -21,7 +21,11 @@ import pandas as pd
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, SourceError, suggest_nearest
 from amlb_ext.core.rng import derive_seed, random_stream
-from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, cross_folds, fill_missing
+from amlb_ext.hardening.baseline.estimator import (
+    EstimatorBaseline,
+    cross_folds,
+    fill_missing,
+)
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
@@ -110,14 +114,18 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
             "leave --unlabelled out for it, or generate with --target in place of --targets",
         )
     train_of_any_fold = next(iter(rows.folds.values()))[0]
-    features, notes = read_features(path, rows.columns, str(train_of_any_fold.target.name))
+    features, notes = read_features(
+        path, rows.columns, str(train_of_any_fold.target.name)
+    )
     labelled = [
         pd.concat([train.features, parts["full"].features], ignore_index=True)
         for train, parts in rows.folds.values()
     ]
     is_copy = find_copies(features, labelled)
     if is_copy.any():
-        notes.append(f"{path.name}: {is_copy.sum()} rows are copies of labelled rows and left out")
+        notes.append(
+            f"{path.name}: {is_copy.sum()} rows are copies of labelled rows and left out"
+        )
         features = features[~is_copy].reset_index(drop=True)
     # support is looked at on one scale for all folds, that of the real test rows
     tests = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
@@ -144,11 +152,17 @@ def fit_region(
     config = HardnessConfig(**rows.settings["hardness"])
     t_out = None
     if config.rule == "reducible":
-        oracle = Oracle(baseline.n_classes, derive_seed(rows.seed, *key, "oracle") % 2**31)
+        oracle = Oracle(
+            baseline.n_classes, derive_seed(rows.seed, *key, "oracle") % 2**31
+        )
         t_out = oracle.fit(Z, y, parts).out_of_fold_
     # settled on the training rows alone, so it comes out as it did when the suite was made
     # rules read rows with an axis of targets, and here there is one
-    y_k, f_k, t_k = y[:, None], f_out[:, None], None if t_out is None else t_out[:, None]
+    y_k, f_k, t_k = (
+        y[:, None],
+        f_out[:, None],
+        None if t_out is None else t_out[:, None],
+    )
     rule = settle_rule(config, rows.kind, rows.labels, y=y_k, f=f_k, t=t_k)
     bad = rule.select(rule.hardness(y_k, f_k, t_k))
     return Region(derive_seed(rows.seed, *key, "weights") % 2**31).fit(Z, bad)
@@ -197,7 +211,8 @@ def view_fold(
         f = baseline.predict(X)
         t = np.mean([judge.predict(X) for judge in models.judges], axis=0)
         return {
-            name: expected_contrast(model.predict(X), f, t) for name, model in models.models.items()
+            name: expected_contrast(model.predict(X), f, t)
+            for name, model in models.models.items()
         }
 
     near_X, far_X = encoder.transform(test.features), encoder.transform(fitted)
@@ -302,14 +317,18 @@ def measure_unlabelled_gain(
             f"{len(far.features)} unlabelled rows; the value is the mean ratio of widths"
         )
         gain = make_measure("ppi gain", ratio, text, PPI_SOURCE)
-    return UnlabelledGain(measures=[inside, gain], intervals=intervals, notes=tuple(notes))
+    return UnlabelledGain(
+        measures=[inside, gain], intervals=intervals, notes=tuple(notes)
+    )
 
 
 def _no_gain(reason: str) -> Measure:
     return missing_measure("ppi gain", reason, PPI_SOURCE, None, "")
 
 
-def assign_unlabelled_files(words: Sequence[str], tasks: Sequence[str]) -> dict[str, Path]:
+def assign_unlabelled_files(
+    words: Sequence[str], tasks: Sequence[str]
+) -> dict[str, Path]:
     """Return the file of each task from what follows ``--unlabelled``.
 
     Raises
@@ -330,11 +349,14 @@ def assign_unlabelled_files(words: Sequence[str], tasks: Sequence[str]) -> dict[
         task, file = _split_task_and_file(word, tasks)
         if task in files:
             raise ConfigError(
-                f"--unlabelled names {task!r} twice", "give one file per task, joined if need be"
+                f"--unlabelled names {task!r} twice",
+                "give one file per task, joined if need be",
             )
         files[task] = Path(file).expanduser()
         if not files[task].is_file():
-            raise SourceError(f"no such file: {file}", "check the path after --unlabelled")
+            raise SourceError(
+                f"no such file: {file}", "check the path after --unlabelled"
+            )
     return files
 
 
@@ -346,7 +368,9 @@ def _split_task_and_file(word: str, tasks: Sequence[str]) -> tuple[str, str]:
     # a file's own name may hold a "="
     is_bare_file = not sign or (len(tasks) == 1 and Path(word).exists())
     if not is_bare_file:
-        raise ConfigError(f"--unlabelled names the task {task!r}", suggest_nearest(task, tasks))
+        raise ConfigError(
+            f"--unlabelled names the task {task!r}", suggest_nearest(task, tasks)
+        )
     if len(tasks) > 1:
         raise ConfigError(
             f"--unlabelled {word} names no task, but the suite has {len(tasks)}",

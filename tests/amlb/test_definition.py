@@ -24,7 +24,9 @@ benchmarks:
 """
 
 
-def jobs(tmp_path: Path, text: str, constraint: dict | None = None, **choice: list) -> list:
+def jobs(
+    tmp_path: Path, text: str, constraint: dict | None = None, **choice: list
+) -> list:
     path = tmp_path / "d.yaml"
     path.write_text(text)
     fallback = configured_folds(choice.pop("config", {}))
@@ -34,7 +36,11 @@ def jobs(tmp_path: Path, text: str, constraint: dict | None = None, **choice: li
 
 def test_whose_folds_win(tmp_path: Path) -> None:
     text = "- {name: own, folds: 1}\n- {name: other}\n"
-    assert jobs(tmp_path, text, {"folds": 2}) == [("own", 0), ("other", 0), ("other", 1)]
+    assert jobs(tmp_path, text, {"folds": 2}) == [
+        ("own", 0),
+        ("other", 0),
+        ("other", 1),
+    ]
     hard = "- {name: __defaults__, folds: 3}\n" + text
     assert len(jobs(tmp_path, hard, {"folds": 2})) == 1 + 3
     assert len(jobs(tmp_path, text)) == 1 + 10
@@ -77,7 +83,9 @@ def test_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_definition("hardsynth", user, root, config) == wanted
     relative = Path("user") / "benchmarks" / "hardsynth.yaml"
     assert find_definition(str(relative), user, root, config) == wanted
-    (root / "resources" / "benchmarks" / "fine.yaml").write_text("[]")  # the user's is first
+    (root / "resources" / "benchmarks" / "fine.yaml").write_text(
+        "[]"
+    )  # the user's is first
     assert find_definition("fine", user, root, config).parent == wanted.parent
     with pytest.raises(DefinitionError, match="did you mean 'hardsynth'"):
         find_definition("hardsinth", user, root, config)
@@ -118,7 +126,9 @@ def test_one_reader_for_sources_and_runs(tmp_path: Path) -> None:
 @pytest.mark.amlb
 def test_amlb_itself_reads_the_disputed_definition_so(amlb, tmp_path: Path) -> None:
     path = tmp_path / "d.yaml"
-    path.write_text(DISPUTED.replace("name: 31", "name: '31'"))  # AMLB wants names that are text
+    path.write_text(
+        DISPUTED.replace("name: 31", "name: '31'")
+    )  # AMLB wants names that are text
     code = (
         "import json, sys\n"
         "from amlb.benchmark import Benchmark\n"

@@ -24,7 +24,9 @@ def frame(n: int, seed: int) -> pd.DataFrame:
 
 
 def put(column, value, row=0):
-    return lambda f: f.assign(**{column: [value, *f[column][1:]] if row == 0 else value})
+    return lambda f: f.assign(
+        **{column: [value, *f[column][1:]] if row == 0 else value}
+    )
 
 
 def same(f):
@@ -141,6 +143,9 @@ def test_written_booleans_may_be_unseen_but_not_missing():
 
 def test_metrics_only_where_auc_is_undefined():
     assert metrics_for(Kind.BINARY, [["a", "b"]], ["a", "b"]) is None
-    assert metrics_for(Kind.BINARY, [["a", "b"], ["b"]], ["a", "b"]) == ["logloss", "acc"]
+    assert metrics_for(Kind.BINARY, [["a", "b"], ["b"]], ["a", "b"]) == [
+        "logloss",
+        "acc",
+    ]
     assert metrics_for(Kind.MULTICLASS, [["a"]], ["a", "b", "c"]) is None
     assert metrics_for(Kind.REGRESSION, [[]], []) is None

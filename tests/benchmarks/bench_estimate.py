@@ -66,14 +66,18 @@ class Problem:
         self.seen = tally_regions(((X, None, None) for X in self.batches), self.cells)
 
     def losses(self, X: np.ndarray) -> np.ndarray:
-        return (self.model.predict(X) != (X[:, 0] + X[:, 1] + X[:, 2] > 0.5)).astype(float)
+        return (self.model.predict(X) != (X[:, 0] + X[:, 1] + X[:, 2] > 0.5)).astype(
+            float
+        )
 
     def stream(self) -> Iterator[Batch]:
         for X in self.batches:
             yield X, None, self.losses(X)
 
     def iterate(self) -> None:
-        osyn_iterative(self.stream(), self.cells, self.loss_s, self.seen, OsynSettings(g=20_000))
+        osyn_iterative(
+            self.stream(), self.cells, self.loss_s, self.seen, OsynSettings(g=20_000)
+        )
 
     def predict_and_place(self) -> None:
         for X in self.batches:

@@ -37,18 +37,26 @@ def tables() -> tuple[Rows, Rows]:
     rng = random_stream(7, "benchmark", "synthesizers")
     n = 2 * ROWS
     factors = rng.standard_normal((n, 5))
-    numbers = factors @ rng.standard_normal((5, 12)) + 0.5 * rng.standard_normal((n, 12))
+    numbers = factors @ rng.standard_normal((5, 12)) + 0.5 * rng.standard_normal(
+        (n, 12)
+    )
     numbers[:, 0] = numbers[:, 0].clip(0)  # half of it is zero
     numbers[:, 1] = np.rint(numbers[:, 1])
     numbers[:, 2] = np.exp(numbers[:, 2] / 2)
     numbers[:, 3] += factors[:, 0] ** 2
     numbers = (numbers - numbers[:ROWS].min(axis=0)) / np.ptp(numbers[:ROWS], axis=0)
     codes = [
-        np.clip((factors[:, j] + 0.3 * rng.standard_normal(n)) * card / 4 + card / 2, 0, card - 1)
+        np.clip(
+            (factors[:, j] + 0.3 * rng.standard_normal(n)) * card / 4 + card / 2,
+            0,
+            card - 1,
+        )
         for j, card in enumerate(CARDS)
     ]
     X = np.column_stack([np.floor(codes).T, numbers])
-    y = (factors[:, 0] + factors[:, 1] ** 2 + 0.3 * rng.standard_normal(n) > 0).astype(int)
+    y = (factors[:, 0] + factors[:, 1] ** 2 + 0.3 * rng.standard_normal(n) > 0).astype(
+        int
+    )
     rows = Rows(X, y, CARDS, 2)
     return rows.take(np.arange(ROWS)), rows.take(np.arange(ROWS, n))
 
@@ -57,7 +65,9 @@ def tables() -> tuple[Rows, Rows]:
 def test_synthesizer(benchmark, tables, name):
     package = missing_package(name)
     if package:
-        pytest.skip(f"{package} is not installed: pip install {package} (needs pandas < 3)")
+        pytest.skip(
+            f"{package} is not installed: pip install {package} (needs pandas < 3)"
+        )
     learn, held = tables
     benchmark.group = "synthesizer"
     threads = torch.get_num_threads()
@@ -70,4 +80,6 @@ def test_synthesizer(benchmark, tables, name):
     found = distances(learn, made.X, made.y)
     near = found.pop("near") / distances(learn, held.X, held.y)["near"]
     quality = {measure.lower(): value for measure, value in found.items()}
-    benchmark.extra_info.update(role=ROLES[name], rows=ROWS, epochs=EPOCHS, nn=near, **quality)
+    benchmark.extra_info.update(
+        role=ROLES[name], rows=ROWS, epochs=EPOCHS, nn=near, **quality
+    )

@@ -32,7 +32,9 @@ def labelled(classes, size, rng):
     rare = int(np.argmin(np.bincount(classes)))
     minor = round(MINORITY * size)
     sides = ((classes == rare, minor), (classes != rare, size - minor))
-    return np.concatenate([rng.permutation(np.flatnonzero(side))[:k] for side, k in sides])
+    return np.concatenate(
+        [rng.permutation(np.flatnonzero(side))[:k] for side, k in sides]
+    )
 
 
 def study(data, regression, folder, draws, models):
@@ -51,14 +53,23 @@ def study(data, regression, folder, draws, models):
                     lost[m][S], classes[S], case.priors, level, binary=not regression
                 )
                 held[r, j, i] = e.low <= lost[m].mean() <= e.high
-    print(f"\n{TEXT[data]}, {'absolute error' if regression else '0-1'}, {draws} draws of S")
-    print(f"{'model':<8}{'true':>8}" + "".join(f"{f'held at {v:.2g}':>18}" for v in LEVELS))
+    print(
+        f"\n{TEXT[data]}, {'absolute error' if regression else '0-1'}, {draws} draws of S"
+    )
+    print(
+        f"{'model':<8}{'true':>8}"
+        + "".join(f"{f'held at {v:.2g}':>18}" for v in LEVELS)
+    )
     for j, m in enumerate(names):
         rates = held[:, j].mean(0)
         cells = (f"{p:.3f} ± {(p * (1 - p) / draws) ** 0.5:.3f}" for p in rates)
-        print(f"{m:<8}{lost[m].mean():>8.4f}" + "".join(f"{cell:>18}" for cell in cells))
+        print(
+            f"{m:<8}{lost[m].mean():>8.4f}" + "".join(f"{cell:>18}" for cell in cells)
+        )
     share = held[:, :, 0].mean(1)
-    print(f"share of the models held in a draw: mean {share.mean():.3f}, sd {share.std():.3f}")
+    print(
+        f"share of the models held in a draw: mean {share.mean():.3f}, sd {share.std():.3f}"
+    )
     rng = np.random.default_rng(0)
     tables = share[rng.integers(0, draws, (20_000, REPETITIONS))].mean(1)
     low, high = np.quantile(tables, [0.025, 0.975])
@@ -70,7 +81,9 @@ def main():
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--draws", type=int, default=2000)
     every = sorted({*CLASSIFIERS, *REGRESSORS} - SLOW)
-    parser.add_argument("--models", nargs="+", default=every, choices=[*every, *sorted(SLOW)])
+    parser.add_argument(
+        "--models", nargs="+", default=every, choices=[*every, *sorted(SLOW)]
+    )
     given = parser.parse_args()
     with threadpool_limits(1):
         for data, regression in CASES:

@@ -56,7 +56,10 @@ def promises(directory):
     certificates = read_certificates(suite)
     agree = {name: [] for name in (*CHECKS, "z2 and tau")}
     heads = [f"{name} {where}" for name in CHECKS for where in ("train", "test")]
-    print(f"{'task':<16}{'kappa by fold':<34}{'passed':<8}" + "".join(f"{h:<20}" for h in heads))
+    print(
+        f"{'task':<16}{'kappa by fold':<34}{'passed':<8}"
+        + "".join(f"{h:<20}" for h in heads)
+    )
     for task, entry in suite.tasks.items():
         summaries = [entry.folds[k]["summary"] for k in sorted(entry.folds)]
         calibrations = [s["calibration"] for s in summaries if "calibration" in s]
@@ -68,7 +71,10 @@ def promises(directory):
             value, good = promised(calibrations, name, passes)
             m = measures.get(there)
             known = m is not None and m.value is not None
-            cells += [cell(value, good), cell(m.value if known else None, known and m.passed)]
+            cells += [
+                cell(value, good),
+                cell(m.value if known else None, known and m.passed),
+            ]
             if value is not None and known:
                 agree[name].append(good == m.passed)
                 if passes is not None:

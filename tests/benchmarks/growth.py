@@ -107,7 +107,9 @@ def measure_nothing(units: int, workers: int, cluster: str) -> dict[str, float]:
         return (Unit(f"unit {k}", f"{k}", nothing, (k,)) for k in range(count))
 
     began = time.perf_counter()
-    for number, outcome in enumerate(run_units(drawn(units + 20), Execution(workers, cluster))):
+    for number, outcome in enumerate(
+        run_units(drawn(units + 20), Execution(workers, cluster))
+    ):
         assert outcome.result == int(outcome.unit.key)
         if number == 19:
             started, began = time.perf_counter() - began, time.perf_counter()
@@ -135,7 +137,14 @@ def main() -> None:
     table = None
     for tasks in given.tasks:
         for workers in given.workers:
-            words = [str(tasks), "--workers", str(workers), "--cluster", given.cluster, "--one"]
+            words = [
+                str(tasks),
+                "--workers",
+                str(workers),
+                "--cluster",
+                given.cluster,
+                "--one",
+            ]
             words += ["--nothing"] * given.nothing
             done = subprocess.run([sys.executable, __file__, *words], check=True,
                                   capture_output=True, text=True)  # fmt: skip
@@ -143,7 +152,9 @@ def main() -> None:
             if table is None:
                 table = csv.DictWriter(sys.stdout, list(row))
                 table.writeheader()
-            table.writerow({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()})
+            table.writerow(
+                {k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}
+            )
             sys.stdout.flush()
 
 

@@ -104,7 +104,9 @@ def one_draw(seed, draw, folds, designs, families, refits):
     records = []
     with threadpool_limits(1):
         for kind in RULES:
-            Z, y, fold = problem(kind, folds, random_stream(seed, draw, "problem", kind.value))
+            Z, y, fold = problem(
+                kind, folds, random_stream(seed, draw, "problem", kind.value)
+            )
             for family in families:
                 key = (seed, draw, kind.value, family)
                 scored = [_fold(Z, y, fold, k, kind, family, designs, max(refits), key)
@@ -115,12 +117,17 @@ def one_draw(seed, draw, folds, designs, families, refits):
                               "bad": pooled[f"bad {rule}"].to_numpy(float)}  # fmt: skip
                     about = {"draw": draw, "task": f"{kind.value} {rule}", "F": family}
                     records += [
-                        about | {"where": where, "design": design, "R": number, **record}
+                        about
+                        | {"where": where, "design": design, "R": number, **record}
                         for where, weight in places.items()
                         for design in designs
                         for number in refits
                         if weight is not None
-                        and (record := _judged(pooled, design, np.asarray(weight), number))
+                        and (
+                            record := _judged(
+                                pooled, design, np.asarray(weight), number
+                            )
+                        )
                     ]
     return records
 
@@ -130,7 +137,10 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
     here = fold == k
     Z, Z_test, y, y_test = Z[~here], Z[here], y[~here], y[here]
     low, span = Z.min(axis=0), np.ptp(Z, axis=0)
-    Z, Z_test = (Z - low) / span, (Z_test - low) / span  # as the encoder does: penalties bite
+    Z, Z_test = (
+        (Z - low) / span,
+        (Z_test - low) / span,
+    )  # as the encoder does: penalties bite
     classes = 2 if kind is Kind.BINARY else 0
     if not classes:
         y, y_test = (y - y.min()) / np.ptp(y), (y_test - y.min()) / np.ptp(y)
@@ -138,31 +148,49 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
     spec = resolve_model(BaselineConfig(model=name, params=params), kind)
     own = derive_seed(*key, k, "fit") % 2**31
     F = EstimatorBaseline(spec, kind, classes, 0).fit(Z, y, own)
-    out, fits = F.cross_fit(Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own)
+    out, fits = F.cross_fit(
+        Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own
+    )
     f = F.predict(Z_test)
     table = {"row": np.flatnonzero(here), "fold": np.full(len(f), k),
              "F": row_losses.row_loss(y_test, f)}  # fmt: skip
     for rule_name in RULES[kind]:
         rule = settle_rule(
-            HardnessConfig(rule=rule_name), kind, ("0", "1")[:classes], y=y[:, None], f=out[:, None]
+            HardnessConfig(rule=rule_name),
+            kind,
+            ("0", "1")[:classes],
+            y=y[:, None],
+            f=out[:, None],
         )
-        table[f"bad {rule_name}"] = rule.select(rule.hardness(y_test[:, None], f[:, None]))
+        table[f"bad {rule_name}"] = rule.select(
+            rule.hardness(y_test[:, None], f[:, None])
+        )
         if rule_name != "wrong":
-            region = Region(own).fit(Z, rule.select(rule.hardness(y[:, None], out[:, None])))
+            region = Region(own).fit(
+                Z, rule.select(rule.hardness(y[:, None], out[:, None]))
+            )
             table[f"w {rule_name}"] = region.weights(Z_test)
     for design in designs:
         for number in range(refits + 1):  # the last is the candidate
             rng = random_stream(*key, k, design, number)
-            if design == "project" and number < min(refits, PARTS):  # they come with the suite
+            if design == "project" and number < min(
+                refits, PARTS
+            ):  # they come with the suite
                 table[f"{design} {number}"] = row_losses.row_loss(
                     y_test, fits[number].predict(Z_test)
                 )
                 continue
             choose = DESIGNS[design]
-            rows = refit_rows(y, classes, rng) if choose is None else choose(len(y), rng)
+            rows = (
+                refit_rows(y, classes, rng) if choose is None else choose(len(y), rng)
+            )
             twin = EstimatorBaseline(spec, kind, classes, 0)
-            twin.fit(Z[rows], y[rows], derive_seed(*key, k, design, number, "fit") % 2**31)
-            table[f"{design} {number}"] = row_losses.row_loss(y_test, twin.predict(Z_test))
+            twin.fit(
+                Z[rows], y[rows], derive_seed(*key, k, design, number, "fit") % 2**31
+            )
+            table[f"{design} {number}"] = row_losses.row_loss(
+                y_test, twin.predict(Z_test)
+            )
         table[f"{design} candidate"] = table.pop(f"{design} {refits}")
     return pd.DataFrame(table)
 
@@ -172,11 +200,15 @@ def _judged(pooled, design, weight, refits):
     loss, rows = kept["F"].to_numpy(), kept["row"].to_numpy()
     twins = kept[[f"{design} {number}" for number in range(refits)]]
     candidate = kept[f"{design} candidate"].to_numpy()
-    check = measure_null(twins.to_numpy(), loss, rows, kept["fold"].to_numpy(), weight, "")
+    check = measure_null(
+        twins.to_numpy(), loss, rows, kept["fold"].to_numpy(), weight, ""
+    )
     if check.value is None:
         return None
     alone = mean_contrast(candidate, loss, weight, rows)
-    table = compare_with_f(pd.DataFrame({"again": candidate}), loss, weight, rows, null=twins)
+    table = compare_with_f(
+        pd.DataFrame({"again": candidate}), loss, weight, rows, null=twins
+    )
     return {
         "flag": not check.passed,
         "t": check.value,
@@ -200,12 +232,17 @@ def report(table, shift):
     print("|" + "---|" * (11 if shift else 10))
     for key, part in table.groupby(["task", "F", "where", "design", "R"], sort=False):
         words = Counter(part["verdict"])
-        said = ", ".join(f"{words[v]} {v}" for v in ("better", "worse") if words[v]) or "none"
+        said = (
+            ", ".join(f"{words[v]} {v}" for v in ("better", "worse") if words[v])
+            or "none"
+        )
         rates = [rate(part[c]) for c in ("flag", "alone", "either")]
         cells = [*map(str, key), str(len(part)), *rates, said]
         if shift:
             gain = part["point"] / part["level"]
-            cells.append(f"{100 * gain.mean():+.2f} ± {100 * gain.std() / np.sqrt(len(gain)):.2f}")
+            cells.append(
+                f"{100 * gain.mean():+.2f} ± {100 * gain.std() / np.sqrt(len(gain)):.2f}"
+            )
         print("| " + " | ".join(cells) + " |")
 
 
@@ -216,12 +253,25 @@ def main():
     parser.add_argument("--folds", type=int, default=1)
     parser.add_argument("--refits", type=int, nargs="+", default=[3])
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--designs", nargs="+", default=["project"], choices=list(DESIGNS))
-    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
-    parser.add_argument("--shift", action="store_true", help="mean change of loss, in percent")
-    parser.add_argument("--json", metavar="FILE", help="also write every record, a line each")
+    parser.add_argument(
+        "--designs", nargs="+", default=["project"], choices=list(DESIGNS)
+    )
+    parser.add_argument(
+        "--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES)
+    )
+    parser.add_argument(
+        "--shift", action="store_true", help="mean change of loss, in percent"
+    )
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write every record, a line each"
+    )
     given = parser.parse_args()
-    shared = (given.folds, tuple(given.designs), tuple(given.families), tuple(given.refits))
+    shared = (
+        given.folds,
+        tuple(given.designs),
+        tuple(given.families),
+        tuple(given.refits),
+    )
     jobs = [(given.seed, draw, *shared) for draw in range(given.draws)]
     records = []
     with open(given.json or os.devnull, "w", encoding="utf-8") as file:

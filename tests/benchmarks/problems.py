@@ -24,7 +24,9 @@ MODELS: dict[str, Any] = {
     "logistic regression": LogisticRegression(max_iter=1000),
     "gradient boosting 100x3": GradientBoostingRegressor(random_state=0),
     "histogram boosting 100": HistGradientBoostingRegressor(random_state=0),
-    "random forest 200x3": RandomForestRegressor(200, max_depth=3, random_state=0, n_jobs=1),
+    "random forest 200x3": RandomForestRegressor(
+        200, max_depth=3, random_state=0, n_jobs=1
+    ),
 }
 #: 4 of the 16 columns are categories.
 COLUMNS, CATEGORIES = 16, 4
@@ -64,16 +66,25 @@ class Search:
             calls.append(Z.copy())
             return self.predict(Z)
 
-        genetic_search(recording, self.bad, self.y, domain=self.domain, config=self.config, seed=1)
+        genetic_search(
+            recording, self.bad, self.y, domain=self.domain, config=self.config, seed=1
+        )
         return calls
 
 
-def search_problem(name: str, points: int, population: int = 50, generations: int = 20) -> Search:
+def search_problem(
+    name: str, points: int, population: int = 50, generations: int = 20
+) -> Search:
     """Return a search of ``points`` bad rows in 16 columns, with a fitted F."""
     rng = random_stream(7, "benchmark", "search")
     Z = rng.random((2000, COLUMNS))
     Z[:, :CATEGORIES] = rng.integers(0, 5, (2000, CATEGORIES))
-    y = Z[:, 4] + Z[:, 5] * Z[:, 6] + 0.2 * (Z[:, 0] == 1) + 0.05 * rng.standard_normal(2000)
+    y = (
+        Z[:, 4]
+        + Z[:, 5] * Z[:, 6]
+        + 0.2 * (Z[:, 0] == 1)
+        + 0.05 * rng.standard_normal(2000)
+    )
     y = (y - y.min()) / np.ptp(y)
     bad = Z[rng.integers(0, len(Z), points)]
     targets = rng.random(points)

@@ -64,7 +64,11 @@ def noise():
     }
     for name, error in errors.items():
         yield f"{name}, squared", squared_loss(), np.minimum(error**2, 1)
-    yield "log-normal", squared_loss(), np.minimum(0.0005 * np.exp(rng.standard_normal(n)), 1)
+    yield (
+        "log-normal",
+        squared_loss(),
+        np.minimum(0.0005 * np.exp(rng.standard_normal(n)), 1),
+    )
 
 
 def main():
@@ -99,12 +103,18 @@ def main():
                     halls.append(by_hall.low <= truth <= by_hall.high)
                     ours.append(one.low <= truth <= one.high)
                     width.append(one.width / wide.width)
-                row = f"{np.mean(held):>8.3f}{np.mean(halls):>8.3f}{np.mean(ours):>8.3f}"
+                row = (
+                    f"{np.mean(held):>8.3f}{np.mean(halls):>8.3f}{np.mean(ours):>8.3f}"
+                )
                 row += f"{np.mean(chosen):>7.2f}{np.mean(width):>7.2f}"
                 print(f"{name:<24}{g:>6.2f}{n:>6}{row}", flush=True)
                 worst.append(np.mean(ours))
-    short = sum(cover < 0.95 - 2 * np.sqrt(0.95 * 0.05 / given.draws) for cover in worst)
-    print(f"least coverage {min(worst):.3f}; {short} of {len(worst)} short by two standard errors")
+    short = sum(
+        cover < 0.95 - 2 * np.sqrt(0.95 * 0.05 / given.draws) for cover in worst
+    )
+    print(
+        f"least coverage {min(worst):.3f}; {short} of {len(worst)} short by two standard errors"
+    )
 
 
 if __name__ == "__main__":

@@ -119,7 +119,10 @@ TARGETS: dict[tuple[str, str], float] = {
     ("generate", WHOLE[2].name): 1.8,
 }
 #: Guarded without a promise: what of a figure in nanoseconds does not depend on the machine.
-GUARDED = {("search, ridge", SEARCH[3].name), ("search, logistic regression", SEARCH[3].name)}
+GUARDED = {
+    ("search, ridge", SEARCH[3].name),
+    ("search, logistic regression", SEARCH[3].name),
+}
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -129,9 +132,17 @@ def read(path: Path) -> list[dict[str, Any]]:
     for bench in raw["benchmarks"]:
         about = dict(bench["extra_info"])
         seconds = bench["stats"]["median"] * about.pop("scale", 1)
-        groups.setdefault(bench["group"], {})[about.pop("role")] = {"seconds": seconds, **about}
+        groups.setdefault(bench["group"], {})[about.pop("role")] = {
+            "seconds": seconds,
+            **about,
+        }
     return [
-        {"group": group, "figure": figure.name, "value": figure.ratio(roles), "roles": roles}
+        {
+            "group": group,
+            "figure": figure.name,
+            "value": figure.ratio(roles),
+            "roles": roles,
+        }
         for group, roles in groups.items()
         for figure in FIGURES
         if figure.fits(roles)
@@ -147,19 +158,25 @@ def table(rows: list[dict[str, Any]]) -> str:
         target = TARGETS.get((row["group"], row["figure"]))
         sign = ">=" if figure.better == "higher" else "<="
         met = target is not None and (
-            row["value"] >= target if figure.better == "higher" else row["value"] <= target
+            row["value"] >= target
+            if figure.better == "higher"
+            else row["value"] <= target
         )
         wanted = "" if target is None else f"{sign} {figure.form.format(target)}"
         if target is not None and not met:
             wanted += ", **not met**"
         unit = " s" if figure.number == "seconds" else ""
-        raw = ", ".join(f"{n} {row['roles'][n][figure.number]:.3g}{unit}" for n in figure.needs)
+        raw = ", ".join(
+            f"{n} {row['roles'][n][figure.number]:.3g}{unit}" for n in figure.needs
+        )
         if len(figure.needs) == 1:  # both sides were measured in one run of ours
             ours = row["roles"]["ours"]
             whole = ours.get("cpu", ours["seconds"])
             raw = f"{whole:.3g} s over {ours[figure.number]:.3g} s"
         measured = figure.form.format(row["value"])
-        lines.append(f"| {row['group']} | {row['figure']} | {measured} | {wanted} | {raw} |")
+        lines.append(
+            f"| {row['group']} | {row['figure']} | {measured} | {wanted} | {raw} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -201,7 +218,9 @@ def main() -> int:
             if (row["group"], row["figure"]) in {*TARGETS, *GUARDED}
         ]
         arguments.keep.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    worse = losses(rows, json.loads(arguments.check.read_text())) if arguments.check else []
+    worse = (
+        losses(rows, json.loads(arguments.check.read_text())) if arguments.check else []
+    )
     for line in worse:
         print(f"worse: {line}", file=sys.stderr)
     return 1 if worse else 0

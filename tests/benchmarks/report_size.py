@@ -69,7 +69,9 @@ def simulate(number, rows):
     frame["region"] = rng.choice(["north", "south", "east", "west"], rows)
     frame["grade"] = rng.choice(list("abcdefgh"), rows)
     frame.iloc[rng.random(rows) < 0.05, 5] = np.nan
-    cuts = {1: ([0], ["no", "yes"]), 2: ([-1, 1], ["high", "low", "mid"])}.get(number % 3)
+    cuts = {1: ([0], ["no", "yes"]), 2: ([-1, 1], ["high", "low", "mid"])}.get(
+        number % 3
+    )
     frame["target"] = y if cuts is None else np.array(cuts[1])[np.digitize(y, cuts[0])]
     return make_task(frame, "target", name=f"task-{number + 1:03d}")
 
@@ -80,7 +82,9 @@ def fitted(task, rows):
     texts = task.features.select_dtypes(exclude="number").astype(object)
     X = np.hstack([numbers, OneHotEncoder(sparse_output=False).fit_transform(texts)])
     if task.kind.is_classification:
-        y = task.target.map({label: code for code, label in enumerate(task.labels)}).to_numpy(int)
+        y = task.target.map(
+            {label: code for code, label in enumerate(task.labels)}
+        ).to_numpy(int)
         model = LogisticRegression(max_iter=200).fit(X[rows], y[rows])
         return y, model.predict_proba(X), (0.0, 1.0)
     y = task.target.to_numpy(dtype=float)
@@ -99,22 +103,34 @@ def write_task(root, number, rows, folds):
         rng = random_stream(0, number, k, "fold")
         y, f, scale = fitted(task, fold.train)
         loss = row_losses.row_loss(y, f)
-        worst = fold.test[np.argsort(-loss[fold.test])][: max(1, round(BAD * len(fold.test)))]
+        worst = fold.test[np.argsort(-loss[fold.test])][
+            : max(1, round(BAD * len(fold.test)))
+        ]
         bad = np.isin(np.arange(len(y)), worst)
-        full = chosen(task, fold.test, np.where(bad, "bad", "good"), loss, f, scale, rng)
+        full = chosen(
+            task, fold.test, np.where(bad, "bad", "good"), loss, f, scale, rng
+        )
         parts = {"full": Part(full), "bad": Part(full.take(bad[fold.test]))}
         for origin, copies in (("ga", COPIES), ("synthetic", SYNTHETIC)):
             some = np.repeat(worst, copies)
             where = np.full(len(y), origin)
-            parts[origin] = Part(noisy(chosen(task, some, where, loss, f, scale, rng), rng))
+            parts[origin] = Part(
+                noisy(chosen(task, some, where, loss, f, scale, rng), rng)
+            )
         parts[""] = Part(both(parts["bad"].test, parts["synthetic"].test))
         source = pd.DataFrame({"source_row": task.row_ids[fold.train]})
-        train = Rows(take(task.features, fold.train), take(task.target, fold.train), source)
+        train = Rows(
+            take(task.features, fold.train), take(task.target, fold.train), source
+        )
         said = {"bad": len(worst), "test": len(fold.test), "notes": []}
-        records.append(write_fold(layout, task.name, coding, k, train, parts, f"{number}", said))
+        records.append(
+            write_fold(layout, task.name, coding, k, train, parts, f"{number}", said)
+        )
         own = loss[fold.test]
         twins = {f"refit_{r}": own * rng.lognormal(0, 0.1, len(own)) for r in range(3)}
-        null.append(pd.DataFrame({"fold": k, "row": np.arange(len(own)), "loss": own, **twins}))
+        null.append(
+            pd.DataFrame({"fold": k, "row": np.arange(len(own)), "loss": own, **twins})
+        )
     entry = SuiteTask(task.name, task.kind, task.target_name, coding, task.origin,
                       task.content_hash, task.notes, tuple(records), task.name)  # fmt: skip
     return entry, pd.concat(null, ignore_index=True)
@@ -167,7 +183,9 @@ def certificate(task, number):
         for name, value in zip(names, rng.random(len(names)), strict=True)
     )  # fmt: skip
     verdict = VERDICTS[number % len(VERDICTS)]
-    return Certificate(task, "", verdict, f"A reason for {verdict}, made up for this test.", taken)
+    return Certificate(
+        task, "", verdict, f"A reason for {verdict}, made up for this test.", taken
+    )
 
 
 def write_suite(root, tasks, folds, rows, workers):
@@ -175,7 +193,9 @@ def write_suite(root, tasks, folds, rows, workers):
     begin_suite(layout, {"settings": {}})
     jobs = [(str(root), number, rows, folds) for number in range(tasks)]
     done = {}
-    for index, result in tqdm(run_jobs(write_task, jobs, workers), "suite", tasks, leave=False):
+    for index, result in tqdm(
+        run_jobs(write_task, jobs, workers), "suite", tasks, leave=False
+    ):
         done[index] = result
     finish_suite(layout, name="hardsynth", config={"baseline": {"model": "ridge"}}, seed=0,
            tasks=[done[index][0] for index in range(tasks)], failures=[], version=__version__,
@@ -211,10 +231,18 @@ def predicted(coding, target, noise, rng):
     if not coding.labels:
         y = target.to_numpy(dtype=float)
         f = y + noise * rng.normal(size=n)
-        return pd.DataFrame({"predictions": f, "truth": y}), "rmse", np.sqrt(np.mean((f - y) ** 2))
+        return (
+            pd.DataFrame({"predictions": f, "truth": y}),
+            "rmse",
+            np.sqrt(np.mean((f - y) ** 2)),
+        )
     labels = list(coding.written_labels)
-    y = target.map(dict(zip(coding.labels, range(len(labels)), strict=True))).to_numpy(int)
-    p = np.exp(2 * np.eye(len(labels))[y] + 2 * noise * rng.normal(size=(n, len(labels))))
+    y = target.map(dict(zip(coding.labels, range(len(labels)), strict=True))).to_numpy(
+        int
+    )
+    p = np.exp(
+        2 * np.eye(len(labels))[y] + 2 * noise * rng.normal(size=(n, len(labels)))
+    )
     p /= p.sum(axis=1, keepdims=True)
     table = pd.DataFrame(p, columns=labels)[sorted(labels)]
     table["predictions"] = [labels[code] for code in p.argmax(axis=1)]
@@ -246,14 +274,22 @@ def main():
     parser.add_argument("--rows", type=int, default=1000, help="of each task")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--profile", type=int, default=0, metavar="N")
-    parser.add_argument("-o", "--output", type=Path, help="a folder to keep everything in")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="a folder to keep everything in"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as fallback:
         folder = arguments.output or Path(fallback)
         root, outdir = folder / "suite", folder / "results"
         start = time.perf_counter()
         if not Layout(root).manifest.exists():
-            write_suite(root, arguments.tasks, arguments.folds, arguments.rows, arguments.workers)
+            write_suite(
+                root,
+                arguments.tasks,
+                arguments.folds,
+                arguments.rows,
+                arguments.workers,
+            )
         if not outdir.exists():
             write_results(root, outdir, NAMES[: arguments.frameworks])
         suite = Suite.load(root)
@@ -272,7 +308,9 @@ def main():
               f"report.html {path.stat().st_size / 1e6:.2f} MB; peak memory {own:.0f} MB"
               + (f", of a worker {child:.0f} MB" if arguments.workers != 1 else ""))  # fmt: skip
         if arguments.profile:
-            pstats.Stats(profile).sort_stats("cumulative").print_stats(arguments.profile)
+            pstats.Stats(profile).sort_stats("cumulative").print_stats(
+                arguments.profile
+            )
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ def rows(n: int, rng: np.random.Generator) -> pd.DataFrame:
             "x2": rng.normal(size=n),
             "x3": rng.integers(0, 50, n).astype(float),
             "c": pd.Categorical(rng.choice(list("abcd"), n), categories=list("abcd")),
-            "k": pd.Categorical(rng.choice(COLUMNS[4].categories, n), COLUMNS[4].categories),
+            "k": pd.Categorical(
+                rng.choice(COLUMNS[4].categories, n), COLUMNS[4].categories
+            ),
         }
     )
 

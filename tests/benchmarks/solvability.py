@@ -119,15 +119,24 @@ def fitted_draw(seed, draw, kind, family):
     own = derive_seed(*key, "fit") % 2**31
     with threadpool_limits(1):
         F = EstimatorBaseline(spec, kind, classes, 0).fit(Z, y, own)
-        out, _ = F.cross_fit(Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own)
+        out, _ = F.cross_fit(
+            Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own
+        )
         labels = ("0", "1")[:classes]
-        rule = settle_rule(HardnessConfig(rule="auto"), kind, labels, y=y[:, None], f=out[:, None])
-        region = Region(own).fit(Z, rule.select(rule.hardness(y[:, None], out[:, None])))
+        rule = settle_rule(
+            HardnessConfig(rule="auto"), kind, labels, y=y[:, None], f=out[:, None]
+        )
+        region = Region(own).fit(
+            Z, rule.select(rule.hardness(y[:, None], out[:, None]))
+        )
         zoo, _ = fit_zoo(candidates_beside(spec, kind), kind, classes, 0, Z, y, own)
         scored = []
         for rows in (FITTED_TEST, FRESH):
             Z_test, y_test = problem(kind, rows, rng, slopes)
-            G = [row_losses.row_loss(y_test, model.predict(Z_test)) for model in zoo.values()]
+            G = [
+                row_losses.row_loss(y_test, model.predict(Z_test))
+                for model in zoo.values()
+            ]
             f = row_losses.row_loss(y_test, F.predict(Z_test))
             scored.append((np.column_stack(G), f, region.weights(Z_test)))
     G, f, w = scored[1]
@@ -164,18 +173,26 @@ def main():
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--seed", type=int, default=70000)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--fitted", action="store_true", help="fit F, candidates and weights")
+    parser.add_argument(
+        "--fitted", action="store_true", help="fit F, candidates and weights"
+    )
     given = parser.parse_args()
     if given.fitted:
         kinds = (Kind.BINARY, Kind.REGRESSION)
         cases = [(kind, family) for kind in kinds for family in FAMILIES]
-        jobs = [(given.seed, draw, *case) for case in cases for draw in range(given.draws)]
+        jobs = [
+            (given.seed, draw, *case) for case in cases for draw in range(given.draws)
+        ]
         done = run_jobs(fitted_draw, jobs, given.workers)
     else:
-        jobs = [(given.seed, given.draws, case, kind) for case in CASES for kind in KINDS]
+        jobs = [
+            (given.seed, given.draws, case, kind) for case in CASES for kind in KINDS
+        ]
         done = run_jobs(planted_draws, jobs, given.workers)
     records = dict(tqdm(done, total=len(jobs)))
-    report(pd.DataFrame([record for index in sorted(records) for record in records[index]]))
+    report(
+        pd.DataFrame([record for index in sorted(records) for record in records[index]])
+    )
 
 
 if __name__ == "__main__":

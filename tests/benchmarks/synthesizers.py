@@ -39,7 +39,11 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.config import SourceConfig, SynthesizerConfig
 from amlb_ext.core.rng import draw_int_seed, random_stream
-from amlb_ext.hardening.baseline.estimator import class_probabilities, cross_folds, fill_missing
+from amlb_ext.hardening.baseline.estimator import (
+    class_probabilities,
+    cross_folds,
+    fill_missing,
+)
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.sources import open_specs
 from amlb_ext.synthesizers import SYNTHESIZERS, make_synthesizer
@@ -74,10 +78,15 @@ def wasserstein(real: np.ndarray, made: np.ndarray, m: int) -> float:
     return float(np.mean(distances)) if distances else 0.0
 
 
-def total_variation(real: np.ndarray, made: np.ndarray, cards: tuple[int, ...]) -> float:
+def total_variation(
+    real: np.ndarray, made: np.ndarray, cards: tuple[int, ...]
+) -> float:
     distances = []
     for j, card in enumerate(cards):
-        shares = [np.bincount(x[:, j].astype(int), minlength=card) / len(x) for x in (real, made)]
+        shares = [
+            np.bincount(x[:, j].astype(int), minlength=card) / len(x)
+            for x in (real, made)
+        ]
         distances.append(0.5 * np.abs(shares[0] - shares[1]).sum())
     return float(np.mean(distances)) if distances else 0.0
 
@@ -96,7 +105,9 @@ def one_hot(X: np.ndarray, cards: tuple[int, ...]) -> np.ndarray:
 
 def nearest(made: np.ndarray, real: np.ndarray, cards: tuple[int, ...]) -> float:
     model = NearestNeighbors(n_neighbors=1, metric="manhattan", algorithm="brute")
-    return float(np.median(model.fit(one_hot(real, cards)).kneighbors(one_hot(made, cards))[0]))
+    return float(
+        np.median(model.fit(one_hot(real, cards)).kneighbors(one_hot(made, cards))[0])
+    )
 
 
 def distances(learn: Rows, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
@@ -142,7 +153,9 @@ def _reference_rows(name: str, learn: Rows, epochs: int, seed: int) -> Rows:
         discrete.append("y")
     levels = {c: dict(enumerate(np.unique(table[c]))) for c in discrete}
     for c in discrete:
-        table[c] = "c" + pd.Series(np.searchsorted(np.unique(table[c]), table[c])).astype(str)
+        table[c] = "c" + pd.Series(
+            np.searchsorted(np.unique(table[c]), table[c])
+        ).astype(str)
     torch.manual_seed(seed)
     np.random.seed(seed)  # noqa: NPY002 (the references draw from global streams)
     with warnings.catch_warnings():
@@ -163,7 +176,8 @@ def _run_reference(
         from sdv.single_table import GaussianCopulaSynthesizer
 
         kinds = {
-            c: {"sdtype": "categorical" if c in discrete else "numerical"} for c in table.columns
+            c: {"sdtype": "categorical" if c in discrete else "numerical"}
+            for c in table.columns
         }
         metadata = Metadata.load_from_dict({"tables": {"rows": {"columns": kinds}}})
         copula = GaussianCopulaSynthesizer(metadata)
@@ -226,7 +240,12 @@ def measure(
             made, seconds = _cpu(lambda name=name: make_rows(name, learn, epochs, seed))
         found = distances(learn, made.X, made.y)
         found["NN"] = found.pop("near") / max(real["near"], 1e-12)
-        yield {"synthesizer": name, **found, "seconds": seconds, "forests": seconds / unit}
+        yield {
+            "synthesizer": name,
+            **found,
+            "seconds": seconds,
+            "forests": seconds / unit,
+        }
 
 
 def _cpu(work: Callable):
@@ -238,18 +257,26 @@ def _cpu(work: Callable):
 def print_tables(lines: list[dict]) -> None:
     """Print one line per source and synthesizer, in order of appearance."""
     # the held-out rows stand in every file of raw numbers
-    table = pd.DataFrame(lines).drop_duplicates(["source", "rows", "seed", "synthesizer"])
-    table["place"] = table["source"].map({s: i for i, s in enumerate(table["source"].unique())})
+    table = pd.DataFrame(lines).drop_duplicates(
+        ["source", "rows", "seed", "synthesizer"]
+    )
+    table["place"] = table["source"].map(
+        {s: i for i, s in enumerate(table["source"].unique())}
+    )
     table = table.sort_values("place", kind="stable")
     print("| source | rows | seeds | synthesizer | " + " | ".join(MEASURES) + " |")
     print("|---|---|---|---|" + "---|" * len(MEASURES))
-    for (source, rows, name), runs in table.groupby(["source", "rows", "synthesizer"], sort=False):
+    for (source, rows, name), runs in table.groupby(
+        ["source", "rows", "synthesizer"], sort=False
+    ):
         values = runs[list(MEASURES)]
         error = values.sem().fillna(0.0)
         cells = [f"{values[c].mean():.4f} ± {error[c]:.4f}" for c in MEASURES[:3]]
         cells.append(f"{values['NN'].mean():.2f} ± {error['NN']:.2f}")
         cells += [f"{values[c].mean():.2f}" for c in MEASURES[4:]]
-        print(f"| {source} | {rows} | {len(runs)} | {name} | " + " | ".join(cells) + " |")
+        print(
+            f"| {source} | {rows} | {len(runs)} | {name} | " + " | ".join(cells) + " |"
+        )
 
 
 def main() -> None:
@@ -257,21 +284,31 @@ def main() -> None:
     parser.add_argument("sources", nargs="*")
     parser.add_argument("--target")
     parser.add_argument("--drop", nargs="+", default=[], help="columns to leave out")
-    parser.add_argument("--bad", type=float, help="share of rows, the worst of a baseline")
+    parser.add_argument(
+        "--bad", type=float, help="share of rows, the worst of a baseline"
+    )
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--epochs", type=int, help="the same for all; default: each one's own")
-    parser.add_argument("--names", nargs="+", default=NAMES, choices=[*SYNTHESIZERS, *REFERENCES])
+    parser.add_argument(
+        "--epochs", type=int, help="the same for all; default: each one's own"
+    )
+    parser.add_argument(
+        "--names", nargs="+", default=NAMES, choices=[*SYNTHESIZERS, *REFERENCES]
+    )
     parser.add_argument("--raw", type=Path, help="append one JSON line per run")
-    parser.add_argument("--read", type=Path, nargs="+", help="only print the tables of such files")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", help="only print the tables of such files"
+    )
     given = parser.parse_args()
     if given.read:
         print_tables([json.loads(line) for file in given.read for line in file.open()])
         return
     names = [name for name in given.names if not missing_package(name)]
     for name in set(given.names) - set(names):
-        print(f"{name} is left out: pip install {missing_package(name)} (needs pandas < 3)")
+        print(
+            f"{name} is left out: pip install {missing_package(name)} (needs pandas < 3)"
+        )
     lines = []
     torch.set_num_threads(1)
     with threadpool_limits(1):

@@ -125,7 +125,9 @@ def simulate(rows: int, columns: int, kind: str, seed: int) -> pd.DataFrame:
         X[:, 4] > 0.8, 1.5, 0.3)  # fmt: skip
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(columns)])
     for j in range(5, columns, 5):
-        table[f"x{j}"] = np.array(list("abcdefgh"))[(np.abs(X[:, j]) * 3).astype(int) % 8]
+        table[f"x{j}"] = np.array(list("abcdefgh"))[
+            (np.abs(X[:, j]) * 3).astype(int) % 8
+        ]
     table = table.assign(y=f if kind == "regression" else np.where(f > 0, "yes", "no"))
     return table
 
@@ -177,7 +179,10 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
     seconds = dict(stages.seconds) if stages else {}
     floor = sum(seconds.get(name, 0.0) for name in FLOOR)
     return {
-        **{k: given[k] for k in ("rows", "columns", "folds", "tasks", "workers", "kind")},
+        **{
+            k: given[k]
+            for k in ("rows", "columns", "folds", "tasks", "workers", "kind")
+        },
         "table_mb": size / 2**20,
         "wall": wall,
         "cpu": used,

@@ -64,5 +64,8 @@ def test_thresholds_per_class_as_one_types_them():
 def test_several_targets_as_one_types_them():
     assert parse("--targets", "price", "rent").source.targets == ("price", "rent")
     assert parse("--targets", "price,rent").source.targets == ("price", "rent")
-    assert parse("--targets", "price, EUR", "rent").source.targets == ("price, EUR", "rent")
+    assert parse("--targets", "price, EUR", "rent").source.targets == (
+        "price, EUR",
+        "rent",
+    )
     assert parse("--over", "union").hardness.over == "union"

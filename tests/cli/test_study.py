@@ -10,10 +10,19 @@ from amlb_ext.experiments.fidelity.registry import METHODS
 
 PROTOCOL = {
     "name": "tiny",
-    "sizes": {"train": 150, "labelled": [40, 80], "unlabelled": 30, "pool": 120, "least_pool": 50},
+    "sizes": {
+        "train": 150,
+        "labelled": [40, 80],
+        "unlabelled": 30,
+        "pool": 120,
+        "least_pool": 50,
+    },
     "share": 0.2,
     "baselines": [{"model": "ridge"}],
-    "seeds": {"exploratory": {"first": 0, "draws": 3}, "confirmatory": {"first": 9, "draws": 3}},
+    "seeds": {
+        "exploratory": {"first": 0, "draws": 3},
+        "confirmatory": {"first": 9, "draws": 3},
+    },
     "contrasts": [{"method": "weighted", "against": "few_bad", "reference": "region"}],
 }
 
@@ -25,7 +34,19 @@ def study(tmp_path, monkeypatch):
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(PROTOCOL), encoding="utf-8")
 
     def call(*words):
-        return main(["study", "fidelity", "--protocol", "p.yaml", "-o", "out", "-j", "1", *words])
+        return main(
+            [
+                "study",
+                "fidelity",
+                "--protocol",
+                "p.yaml",
+                "-o",
+                "out",
+                "-j",
+                "1",
+                *words,
+            ]
+        )
 
     return call
 
@@ -68,7 +89,9 @@ def test_methods_are_listed(capsys):
     assert main(["study", "methods"]) == 0
     assert "few_bad" in capsys.readouterr().out
     assert main(["study", "methods", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {n: m.text for n, m in METHODS.items()}
+    assert json.loads(capsys.readouterr().out) == {
+        n: m.text for n, m in METHODS.items()
+    }
 
 
 def test_a_tiny_study_runs(study, tmp_path, capsys):
@@ -81,11 +104,16 @@ def test_a_tiny_study_runs(study, tmp_path, capsys):
     for ending in (".md", ".svg", "_contrasts.csv", "_levels.csv"):
         assert (tmp_path / "out" / f"exploratory{ending}").is_file()
         assert f"exploratory{ending}" in out
-    assert [p.name for p in (tmp_path / "out/draws/exploratory").iterdir()] == ["diabetes_0.json"]
+    assert [p.name for p in (tmp_path / "out/draws/exploratory").iterdir()] == [
+        "diabetes_0.json"
+    ]
 
 
 def test_json_holds_the_contrasts(study, quick, capsys):
-    assert study("bundled/diabetes", "--phase", "confirmatory", "--draws", "2", "--json") == 0
+    assert (
+        study("bundled/diabetes", "--phase", "confirmatory", "--draws", "2", "--json")
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert (found["phase"], found["draws"], found["declared"]) == ("confirmatory", 2, 3)
     every = found["contrasts"][0]
@@ -123,7 +151,10 @@ def test_a_protocol_without_contrasts_shows_levels(study, quick, tmp_path, capsy
         (["a/x.csv", "b/x.csv"], "a/x.csv and b/x.csv would both be table 'x'"),
         (["bundled/wine"], "wine has 178 rows"),
         (["bundled/nosuch"], "no bundled task 'nosuch'"),
-        (["bundled/toy", "--phase", "confirmatory", "--draws", "4"], "the protocol declares 3"),
+        (
+            ["bundled/toy", "--phase", "confirmatory", "--draws", "4"],
+            "the protocol declares 3",
+        ),
         (["bundled/toy", "--draws", "10"], "would use seeds of the confirmatory phase"),
     ],
 )

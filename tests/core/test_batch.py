@@ -53,7 +53,9 @@ def batch_system(tmp_path, monkeypatch):
             command.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
         here = os.path.dirname(__file__)
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+        monkeypatch.setenv(
+            "PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+        )
         monkeypatch.chdir(tmp_path)
 
     return make
@@ -91,7 +93,9 @@ def look(x):
 
 @pytest.mark.parametrize("asked", [{}, {"interface": "lo"}])
 @pytest.mark.skipif(not TLS, reason="cryptography is not installed")
-def test_a_cluster_asks_for_keys_and_listens_on_one_interface(tmp_path, batch_system, capfd, asked):
+def test_a_cluster_asks_for_keys_and_listens_on_one_interface(
+    tmp_path, batch_system, capfd, asked
+):
     from distributed import Client
     from distributed.security import Security
     from distributed.utils import get_ip
@@ -108,8 +112,13 @@ def test_a_cluster_asks_for_keys_and_listens_on_one_interface(tmp_path, batch_sy
     assert theirs
     assert {address for address, _ in {*here, *theirs}} <= {wanted, "127.0.0.1"}
     said = capfd.readouterr().err
-    address = next(word for word in said.split() if word.startswith("tls://")).rstrip(",")
-    assert f"hardsynth: slurm: listening on {address}, for jobs with this run's own keys" in said
+    address = next(word for word in said.split() if word.startswith("tls://")).rstrip(
+        ","
+    )
+    assert (
+        f"hardsynth: slurm: listening on {address}, for jobs with this run's own keys"
+        in said
+    )
     strangers = Security.temporary()
     with pytest.raises(OSError, match=r"(?i)certificate|closed|reset|timed out"):
         Client(address, security=strangers, timeout=5)
@@ -121,9 +130,16 @@ def test_a_cluster_asks_for_keys_and_listens_on_one_interface(tmp_path, batch_sy
 
 def test_without_keys_everybody_is_warned(batch_system, capfd):
     batch_system(sbatch=SBATCH, scancel=SCANCEL)
-    where = Execution(workers=1, cluster="slurm", options={**LOOPBACK, "security": "none"})
-    assert [one.result for one in run_units([Unit("u", "0", double, (4,))], where)] == [8]
-    assert "without encryption or keys: whoever reaches it can run code" in capfd.readouterr().err
+    where = Execution(
+        workers=1, cluster="slurm", options={**LOOPBACK, "security": "none"}
+    )
+    assert [one.result for one in run_units([Unit("u", "0", double, (4,))], where)] == [
+        8
+    ]
+    assert (
+        "without encryption or keys: whoever reaches it can run code"
+        in capfd.readouterr().err
+    )
 
 
 def test_an_unknown_wish_for_keys_is_refused(batch_system):
@@ -140,26 +156,43 @@ def _listening():
 
 def test_a_job_that_is_not_taken_ends_the_wait(batch_system, capfd):
     said = "sbatch: error: invalid partition specified: nosuch"
-    batch_system(sbatch=f'#!/bin/sh\necho "{said}" >&2\nexit 1\n', scancel="#!/bin/sh\n")
-    where = Execution(workers=2, cluster="slurm", options={**LOOPBACK, "queue": "nosuch"})
-    with pytest.raises(ClusterError, match=f"slurm takes no jobs: {said} .*queue=short"):
+    batch_system(
+        sbatch=f'#!/bin/sh\necho "{said}" >&2\nexit 1\n', scancel="#!/bin/sh\n"
+    )
+    where = Execution(
+        workers=2, cluster="slurm", options={**LOOPBACK, "queue": "nosuch"}
+    )
+    with pytest.raises(
+        ClusterError, match=f"slurm takes no jobs: {said} .*queue=short"
+    ):
         list(run_units([Unit("u", "0", double, (1,))], where))
     gc.collect()  # an exception that nobody asked for is told of when it goes
     assert "Traceback" not in capfd.readouterr().err
     from dask_jobqueue import JobQueueCluster
 
-    left = [thing for thing in gc.get_objects() if issubclass(type(thing), JobQueueCluster)]
-    assert [cluster.status.name for cluster in left if cluster.status.name != "closed"] == []
+    left = [
+        thing for thing in gc.get_objects() if issubclass(type(thing), JobQueueCluster)
+    ]
+    assert [
+        cluster.status.name for cluster in left if cluster.status.name != "closed"
+    ] == []
 
 
-def test_a_job_that_is_not_taken_leaves_the_work_to_the_others(tmp_path, batch_system, capfd):
+def test_a_job_that_is_not_taken_leaves_the_work_to_the_others(
+    tmp_path, batch_system, capfd
+):
     refuse = """#!/bin/sh
 mkdir "{folder}/one" 2> /dev/null || {{ echo "over your limit" >&2; exit 1; }}
 """
     batch_system(sbatch=refuse + SBATCH, scancel=SCANCEL)
     where = Execution(workers=2, cluster="slurm", options=LOOPBACK)
     units = [Unit(f"u{i}", str(i), pause, (i,)) for i in range(4)]
-    assert {one.index: one.result for one in run_units(units, where)} == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert {one.index: one.result for one in run_units(units, where)} == {
+        0: 0,
+        1: 1,
+        2: 2,
+        3: 3,
+    }
     said = capfd.readouterr().err
     assert "hardsynth: slurm did not take a job: over your limit" in said
     assert "Traceback" not in said
@@ -168,7 +201,11 @@ mkdir "{folder}/one" 2> /dev/null || {{ echo "over your limit" >&2; exit 1; }}
 def test_an_option_out_of_range_is_one_clear_line(batch_system):
     batch_system(sbatch=SBATCH, scancel=SCANCEL)
     with pytest.raises(ClusterError, match=r"slurm takes no jobs: .*'two'"):
-        list(run_units([], Execution(cluster="slurm", options={**LOOPBACK, "cores": "two"})))
+        list(
+            run_units(
+                [], Execution(cluster="slurm", options={**LOOPBACK, "cores": "two"})
+            )
+        )
 
 
 def test_ctrl_c_stays_an_interruption():
@@ -184,10 +221,16 @@ def _has_slurm():
     return asked and not subprocess.run(["sinfo", "-h"], capture_output=True).returncode
 
 
-@pytest.mark.skipif(not _has_slurm(), reason="HARDSYNTH_NIGHTLY is not set, or no SLURM answers")
+@pytest.mark.skipif(
+    not _has_slurm(), reason="HARDSYNTH_NIGHTLY is not set, or no SLURM answers"
+)
 def test_a_real_slurm(tmp_path, batch_system):
     batch_system()
-    options = {"memory": "500MB", "walltime": "00:05:00", "security": LOOPBACK["security"]}
+    options = {
+        "memory": "500MB",
+        "walltime": "00:05:00",
+        "security": LOOPBACK["security"],
+    }
     where = Execution(workers=2, cluster="slurm", options=options)
     units = [Unit(f"u{i}", str(i), double, (i,)) for i in range(6)]
     found = {one.index: one.result for one in run_units(units, where)}

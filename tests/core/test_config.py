@@ -24,7 +24,10 @@ def test_kappa_is_open_only_where_nobody_set_it():
     assert build_config().search.pressure == 0  # until a calibration has settled it
     assert build_config({"search": {"kappa": 0.005}}).search.pressure == 0.005
     assert build_config({"preset": "literal"}).search.pressure == 0.5
-    assert build_config({"preset": "literal"}, {"search": {"kappa": None}}).search.kappa is None
+    assert (
+        build_config({"preset": "literal"}, {"search": {"kappa": None}}).search.kappa
+        is None
+    )
 
 
 def test_unknown_nested_key_names_the_nearest():

@@ -12,7 +12,9 @@ def table(rows, seed, levels=3, columns=4, numbers=1):
     out = {}
     for j in range(columns):
         codes = rng.integers(-1, levels, rows)
-        out[f"c{j}"] = pd.Categorical.from_codes(codes, categories=[f"v{k}" for k in range(levels)])
+        out[f"c{j}"] = pd.Categorical.from_codes(
+            codes, categories=[f"v{k}" for k in range(levels)]
+        )
     for j in range(numbers):
         values = rng.integers(0, levels, rows) / 7
         out[f"n{j}"] = np.where(rng.random(rows) < 0.1, np.nan, values)
@@ -20,12 +22,16 @@ def table(rows, seed, levels=3, columns=4, numbers=1):
 
 
 def keys(frame):
-    return list(map(tuple, frame.astype(object).where(frame.notna(), "missing").to_numpy()))
+    return list(
+        map(tuple, frame.astype(object).where(frame.notna(), "missing").to_numpy())
+    )
 
 
 @pytest.mark.parametrize(("columns", "numbers"), [(4, 0), (3, 2), (0, 3)])
 def test_numbers_are_those_of_a_join_of_the_values(columns, numbers):
-    asked, *others = (table(n, seed, 3, columns, numbers) for n, seed in ((80, 0), (60, 1), (5, 2)))
+    asked, *others = (
+        table(n, seed, 3, columns, numbers) for n, seed in ((80, 0), (60, 1), (5, 2))
+    )
     own, *rest = number_rows(asked, *others)
     number = dict(zip(keys(asked), own, strict=True))
     assert len(set(own.tolist())) == len(number)
@@ -54,7 +60,9 @@ def test_negative_zero_is_zero_and_missing_equals_missing():
 
 def test_categories_in_another_order_are_compared_by_value():
     one = pd.DataFrame({"c": pd.Categorical(["a", "b"], ["a", "b"])})
-    own, other = number_rows(one, pd.DataFrame({"c": pd.Categorical(["a", "b"], ["b", "a"])}))
+    own, other = number_rows(
+        one, pd.DataFrame({"c": pd.Categorical(["a", "b"], ["b", "a"])})
+    )
     assert own.tolist() == other.tolist()
 
 
@@ -67,7 +75,9 @@ def test_tables_without_rows():
 
 def test_many_rows_of_few_values_cost_no_pairs():
     """Two billion pairs would take minutes."""
-    asked, many = (table(n, n, levels=1, columns=12, numbers=0) for n in (10_000, 200_000))
+    asked, many = (
+        table(n, n, levels=1, columns=12, numbers=0) for n in (10_000, 200_000)
+    )
     own, other = number_rows(asked, many)
     inside = many.merge(asked.drop_duplicates(), how="inner")
     assert (other >= 0).sum() == len(inside) > 100_000

@@ -27,7 +27,10 @@ def test_an_address_is_shown_without_its_secrets(url):
 
 
 def test_an_address_without_secrets_is_shown_as_it_is():
-    assert redact_url("https://host.org:8443/a%20b.csv") == "https://host.org:8443/a%20b.csv"
+    assert (
+        redact_url("https://host.org:8443/a%20b.csv")
+        == "https://host.org:8443/a%20b.csv"
+    )
 
 
 @pytest.mark.parametrize(

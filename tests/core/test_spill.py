@@ -47,7 +47,9 @@ def test_what_does_not_fit_is_mapped_and_the_same(task, tmp_path):
     pd.testing.assert_frame_equal(kept.features, task.features)
     pd.testing.assert_series_equal(kept.target, task.target)
     assert kept.content_hash == task.content_hash
-    sent = pickle.loads(pickle.dumps(kept))  # as to a worker; its hash is kept, so look at the rows
+    sent = pickle.loads(
+        pickle.dumps(kept)
+    )  # as to a worker; its hash is kept, so look at the rows
     pd.testing.assert_frame_equal(sent.features, task.features)
     assert (sent.folds[0].train == task.folds[0].train).all()
     assert list(tmp_path.iterdir()) == []  # no name, so nothing to leave behind
@@ -107,11 +109,18 @@ def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch
         source = (str(tmp_path / "t.csv"),)
         generate_suite(
             Request(
-                source, build_config(cheap), out, Execution(1, ""), quiet=True, certificate="none"
+                source,
+                build_config(cheap),
+                out,
+                Execution(1, ""),
+                quiet=True,
+                certificate="none",
             )
         )
         made[in_memory] = {
-            path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()
+            path.relative_to(out): path.read_bytes()
+            for path in out.rglob("*")
+            if path.is_file()
         }
     assert [spill.on_disk > 0 for spill in spills] == [True, False]
     assert made[0] == made[1 << 30]

@@ -86,7 +86,9 @@ def test_content_hash_sees_values_folds_and_labels_but_not_the_name():
 
 
 def test_integers_too_large_for_float64_are_not_called_integers():
-    task = make_task(frame(30, big=[2**60 + 1000 * i + 1 for i in range(30)]), "y", name="t")
+    task = make_task(
+        frame(30, big=[2**60 + 1000 * i + 1 for i in range(30)]), "y", name="t"
+    )
     assert task.columns[1].type == "numeric"
     assert task.notes == (
         "column 'big' holds whole numbers beyond 2**53, which are rounded to 64-bit floats",
@@ -98,7 +100,12 @@ def test_whole_number_regression_is_remarked():
     task = make_task(table, "y", name="t")
     assert task.kind is Kind.REGRESSION
     assert any("--kind multiclass" in note for note in task.notes)
-    assert make_task(table, "y", name="t", kind="multiclass").labels == ("1", "2", "3", "4")
+    assert make_task(table, "y", name="t", kind="multiclass").labels == (
+        "1",
+        "2",
+        "3",
+        "4",
+    )
 
 
 def test_the_source_table_is_not_kept_alive():

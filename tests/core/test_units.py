@@ -96,7 +96,9 @@ def test_a_unit_whose_process_died_is_run_again_within_a_bound(tmp_path):
     assert found["square 3"].result == 9
 
 
-def test_a_suspended_process_is_told_of_and_its_unit_run_again(tmp_path, monkeypatch, capsys):
+def test_a_suspended_process_is_told_of_and_its_unit_run_again(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(processes, "NOTICE", 0.5)
     monkeypatch.setattr(processes, "PATIENCE", 1.5)
     mark = str(tmp_path / "mark")
@@ -125,7 +127,9 @@ def test_an_error_ends_everything_or_loses_its_unit_with_where_it_came_from():
     with pytest.raises(ValueError, match="strange table"):
         list(run_units(calls, Execution(workers=2)))
     for workers in (1, 2):
-        found = by_name(run_units(calls, Execution(workers=workers), raises=(HardsynthError,)))
+        found = by_name(
+            run_units(calls, Execution(workers=workers), raises=(HardsynthError,))
+        )
         assert found["fail strange table"].lost == "ValueError: strange table"
         assert found["square 3"].result == 9
     assert "in fail" in found["fail strange table"].report.log
@@ -150,7 +154,10 @@ def test_processes_end_with_the_parent_that_was_killed(tmp_path):
         children = [int(path.name) for path in tmp_path.iterdir()]
         assert len(children) == 2
         parent.kill()
-    while any(psutil.pid_exists(child) for child in children) and time.monotonic() < deadline:
+    while (
+        any(psutil.pid_exists(child) for child in children)
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.1)
     assert not any(psutil.pid_exists(child) for child in children)
 

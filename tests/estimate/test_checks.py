@@ -43,10 +43,14 @@ def test_how_often_sound_rows_are_refuted():
     rng = np.random.default_rng(1)
     priors = np.array([0.7, 0.2, 0.1])
     # 20 rows: two are expected of the last class, too few for the chi-square distribution
-    few = sum(checks.class_shares(rng.choice(3, 20, p=priors), priors).refuted for _ in range(100))
+    few = sum(
+        checks.class_shares(rng.choice(3, 20, p=priors), priors).refuted
+        for _ in range(100)
+    )
     assert few <= 5
     refuted = sum(
-        checks.class_shares(rng.choice(3, 200, p=priors), priors).refuted for _ in range(400)
+        checks.class_shares(rng.choice(3, 200, p=priors), priors).refuted
+        for _ in range(400)
     )
     assert refuted <= 12
 

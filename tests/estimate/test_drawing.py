@@ -19,7 +19,9 @@ def made(n: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     y = rng.random(n) < YES
     kind = np.where(rng.random(n) < 0.3 + 0.4 * y, "a", "b")
-    table = pd.DataFrame({"x": rng.normal(y * 1.3, 1.0), "z": rng.random(n), "kind": kind})
+    table = pd.DataFrame(
+        {"x": rng.normal(y * 1.3, 1.0), "z": rng.random(n), "kind": kind}
+    )
     return table.assign(y=np.where(y, "yes", "no"))
 
 
@@ -42,7 +44,12 @@ def folder(tmp_path_factory):
     yes, no = pool[pool.y == "yes"], pool[pool.y == "no"]
     pd.concat([yes[:100], no[:100]]).to_csv(folder / "by_class.csv", index=False)
     train = pd.read_csv(folder / "train.csv")
-    p = LogisticRegression().fit(train[["x"]], train.y).predict_proba(pool[["x"]]).max(axis=1)
+    p = (
+        LogisticRegression()
+        .fit(train[["x"]], train.y)
+        .predict_proba(pool[["x"]])
+        .max(axis=1)
+    )
     pool.iloc[np.argsort(p)[:600]].sample(200, random_state=0).to_csv(
         folder / "unsure.csv", index=False
     )
@@ -59,17 +66,23 @@ def truth(folder) -> float:
 
 
 def ask(folder, data, **more):
-    return estimate("logistic", folder / data, target="y", train=folder / "train.csv", **more)
+    return estimate(
+        "logistic", folder / data, target="y", train=folder / "train.csv", **more
+    )
 
 
 def ask_ridge(folder, data, **more):
-    return estimate("ridge", folder / data, target="y", train=folder / "r_train.csv", **more)
+    return estimate(
+        "ridge", folder / data, target="y", train=folder / "r_train.csv", **more
+    )
 
 
 def test_rows_drawn_by_class_are_told_by_the_training_rows(folder, truth):
     report = ask(folder, "by_class.csv")
     assert report.recommended is None
-    assert "classes of the labelled rows and of the training rows differ" in report.refused
+    assert (
+        "classes of the labelled rows and of the training rows differ" in report.refused
+    )
     assert "yes 50.0% of the labelled rows" in report.refused
     assert "--class-prior train" in report.advice
     assert "--drawn-at-random" in report.advice
@@ -97,17 +110,24 @@ def test_who_vouches_for_the_labelled_rows_is_believed_and_it_is_said(folder):
     report = ask(folder, "by_class.csv", drawn_at_random=True)
     assert report.recommended.name == "wilson"
     assert "as --drawn-at-random says" in report.assumption
-    assert any("overruled by --drawn-at-random: classes" in note for note in report.notes)
+    assert any(
+        "overruled by --drawn-at-random: classes" in note for note in report.notes
+    )
     with pytest.raises(ConfigError, match="contradict each other"):
         ask(folder, "by_class.csv", class_prior="train", drawn_at_random=True)
     with pytest.raises(ConfigError, match="without training rows"):
-        estimate(str(folder / "p.csv"), folder / "iid.csv", target="y", class_prior="train")
+        estimate(
+            str(folder / "p.csv"), folder / "iid.csv", target="y", class_prior="train"
+        )
 
 
 def test_rows_labelled_where_the_model_is_unsure_are_told(folder):
     told = ask(folder, "unsure.csv")
     assert told.recommended is None
-    assert "confidence of the labelled rows and of the training rows differ" in told.refused
+    assert (
+        "confidence of the labelled rows and of the training rows differ"
+        in told.refused
+    )
     assert "less sure" in told.refused
     # the priors cannot put right what was chosen within a class
     assert ask(folder, "unsure.csv", class_prior="train").recommended is None
@@ -122,10 +142,16 @@ def test_rows_without_labels_tell_it_to_a_file_of_predictions(folder):
     assert alone.recommended.check == "not checked"
     assert "nothing given here can test that" in alone.assumption
     told = estimate(
-        str(folder / "p.csv"), folder / "unsure.csv", target="y", unlabelled=folder / "far.csv"
+        str(folder / "p.csv"),
+        folder / "unsure.csv",
+        target="y",
+        unlabelled=folder / "far.csv",
     )
     assert told.recommended is None
-    assert "columns of the labelled rows and of the rows without labels differ" in told.refused
+    assert (
+        "columns of the labelled rows and of the rows without labels differ"
+        in told.refused
+    )
     assert "most in x" in told.refused
 
 
@@ -133,7 +159,9 @@ def test_the_target_of_a_regression_is_compared(folder):
     assert ask_ridge(folder, "r.csv").recommended is not None
     report = ask_ridge(folder, "r_high.csv")
     assert report.recommended is None
-    assert "target of the labelled rows and of the training rows differ" in report.refused
+    assert (
+        "target of the labelled rows and of the training rows differ" in report.refused
+    )
     assert "--class-prior" not in report.advice
     assert "--drawn-at-random" in report.advice
 
@@ -146,7 +174,9 @@ def test_rows_of_a_quieter_time_are_told_by_a_second_models_errors(folder):
     quiet.to_csv(folder / "r_quiet.csv", index=False)
     report = ask_ridge(folder, "r_quiet.csv")
     assert report.recommended is None
-    assert "errors of the labelled rows and of the training rows differ" in report.refused
+    assert (
+        "errors of the labelled rows and of the training rows differ" in report.refused
+    )
     assert "target" not in report.refused
 
 
@@ -181,9 +211,9 @@ def test_squared_losses_of_a_good_model_have_a_useful_interval(folder):
     model = Ridge().fit(train[list("abc")], train["y"])
     span = train.y.max() - train.y.min()
     squares = ((model.predict(large[list("abc")]) - large.y) / span) ** 2
-    pd.DataFrame({"prediction": model.predict(pd.read_csv(folder / "r.csv")[list("abc")])}).to_csv(
-        folder / "r_p.csv", index=False
-    )
+    pd.DataFrame(
+        {"prediction": model.predict(pd.read_csv(folder / "r.csv")[list("abc")])}
+    ).to_csv(folder / "r_p.csv", index=False)
 
     def ask_file(**more):
         return estimate(
@@ -219,14 +249,19 @@ def test_the_command_says_what_to_type(folder, capsys):
     words += ["--train", str(folder / "train.csv")]
     assert main(words) == 1
     out = capsys.readouterr().out
-    assert out.startswith("no estimate can be recommended: classes of the labelled rows")
+    assert out.startswith(
+        "no estimate can be recommended: classes of the labelled rows"
+    )
     assert "\nwhat to do: if the labelled rows were drawn class by class" in out
     assert main([*words, "--class-prior", "train", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["recommended"] == "stratified"
     assert told["assumption"].startswith("the rows of each class were drawn at random")
     assert main([*words, "--drawn-at-random"]) == 0
-    assert "\nassumes that the labelled rows were drawn at random" in capsys.readouterr().out
+    assert (
+        "\nassumes that the labelled rows were drawn at random"
+        in capsys.readouterr().out
+    )
 
 
 def test_small_losses_are_printed_with_their_digits(folder, capsys):

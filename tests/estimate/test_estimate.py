@@ -48,7 +48,9 @@ def truth(folder) -> float:
 
 
 def ask(folder, data, **more):
-    return estimate("logistic", folder / data, target="y", train=folder / "train.csv", **more)
+    return estimate(
+        "logistic", folder / data, target="y", train=folder / "train.csv", **more
+    )
 
 
 def test_independent_rows_are_answered_by_wilson(folder, truth):
@@ -143,17 +145,26 @@ def test_a_fitted_model_sees_categories_that_no_labelled_row_has(folder):
         rng = np.random.default_rng(seed)
         kind = rng.choice(kinds, n)
         y = rng.random(n) < np.where(kind == "c", 0.9, 0.3)
-        return pd.DataFrame({"x": rng.random(n), "kind": kind, "y": np.where(y, "yes", "no")})
+        return pd.DataFrame(
+            {"x": rng.random(n), "kind": kind, "y": np.where(y, "yes", "no")}
+        )
 
     train = rows(900, ["a", "b", "c"], 0)
-    encode = ColumnTransformer([("kind", OneHotEncoder(), ["kind"])], remainder="passthrough")
-    model = make_pipeline(encode, LogisticRegression()).fit(train[["x", "kind"]], train["y"])
+    encode = ColumnTransformer(
+        [("kind", OneHotEncoder(), ["kind"])], remainder="passthrough"
+    )
+    model = make_pipeline(encode, LogisticRegression()).fit(
+        train[["x", "kind"]], train["y"]
+    )
     skops.dump(model, folder / "m.skops")
     rows(200, ["a", "b"], 1).to_csv(folder / "few.csv", index=False)
     far = rows(2000, ["a", "b", "c"], 2)
     far.drop(columns="y").to_csv(folder / "many.csv", index=False)
     report = estimate(
-        str(folder / "m.skops"), folder / "few.csv", target="y", unlabelled=folder / "many.csv"
+        str(folder / "m.skops"),
+        folder / "few.csv",
+        target="y",
+        unlabelled=folder / "many.csv",
     )
     assert not [note for note in report.notes if "unknown" in note]
     # a third of the other rows is of kind c, where the model predicts yes: not one population
@@ -178,7 +189,9 @@ def test_regression_wants_a_range(folder):
 
     def rows(n):
         x = rng.random((n, 2))
-        return pd.DataFrame(x, columns=["a", "b"]).assign(y=x.sum(axis=1) * 10 + rng.normal(size=n))
+        return pd.DataFrame(x, columns=["a", "b"]).assign(
+            y=x.sum(axis=1) * 10 + rng.normal(size=n)
+        )
 
     train, data = rows(400), rows(600)
     train.to_csv(folder / "r_train.csv", index=False)
@@ -188,7 +201,9 @@ def test_regression_wants_a_range(folder):
     predicted.to_csv(folder / "rp.csv", index=False)
     with pytest.raises(ConfigError, match="--range"):
         estimate(str(folder / "rp.csv"), folder / "r.csv", target="y")
-    report = estimate(str(folder / "rp.csv"), folder / "r.csv", target="y", target_range=(-10, 30))
+    report = estimate(
+        str(folder / "rp.csv"), folder / "r.csv", target="y", target_range=(-10, 30)
+    )
     by_hand = (((predicted["prediction"] - data["y"]) / 40) ** 2).mean()
     assert report.recommended.name == "t"
     assert report.recommended.point == pytest.approx(by_hand)
@@ -205,7 +220,9 @@ def test_what_is_wrong_is_said(folder):
         ask(folder, "iid.csv", class_prior={"no": 1.0})
     with pytest.raises(ConfigError, match=r"sums to 1\.1"):
         ask(folder, "iid.csv", class_prior={"no": 0.8, "yes": 0.3})
-    with pytest.raises(DataError, match=r"800 of 800 rows of train\.csv are training rows"):
+    with pytest.raises(
+        DataError, match=r"800 of 800 rows of train\.csv are training rows"
+    ):
         ask(folder, "train.csv")
     with pytest.raises(DataError, match="training rows"):
         ask(folder, "iid.csv", unlabelled=folder / "train.csv")
@@ -220,7 +237,13 @@ def test_what_is_wrong_is_said(folder):
 
 def test_the_command_writes_what_it_says(folder, capsys, tmp_path):
     out = tmp_path / "out"
-    words = ["estimate", "logistic", str(folder / "iid.csv"), "--train", str(folder / "train.csv")]
+    words = [
+        "estimate",
+        "logistic",
+        str(folder / "iid.csv"),
+        "--train",
+        str(folder / "train.csv"),
+    ]
     words += ["--target", "y", "--synthesizer", "copula", "--generated", "3000"]
     assert main([*words, "--explore", "--osyn", "b=2", "-o", str(out)]) == 0
     shown = capsys.readouterr().out

@@ -10,11 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_estimate, osyn_iterative
+from amlb_ext.estimate.osyn.bound import (
+    osyn_closed,
+    osyn_counts,
+    osyn_estimate,
+    osyn_iterative,
+)
 from amlb_ext.estimate.osyn.explore import sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
 from amlb_ext.estimate.osyn.tallies import RegionTally, drawn_batches, tally_regions
-from amlb_ext.estimate.osyn.theorem import OsynSettings, adjusted_counts, target_loss, theorem_bound
+from amlb_ext.estimate.osyn.theorem import (
+    OsynSettings,
+    adjusted_counts,
+    target_loss,
+    theorem_bound,
+)
 
 unit = st.floats(0, 1)
 seeds = st.integers(0, 10**6)
@@ -47,7 +57,9 @@ def cut(batch, size):
 
 def assert_same(a, b):
     for field in dataclasses.fields(a):
-        np.testing.assert_array_equal(getattr(a, field.name), getattr(b, field.name), field.name)
+        np.testing.assert_array_equal(
+            getattr(a, field.name), getattr(b, field.name), field.name
+        )
 
 
 @given(unit, unit)
@@ -90,7 +102,10 @@ def test_never_above_the_closed_form_of_its_own_weights(seed, n):
 @settings(max_examples=25, deadline=None)
 def test_counts_give_exactly_the_general_result(seed, n, b):
     cells, loss_s, batch = problem(seed, n=n, zero_one=True)
-    seen, setting = tally_regions([batch], cells), OsynSettings(g=600, b=b, a_hat="paper")
+    seen, setting = (
+        tally_regions([batch], cells),
+        OsynSettings(g=600, b=b, a_hat="paper"),
+    )
     general = osyn_iterative(cut(batch, 111), cells, loss_s, seen, setting)
     assert_same(general, osyn_counts(loss_s, seen, setting))
 
@@ -104,8 +119,12 @@ def test_how_the_stream_is_cut_does_not_matter(zero_one):
         parts = osyn_iterative(cut(batch, size), cells, loss_s, seen, setting)
         assert parts.F_minus_eps == whole.F_minus_eps
         assert parts.bound == whole.bound
-        assert parts.beta == pytest.approx(whole.beta, rel=1e-12)  # a sum in another order
-        np.testing.assert_array_equal(tally_regions(cut(batch, size), cells).counts, seen.counts)
+        assert parts.beta == pytest.approx(
+            whole.beta, rel=1e-12
+        )  # a sum in another order
+        np.testing.assert_array_equal(
+            tally_regions(cut(batch, size), cells).counts, seen.counts
+        )
 
 
 def test_memory_does_not_grow_with_the_stream():
@@ -152,7 +171,13 @@ def test_bound_by_hand():
     assert theorem_bound(0.99, w, 0.5, 8, four, two, C_h=2.0)[0::3] == (0.0, False)
 
 
-@given(unit, st.floats(0.05, 1), st.integers(10, 10**6), st.floats(1e-4, 0.4), st.floats(1e-4, 0.4))
+@given(
+    unit,
+    st.floats(0.05, 1),
+    st.integers(10, 10**6),
+    st.floats(1e-4, 0.4),
+    st.floats(1e-4, 0.4),
+)
 def test_bound_is_monotone(F, a_hat, g, d1, d2):
     w = np.full(50, 0.02)
     base = theorem_bound(F, w, a_hat, g, d1, d2).bound
@@ -213,20 +238,28 @@ def test_condition_on_delta1():
         assert got.condition_delta1 is holds
     assert (
         "δ1 is too small"
-        in osyn_estimate(osyn_closed(np.ones(2), even, OsynSettings(g=10, b=0, delta1=0.08))).reason
+        in osyn_estimate(
+            osyn_closed(np.ones(2), even, OsynSettings(g=10, b=0, delta1=0.08))
+        ).reason
     )
 
 
 def test_a_hat():
     seen = RegionTally(np.array([10, 10]), np.array([5.0, 2.0]), 0, True)
-    got = {a: osyn_closed(np.ones(2), seen, OsynSettings(a_hat=a)) for a in (None, 0.3, "paper")}
+    got = {
+        a: osyn_closed(np.ones(2), seen, OsynSettings(a_hat=a))
+        for a in (None, 0.3, "paper")
+    }
     assert [r.a_hat for r in got.values()] == [1.0, 0.3, 0.5]
     assert osyn_closed(np.ones(2), seen, OsynSettings(C_h=3)).a_hat == 3
 
 
 def test_masses_alone_are_enough():
     cells, loss_s, (X, _, loss) = problem(5)
-    seen, blind = tally_regions([(X, None, loss)], cells), tally_regions([(X, None, None)], cells)
+    seen, blind = (
+        tally_regions([(X, None, loss)], cells),
+        tally_regions([(X, None, None)], cells),
+    )
     assert blind.means is None
     a, b = osyn_closed(loss_s, seen), osyn_closed(loss_s, blind)
     assert (a.bound, a.F_minus_eps) == (b.bound, b.F_minus_eps)
@@ -265,7 +298,15 @@ def test_losses_outside_their_bound(loss):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"g": 0}, {"b": -1}, {"delta1": 0}, {"delta2": 0.99}, {"a_hat": 2.0}, {"a_hat": "x"}]
+    "wrong",
+    [
+        {"g": 0},
+        {"b": -1},
+        {"delta1": 0},
+        {"delta2": 0.99},
+        {"a_hat": 2.0},
+        {"a_hat": "x"},
+    ],
 )
 def test_settings_out_of_range(wrong):
     with pytest.raises(ConfigError):
@@ -276,7 +317,12 @@ def test_explore_is_the_closed_form_everywhere():
     cells, loss_s, batch = problem(11, K=200)
     seen = tally_regions([batch], cells)
     sweep = sweep_settings(
-        seen.counts, loss_s, np.random.default_rng(4), b=(0, 0.5, 2), delta2=(0.02, 0.07), delta=0.1
+        seen.counts,
+        loss_s,
+        np.random.default_rng(4),
+        b=(0, 0.5, 2),
+        delta2=(0.02, 0.07),
+        delta=0.1,
     )
     assert len(sweep) == 6
     for row in sweep.itertuples():
@@ -284,6 +330,8 @@ def test_explore_is_the_closed_form_everywhere():
         one = osyn_closed(loss_s, seen, setting, np.random.default_rng(4))
         assert row.bound == pytest.approx(one.bound, abs=1e-12)
         assert (row.g_star, row.assumption_met) == (one.g_star, one.assumption_met)
-    assert len(sweep_settings(seen.counts, loss_s, np.random.default_rng(4))) == 71 * 199
+    assert (
+        len(sweep_settings(seen.counts, loss_s, np.random.default_rng(4))) == 71 * 199
+    )
     with pytest.raises(ConfigError, match="below delta"):
         sweep_settings(seen.counts, loss_s, np.random.default_rng(4), delta2=[0.1])

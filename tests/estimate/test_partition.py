@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.partition import independent_cells, partition_bound, partition_estimate
+from amlb_ext.estimate.partition import (
+    independent_cells,
+    partition_bound,
+    partition_estimate,
+)
 
 W = np.array([0.4, 0.3, 0.2, 0.08, 0.02])
 #: Mean losses of the cells.
@@ -84,7 +88,11 @@ def test_never_narrower_than_one_cell(n, seed):
 def test_cells_without_rows():
     # masses .5, .3, .2, the last without rows; means .5 and 1, C_h = 2
     got = partition_bound(
-        np.array([0.0, 1.0, 1.0]), np.array([0, 0, 1]), np.array([5, 3, 2]), 0.1, C_h=2.0
+        np.array([0.0, 1.0, 1.0]),
+        np.array([0, 0, 1]),
+        np.array([5, 3, 2]),
+        0.1,
+        C_h=2.0,
     )
     B = 2 * math.sqrt(0.5 * math.log(10) * (0.25 / 2 + 0.09))
     assert (got.empty, got.empty_mass) == (1, pytest.approx(0.2))
@@ -104,7 +112,9 @@ def test_estimated_masses_cost_a_term():
     exact = partition_bound(loss, cells, np.ones(1), 0.1)
     counted = partition_bound(loss, cells, np.ones(1), 0.1, n_masses=5000)
     # a tenth of δ for the masses: sqrt(.5 ln 100 / 5000) = .0215, and ln(1 / .09) for the rest
-    wider = math.sqrt(0.5 * math.log(1 / 0.09) / 200) + math.sqrt(0.5 * math.log(100) / 5000)
+    wider = math.sqrt(0.5 * math.log(1 / 0.09) / 200) + math.sqrt(
+        0.5 * math.log(100) / 5000
+    )
     assert pytest.approx(wider) == counted.B
     assert counted.B > exact.B
 
@@ -112,7 +122,9 @@ def test_estimated_masses_cost_a_term():
 @pytest.mark.parametrize("method", ["kmeans", "voronoi"])
 def test_cells_cover_the_space_and_repeat(method):
     rows = np.random.default_rng(0).standard_normal((400, 3))
-    one, two = (independent_cells(rows, 6, np.random.default_rng(5), method) for _ in range(2))
+    one, two = (
+        independent_cells(rows, 6, np.random.default_rng(5), method) for _ in range(2)
+    )
     X = np.random.default_rng(1).standard_normal((1000, 3)) * 4
     np.testing.assert_array_equal(one.assign(X), two.assign(X))
     assert set(one.assign(X)) == set(range(6))

@@ -59,7 +59,10 @@ def test_batches_do_not_matter(monkeypatch):
 
 def test_memory_is_bounded():
     rng = np.random.default_rng(0)
-    X, S = rng.standard_normal((8000, 20), dtype=np.float32), rng.standard_normal((5000, 20))
+    X, S = (
+        rng.standard_normal((8000, 20), dtype=np.float32),
+        rng.standard_normal((5000, 20)),
+    )
     cells = Regions(S, k=3)
     tracemalloc.start()
     cells.assign(X)

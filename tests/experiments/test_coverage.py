@@ -4,7 +4,11 @@ import pytest
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.experiments.coverage import sampling
-from amlb_ext.experiments.coverage.study import COLUMNS, coverage_markdown, coverage_study
+from amlb_ext.experiments.coverage.study import (
+    COLUMNS,
+    coverage_markdown,
+    coverage_study,
+)
 from amlb_ext.experiments.five_gaussians import MEANS, SHARES, draw_rows
 
 
@@ -35,7 +39,9 @@ def test_the_table_is_tidy(table):
 def test_what_should_cover_covers(table):
     iid = pick(table, loss="zero_one", design="iid")["coverage"]
     # three standard errors of 60 draws: 3 sqrt(.9 * .1 / 60) = .116
-    assert (iid[["wilson", "clopper_pearson", "t", "stratified", "ppi"]] > 0.9 - 0.117).all()
+    assert (
+        iid[["wilson", "clopper_pearson", "t", "stratified", "ppi"]] > 0.9 - 0.117
+    ).all()
     assert iid["empirical_bernstein"] == 1
     by_class = pick(table, loss="zero_one", design="by_class")
     assert by_class["coverage"]["stratified"] > 0.9 - 0.117
@@ -52,7 +58,9 @@ def test_figures_are_consistent(table):
     c = full["coverage"]
     assert np.allclose(full["coverage_se"], np.sqrt(c * (1 - c) / full["draws"]))
     assert (table.loc[table["estimator"].isin(["bca", "betting"]), "draws"] == 3).all()
-    assert np.allclose(table["covered"], table["coverage"] * (1 - table["share_without"]))
+    assert np.allclose(
+        table["covered"], table["coverage"] * (1 - table["share_without"])
+    )
 
 
 def test_the_seed_decides_and_a_draw_depends_on_its_number_alone(table):

@@ -13,7 +13,13 @@ from amlb_ext.experiments.fidelity.run import phase_seeds, sample_positions
 from amlb_ext.experiments.fidelity.sample import Sample, expected_contrasts
 from amlb_ext.experiments.fidelity.tables import load_table
 
-SIZES = {"train": 150, "labelled": [40, 80], "unlabelled": 30, "pool": 120, "least_pool": 50}
+SIZES = {
+    "train": 150,
+    "labelled": [40, 80],
+    "unlabelled": 30,
+    "pool": 120,
+    "least_pool": 50,
+}
 PROTOCOL = Protocol.model_validate(
     {"sizes": SIZES, "share": 0.2, "baselines": [{"model": "ridge"}]}
 )
@@ -84,24 +90,32 @@ def test_a_table_that_is_too_small_is_refused():
 
 
 def test_columns_are_dropped_and_rows_thinned():
-    task = load_table("d", Table(source="bundled/diabetes", drop=("bmi",), most=200), Path())
+    task = load_table(
+        "d", Table(source="bundled/diabetes", drop=("bmi",), most=200), Path()
+    )
     names = [column.name for column in task.columns]
     assert "bmi" not in names
     assert list(task.features.columns) == names
     assert len(task) == len(task.target) == len(task.row_ids) == 200
-    again = load_table("d", Table(source="bundled/diabetes", drop=("bmi",), most=200), Path())
+    again = load_table(
+        "d", Table(source="bundled/diabetes", drop=("bmi",), most=200), Path()
+    )
     assert again.content_hash == task.content_hash
 
 
 def test_a_missing_column_names_the_nearest():
-    with pytest.raises(ConfigError, match=r"d has no column 'bmj' to drop .*did you mean 'bmi'"):
+    with pytest.raises(
+        ConfigError, match=r"d has no column 'bmj' to drop .*did you mean 'bmi'"
+    ):
         load_table("d", Table(source="bundled/diabetes", drop=("bmj",)), Path())
 
 
 def test_a_file_is_looked_for_in_the_folder(tmp_path):
     (tmp_path / "t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 20, encoding="utf-8")
     assert len(load_table("t", Table(source="t.csv", target="y"), tmp_path)) == 40
-    with pytest.raises(SourceError, match=r"u: there is no file .*u\.csv \(name .* --data DIR\)"):
+    with pytest.raises(
+        SourceError, match=r"u: there is no file .*u\.csv \(name .* --data DIR\)"
+    ):
         load_table("u", Table(source="u.csv"), tmp_path)
 
 
@@ -129,7 +143,9 @@ def test_more_draws_than_allowed_are_refused():
     assert phase_seeds(Protocol(), "exploratory", 12) == tuple(range(12))
     with pytest.raises(ConfigError, match="protocol declares 20"):
         phase_seeds(Protocol(), "confirmatory", 21)
-    with pytest.raises(ConfigError, match=r"seeds of the confirmatory phase .*fewer than 1001"):
+    with pytest.raises(
+        ConfigError, match=r"seeds of the confirmatory phase .*fewer than 1001"
+    ):
         phase_seeds(Protocol(), "exploratory", 1001)
     with pytest.raises(ConfigError, match="give 1 or more"):
         phase_seeds(Protocol(), "exploratory", 0)

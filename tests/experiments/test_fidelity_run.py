@@ -16,10 +16,19 @@ from amlb_ext.experiments.fidelity.sample import Method
 USED = ("few_bad", "whole", "weighted", "half", "jitter", "kappa_0.005")
 ENTRY = {
     "tables": {"diabetes": {"source": "bundled/diabetes"}},
-    "sizes": {"train": 150, "labelled": [40, 80], "unlabelled": 30, "pool": 120, "least_pool": 50},
+    "sizes": {
+        "train": 150,
+        "labelled": [40, 80],
+        "unlabelled": 30,
+        "pool": 120,
+        "least_pool": 50,
+    },
     "share": 0.2,
     "baselines": [{"model": "ridge"}],
-    "seeds": {"exploratory": {"first": 0, "draws": 2}, "confirmatory": {"first": 9, "draws": 2}},
+    "seeds": {
+        "exploratory": {"first": 0, "draws": 2},
+        "confirmatory": {"first": 9, "draws": 2},
+    },
     "methods": USED[:4],
     "contrasts": [{"method": "jitter", "against": "kappa_0.005"}],
 }
@@ -97,7 +106,9 @@ def test_more_draws_continue_what_fewer_began(counted, tmp_path):
 
 def test_a_changed_method_or_table_is_computed_again(counted, tmp_path):
     run_study(protocol(), "exploratory", tmp_path, draws=1, workers=1)
-    run_study(protocol(methods=["few_bad"]), "exploratory", tmp_path, draws=1, workers=1)
+    run_study(
+        protocol(methods=["few_bad"]), "exploratory", tmp_path, draws=1, workers=1
+    )
     less = {"diabetes": {"source": "bundled/diabetes", "drop": ["bmi"]}}
     run_study(protocol(tables=less), "exploratory", tmp_path, draws=1, workers=1)
     assert len(counted) == 3
@@ -107,9 +118,13 @@ def test_a_changed_protocol_is_refused_after_confirmatory_draws(counted, tmp_pat
     run_study(protocol(), "exploratory", tmp_path, workers=1)
     changed = protocol(contrasts=[{"method": "half", "against": "few_bad"}])
     run_study(changed, "confirmatory", tmp_path, workers=1)
-    assert json.loads((tmp_path / run.PROTOCOL).read_text()) == changed.model_dump(mode="json")
+    assert json.loads((tmp_path / run.PROTOCOL).read_text()) == changed.model_dump(
+        mode="json"
+    )
     for phase in ("exploratory", "confirmatory"):
-        with pytest.raises(ConfigError, match=r"confirmatory draws of another protocol.* -o"):
+        with pytest.raises(
+            ConfigError, match=r"confirmatory draws of another protocol.* -o"
+        ):
             run_study(protocol(), phase, tmp_path, workers=1)
     assert len(run_study(changed, "confirmatory", tmp_path, workers=1)) == 2
     assert len(counted) == 4
@@ -126,9 +141,15 @@ def test_a_foreign_folder_is_left_alone(counted, tmp_path):
 def test_nothing_is_written_when_something_is_wrong(counted, tmp_path):
     out = tmp_path / "out"
     wrong = [
-        (protocol(methods=["few_bda"]), r"no method 'few_bda' .*did you mean 'few_bad'"),
+        (
+            protocol(methods=["few_bda"]),
+            r"no method 'few_bda' .*did you mean 'few_bad'",
+        ),
         (protocol(methods=[], contrasts=[]), "names no method"),
-        (protocol(phases={"diabetes": "confirmatory"}), "no table for the exploratory phase"),
+        (
+            protocol(phases={"diabetes": "confirmatory"}),
+            "no table for the exploratory phase",
+        ),
         (protocol(tables={"d": {"source": "d.csv"}}), "--data DIR"),
     ]
     for bad, message in wrong:

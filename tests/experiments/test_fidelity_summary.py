@@ -10,7 +10,11 @@ from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, judge_answe
 from amlb_ext.experiments.fidelity.page_text import describe_progress
 from amlb_ext.experiments.fidelity.plot import forest_plot
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Protocol
-from amlb_ext.experiments.fidelity.summary import paired_contrasts, summarize_levels, write_phase
+from amlb_ext.experiments.fidelity.summary import (
+    paired_contrasts,
+    summarize_levels,
+    write_phase,
+)
 
 R = np.array([-0.2, 0.1, 0.4, 0.0])  # three candidates and the twin
 SIZE = 0.7 / 3
@@ -36,7 +40,9 @@ def test_the_right_ranking_has_no_regret():
 def test_a_wrong_ranking_picks_wrongly_and_claims_falsely():
     found = judge_answer(answer([0.4, 0.1, -0.2, -0.07], 0.1), R)
     assert found["tau"] == -1.0
-    assert found["regret"] == pytest.approx(0.6 / 0.3)  # the worst, twice as bad as the average
+    assert found["regret"] == pytest.approx(
+        0.6 / 0.3
+    )  # the worst, twice as bad as the average
     assert found["coverage"] == pytest.approx(1 / 3)
     assert found["false_claims"] == 1.0
     assert found["twin"] == pytest.approx(-0.07 / SIZE)
@@ -88,7 +94,9 @@ def test_paired_differences_are_those_computed_by_hand():
     every = row(found, ALL_TABLES)  # .2, .0, -.1
     assert every["difference"] == pytest.approx(1 / 30)
     assert every["se"] == pytest.approx(np.sqrt(0.07 / 3 / 3))
-    assert every["p"] == pytest.approx(1 - np.sqrt(1 / 15), abs=1e-9)  # t = 1 / sqrt 7, 2 df
+    assert every["p"] == pytest.approx(
+        1 - np.sqrt(1 / 15), abs=1e-9
+    )  # t = 1 / sqrt 7, 2 df
     assert every[["draws", "left_out", "agree", "tables"]].tolist() == [3, 1, 1, 2]
     a, b = row(found, "a"), row(found, "b")
     assert (a["difference"], a["se"]) == (pytest.approx(0.1), pytest.approx(0.1))
@@ -102,7 +110,14 @@ def test_paired_differences_are_those_computed_by_hand():
 def test_holm_counts_every_contrast_at_every_n():
     rng = np.random.default_rng(0)
     rows = [
-        record(t, s, n, few_bad=0.3, whole=0.4 + rng.normal(0, 0.05), half=0.3 + rng.normal(0, 0.1))
+        record(
+            t,
+            s,
+            n,
+            few_bad=0.3,
+            whole=0.4 + rng.normal(0, 0.05),
+            half=0.3 + rng.normal(0, 0.1),
+        )
         for t in "ab"
         for s in range(5)
         for n in (200, 1000)
@@ -176,5 +191,6 @@ def test_the_picture_has_text_as_text_and_no_date():
 
 def test_progress_says_how_much_of_the_declared_is_done():
     assert (
-        describe_progress(RECORDS, Protocol(), "confirmatory") == "2 tables, 2 of 20 declared draws"
+        describe_progress(RECORDS, Protocol(), "confirmatory")
+        == "2 tables, 2 of 20 declared draws"
     )

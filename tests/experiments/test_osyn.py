@@ -46,7 +46,9 @@ def hours(folder: Path, n: int = 300) -> Path:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({name: rng.integers(0, 3, n) for name in tabular.BIKE_CODES})
     table["temp"] = rng.random(n)
-    table["cnt"] = (100 * table["temp"] + 20 * table["hr"] + rng.integers(0, 9, n)).astype(int)
+    table["cnt"] = (
+        100 * table["temp"] + 20 * table["hr"] + rng.integers(0, 9, n)
+    ).astype(int)
     for name in tabular.BIKE_DROPPED:
         table[name] = range(n)
     table.to_csv(folder / "hour.csv", index=False)
@@ -80,7 +82,9 @@ class TestPrinted:
 
     def test_the_divergence_of_the_inputs_is_the_printed_one(self):
         for shift, row in cells.printed_numbers()["osyn-table-1"]["rows"].items():
-            assert simulation.kl_divergence(float(shift)) == pytest.approx(row["kl"], abs=0.0006)
+            assert simulation.kl_divergence(float(shift)) == pytest.approx(
+                row["kl"], abs=0.0006
+            )
 
     def test_every_model_of_a_table_is_printed(self):
         for name in ("osyn-table-2", "osyn-table-3", "osyn-table-7"):
@@ -130,7 +134,9 @@ class TestData:
         X, y = five_gaussians.draw_rows(50_000, np.random.default_rng(0), shift=-1.0)
         assert np.bincount(y) / len(y) == pytest.approx(five_gaussians.SHARES, abs=0.01)
         assert X[y == 2].mean(axis=0) == pytest.approx([14, 6], abs=0.1)
-        assert np.cov(X[y == 3].T) == pytest.approx(five_gaussians.COVARIANCES[3], abs=0.5)
+        assert np.cov(X[y == 3].T) == pytest.approx(
+            five_gaussians.COVARIANCES[3], abs=0.5
+        )
 
 
 class TestCase:
@@ -141,7 +147,10 @@ class TestCase:
         assert not set(case.train) & set(case.oracle)
         rows = case.labelled(np.empty(0))
         assert set(rows) <= set(case.oracle)
-        assert np.bincount(case.y[rows]).tolist() == [24, 16]  # 3 : 2, the majority first
+        assert np.bincount(case.y[rows]).tolist() == [
+            24,
+            16,
+        ]  # 3 : 2, the majority first
         again = Case(task, make_choice(TINY), 0, False)
         assert np.array_equal(rows, again.labelled(np.empty(0)))
         other = Case(task, make_choice(TINY), 1, False)
@@ -160,7 +169,9 @@ class TestCase:
     def test_too_few_rows(self, tmp_path):
         task = tabular.load_table("adult", people(tmp_path))
         with pytest.raises(ConfigError, match="give a smaller size"):
-            Case(task, make_choice({**TINY, "size": 300}), 0, False).labelled(np.empty(0))
+            Case(task, make_choice({**TINY, "size": 300}), 0, False).labelled(
+                np.empty(0)
+            )
 
     @pytest.mark.parametrize("regression", [False, True])
     def test_every_model_fits_without_a_word(self, regression):
@@ -187,12 +198,16 @@ class TestArms:
         got = algorithm_1(found, of, np.random.default_rng(1))
         closed = osyn_closed(found.loss_s, found.masses, of, np.random.default_rng(1))
         # 500 rows a region, 10 wanted: enough of large loss, but for l(s) near 1
-        assert got.F_minus_eps == pytest.approx(closed.F_minus_eps, abs=1e-12 if zero_one else 0.01)
+        assert got.F_minus_eps == pytest.approx(
+            closed.F_minus_eps, abs=1e-12 if zero_one else 0.01
+        )
         assert got.F_minus_eps <= closed.F_minus_eps + 1e-12
 
     def test_the_tuned_bound_is_nearest_from_below(self):
         row, sweep = evaluate_model(self.found(), make_choice(TINY), 0)
-        assert len(sweep) == 71 * 199 - 199  # b = 0 has no whole count: 400 rows in 40 regions
+        assert (
+            len(sweep) == 71 * 199 - 199
+        )  # b = 0 has no whole count: 400 rows in 40 regions
         assert row["a_priori"] <= row["closed"]
         assert row["a_priori"] <= row["tuned"] <= 0.25
 
@@ -211,7 +226,17 @@ class TestArms:
 
 class TestRuns:
     def test_table_1_through_the_command(self, tmp_path, capsys):
-        words = ["reproduce", "osyn-table-1", "-o", str(tmp_path), "--splits", "2", "-j", "1", "-q"]
+        words = [
+            "reproduce",
+            "osyn-table-1",
+            "-o",
+            str(tmp_path),
+            "--splits",
+            "2",
+            "-j",
+            "1",
+            "-q",
+        ]
         words += [f"--set={key}={value}" for key, value in TINY.items()]
         assert main(words) == 0
         folder = tmp_path / "osyn-table-1"
@@ -239,7 +264,11 @@ class TestRuns:
 
     def test_table_2(self, tmp_path):
         result = reproduce(
-            ["osyn-table-2"], tmp_path, splits=1, changes={**TINY, "models": "LR,QDA"}, workers=1
+            ["osyn-table-2"],
+            tmp_path,
+            splits=1,
+            changes={**TINY, "models": "LR,QDA"},
+            workers=1,
         )[0]
         by = result.cells.set_index(["row", "arm"])
         assert by.loc[("QDA", "oracle"), "ours"] < 0.1
@@ -287,4 +316,8 @@ class TestRuns:
         assert "OSYN, Table 1" in (tmp_path / "index.html").read_text()
 
     def test_models_asked_for(self):
-        assert models_of(TABLES["osyn-cost"], "adult", make_choice()) == ("SVM", "DT", "LR")
+        assert models_of(TABLES["osyn-cost"], "adult", make_choice()) == (
+            "SVM",
+            "DT",
+            "LR",
+        )

@@ -23,7 +23,11 @@ from amlb_ext.experiments.paper.data import (
     make_simulated,
     make_toy,
 )
-from amlb_ext.experiments.paper.measures import score_predictions, smape, wasserstein_distances
+from amlb_ext.experiments.paper.measures import (
+    score_predictions,
+    smape,
+    wasserstein_distances,
+)
 from amlb_ext.experiments.paper.readings import Readings
 from amlb_ext.experiments.paper.settings import read_changes, settings_of
 from amlb_ext.hardening.split import split_task
@@ -35,7 +39,9 @@ def flats(folder: Path, n: int = 300) -> Path:
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.random((n, 3)), columns=["rooms", "age", "income"])
     table["near"] = rng.choice(["sea", "hill"], n)
-    table["median_house_value"] = table["income"] ** 2 + (table["near"] == "sea") * table["age"]
+    table["median_house_value"] = (
+        table["income"] ** 2 + (table["near"] == "sea") * table["age"]
+    )
     table.loc[::20, "rooms"] = np.nan
     table.to_csv(folder / "housing.csv", index=False)
     return folder
@@ -43,7 +49,9 @@ def flats(folder: Path, n: int = 300) -> Path:
 
 def patients(folder: Path, n: int = 400) -> Path:
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({name: rng.choice(["a", "b"], n) for name in DIABETES["categorical"]})
+    table = pd.DataFrame(
+        {name: rng.choice(["a", "b"], n) for name in DIABETES["categorical"]}
+    )
     for name in (*DIABETES["numeric"], *DIABETES["chosen"]):
         table[name] = rng.random(n)
     table["diagnosed_diabetes"] = (rng.random(n) < 0.3 + 0.5 * table["age"]).astype(int)
@@ -80,7 +88,9 @@ class TestData:
         task = load_diabetes(patients(tmp_path))
         assert len(task.columns) == 12
         assert sum(not c.is_numeric for c in task.columns) == 4
-        assert not {"hba1c", "diabetes_stage", "diabetes_risk_score"} & set(task.features)
+        assert not {"hba1c", "diabetes_stage", "diabetes_risk_score"} & set(
+            task.features
+        )
 
     def test_as_many_with_diabetes_as_without(self, tmp_path):
         counts = load_diabetes(patients(tmp_path)).target.value_counts()
@@ -104,7 +114,9 @@ class TestData:
 
 class TestSettings:
     def test_table_2_by_row(self):
-        rows = {s.name: s.config for s in settings_of(EXPERIMENTS["table-a3"], "diabetes")}
+        rows = {
+            s.name: s.config for s in settings_of(EXPERIMENTS["table-a3"], "diabetes")
+        }
         assert [rows[a].synthesizer.batch for a in rows] == [64, 128, 256]
         assert [rows[a].synthesizer.epochs for a in rows] == [100, 100, 200]
         assert [rows[a].search.copies for a in rows] == [8, 5, 3]
@@ -113,7 +125,10 @@ class TestSettings:
         assert (toy_row.latent, toy_row.decoder, toy_row.batch) == (64, 32, 16)
 
     def test_levels_are_standard_deviations(self):
-        found = [s.config.search.sigma2 for s in settings_of(EXPERIMENTS["table-1"], "housing")]
+        found = [
+            s.config.search.sigma2
+            for s in settings_of(EXPERIMENTS["table-1"], "housing")
+        ]
         assert found == pytest.approx([0.005**2, 0.02**2, 0.05**2, 0.1**2])
 
     def test_changes_reach_settings_and_readings(self):
@@ -144,7 +159,10 @@ class TestSettings:
         assert (g.model, g.params["learning_rate"]) == ("gradient_boosting", 0.3)
 
     def test_keys_follow_what_decides_a_result(self):
-        one, other = quick("toy_10", "table-a1"), quick("toy_10", "table-a1", with_bad=True)
+        one, other = (
+            quick("toy_10", "table-a1"),
+            quick("toy_10", "table-a1", with_bad=True),
+        )
         settled = {"number": 0, "is_drawn": False}
         key = run.split_key(one, "x", **settled)
         assert key == run.split_key(one, "x", **settled)
@@ -166,7 +184,11 @@ class TestMeasures:
     def test_residual_variance_and_targets(self):
         y, f = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
         found = score_predictions(y, f)
-        assert (found["mse"], found["residual_variance"], found["w_target"]) == (1.0, 0.0, 1.0)
+        assert (found["mse"], found["residual_variance"], found["w_target"]) == (
+            1.0,
+            0.0,
+            1.0,
+        )
 
     def test_missing_numbers_are_left_out(self):
         A, B = np.array([[np.nan, 1.0], [0.5, 1.0]]), np.array([[0.0, 1.0]])
@@ -176,7 +198,9 @@ class TestMeasures:
 @pytest.fixture(scope="module")
 def fitted():
     setting = quick("toy_75", "table-a1")[0]
-    return Split(split_task(make_toy("75"), SplitConfig(folds=2), 1), 0, setting), setting
+    return Split(
+        split_task(make_toy("75"), SplitConfig(folds=2), 1), 0, setting
+    ), setting
 
 
 class TestSplit:
@@ -193,7 +217,9 @@ class TestSplit:
         made = split.run(setting).parts["ga"]
         assert np.all(np.abs(made.f - made.y) >= 0.1 - 1e-9)
 
-    def test_each_augmented_row_gives_so_many_synthetic_ones_with_its_target(self, fitted):
+    def test_each_augmented_row_gives_so_many_synthetic_ones_with_its_target(
+        self, fitted
+    ):
         split, setting = fitted
         config = setting.config.synthesizer.model_copy(update={"times": 3.0})
         more = dataclasses.replace(
@@ -220,7 +246,9 @@ class TestSplit:
 
     def test_copies_up_to_max_rows(self, fitted):
         split, _ = fitted
-        setting = quick("toy_75", "table-a1", **{"search.copies": 20, "search.reapply": False})[0]
+        setting = quick(
+            "toy_75", "table-a1", **{"search.copies": 20, "search.reapply": False}
+        )[0]
         outcome = split.run(setting)
         wanted = outcome.counts["bad"] * (400 // outcome.counts["bad"])
         assert outcome.counts["ga"] == wanted
@@ -235,7 +263,9 @@ class TestSplit:
     def test_classification_lowers_the_positive_class(self, tmp_path):
         task = split_task(load_diabetes(patients(tmp_path)), SplitConfig(folds=1), 1)
         changes = {"hardness.alpha": 0.7, "search.flip": 0.0, "search.reapply": False}
-        setting = quick("diabetes", "table-a3", **changes, **{"search.generations": 5})[0]
+        setting = quick("diabetes", "table-a3", **changes, **{"search.generations": 5})[
+            0
+        ]
         split = Split(task, 0, setting)
         parts = split.run(setting).parts
         assert parts["ga"].f[:, 1].mean() < parts["bad"].f[:, 1].mean() - 0.01
@@ -249,11 +279,15 @@ class TestSplit:
 
 class TestRun:
     def test_finished_splits_are_not_made_again(self, tmp_path, monkeypatch):
-        reproduce(["table-a1"], tmp_path, splits=1, changes=QUICK, certify=False, workers=1)
+        reproduce(
+            ["table-a1"], tmp_path, splits=1, changes=QUICK, certify=False, workers=1
+        )
         files = sorted((tmp_path / "table-a1" / "splits").glob("*.json"))
         before = [file.read_bytes() for file in files]
         asked = []
-        monkeypatch.setattr(run, "run_split", lambda *a: asked.append(a[3]) or run_split(*a))
+        monkeypatch.setattr(
+            run, "run_split", lambda *a: asked.append(a[3]) or run_split(*a)
+        )
         results = reproduce(
             ["table-a1"], tmp_path, splits=2, changes=QUICK, certify=False, workers=1
         )
@@ -263,22 +297,40 @@ class TestRun:
 
     def test_a_damaged_split_is_made_again(self, tmp_path):
         again = [
-            reproduce(["table-a1"], tmp_path, splits=1, changes=QUICK, certify=False, workers=1)
+            reproduce(
+                ["table-a1"],
+                tmp_path,
+                splits=1,
+                changes=QUICK,
+                certify=False,
+                workers=1,
+            )
         ]
         file = tmp_path / "table-a1" / "splits" / "toy_10_00.json"
         whole = json.loads(file.read_text())
         file.write_text("{")
         again.append(
-            reproduce(["table-a1"], tmp_path, splits=1, changes=QUICK, certify=False, workers=1)
+            reproduce(
+                ["table-a1"],
+                tmp_path,
+                splits=1,
+                changes=QUICK,
+                certify=False,
+                workers=1,
+            )
         )
         assert json.loads(file.read_text())["rows"] == whole["rows"]
         assert again[0][0].cells.equals(again[1][0].cells)
 
-    def test_what_cannot_be_had_is_named_and_the_rest_is_run(self, tmp_path, monkeypatch):
+    def test_what_cannot_be_had_is_named_and_the_rest_is_run(
+        self, tmp_path, monkeypatch
+    ):
         monkeypatch.setitem(
             DATA,
             "simulated",
-            dataclasses.replace(DATA["simulated"], load=lambda _, __: make_simulated(3000)),
+            dataclasses.replace(
+                DATA["simulated"], load=lambda _, __: make_simulated(3000)
+            ),
         )
         result = reproduce(
             ["table-1"], tmp_path, splits=1, changes=QUICK, certify=False, workers=1
@@ -330,13 +382,17 @@ class TestCells:
         e = EXPERIMENTS["table-a1"]
         e = dataclasses.replace(e, rows={"toy_10": e.rows["toy_10"]})
         found = cells.compare_cells(e, self.done(values))
-        return found[(found["model"] == "F") & (found["part"] == "bad")].set_index("measure")
+        return found[(found["model"] == "F") & (found["part"] == "bad")].set_index(
+            "measure"
+        )
 
     def test_two_printed_deviations(self):
         # printed: .3655 ± .1099
         assert self.table([0.3655 + 0.21, 0.3655 + 0.22]).loc["mse", "within"]
         assert not self.table([0.3655 + 0.22, 0.3655 + 0.23]).loc["mse", "within"]
-        assert self.table([0.3, 0.5]).loc["mse", "ours_std"] == pytest.approx(0.2 / 2**0.5)
+        assert self.table([0.3, 0.5]).loc["mse", "ours_std"] == pytest.approx(
+            0.2 / 2**0.5
+        )
 
     def test_no_number_of_ours_is_no_verdict(self):
         assert self.table([None]).loc["mse", "within"] is None
@@ -349,7 +405,10 @@ class TestCells:
     def test_printed_means_are_as_in_the_paper(self):
         told = cells.printed_numbers()
         assert told["table-a1"]["75"]["G"]["synthetic"]["mse"] == [0.1552, 0.0178]
-        assert told["table-a2"]["0.3"]["F"]["synthetic"]["wasserstein"] == [0.0882, 0.0550]
+        assert told["table-a2"]["0.3"]["F"]["synthetic"]["wasserstein"] == [
+            0.0882,
+            0.0550,
+        ]
         assert told["table-a3"]["0.505"]["G"]["synthetic"]["f1"] == [0.1168, 0.0867]
 
 
@@ -357,7 +416,17 @@ class TestCells:
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduced")
     data = patients(flats(tmp_path_factory.mktemp("data")))
-    words = ["table-a1", "figure-3", "figure-8", "figure-7", "-j", "1", "-q", "--data", str(data)]
+    words = [
+        "table-a1",
+        "figure-3",
+        "figure-8",
+        "figure-7",
+        "-j",
+        "1",
+        "-q",
+        "--data",
+        str(data),
+    ]
     changes = [f"--set={key}={value}" for key, value in QUICK.items()]
     changes += ["--set=search.generations=0"]
     words += ["-o", str(out), "--splits", "2", "--no-certificates", *changes]
@@ -380,11 +449,17 @@ class TestPageAndCommand:
         pictures = sorted(path.name for path in folder.rglob("*.svg"))
         assert "figure-3_toy_10.svg" in pictures
         assert "figure-8_housing.svg" in pictures
-        assert (folder / "figure-3" / "figure-3_toy_10.svg").read_text().startswith("<?xml")
+        assert (
+            (folder / "figure-3" / "figure-3_toy_10.svg")
+            .read_text()
+            .startswith("<?xml")
+        )
         assert (folder / "index.html").read_text().count("<img") == len(pictures)
 
     def test_json(self, folder, capsys):
-        changes = [f"--set={k}={v}" for k, v in QUICK.items()] + ["--set=search.generations=0"]
+        changes = [f"--set={k}={v}" for k, v in QUICK.items()] + [
+            "--set=search.generations=0"
+        ]
         words = ["table-a1", "-o", str(folder), "--splits", "2", "--no-certificates"]
         assert main(["reproduce", *words, "--json", *changes]) == 0
         result = json.loads(capsys.readouterr().out)[0]

@@ -22,7 +22,16 @@ def desk(tmp_path_factory):
             folder.mkdir()
             write_table(folder / "t.csv", 1)
             write_table(folder / "u.csv", 2)
-            assert cheap("generate", folder / "u.csv", folder / "t.csv", "-o", folder / "hard") == 0
+            assert (
+                cheap(
+                    "generate",
+                    folder / "u.csv",
+                    folder / "t.csv",
+                    "-o",
+                    folder / "hard",
+                )
+                == 0
+            )
             (folder / "ready").touch()
     return folder
 
@@ -49,10 +58,14 @@ def disk():
         except FileNotFoundError:
             pytest.skip("there is no mount command")
         if done.returncode:
-            pytest.skip(f"mounting a small disk is not allowed here: {done.stderr.strip()}")
+            pytest.skip(
+                f"mounting a small disk is not allowed here: {done.stderr.strip()}"
+            )
         return folder
 
     yield mount
-    if os.path.ismount(folder):  # lazily: files still open are looked for by a test of their own
+    if os.path.ismount(
+        folder
+    ):  # lazily: files still open are looked for by a test of their own
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
     folder.rmdir()

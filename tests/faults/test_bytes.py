@@ -26,7 +26,9 @@ def sources(desk):
 
 
 def problems(root):
-    return [finding for finding in verify_suite(root) if not finding.startswith(WARNING)]
+    return [
+        finding for finding in verify_suite(root) if not finding.startswith(WARNING)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -55,7 +57,9 @@ def test_a_flipped_byte_in_any_file_is_found(suite, seed):
 @pytest.mark.parametrize("name", ["manifest.json", "t/certificate.json"])
 def test_every_byte_of_a_sealed_file_counts(suite, name):
     path = suite / "hardsynth" / name
-    known = {"key", "certificate"} if "cert" in name else set(json.loads(path.read_text()))
+    known = (
+        {"key", "certificate"} if "cert" in name else set(json.loads(path.read_text()))
+    )
     original = path.read_bytes()
     rng = np.random.default_rng(6)
     assert open_sealed(path, known).sealed
@@ -90,7 +94,9 @@ def test_every_file_but_the_manifest_is_mended(suite, whole, desk, capsys):
     assert contents(suite) == contents(whole)
 
 
-def test_what_is_missing_is_made_again_and_the_rest_is_kept(suite, whole, desk, monkeypatch):
+def test_what_is_missing_is_made_again_and_the_rest_is_kept(
+    suite, whole, desk, monkeypatch
+):
     (suite / "config.yaml").unlink()
     (suite / "hardsynth/request.json").unlink()
     shutil.rmtree(suite / "data/u_full")
@@ -107,7 +113,9 @@ def test_the_manifest_is_made_again(suite, whole, desk, seed):
     flip(suite / "hardsynth/manifest.json", np.random.default_rng([8, seed]))
     if seed == 0:
         flip(suite / "data/t/t_test_0.csv", np.random.default_rng(9))
-    assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 0
+    assert (
+        main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 0
+    )
     assert contents(suite) == contents(whole)
 
 
@@ -132,7 +140,9 @@ def test_manifest_and_request_are_beyond_repair(suite, desk, capsys):
 
 
 @pytest.mark.parametrize("lost", ["data/t/t_test_0.csv", "hardsynth/manifest.json"])
-@pytest.mark.parametrize("case", ["absent", "other content", "other name", "other version"])
+@pytest.mark.parametrize(
+    "case", ["absent", "other content", "other name", "other version"]
+)
 def test_a_repair_that_cannot_be_right_is_refused(
     suite, tmp_path, desk, capsys, monkeypatch, lost, case
 ):
@@ -170,7 +180,9 @@ def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkey
     harden_group = job.harden_group
     monkeypatch.setattr(job, "harden_group", shifted)
     before = contents(suite)
-    assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 2
+    assert (
+        main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 2
+    )
     assert "give other values" in error_of(capsys)
     assert contents(suite) == before
 
@@ -186,7 +198,9 @@ def test_a_suite_of_an_older_version_has_no_seals(suite):
     layout.task_certificate("t").write_text(json_text(old))
     findings = verify_suite(suite)
     assert len(findings) == 2
-    assert all("has no seal" in finding and finding.startswith(WARNING) for finding in findings)
+    assert all(
+        "has no seal" in finding and finding.startswith(WARNING) for finding in findings
+    )
     write_manifest(manifest, layout.manifest)
     assert open_manifest(layout.manifest).sealed
     assert sealed_text({"a": 1}) != sealed_text({"a": 2})
@@ -197,7 +211,15 @@ def test_a_suite_of_format_1_is_read_and_mended(tmp_path, desk):
     table = pd.read_csv(desk / "t.csv")[["y", "a", "b"]]
     table.to_csv(tmp_path / "first.csv", index=False)
     out = tmp_path / "hard"
-    words = [tmp_path / "first.csv", "--target", "y", "-o", out, "--certificate", "none"]
+    words = [
+        tmp_path / "first.csv",
+        "--target",
+        "y",
+        "-o",
+        out,
+        "--certificate",
+        "none",
+    ]
     assert cheap("generate", *words) == 0
     path = out / "hardsynth/manifest.json"
     entry = json.loads(path.read_text())
@@ -219,7 +241,15 @@ def test_a_named_target_is_remembered(tmp_path, desk):
     table = pd.read_csv(desk / "t.csv")[["y", "a", "b"]]
     table.to_csv(tmp_path / "first.csv", index=False)
     out = tmp_path / "hard"
-    words = [tmp_path / "first.csv", "--target", "y", "-o", out, "--certificate", "none"]
+    words = [
+        tmp_path / "first.csv",
+        "--target",
+        "y",
+        "-o",
+        out,
+        "--certificate",
+        "none",
+    ]
     assert cheap("generate", *words) == 0
     before = contents(out)
     more = ["--source", str(tmp_path / "first.csv")]
@@ -258,7 +288,16 @@ def test_several_targets_are_mended(tmp_path, desk):
     frame = pd.read_csv(desk / "t.csv").assign(z=lambda t: t["y"] ** 2)
     frame.to_csv(tmp_path / "two.csv", index=False)
     out = tmp_path / "hard"
-    words = [tmp_path / "two.csv", "--targets", "y", "z", "-o", out, "--certificate", "none"]
+    words = [
+        tmp_path / "two.csv",
+        "--targets",
+        "y",
+        "z",
+        "-o",
+        out,
+        "--certificate",
+        "none",
+    ]
     assert cheap("generate", *words) == 0
     before = contents(out)
     rng = np.random.default_rng(4)
@@ -274,11 +313,28 @@ def test_a_file_as_baseline_is_asked_for(tmp_path, desk, capsys, monkeypatch):
     frame = pd.read_csv(desk / "t.csv")
     (frame["a"] * 3).rename("prediction").to_csv(tmp_path / "p.csv", index=False)
     out = tmp_path / "hard"
-    words = ["generate", str(desk / "t.csv"), "-o", str(out), *CHEAP, "--certificate", "none"]
+    words = [
+        "generate",
+        str(desk / "t.csv"),
+        "-o",
+        str(out),
+        *CHEAP,
+        "--certificate",
+        "none",
+    ]
     assert main([*words, "--baseline", str(tmp_path / "p.csv")]) == 0
     before = contents(out)
     flip(out / "data/t/t_test_0.csv", np.random.default_rng(1))
-    repair = ["verify", str(out), "--repair", "-q", "-j", "1", "--source", str(desk / "t.csv")]
+    repair = [
+        "verify",
+        str(out),
+        "--repair",
+        "-q",
+        "-j",
+        "1",
+        "--source",
+        str(desk / "t.csv"),
+    ]
     assert main(repair) == 2
     assert "F is the file p.csv" in error_of(capsys)
     monkeypatch.chdir(tmp_path)

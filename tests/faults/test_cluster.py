@@ -91,8 +91,12 @@ def other_numpy(folder):
     return str(folder / "other")
 
 
-def test_one_worker_is_killed_one_suspended_and_one_of_another_version(loopback, tmp_path, capfd):
-    subprocess.run([*COMMAND, "-o", str(tmp_path / "here"), "-j", "1", "-q"], check=True)
+def test_one_worker_is_killed_one_suspended_and_one_of_another_version(
+    loopback, tmp_path, capfd
+):
+    subprocess.run(
+        [*COMMAND, "-o", str(tmp_path / "here"), "-j", "1", "-q"], check=True
+    )
     path = os.pathsep.join([other_numpy(tmp_path), loopback.env["PYTHONPATH"]])
     killed, suspended = loopback.worker("killed"), loopback.worker("suspended")
     loopback.worker("good")
@@ -116,7 +120,10 @@ def test_units_of_a_lost_worker_are_run_by_another(loopback, tmp_path):
     loopback.wait(1)
     marks = tmp_path / "marks"
     marks.mkdir()
-    units = [Unit(f"u{i}", str(i), note_and_sleep, (str(marks), f"u{i}", 1.0)) for i in range(3)]
+    units = [
+        Unit(f"u{i}", str(i), note_and_sleep, (str(marks), f"u{i}", 1.0))
+        for i in range(3)
+    ]
     outcomes = run_units(units, Execution(cluster=loopback.address))
     found = [next(outcomes)]
     loopback.worker("second")
@@ -134,7 +141,9 @@ def test_a_worker_of_another_version_alone_is_one_clear_line(loopback, tmp_path,
     with pytest.raises(ClusterError, match=r"numpy 0\.1 \(.* here\)"):
         list(run_units([], Execution(cluster=loopback.address)))
     said = capfd.readouterr().err
-    assert f"hardsynth: {loopback.address} is neither encrypted nor authenticated" in said
+    assert (
+        f"hardsynth: {loopback.address} is neither encrypted nor authenticated" in said
+    )
 
 
 def test_no_scheduler_is_one_clear_line(monkeypatch):

@@ -12,7 +12,12 @@ from small_faults import cheap, contents, error_of, flip
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import TEMPORARY_SUFFIX, remove_temporary_files, write_file, write_text
+from amlb_ext.core.files import (
+    TEMPORARY_SUFFIX,
+    remove_temporary_files,
+    write_file,
+    write_text,
+)
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.suite import Layout, verify_suite
 from amlb_ext.suite.layout import is_fresh
@@ -21,10 +26,14 @@ PAGE = 4096
 
 
 def pages(root):
-    return sum(-(-path.stat().st_size // PAGE) for path in root.rglob("*") if path.is_file())
+    return sum(
+        -(-path.stat().st_size // PAGE) for path in root.rglob("*") if path.is_file()
+    )
 
 
-@pytest.mark.parametrize(("share", "size"), [(0.03, "none"), (0.6, "none"), (0.97, "quick")])
+@pytest.mark.parametrize(
+    ("share", "size"), [(0.03, "none"), (0.6, "none"), (0.97, "quick")]
+)
 def test_a_full_disk_loses_nothing(disk, whole, desk, capsys, share, size):
     folder = disk("size=32m")
     out = folder / "hard"
@@ -49,7 +58,9 @@ def test_a_full_disk_loses_nothing(disk, whole, desk, capsys, share, size):
                 wanted[f"hardsynth/{name}/null.parquet"],
             )
     assert contents(out) == wanted
-    assert done == {path: path.stat().st_mtime_ns for path in done}  # nothing is made twice
+    assert done == {
+        path: path.stat().st_mtime_ns for path in done
+    }  # nothing is made twice
 
 
 def test_a_full_disk_while_repairing_changes_nothing(disk, whole, desk, capsys):
@@ -58,7 +69,16 @@ def test_a_full_disk_while_repairing_changes_nothing(disk, whole, desk, capsys):
     flip(out / "data/t/t_test_0.csv", np.random.default_rng(0))
     before = contents(out)
     (folder / "ballast").write_bytes(b"\0" * (os.statvfs(folder).f_bavail - 3) * PAGE)
-    words = ["verify", str(out), "--repair", "-q", "-j", "1", "--source", str(desk / "t.csv")]
+    words = [
+        "verify",
+        str(out),
+        "--repair",
+        "-q",
+        "-j",
+        "1",
+        "--source",
+        str(desk / "t.csv"),
+    ]
     assert main(words) == 2
     assert "No space left" in error_of(capsys)
     assert contents(out) == before
@@ -72,7 +92,9 @@ def test_a_read_only_folder(disk, whole, desk, capsys):
     words = [desk / "u.csv", desk / "t.csv", "-o"]
     out = shutil.copytree(whole, folder / "hard")
     before = contents(out)
-    (folder / "hard/data/t/t_test_0.csv.0a.hardsynth-part").write_text("of a killed run")
+    (folder / "hard/data/t/t_test_0.csv.0a.hardsynth-part").write_text(
+        "of a killed run"
+    )
     subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
     for command in (
         ["generate", *map(str, words), str(folder / "new")],
@@ -80,8 +102,13 @@ def test_a_read_only_folder(disk, whole, desk, capsys):
     ):
         assert cheap(*command) == 2
         said = error_of(capsys)
-        assert "Read-only file system (make the folder writable or choose another" in said
-    for command in (["certify", str(out), "-q"], ["verify", str(out), "--repair", "-q"]):
+        assert (
+            "Read-only file system (make the folder writable or choose another" in said
+        )
+    for command in (
+        ["certify", str(out), "-q"],
+        ["verify", str(out), "--repair", "-q"],
+    ):
         assert main(command) == 2
         assert "Read-only file system" in error_of(capsys)
     assert main(["verify", str(out), "-q"]) == 0
@@ -91,7 +118,9 @@ def test_a_read_only_folder(disk, whole, desk, capsys):
     assert not (folder / "new").exists()
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, 0])
+@pytest.mark.parametrize(
+    "code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, 0]
+)
 def test_what_the_system_says_is_one_line(tmp_path, code):
     path = tmp_path / "folder" / "a.txt"
     write_text(path, "old")
@@ -115,7 +144,9 @@ def test_what_the_system_says_is_one_line(tmp_path, code):
 def test_parquet_on_a_full_disk_keeps_nothing_open(disk, free):
     folder = disk("size=256k")
     values = np.frombuffer(np.random.default_rng(0).bytes(12 * PAGE), np.uint8)
-    (folder / "ballast").write_bytes(b"\0" * (os.statvfs(folder).f_bavail - free) * PAGE)
+    (folder / "ballast").write_bytes(
+        b"\0" * (os.statvfs(folder).f_bavail - free) * PAGE
+    )
     with pytest.raises(SuiteError, match="No space left on device") as caught:
         write_parquet(pa.table({"a": values}), folder / "a.parquet")
     assert [path.name for path in folder.iterdir()] == ["ballast"]
@@ -138,7 +169,9 @@ def test_two_writers_of_one_file_never_mix(tmp_path):
 
     def first(part):
         part.write_text("first half, ")
-        write_text(path, "the second writer's")  # begins and ends while the first is at work
+        write_text(
+            path, "the second writer's"
+        )  # begins and ends while the first is at work
         assert path.read_text() == "the second writer's"
         with part.open("a") as handle:
             handle.write("second half")
@@ -151,7 +184,9 @@ def test_two_writers_of_one_file_never_mix(tmp_path):
 def test_what_a_killed_run_was_about_to_write_is_swept(tmp_path):
     left = []
     with pytest.raises(SuiteError):
-        write_file(tmp_path / "data/a.csv", lambda part: left.append(part) or part.rename("/"))
+        write_file(
+            tmp_path / "data/a.csv", lambda part: left.append(part) or part.rename("/")
+        )
     left[0].write_text("half")
     staging = tmp_path / "hardsynth" / f"repair{TEMPORARY_SUFFIX}" / "data"
     staging.mkdir(parents=True)

@@ -18,7 +18,17 @@ from amlb_ext.suite import verify_suite
 NIGHTLY = bool(os.environ.get("HARDSYNTH_NIGHTLY"))
 KILLS = 50 if NIGHTLY else 2
 SEED = 20
-COMMAND = [sys.executable, "-m", "amlb_ext", "generate", *CHEAP[:-2], "--folds", "2", "-j", "2"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "amlb_ext",
+    "generate",
+    *CHEAP[:-2],
+    "--folds",
+    "2",
+    "-j",
+    "2",
+]
 COMMAND += [] if NIGHTLY else ["--certificate", "none"]
 
 
@@ -49,12 +59,16 @@ def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bytes(tmp_pat
                 workers = workers_of(process)
                 process.send_signal(signal.SIGKILL)
                 killed += 1
-                psutil.wait_procs(workers, timeout=0.3)  # the next run may meet them alive
+                psutil.wait_procs(
+                    workers, timeout=0.3
+                )  # the next run may meet them alive
                 continue
         assert process.returncode == 0
         assert contents(folder) == wanted
         finished += 1
-        length = min(length, time.monotonic() - began)  # it ended before its time: aim earlier
+        length = min(
+            length, time.monotonic() - began
+        )  # it ended before its time: aim earlier
     folder = tmp_path / f"killed_{finished}"
     subprocess.run([*command, str(folder)], check=True)
     assert contents(folder) == wanted

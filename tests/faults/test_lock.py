@@ -48,7 +48,9 @@ def hold():
         process.communicate()
 
 
-def test_every_command_that_writes_a_suite_waits_for_none(whole, desk, tmp_path, hold, capsys):
+def test_every_command_that_writes_a_suite_waits_for_none(
+    whole, desk, tmp_path, hold, capsys
+):
     root = shutil.copytree(whole, tmp_path / "hard")
     before = contents(root)
     holder = hold(root)
@@ -63,7 +65,9 @@ def test_every_command_that_writes_a_suite_waits_for_none(whole, desk, tmp_path,
         assert f"is being written by process {holder.pid} on " in said
         assert "since 20" in said
         assert "choose another folder" in said
-    assert verify_suite(root) == []  # who reads needs no lock, and the lock is no part of the suite
+    assert (
+        verify_suite(root) == []
+    )  # who reads needs no lock, and the lock is no part of the suite
     assert main(["generate", *tables, "-o", str(root), *CHEAP, "--dry-run"]) == 0
     holder.kill()
     holder.communicate()
@@ -76,7 +80,14 @@ def test_every_command_that_writes_a_suite_waits_for_none(whole, desk, tmp_path,
 
 def test_two_generates_at_once(whole, desk, tmp_path, capsys):
     root = tmp_path / "hard"
-    words = ["generate", str(desk / "u.csv"), str(desk / "t.csv"), "-o", str(root), *CHEAP]
+    words = [
+        "generate",
+        str(desk / "u.csv"),
+        str(desk / "t.csv"),
+        "-o",
+        str(root),
+        *CHEAP,
+    ]
     first = subprocess.Popen([sys.executable, "-m", "amlb_ext", *words])
     while first.poll() is None and not (root / "hardsynth/request.json").exists():
         time.sleep(0.002)

@@ -18,7 +18,9 @@ def tables(tmp_path):
     return [write_table(tmp_path / f"{name}.csv", 10) for name in "ab"]
 
 
-def test_a_table_deleted_between_listing_and_loading(tables, tmp_path, capsys, monkeypatch):
+def test_a_table_deleted_between_listing_and_loading(
+    tables, tmp_path, capsys, monkeypatch
+):
     read = files.read_table
 
     def vanish(path):
@@ -48,21 +50,34 @@ def test_a_table_deleted_between_listing_and_loading(tables, tmp_path, capsys, m
 def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):
     out, table = tmp_path / "hard", tables[0]
     words = ["generate", str(table), "-o", str(out), *CHEAP, "--certificate", "none"]
-    process = subprocess.Popen([sys.executable, "-m", "amlb_ext", *words, "--folds", "2"])
-    while process.poll() is None and not list(out.glob("hardsynth/*/fold_*/record.json")):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amlb_ext", *words, "--folds", "2"]
+    )
+    while process.poll() is None and not list(
+        out.glob("hardsynth/*/fold_*/record.json")
+    ):
         time.sleep(0.002)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     content = table.read_bytes()
     table.unlink()
     before = contents(out)
-    assert cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2") == 2
+    assert (
+        cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2")
+        == 2
+    )
     assert "a.csv" in error_of(capsys)
     assert contents(out) == before  # what was finished waits for it
     table.write_bytes(content)
-    assert cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2") == 0
+    assert (
+        cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2")
+        == 0
+    )
     other = tmp_path / "undisturbed"
-    assert cheap("generate", table, "-o", other, "--certificate", "none", "--folds", "2") == 0
+    assert (
+        cheap("generate", table, "-o", other, "--certificate", "none", "--folds", "2")
+        == 0
+    )
     assert contents(out) == contents(other)
 
 

@@ -45,7 +45,9 @@ def read_yaml(data: bytes, folder: Path) -> None:
     from amlb_ext.core.errors import HardsynthError
     from amlb_ext.sources.amlb_yaml import load_entry
 
-    options = SourceConfig(userdir=str(folder), cache_dir=str(folder / "cache"), retries=1)
+    options = SourceConfig(
+        userdir=str(folder), cache_dir=str(folder / "cache"), retries=1
+    )
     path = folder / "config.yaml"
     path.write_bytes(data)
     try:
@@ -57,7 +59,13 @@ def read_yaml(data: bytes, folder: Path) -> None:
     for name, entry in read_definition(_file(data, folder / "d.yaml")):
         if entry.get("openml_task_id") is None and b"://" not in data:
             try:
-                load_entry(name, entry, folder / "d.yaml", spec=f"d.yaml#{name}", options=options)
+                load_entry(
+                    name,
+                    entry,
+                    folder / "d.yaml",
+                    spec=f"d.yaml#{name}",
+                    options=options,
+                )
             except HardsynthError:
                 continue
 
@@ -148,7 +156,10 @@ def _file(data: bytes, path: Path) -> Path:
 
 def _with_checksums(data: bytes) -> bytes:
     """Tar blocks that look like headers get the checksum they need."""
-    blocks = [bytearray(data[at : at + 512].ljust(512, b"\0")) for at in range(0, len(data), 512)]
+    blocks = [
+        bytearray(data[at : at + 512].ljust(512, b"\0"))
+        for at in range(0, len(data), 512)
+    ]
     for block in blocks:
         if block[257:262] == b"ustar":
             block[148:156] = b" " * 8
@@ -184,14 +195,19 @@ def seeds(reader: str) -> Iterator[bytes]:
         yield (
             b"% c\n@relation r\n@attribute a numeric\n@attribute 'b c' {x,'y z',\"w\"}\n"
             b"@attribute d date 'yyyy'\n@attribute s string\n@attribute y {0,1}\n@data\n"
-            + b"".join(b"%d,'y z',2001-01-01,'t %d',%d\n" % (i, i, i % 2) for i in range(12))
+            + b"".join(
+                b"%d,'y z',2001-01-01,'t %d',%d\n" % (i, i, i % 2) for i in range(12)
+            )
         )
         yield (
             b"@RELATION r\n@ATTRIBUTE a INTEGER\n@ATTRIBUTE c {z,o}\n@ATTRIBUTE y REAL\n@DATA\n"
             + b"".join(b"{0 %d, 1 o, 2 %d.5}\n" % (i, i) for i in range(12))
         )
     elif reader == "csv":
-        rows = [f'{i},"x, {i % 3}",2001-01-{i + 1:02d},{i % 2 == 0},{i % 2}' for i in range(12)]
+        rows = [
+            f'{i},"x, {i % 3}",2001-01-{i + 1:02d},{i % 2 == 0},{i % 2}'
+            for i in range(12)
+        ]
         yield "\n".join(["a,b,c,d,class", *rows]).encode()
         yield "﻿a,y\n1,\n2,NaN\n".encode()
     elif reader == "archive":
@@ -260,7 +276,9 @@ def main(reader: str, seconds: float, kept: Path) -> None:
     """Fuzz one reader for so long."""
     import atheris
 
-    with atheris.instrument_imports(include=["amlb_ext.sources", "amlb_ext.core", "yaml", "arff"]):
+    with atheris.instrument_imports(
+        include=["amlb_ext.sources", "amlb_ext.core", "yaml", "arff"]
+    ):
         import arff  # noqa: F401
 
         import amlb_ext.sources.amlb_yaml
@@ -280,7 +298,9 @@ def main(reader: str, seconds: float, kept: Path) -> None:
     for case in kept.iterdir():
         shutil.copyfile(case, work / case.name)
     words = work.with_suffix(".dict")
-    words.write_text("\n".join(f'"{word}"' for word in WORDS[reader]) + "\n", encoding="ascii")
+    words.write_text(
+        "\n".join(f'"{word}"' for word in WORDS[reader]) + "\n", encoding="ascii"
+    )
     places: set[str] = set()
     count, end, slowest, base = 0, time.monotonic() + seconds, 0.0, _peak()
 
@@ -292,7 +312,9 @@ def main(reader: str, seconds: float, kept: Path) -> None:
             run_one(reader, data)
         except (Exception, Hang) as error:
             frames = traceback.extract_tb(error.__traceback__)
-            place = f"{type(error).__name__} at {frames[-1].filename}:{frames[-1].lineno}"
+            place = (
+                f"{type(error).__name__} at {frames[-1].filename}:{frames[-1].lineno}"
+            )
             if isinstance(error, Hang | RecursionError):
                 ours = [f for f in frames if "amlb_ext" in f.filename] or frames
                 place = f"{type(error).__name__} below {ours[-1].filename}:{ours[-1].lineno}"
@@ -312,7 +334,13 @@ def main(reader: str, seconds: float, kept: Path) -> None:
             shutil.rmtree(work, ignore_errors=True)
             os._exit(0)
 
-    flags = [f"-dict={words}", "-max_len=8192", "-timeout=60", "-rss_limit_mb=4096", "-verbosity=0"]
+    flags = [
+        f"-dict={words}",
+        "-max_len=8192",
+        "-timeout=60",
+        "-rss_limit_mb=4096",
+        "-verbosity=0",
+    ]
     atheris.Setup([sys.argv[0], *flags, str(work)], once)
     atheris.Fuzz()
 

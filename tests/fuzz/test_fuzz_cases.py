@@ -6,7 +6,9 @@ from fuzz_readers import CASES, TARGETS, run_one, seeds
 FOUND = sorted(path for path in CASES.glob("*/*") if path.is_file())
 
 
-@pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize(
+    "path", FOUND, ids=lambda path: f"{path.parent.name}-{path.name}"
+)
 def test_found_cases_are_mended(path):
     run_one(path.parent.name, path.read_bytes())
 

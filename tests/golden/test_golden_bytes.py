@@ -24,14 +24,24 @@ import torch
 from amlb_ext.cli import main
 
 CHECKSUMS = Path(__file__).with_name("checksums.json")
-LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "torch", "matplotlib")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "scikit-learn",
+    "torch",
+    "matplotlib",
+)
 WRITE = os.environ.get("HARDSYNTH_GOLDEN") == "write"
 
 
 def environment():
     """Return in words what the last digits of a number depend on."""
     libraries = [f"{name} {version(name)}" for name in LIBRARIES]
-    kernels = {info.get("architecture") for info in threadpoolctl.threadpool_info()} - {None}
+    kernels = {info.get("architecture") for info in threadpoolctl.threadpool_info()} - {
+        None
+    }
     kernels.add(f"torch {torch.backends.cpu.get_cpu_capability()}")
     return ", ".join([*libraries, *sorted(kernels)])
 
@@ -40,7 +50,9 @@ def checksums_of(folder, skip=()):
     """Return the sha256 of every file below a folder, by relative path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        path.relative_to(folder).as_posix(): hashlib.sha256(
+            path.read_bytes()
+        ).hexdigest()
         for path in files
         if path.name not in skip
     }
@@ -59,7 +71,9 @@ def hold(name, found):
             "HARDSYNTH_GOLDEN=write keeps those of the code as it stands"
         )
     differ = sorted(
-        path for path in known.keys() | found.keys() if known.get(path) != found.get(path)
+        path
+        for path in known.keys() | found.keys()
+        if known.get(path) != found.get(path)
     )
     assert differ == [], "bytes changed; see this file's docstring"
 
@@ -68,7 +82,10 @@ def hold(name, found):
 def suite(tmp_path_factory):
     root = tmp_path_factory.mktemp("golden") / "suite"
     sources = ["bundled/toy", "bundled/wine", "bundled/titanic"]
-    assert main(["generate", *sources, "--folds", "1", "-o", str(root), "-j", "1", "-q"]) == 0
+    assert (
+        main(["generate", *sources, "--folds", "1", "-o", str(root), "-j", "1", "-q"])
+        == 0
+    )
     return root
 
 
@@ -78,12 +95,24 @@ def test_a_suite_keeps_its_bytes(suite):
 
 def test_a_suite_with_two_targets_keeps_its_bytes(tmp_path):
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"area": rng.random(120).round(3), "town": rng.choice(["n", "s"], 120)})
+    table = pd.DataFrame(
+        {"area": rng.random(120).round(3), "town": rng.choice(["n", "s"], 120)}
+    )
     broken = 1.0 * (table["area"] > 0.7) * (table["town"] == "s")
     table["price"] = (table["area"] - broken + rng.normal(0, 0.1, 120)).round(3)
-    table["rent"] = np.round(100 * (table["area"] - 0.6 * broken) + rng.normal(0, 10, 120))
+    table["rent"] = np.round(
+        100 * (table["area"] - 0.6 * broken) + rng.normal(0, 10, 120)
+    )
     table.to_csv(tmp_path / "flats.csv", index=False)
-    words = ["--targets", "price", "rent", "--baseline", "ridge", "--synthesizer", "local"]
+    words = [
+        "--targets",
+        "price",
+        "rent",
+        "--baseline",
+        "ridge",
+        "--synthesizer",
+        "local",
+    ]
     words += ["--folds", "2", "-o", str(tmp_path / "suite"), "-j", "1", "-q"]
     assert main(["generate", str(tmp_path / "flats.csv"), *words]) == 0
     hold("two targets", checksums_of(tmp_path / "suite"))
@@ -92,6 +121,11 @@ def test_a_suite_with_two_targets_keeps_its_bytes(tmp_path):
 def test_the_tables_of_a_report_keep_their_bytes(suite, tmp_path):
     results, page = tmp_path / "results", tmp_path / "page"
     assert main(["score", str(suite), "-r", str(results), "-j", "1", "-q"]) == 0
-    assert main(["report", str(suite), "-r", str(results), "-o", str(page), "-j", "1", "-q"]) == 0
+    assert (
+        main(
+            ["report", str(suite), "-r", str(results), "-o", str(page), "-j", "1", "-q"]
+        )
+        == 0
+    )
     # results.csv and jobs.csv name the folder and the time of the run
     hold("report", checksums_of(page, skip=("report.html", "results.csv", "jobs.csv")))

@@ -20,7 +20,11 @@ from amlb_ext.sources import open_specs
 
 def ready(spec, **layers):
     config = build_config(
-        {"baseline": {"model": "ridge"}, "search": {"kappa": 0.0}, "synthesizer": {"times": 0.0}},
+        {
+            "baseline": {"model": "ridge"},
+            "search": {"kappa": 0.0},
+            "synthesizer": {"times": 0.0},
+        },
         layers,
     )
     task = next(iter(open_specs([spec], config.source))).load()
@@ -48,7 +52,8 @@ def copies_of(made, real):
 
 def test_every_bad_row_gets_its_copies_where_tries_allow(titanic):
     once, often = (
-        copies_of(side_of(titanic, copies=4, tries=tries), titanic.test) for tries in (1, 8)
+        copies_of(side_of(titanic, copies=4, tries=tries), titanic.test)
+        for tries in (1, 8)
     )
     assert often.max() == once.max() == 4
     assert (often >= once).all()
@@ -59,7 +64,9 @@ def test_every_bad_row_gets_its_copies_where_tries_allow(titanic):
 def test_the_first_try_is_kept_and_nothing_is_made_twice(titanic):
     once, often = (side_of(titanic, copies=3, tries=tries) for tries in (1, 4))
     np.testing.assert_array_equal(often.Z[: len(once)], once.Z)
-    rows = np.where(np.isnan(often.Z), -9.0, often.Z)  # features alone, whatever the target
+    rows = np.where(
+        np.isnan(often.Z), -9.0, often.Z
+    )  # features alone, whatever the target
     assert len(np.unique(rows, axis=0)) == len(rows)
 
 
@@ -73,16 +80,24 @@ def test_a_label_may_be_as_doubtful_as_where_it_came_from(titanic):
     # the oracle doubts them, as it doubts the real ones
     assert label_passes(models, same, doubted).all()
     surer = dataclasses.replace(doubted, support=doubted.support + 2 * CLASS_SLACK)
-    assert not label_passes(models, same, surer).any()  # less plausible than at their origin
+    assert not label_passes(
+        models, same, surer
+    ).any()  # less plausible than at their origin
     flipped = dataclasses.replace(doubted, y=1 - doubted.y)
-    assert not label_passes(models, same, flipped).any()  # another label has no origin to lean on
+    assert not label_passes(
+        models, same, flipped
+    ).any()  # another label has no origin to lean on
 
 
 def test_a_made_row_that_is_a_real_one_is_judged_as_that_row(titanic):
     test = titanic.test
-    made = judge_made_rows(titanic.models, test, Z=test.Z, y=test.y, parent=np.arange(len(test)))
+    made = judge_made_rows(
+        titanic.models, test, Z=test.Z, y=test.y, parent=np.arange(len(test))
+    )
     for name in ("f", "hardness", "is_bad", "reducible", "support", "agrees"):
-        np.testing.assert_allclose(getattr(made, name), getattr(test, name), err_msg=name)
+        np.testing.assert_allclose(
+            getattr(made, name), getattr(test, name), err_msg=name
+        )
     assert (made.row == -1).all()
 
 

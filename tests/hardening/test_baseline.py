@@ -40,7 +40,12 @@ def make(kind, n=120, seed=0):
 def encoded(task):
     encoder = Encoder(task.columns).fit(task.features)
     target = TargetEncoder(task.kind, task.labels, task.target)
-    return encoder, target, encoder.transform(task.features), target.transform(task.target)
+    return (
+        encoder,
+        target,
+        encoder.transform(task.features),
+        target.transform(task.target),
+    )
 
 
 @pytest.fixture(params=["regression", "binary", "multiclass"])
@@ -54,22 +59,32 @@ def test_contract(name, task):
         pytest.skip(f"the optional package of {name} is not installed")
     encoder, target, Z, y = encoded(task)
     rows = np.arange(len(task))
-    model = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(Z, y, seed=1)
+    model = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(
+        Z, y, seed=1
+    )
     f = model.predict(Z)
     parts = cross_folds(y, len(task.labels), 5, 1)
     out, fits = model.cross_fit(Z, y, rows, parts, seed=1)
     assert len(fits) == 5
-    assert f.shape == out.shape == ((len(y), len(task.labels)) if task.labels else (len(y),))
+    assert (
+        f.shape
+        == out.shape
+        == ((len(y), len(task.labels)) if task.labels else (len(y),))
+    )
     assert np.isfinite(f).all()
     if task.labels:
         np.testing.assert_allclose(f.sum(axis=1), 1.0)
         assert (f.argmax(axis=1) == y).mean() > 0.6
     else:
         assert np.corrcoef(f, y)[0, 1] > 0.8
-    again = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(Z, y, seed=1)
+    again = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(
+        Z, y, seed=1
+    )
     np.testing.assert_array_equal(f, again.predict(Z))
     # a category and a number never seen, and a missing number, are predicted too
-    assert np.isfinite(model.predict(np.array([[2.0, 7.0, 99.0], [0.0, np.nan, 0.0]]))).all()
+    assert np.isfinite(
+        model.predict(np.array([[2.0, 7.0, 99.0], [0.0, np.nan, 0.0]]))
+    ).all()
 
 
 def test_a_class_missing_from_training_gets_probability_zero():
@@ -110,7 +125,9 @@ def test_models_that_cannot_be_built(model, kind, message):
 def test_classification_needs_probabilities():
     task = make("binary")
     encoder, target, Z, y = encoded(task)
-    model = make_baseline(BaselineConfig(model="sklearn.svm.LinearSVC"), task, encoder, target)
+    model = make_baseline(
+        BaselineConfig(model="sklearn.svm.LinearSVC"), task, encoder, target
+    )
     with pytest.raises(ModelError, match="predict_proba"):
         model.fit(Z, y, seed=0)
 
@@ -118,7 +135,10 @@ def test_classification_needs_probabilities():
 def user_model(task):
     """A deployed model as users have them: a pipeline on the table's own columns."""
     frame = pd.DataFrame(
-        {"x": task.features["x"].fillna(0.5), "color": task.features["color"].astype(object)}
+        {
+            "x": task.features["x"].fillna(0.5),
+            "color": task.features["color"].astype(object),
+        }
     )
     one_hot = OneHotEncoder(handle_unknown="ignore")
     columns = make_column_transformer((one_hot, ["color"]))
@@ -175,7 +195,9 @@ def test_file_of_predictions(tmp_path):
     encoder, target, Z, y = encoded(task)
     model = make_baseline(BaselineConfig(model=str(path)), task, encoder, target)
     rows = np.array([3, 50])
-    np.testing.assert_allclose(model.predict_rows(Z[rows], rows), y[rows] + 1 / target.span)
+    np.testing.assert_allclose(
+        model.predict_rows(Z[rows], rows), y[rows] + 1 / target.span
+    )
     assert not model.can_search
     with pytest.raises(ModelError, match="give --baseline a model"):
         model.predict(Z)

@@ -32,7 +32,9 @@ FORBIDDEN = ("copies", "contradictions", "repeated", "repeated_hard", "hard_is_t
 
 def check(task, hard, folder):
     counts = audit(written(task, hard, folder))
-    assert {name: counts[name] for name in FORBIDDEN} == dict.fromkeys(FORBIDDEN, 0), counts
+    assert {name: counts[name] for name in FORBIDDEN} == dict.fromkeys(FORBIDDEN, 0), (
+        counts
+    )
     return counts
 
 
@@ -42,7 +44,9 @@ def wrong_labels(hard, label):
     if "hard" in hard.parts:
         rows = hard.parts["hard"].train
         blocks.append(rows.take((rows.provenance["source_row"] == -1).to_numpy()))
-    wrong = [(label(b.features) != b.target.astype(str).to_numpy()).sum() for b in blocks]
+    wrong = [
+        (label(b.features) != b.target.astype(str).to_numpy()).sum() for b in blocks
+    ]
     return int(sum(wrong)), sum(len(block) for block in blocks)
 
 
@@ -64,7 +68,9 @@ def test_the_table_is_complete_so_nothing_can_be_made(tmp_path):
 def test_positions_on_a_board(tmp_path, preset):
     task = chess(300)
     layer = {"search": {"kappa": 0.02, "population": 6, "generations": 2, "copies": 2}}
-    hard = harden(task, preset=preset, synthesizer={"name": "vae", "epochs": 20}, **layer)
+    hard = harden(
+        task, preset=preset, synthesizer={"name": "vae", "epochs": 20}, **layer
+    )
     counts = check(task, hard, tmp_path)
     assert counts["hard"] > 10
     if preset == "literal":  # no agreement filter: what is not known may be made
@@ -78,7 +84,8 @@ def test_nominal_columns_and_a_number_to_predict(tmp_path):
     left_out = hard.summary["hard_train"]["left_out"]
     assert left_out["train_real"] > 0
     assert any(
-        f"_hard: left out {left_out['train_real']} real" in note for note in hard.summary["notes"]
+        f"_hard: left out {left_out['train_real']} real" in note
+        for note in hard.summary["notes"]
     )
     # the plain training file stays the rows F was trained on
     assert len(hard.train) == hard.summary["train"] == 280
@@ -102,7 +109,9 @@ def test_several_targets_with_the_same_rows(tmp_path):
     about = {"kind": None, "folds": (), "origin": Origin("t")}
     tasks = to_tasks(Table("t", table), name="t", targets=["a", "b"], **about)
     tasks = [split_task(task, config.split, config.seed) for task in tasks]
-    for number, (task, hard) in enumerate(zip(tasks, harden_group(tasks, 0, config), strict=True)):
+    for number, (task, hard) in enumerate(
+        zip(tasks, harden_group(tasks, 0, config), strict=True)
+    ):
         counts = check(task, hard, tmp_path / str(number))
     assert counts["made"] > 0
 
@@ -120,7 +129,9 @@ def test_a_numeric_table_loses_nothing(tmp_path):
 
 def test_jitter_that_moves_nothing_makes_nothing(tmp_path):
     task = numeric(200)
-    hard = harden(task, search={"jitter": 0.0, "kappa": 0.0}, synthesizer={"times": 0.0})
+    hard = harden(
+        task, search={"jitter": 0.0, "kappa": 0.0}, synthesizer={"times": 0.0}
+    )
     assert hard.summary["augmented"] == 0
     assert hard.summary["dropped"]["augmented"]["real_row"] > 0
     check(task, hard, tmp_path)
@@ -130,7 +141,9 @@ def test_labels_of_cells_are_right_more_often_than_not():
     """Of those made before, more than half were wrong; what cannot be vouched for is not made."""
     hard = harden(chess(1500, 12))
     assert 0.5 < hard.summary["least_support"] < 1
-    assert any("that the oracle gives a probability" in note for note in hard.summary["notes"])
+    assert any(
+        "that the oracle gives a probability" in note for note in hard.summary["notes"]
+    )
     wrong, made = wrong_labels(hard, chess_label)
     assert made >= 5
     assert wrong <= 0.3 * made
@@ -141,7 +154,11 @@ def test_labels_of_cells_are_right_more_often_than_not():
 def test_rows_that_become_alike_in_hard_alone_are_left_out():
     """Test rows are fitted to the training rows of _hard, which know fewer categories."""
     table = pd.DataFrame(
-        {"c": ["a"] * 12 + ["b"] * 12 + ["z"] * 6, "n": np.arange(30.0), "y": [0.0, 1, 2] * 10}
+        {
+            "c": ["a"] * 12 + ["b"] * 12 + ["z"] * 6,
+            "n": np.arange(30.0),
+            "y": [0.0, 1, 2] * 10,
+        }
     )
     table.loc[24, "n"] = 3.0  # a test row that is training row 3 once its z is an a
     task = make_task(table, "y", name="alike")
@@ -158,7 +175,9 @@ def test_rows_that_become_alike_in_hard_alone_are_left_out():
 
     train = rows(np.arange(12), np.arange(12))
     made = rows([24, 24, 29], [24, -1, -1])
-    made.features.loc[1, "n"] = 4.5  # made rows: of z and of a, the same where z is an a
+    made.features.loc[1, "n"] = (
+        4.5  # made rows: of z and of a, the same where z is an a
+    )
     made.features.loc[2, "n"] = 4.5
     made.features.loc[2, "c"] = "a"
     tested = task.features.iloc[task.folds[0].test]
@@ -173,15 +192,22 @@ def test_rows_that_become_alike_in_hard_alone_are_left_out():
     assert left_out == {"train_real": 1, "train_made": 0, "test_made": 1}
     assert 3.0 not in set(pair.train.features["n"])
     assert pair.test.provenance["source_row"].tolist() == [24, -1]
-    assert pair.test.features["c"].tolist() == ["z", "a"]  # the row that stands as it was made
+    assert pair.test.features["c"].tolist() == [
+        "z",
+        "a",
+    ]  # the row that stands as it was made
 
 
 def test_hard_rows_that_all_equal_test_rows_leave_nothing_to_train_on():
-    table = pd.DataFrame({"c": ["a", "b"] * 15, "n": [1.0, 2.0] * 15, "y": [0.0, 1, 2] * 10})
+    table = pd.DataFrame(
+        {"c": ["a", "b"] * 15, "n": [1.0, 2.0] * 15, "y": [0.0, 1, 2] * 10}
+    )
     task = make_task(table, "y", name="alike")
     task = task.with_folds((Fold(np.arange(20), np.arange(20, 30)),))
     train, test = (
-        Rows(task.features.iloc[i], task.target.iloc[i], pd.DataFrame({"source_row": i}))
+        Rows(
+            task.features.iloc[i], task.target.iloc[i], pd.DataFrame({"source_row": i})
+        )
         for i in (np.arange(4), np.arange(20, 25))
     )
     tested = task.features.iloc[task.folds[0].test]
@@ -200,7 +226,9 @@ def test_what_is_taken_is_the_table_and_the_test_rows_as_amlb_has_them():
     table["y"] = [0.0, 1.0] * 12 + [2.0]
     task = make_task(table, "y", name="fitted")
     task = task.with_folds((Fold(np.arange(20), np.arange(20, 25)),))
-    written = fit_to_train(task.features.iloc[:20], task.features.iloc[20:], task.columns)
+    written = fit_to_train(
+        task.features.iloc[:20], task.features.iloc[20:], task.columns
+    )
     taken = TakenRows.of_fold(task, written.features)
     asked = task.features.iloc[[3, 21, 21, 5]].reset_index(drop=True)
     asked.loc[2, "c"] = "a"  # as row 21 is written beside these training rows

@@ -22,10 +22,14 @@ def tables(rows):
         {
             "whole": st.lists(missing_int, min_size=rows, max_size=rows),
             "color": st.lists(
-                st.sampled_from(["red", "green", "blue", None]), min_size=rows, max_size=rows
+                st.sampled_from(["red", "green", "blue", None]),
+                min_size=rows,
+                max_size=rows,
             ),
             "real": st.lists(missing_real, min_size=rows, max_size=rows),
-            "flag": st.lists(st.sampled_from(["False", "True"]), min_size=rows, max_size=rows),
+            "flag": st.lists(
+                st.sampled_from(["False", "True"]), min_size=rows, max_size=rows
+            ),
         }
     ).map(canonical)
 
@@ -49,7 +53,9 @@ def test_there_and_back(train, test):
     encoder = Encoder(COLUMNS).fit(train)
     back = encoder.inverse(encoder.transform(test))
     # of a category that the training rows lack nothing is known: it comes back as missing
-    known = test.assign(color=test["color"].where(test["color"].isin(train["color"].dropna())))
+    known = test.assign(
+        color=test["color"].where(test["color"].isin(train["color"].dropna()))
+    )
     pd.testing.assert_frame_equal(back, known, rtol=1e-9, atol=1e-6)
     # whole numbers and categories come back exactly
     for name in ("whole", "color", "flag"):
@@ -84,7 +90,9 @@ def test_snapping_twice_changes_nothing():
         }
     )
     encoder = Encoder(COLUMNS).fit(train)
-    Z = np.column_stack([rng.integers(0, 4, 50), rng.integers(0, 2, 50), rng.random((50, 3))])
+    Z = np.column_stack(
+        [rng.integers(0, 4, 50), rng.integers(0, 2, 50), rng.random((50, 3))]
+    )
     once = encoder.transform(encoder.inverse(Z))
     np.testing.assert_array_equal(once, encoder.transform(encoder.inverse(once)))
 

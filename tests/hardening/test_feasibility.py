@@ -45,7 +45,15 @@ def generate(tmp_path, *flags, target="label", baseline="logistic"):
     if not table.exists():
         make_table(table)
     suite = tmp_path / f"suite{len(list(tmp_path.iterdir()))}"
-    command = ["generate", str(table), "--target", target, "--baseline", baseline, *FAST]
+    command = [
+        "generate",
+        str(table),
+        "--target",
+        target,
+        "--baseline",
+        baseline,
+        *FAST,
+    ]
     assert main([*command, "-o", str(suite), *flags]) == 0
     return Suite.load(suite)
 
@@ -121,7 +129,9 @@ def test_workers_change_no_byte(tmp_path):
         out = tmp_path / f"out{workers}"
         # later flags win over earlier ones
         flags = [*FAST, "--folds", "2", "-j", workers, "--target", "label"]
-        assert main(["generate", str(tmp_path / "table.csv"), "-o", str(out), *flags]) == 0
+        assert (
+            main(["generate", str(tmp_path / "table.csv"), "-o", str(out), *flags]) == 0
+        )
         files = sorted(path for path in out.rglob("*") if path.is_file())
         contents.append({path.relative_to(out): path.read_bytes() for path in files})
     assert contents[0] == contents[1]
@@ -129,10 +139,14 @@ def test_workers_change_no_byte(tmp_path):
 
 def test_a_target_that_can_be_read_off_is_told(tmp_path):
     rows = make_table(tmp_path / "table.csv", target="total")
-    assert any("total" in r.columns for r in mine_relations(rows).relations if r.kind == "sum")
+    assert any(
+        "total" in r.columns for r in mine_relations(rows).relations if r.kind == "sum"
+    )
     suite = generate(tmp_path, target="total", baseline="ridge")
     summary = next(iter(suite.tasks["table"].folds.values()))["summary"]
-    assert any("can be read off" in note and "--drop" in note for note in summary["notes"])
+    assert any(
+        "can be read off" in note and "--drop" in note for note in summary["notes"]
+    )
     assert audit_made_rows(read_task(suite, "table")).parts["ga"].infeasible == 0
 
 
@@ -140,7 +154,10 @@ def test_the_command_lists_and_audits(tmp_path, capsys):
     table = tmp_path / "table.csv"
     make_table(table)
     listed = tmp_path / "relations.yaml"
-    assert main(["relations", str(table), "--target", "label", "-o", str(listed), "-q"]) == 0
+    assert (
+        main(["relations", str(table), "--target", "label", "-o", str(listed), "-q"])
+        == 0
+    )
     assert "- city determines country  # E = " in listed.read_text()
     suite = generate(tmp_path, "--relations", str(listed))
     capsys.readouterr()
@@ -164,7 +181,16 @@ def test_bad_declarations_write_nothing(tmp_path, capsys, flags, message):
     table = tmp_path / "table.csv"
     make_table(table)
     out = tmp_path / "out"
-    command = ["generate", str(table), "--target", "label", "-o", str(out), *FAST, *flags]
+    command = [
+        "generate",
+        str(table),
+        "--target",
+        "label",
+        "-o",
+        str(out),
+        *FAST,
+        *flags,
+    ]
     assert main(command) == 2
     error = capsys.readouterr().err
     assert message in error

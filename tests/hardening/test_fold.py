@@ -12,7 +12,11 @@ from amlb_ext.hardening.split import split_task
 from amlb_ext.hardening.weights import draw_region
 from amlb_ext.stats.weighted_mean import kish_size
 
-QUICK = {"synthesizer": {"epochs": 60}, "split": {"folds": 1, "test_size": 0.3}, "seed": 4}
+QUICK = {
+    "synthesizer": {"epochs": 60},
+    "split": {"folds": 1, "test_size": 0.3},
+    "seed": 4,
+}
 
 
 def planted_regression(n=600):
@@ -46,7 +50,9 @@ def harden(task, **layer):
 @pytest.fixture(scope="module")
 def regression():
     task = planted_regression()
-    return harden(task, baseline={"model": "ridge"}, hardness={"rule": "absolute", "alpha": 0.25})
+    return harden(
+        task, baseline={"model": "ridge"}, hardness={"rule": "absolute", "alpha": 0.25}
+    )
 
 
 def in_region(rows):
@@ -76,7 +82,9 @@ def test_full_is_the_untouched_test_fold():
     task = split_task(task, config.split, config.seed)
     full = harden_fold(task, 0, config).parts["full"].test
     test = task.folds[0].test
-    pd.testing.assert_frame_equal(full.features, task.features.iloc[test].reset_index(drop=True))
+    pd.testing.assert_frame_equal(
+        full.features, task.features.iloc[test].reset_index(drop=True)
+    )
     assert full.provenance["source_row"].tolist() == test.tolist()
 
 
@@ -139,7 +147,10 @@ def test_every_preset_and_rule_runs():
 def test_labels_stay_true_in_faithful_and_drift_in_literal():
     """The true function is known: how far is each augmented label from it?"""
     task = planted_regression(400)
-    layer = {"baseline": {"model": "ridge"}, "hardness": {"rule": "absolute", "alpha": 0.25}}
+    layer = {
+        "baseline": {"model": "ridge"},
+        "hardness": {"rule": "absolute", "alpha": 0.25},
+    }
     drift = {}
     for preset in ("faithful", "literal"):
         hard = harden(task, preset=preset, synthesizer={"name": "local"}, **layer)
@@ -170,9 +181,13 @@ def test_same_key_same_rows_other_seed_other_rows():
     layer = {"baseline": {"model": "ridge"}, "synthesizer": {"epochs": 5}}
     one, two = harden(task, **layer), harden(task, **layer)
     for name in one.parts:
-        pd.testing.assert_frame_equal(one.parts[name].test.features, two.parts[name].test.features)
+        pd.testing.assert_frame_equal(
+            one.parts[name].test.features, two.parts[name].test.features
+        )
     other = harden(task, seed=5, **layer)
-    assert not one.parts["synthetic"].test.features.equals(other.parts["synthetic"].test.features)
+    assert not one.parts["synthetic"].test.features.equals(
+        other.parts["synthetic"].test.features
+    )
 
 
 def test_region_is_drawn_in_proportion_to_the_weights():
@@ -201,10 +216,16 @@ def test_test_rows_are_judged_as_amlb_gives_them():
     names = sorted(f"a{i}" for i in range(200)), sorted(f"z{i}" for i in range(200))
     name = [names[int(label == "yes")][i] for i, label in enumerate(y)]
     table = pd.DataFrame({"x": x, "name": name, "y": y})
-    table.loc[:1, "x"], table.loc[:1, "y"] = 0.4, "yes"  # two rows that differ in name alone,
+    table.loc[:1, "x"], table.loc[:1, "y"] = (
+        0.4,
+        "yes",
+    )  # two rows that differ in name alone,
     table.loc[:1, "name"] = ["a999", "z999"]  # and no training row has either name
     task = make_task(table, "y", name="names")
-    cheap = {"synthesizer": {"name": "local"}, "search": {"kappa": 0.0, "generations": 1}}
+    cheap = {
+        "synthesizer": {"name": "local"},
+        "search": {"kappa": 0.0, "generations": 1},
+    }
     config = build_config(QUICK, {"baseline": {"model": "random_forest"}, **cheap})
     task = split_task(task, config.split, config.seed)
     rest = np.arange(2, 200)

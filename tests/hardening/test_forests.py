@@ -52,7 +52,9 @@ def test_behind_preprocessing():
 def test_missing_values_go_scikit_learns_way():
     holes = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
     reads = RandomForestClassifier(10, random_state=0).fit(holes, CLASSES)
-    np.testing.assert_array_equal(forests.predict_proba(reads, holes), reads.predict_proba(holes))
+    np.testing.assert_array_equal(
+        forests.predict_proba(reads, holes), reads.predict_proba(holes)
+    )
     with pytest.raises(ValueError, match="infinity"):
         forests.predict(fitted(RandomForestRegressor), np.full((2, 4), np.inf))
 
@@ -73,4 +75,6 @@ def test_a_subclass_and_other_models_predict_themselves():
     model = Doubled(5, random_state=0).fit(X, NUMBERS)
     np.testing.assert_array_equal(forests.predict(model, FRESH), model.predict(FRESH))
     dummy = DummyClassifier().fit(X, CLASSES)
-    np.testing.assert_array_equal(forests.predict_proba(dummy, FRESH), dummy.predict_proba(FRESH))
+    np.testing.assert_array_equal(
+        forests.predict_proba(dummy, FRESH), dummy.predict_proba(FRESH)
+    )

@@ -21,7 +21,16 @@ from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import Suite, verify_suite
 
-FAST = ["--baseline", "logistic", "--synthesizer", "local", "--kappa", ".005", "--tries", "20"]
+FAST = [
+    "--baseline",
+    "logistic",
+    "--synthesizer",
+    "local",
+    "--kappa",
+    ".005",
+    "--tries",
+    "20",
+]
 FAST += ["--certificate", "none", "-j", "1"]
 SHIPPED = ["test", "validation", "small", "medium", "large"]
 MINE = """\
@@ -76,7 +85,17 @@ def user(tmp_path_factory):
 
 
 def harden(user, out, *more, benchmark="mine"):
-    words = ["harden", benchmark, "-o", str(out), "--userdir", str(user), "--alpha", ".6", *FAST]
+    words = [
+        "harden",
+        benchmark,
+        "-o",
+        str(out),
+        "--userdir",
+        str(user),
+        "--alpha",
+        ".6",
+        *FAST,
+    ]
     return main([*words, *more])
 
 
@@ -101,12 +120,18 @@ def test_names_limits_and_metrics_are_the_originals(made) -> None:
     entries = twin(made)
     assert list(entries) == ["three.folds", "plain"]
     first, second = entries.values()
-    assert first["id"] == "mine_hard/three.folds"  # in AMLB's results the name alone says nothing
+    assert (
+        first["id"] == "mine_hard/three.folds"
+    )  # in AMLB's results the name alone says nothing
     assert first["metric"] == ["auc", "logloss"]
     assert (first["cores"], first["max_runtime_seconds"]) == (1, 30)
     assert first["ec2_instance_type"] == "m5.large"
     assert "max_mem_size_mb" not in first
-    assert (second["cores"], second["max_runtime_seconds"], second["folds"]) == (1, 45, 2)
+    assert (second["cores"], second["max_runtime_seconds"], second["folds"]) == (
+        1,
+        45,
+        2,
+    )
     assert "metric" not in second
     assert second["dataset"]["test"][0] == "{user}/data/plain/plain_test_0.csv"
     suite = Suite.load(made)
@@ -127,7 +152,9 @@ def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
     ]
     copy = shutil.copytree(made, tmp_path / "copy")
     before = checksums(copy)
-    assert harden(user, copy) == 1  # the same command again: the same bytes, and all notes
+    assert (
+        harden(user, copy) == 1
+    )  # the same command again: the same bytes, and all notes
     said = capsys.readouterr().out
     assert checksums(copy) == before
     assert "mine_hard: three.folds: folds without failures are left out" in said
@@ -142,12 +169,17 @@ def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys) -> None:
         train = pd.read_csv(data / f"t_train_{fold}.csv")
         clear = pd.DataFrame({"a": np.linspace(-1, 1, 60), "b": 0.5})
         clear["y"] = np.where(clear["a"] > 0, "yes", "no")
-        clear.loc[clear["a"] > 0.9, "y"] = "no"  # F fails on the rows of one class alone
+        clear.loc[clear["a"] > 0.9, "y"] = (
+            "no"  # F fails on the rows of one class alone
+        )
         clear = clear[clear["a"].abs() > 0.5]
         clear.to_csv(data / f"t_test_{fold}.csv", index=False)
         train.to_csv(data / f"t_train_{fold}.csv", index=False)
     path = tmp_path / "one.yaml"
-    task = {"train": [str(data / "t_train_0.csv")], "test": [str(data / "t_test_0.csv")]}
+    task = {
+        "train": [str(data / "t_train_0.csv")],
+        "test": [str(data / "t_test_0.csv")],
+    }
     dataset = {**task, "target": "y", "type": "binary"}
     tasks = [
         {"name": "default", "dataset": dataset},
@@ -189,15 +221,32 @@ def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys) -> None:
 def test_verify_sees_a_changed_twin(made, tmp_path) -> None:
     copy = shutil.copytree(made, tmp_path / "copy")
     path = copy / "benchmarks" / "mine_hard.yaml"
-    path.write_text(path.read_text().replace("max_runtime_seconds: 30", "max_runtime_seconds: 3"))
+    path.write_text(
+        path.read_text().replace("max_runtime_seconds: 30", "max_runtime_seconds: 3")
+    )
     found = " ".join(verify_suite(copy))
     assert "mine_hard.yaml was changed" in found
-    assert "benchmarks/mine_hard.yaml and the manifest differ in the task three.folds" in found
+    assert (
+        "benchmarks/mine_hard.yaml and the manifest differ in the task three.folds"
+        in found
+    )
 
 
-def test_generate_into_the_same_folder_takes_the_twin_away(made, user, tmp_path) -> None:
+def test_generate_into_the_same_folder_takes_the_twin_away(
+    made, user, tmp_path
+) -> None:
     copy = shutil.copytree(made, tmp_path / "copy")
-    words = ["generate", "mine", "-o", str(copy), "--userdir", str(user), "--alpha", ".6", *FAST]
+    words = [
+        "generate",
+        "mine",
+        "-o",
+        str(copy),
+        "--userdir",
+        str(user),
+        "--alpha",
+        ".6",
+        *FAST,
+    ]
     assert main([*words, "--name", "hardsynth_mine", "-q"]) == 1
     assert not (copy / "benchmarks" / "mine_hard.yaml").exists()
     assert "pair" not in json.loads((copy / "hardsynth" / "manifest.json").read_text())
@@ -218,7 +267,11 @@ def test_one_task_and_dry_run(user, tmp_path, capsys) -> None:
         ("openml/s/271", [], "hardsynth generate openml/s/271 -o DIR"),
         ("bundled", [], "hardsynth generate bundled -o DIR"),
         ("data.csv", [], "'data.csv' is no AMLB benchmark definition"),
-        ("mine", ["--name", "mine_hard"], "choose another --name, e.g. --name hardsynth_mine"),
+        (
+            "mine",
+            ["--name", "mine_hard"],
+            "choose another --name, e.g. --name hardsynth_mine",
+        ),
         ("no/such.yaml", [], "check the path"),
         ("mine#nothing", [], "has no task 'nothing'"),
     ],
@@ -236,14 +289,21 @@ def test_installed_with_its_twin(made, user, tmp_path) -> None:
     change = install(made, own)
     assert change.benchmarks == ["hardsynth_mine", "hardsynth_mine_all", "mine_hard"]
     assert "HardsynthNull_mine" in change.frameworks
-    text = (own / "hardsynth_suites/hardsynth_mine/benchmarks/mine_hard.yaml").read_text()
+    text = (
+        own / "hardsynth_suites/hardsynth_mine/benchmarks/mine_hard.yaml"
+    ).read_text()
     entry = yaml.safe_load(text)[0]
-    assert entry["dataset"]["train"][0] == f"{made}/data/three_folds/three_folds_train_1.csv"
+    assert (
+        entry["dataset"]["train"][0]
+        == f"{made}/data/three_folds/three_folds_train_1.csv"
+    )
     assert entry["id"] == "mine_hard/three.folds"
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_amlbs_definitions_are_found_without_a_checkout(name, monkeypatch, tmp_path) -> None:
+def test_amlbs_definitions_are_found_without_a_checkout(
+    name, monkeypatch, tmp_path
+) -> None:
     from amlb_ext.amlb.configuration import search_definition as find
 
     monkeypatch.delenv("AMLB_HOME", raising=False)
@@ -287,9 +347,15 @@ def test_both_run_and_stand_side_by_side(amlb, made, user, tmp_path) -> None:
         )
         assert outcome.ok, outcome.summary()
         rows[benchmark] = outcome.rows
-    assert set(rows["mine"]["task"]) == set(rows["mine_hard"]["task"]) == {"three_folds", "plain"}
+    assert (
+        set(rows["mine"]["task"])
+        == set(rows["mine_hard"]["task"])
+        == {"three_folds", "plain"}
+    )
     assert set(rows["mine_hard"]["id"]) == {"mine_hard/three.folds", "mine_hard/plain"}
-    metrics = {name: dict(zip(r["task"], r["metric"], strict=True)) for name, r in rows.items()}
+    metrics = {
+        name: dict(zip(r["task"], r["metric"], strict=True)) for name, r in rows.items()
+    }
     assert metrics["mine"] == metrics["mine_hard"]
     jobs = read_jobs(Suite.load(made), out)
     assert set(jobs.table["amlb_task"]) == {"three_folds", "plain"}
@@ -301,7 +367,9 @@ def test_both_run_and_stand_side_by_side(amlb, made, user, tmp_path) -> None:
 @pytest.mark.amlb
 def test_an_openml_task(openml_cache, tmp_path) -> None:
     path = tmp_path / "credit.yaml"
-    path.write_text("- {name: german credit, openml_task_id: 31, folds: 1, metric: acc}\n")
+    path.write_text(
+        "- {name: german credit, openml_task_id: 31, folds: 1, metric: acc}\n"
+    )
     out = tmp_path / "hard"
     words = ["--openml-cache", str(openml_cache), "-q", "--max-rows", "50"]
     assert main(["harden", str(path), "-o", str(out), *FAST, *words[:3]]) == 0

@@ -91,12 +91,20 @@ def test_reducible_ignores_the_label():
 
 def test_a_rule_of_the_wrong_family_says_which_fit():
     with pytest.raises(ConfigError, match="band or wrong or quantile or reducible"):
-        settle_rule(HardnessConfig(rule="absolute"), Kind.BINARY, ("a", "b"), y=LABELS, f=P)
+        settle_rule(
+            HardnessConfig(rule="absolute"), Kind.BINARY, ("a", "b"), y=LABELS, f=P
+        )
 
 
 def test_class_alpha_is_for_classes():
     with pytest.raises(ConfigError, match="this task is regression"):
-        settle_rule(HardnessConfig(class_alpha={"a": 0.5}), Kind.REGRESSION, (), y=LABELS, f=LABELS)
+        settle_rule(
+            HardnessConfig(class_alpha={"a": 0.5}),
+            Kind.REGRESSION,
+            (),
+            y=LABELS,
+            f=LABELS,
+        )
 
 
 def test_unknown_class_in_class_alpha():

@@ -21,7 +21,9 @@ N = 400
 
 def planted(**columns):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.random(N), "colour": rng.choice(list("abc"), N), **columns})
+    frame = pd.DataFrame(
+        {"x": rng.random(N), "colour": rng.choice(list("abc"), N), **columns}
+    )
     frame["y"] = np.where(frame["x"] > 0.5, "yes", "no")
     return split_task(make_task(frame, "y", name="planted"), SplitConfig(folds=3), 1)
 
@@ -92,7 +94,8 @@ def test_what_is_left_out_is_named_and_can_be_kept():
 def test_a_column_with_a_comma_and_a_space_is_quoted():
     task = planted(**{"id, of a row": texts(*range(N))})
     assert (
-        "--keep 'id, of a row'" in select_columns(task, SourceConfig(), RequiredColumns()).notes[-1]
+        "--keep 'id, of a row'"
+        in select_columns(task, SourceConfig(), RequiredColumns()).notes[-1]
     )
 
 
@@ -101,7 +104,9 @@ def test_a_fitted_model_keeps_what_it_was_fitted_on():
     demand = RequiredColumns("f.skops", frozenset({"x", "id"}))
     chosen = select_columns(task, SourceConfig(), demand)
     assert list(chosen.features) == ["x", "colour", "id"]
-    assert "kept because F, the file f.skops, was fitted on it: 'id'" in " ".join(chosen.notes)
+    assert "kept because F, the file f.skops, was fitted on it: 'id'" in " ".join(
+        chosen.notes
+    )
     with pytest.raises(ConfigError, match="was fitted on it"):
         select_columns(task, SourceConfig(drop=("id",)), demand)
     unknown = select_columns(task, SourceConfig(), RequiredColumns("f.skops", None))

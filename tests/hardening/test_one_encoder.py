@@ -37,7 +37,20 @@ def random_frame(rng, n):
     def lose(values, share):
         return pd.Series(values, dtype=object).mask(pd.Series(rng.random(n) < share))
 
-    words = ["red", "Blue", "green", "NA", "10", "9", "1e5", "x y", "Z", "a,b", "ünï", "true"]
+    words = [
+        "red",
+        "Blue",
+        "green",
+        "NA",
+        "10",
+        "9",
+        "1e5",
+        "x y",
+        "Z",
+        "a,b",
+        "ünï",
+        "true",
+    ]
     pool = list(rng.permutation(words)[: rng.integers(1, len(words))])
     odds = rng.dirichlet(np.full(len(pool), 0.4))
     days = pd.Series(pd.date_range("2020-01-01", periods=n)).dt.strftime("%d.%m.%Y")
@@ -48,7 +61,9 @@ def random_frame(rng, n):
             "whole": rng.integers(-9, 99, n),
             "flag": rng.random(n) < rng.choice([0.5, 0.05]),
             "maybe": lose(rng.random(n) < 0.5, 0.2),
-            "text": lose(rng.choice(np.array(pool, object), n, p=odds), rng.choice([0, 0.2])),
+            "text": lose(
+                rng.choice(np.array(pool, object), n, p=odds), rng.choice([0, 0.2])
+            ),
             "numberlike": rng.choice(np.array(["2", "10", "007", "1.0"], object), n),
             "date": lose(days, rng.choice([0, 0.1])),
             "constant": "same",
@@ -57,7 +72,9 @@ def random_frame(rng, n):
     )
     frame["level"] = lose(rng.choice(np.array(["low", "mid", "high"], object), n), 0.1)
     # values in the last rows alone: a column without any value in the training rows
-    frame["late"] = pd.Series(rng.choice(np.array(["p", "q"], object), n)).mask(frame.index < n / 2)
+    frame["late"] = pd.Series(rng.choice(np.array(["p", "q"], object), n)).mask(
+        frame.index < n / 2
+    )
     frame["late_number"] = pd.Series(rng.normal(size=n)).mask(frame.index < n / 2)
     frame = frame[list(rng.permutation(frame.columns))]
     frame["y"] = np.resize(["Yes", "no"], n)
@@ -72,7 +89,12 @@ def random_task(seed):
     for name in (*types, "date"):
         values = sorted(frame[name].dropna().unique())
         categories[name] = tuple(rng.permutation(values))  # a declared order
-    types |= {"flag": "boolean", "maybe": "boolean", "date": "date", "late": "categorical"}
+    types |= {
+        "flag": "boolean",
+        "maybe": "boolean",
+        "date": "date",
+        "late": "categorical",
+    }
     return make_task(frame, "y", name="t", types=types, categories=categories)
 
 
@@ -84,7 +106,9 @@ def written_pair(task, folder):
     coding = Coding.of(task)
     folder.mkdir(parents=True, exist_ok=True)
     for rows, name in ((train, "train"), (fitted, "test")):
-        write_csv(coding.encode(rows, task.target.loc[rows.index]), folder / f"{name}.csv")
+        write_csv(
+            coding.encode(rows, task.target.loc[rows.index]), folder / f"{name}.csv"
+        )
     return train, fitted
 
 
@@ -98,7 +122,9 @@ def read_as_amlb(folder):
         and not pd.api.types.is_bool_dtype(train[name])
     ]
     train = train.astype(dict.fromkeys(texts, "category"))
-    test = pd.read_csv(folder / "test.csv", dtype=dict.fromkeys(texts, str)).iloc[:, :-1]
+    test = pd.read_csv(folder / "test.csv", dtype=dict.fromkeys(texts, str)).iloc[
+        :, :-1
+    ]
     return train, test.astype(dict.fromkeys(texts, "category"))
 
 
@@ -190,7 +216,15 @@ def test_amlbs_own_reader_and_old_pandas_see_the_generators_matrix(amlb, tmp_pat
         folders.append(str(folder))
     script = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
     done = subprocess.run(
-        [str(amlb.python), "-W", "ignore", "-c", AMLB_SCRIPT, str(amlb.root), str(script)],
+        [
+            str(amlb.python),
+            "-W",
+            "ignore",
+            "-c",
+            AMLB_SCRIPT,
+            str(amlb.root),
+            str(script),
+        ],
         input=json.dumps(folders),
         capture_output=True,
         text=True,

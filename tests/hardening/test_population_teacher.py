@@ -17,7 +17,11 @@ from amlb_ext.hardening.split import split_task
 def table(n=400, classes=True, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.random((n, 3))
-    score = x[:, 0] + np.where(x[:, 1] > 0.7, -2 * x[:, 0], 0.0) + 0.05 * rng.standard_normal(n)
+    score = (
+        x[:, 0]
+        + np.where(x[:, 1] > 0.7, -2 * x[:, 0], 0.0)
+        + 0.05 * rng.standard_normal(n)
+    )
     frame = pd.DataFrame(x, columns=list("abc"))
     frame["d"] = rng.choice(["u", "v"], n)
     frame["y"] = np.where(score > 0.2, "yes", "no") if classes else score
@@ -56,7 +60,9 @@ def test_rows_of_the_population_fail_and_descend_from_a_real_bad_row(classes):
     threshold = 1 - alpha if hard.summary["rule"] == "band" else alpha
     assert made.provenance["hardness"].min() >= threshold - 1e-9
     rows = pd.concat([hard.train.features, made.features]).duplicated()
-    assert not rows[len(hard.train.features) :].any()  # no training row stands in the test file
+    assert not rows[
+        len(hard.train.features) :
+    ].any()  # no training row stands in the test file
 
 
 def test_they_reach_places_that_the_few_failures_do_not_show():
@@ -64,7 +70,8 @@ def test_they_reach_places_that_the_few_failures_do_not_show():
     reach = []
     for learn_from in ("population", "failures"):
         config = config_of(
-            hardness={"rule": "wrong"}, synthesizer={"learn_from": learn_from, "times": 30.0}
+            hardness={"rule": "wrong"},
+            synthesizer={"learn_from": learn_from, "times": 30.0},
         )
         parts = harden_fold(task_of(frame, config), 0, config).parts
         bad = parts["bad"].test.features[list("abc")].to_numpy()
@@ -121,7 +128,9 @@ def test_a_class_of_one_to_three_rows_is_no_crash(minority, model):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.random(90), "b": rng.random(90), "y": "no"})
     frame.loc[: minority - 1, "y"] = "yes"
-    config = config_of(baseline={"model": model}, synthesizer={"learn_from": "failures"})
+    config = config_of(
+        baseline={"model": model}, synthesizer={"learn_from": "failures"}
+    )
     task = make_task(frame, "y", name="rare", origin=Origin("rare"))
     from amlb_ext.core.task import Fold
 

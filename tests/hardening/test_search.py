@@ -12,7 +12,11 @@ from amlb_ext.hardening.search.operators import (
     mutate_numbers,
     tournament,
 )
-from amlb_ext.hardening.search.random_words import RandomWords, mutation_steps, points_in_block
+from amlb_ext.hardening.search.random_words import (
+    RandomWords,
+    mutation_steps,
+    points_in_block,
+)
 
 D, M = 8, 2
 
@@ -34,7 +38,9 @@ def world():
 
 def settings(**changes):
     base = {"population": 12, "generations": 6, "kappa": 0.5, "strength": 0.1}
-    return SearchConfig(**(base | {"categoricals": "free", "start": "unique"} | changes))
+    return SearchConfig(
+        **(base | {"categoricals": "free", "start": "unique"} | changes)
+    )
 
 
 def bits(kind, *shape):
@@ -57,11 +63,19 @@ def unit_genes(pools, n_categorical, n):
 
 def test_distance_counts_categories_and_missing_once():
     bad = np.array([[1.0, 2.0, 0.5, np.nan]])
-    P = np.array([[[1.0, 0.0, 0.5, np.nan]], [[1.0, 2.0, np.nan, 0.3]], [[1.0, 2.0, 0.0, np.nan]]])
+    P = np.array(
+        [
+            [[1.0, 0.0, 0.5, np.nan]],
+            [[1.0, 2.0, np.nan, 0.3]],
+            [[1.0, 2.0, 0.0, np.nan]],
+        ]
+    )
     # one category differs: 1/4; two one-sided missing: 2/4; .5^2 / 4
     np.testing.assert_allclose(distance_term(P, bad, 2), [[0.25], [0.5], [0.0625]])
     # without categories and missing numbers: (2^2 + .5^2) / 3
-    assert distance_term(P[:1, :, :3], np.array([[1.0, 2.0, 0.0]]), 0).tolist() == [[4.25 / 3]]
+    assert distance_term(P[:1, :, :3], np.array([[1.0, 2.0, 0.0]]), 0).tolist() == [
+        [4.25 / 3]
+    ]
 
 
 def test_tournament_prefers_the_fittest():
@@ -76,7 +90,9 @@ def test_tournament_stays_within_each_point():
     f = np.arange(12.0).reshape(4, 3)
     winners = tournament(f, bits(32, 3, 4, 3))
     np.testing.assert_array_equal(winners % 3, np.tile([0, 1, 2], (4, 1)))
-    top = np.full((3, 4, 3), 2**32 - 1, dtype=np.uint32)  # the largest draw is the last individual
+    top = np.full(
+        (3, 4, 3), 2**32 - 1, dtype=np.uint32
+    )  # the largest draw is the last individual
     assert tournament(f, top).tolist() == [[9, 10, 11]] * 4
 
 
@@ -93,12 +109,16 @@ def test_zero_rates_return_the_parents(world):
         mixes_missing=True,
     )
     np.testing.assert_array_equal(same, P)
-    mutate_numbers(same, bits(16, 5, 2, D), steps=mutation_steps(0.0), direction=np.ones((2, D)))
+    mutate_numbers(
+        same, bits(16, 5, 2, D), steps=mutation_steps(0.0), direction=np.ones((2, D))
+    )
     mutate_categories(same, bits(32, 5, 2, M), rate=0.0, genes=Genes.of(domain, 2))
     np.testing.assert_array_equal(same, P)
 
 
-@pytest.mark.parametrize("rows", [slice(0, 20), slice(1, 17)], ids=["missing", "complete"])
+@pytest.mark.parametrize(
+    "rows", [slice(0, 20), slice(1, 17)], ids=["missing", "complete"]
+)
 def test_crossing_keeps_sums_and_never_invents_missing(world, rows):
     Z, _, _, domain = world
     P = Z[rows].reshape(-1, 2, D)
@@ -107,11 +127,17 @@ def test_crossing_keeps_sums_and_never_invents_missing(world, rows):
     C = P.copy()
     genes = Genes.of(domain, 2)
     cross_over(
-        C, bits(16, pairs, 2), bits(16, pairs, 2, D), rate=1.0, genes=genes, mixes_missing=missing
+        C,
+        bits(16, pairs, 2),
+        bits(16, pairs, 2, D),
+        rate=1.0,
+        genes=genes,
+        mixes_missing=missing,
     )
     # blend: w a + (1 - w) b and its mirror add up to a + b; a swap does too
     np.testing.assert_allclose(
-        np.nansum([C[:pairs], C[pairs:]], axis=0), np.nansum([P[:pairs], P[pairs:]], axis=0)
+        np.nansum([C[:pairs], C[pairs:]], axis=0),
+        np.nansum([P[:pairs], P[pairs:]], axis=0),
     )
     assert np.isnan(C).sum() == np.isnan(P).sum()
     # categories are one parent's or the other's, and some were swapped
@@ -125,7 +151,9 @@ def test_a_missing_number_is_swapped_for_the_others_value():
     pools = [np.array([0.0, 1.0])] * 2
     genes = unit_genes(pools, 0, 1)
     u = np.array([[[2**16 - 1, 0]]], dtype=np.uint16)  # weight 1.5: swap; -.5: stay
-    cross_over(P, np.zeros((1, 1), np.uint16), u, rate=1.0, genes=genes, mixes_missing=True)
+    cross_over(
+        P, np.zeros((1, 1), np.uint16), u, rate=1.0, genes=genes, mixes_missing=True
+    )
     np.testing.assert_array_equal(P, [[[0.7, 0.2]], [[np.nan, np.nan]]])
 
 
@@ -134,7 +162,9 @@ def test_blend_weights_are_uniform_in_their_range():
     n = 20_000
     P = np.stack([np.zeros((n, 1)), np.ones((n, 1))])
     genes = unit_genes([np.zeros(1)], 0, n)
-    cross_over(P, bits(16, 1, n), bits(16, 1, n, 1), rate=1.0, genes=genes, mixes_missing=False)
+    cross_over(
+        P, bits(16, 1, n), bits(16, 1, n, 1), rate=1.0, genes=genes, mixes_missing=False
+    )
     weight = P[0, :, 0]
     assert -0.5 < weight.min() < -0.499
     assert 1.499 < weight.max() < 1.5
@@ -150,7 +180,9 @@ def test_mutation_moves_numbers_only_in_their_direction(world):
     direction = np.where(rng.random((4, D)) < 0.5, 1.0, -1.0)
     direction[:, :M] = 0.0
     C = P.copy()
-    mutate_numbers(C, bits(16, 10, 4, D), steps=mutation_steps(0.5), direction=0.1 * direction)
+    mutate_numbers(
+        C, bits(16, 10, 4, D), steps=mutation_steps(0.5), direction=0.1 * direction
+    )
     moved = (C - P)[..., M:] * direction[:, M:]
     assert np.nanmin(moved) >= 0
     np.testing.assert_array_equal(C[..., :M], P[..., :M])
@@ -177,7 +209,9 @@ def test_category_mutation_draws_evenly_from_the_whole_pool():
     # 20,000 draws at 1/2: standard error 71
     assert abs(len(drawn) - 10_000) < 300
     # a tenth of 10,000: standard error 30
-    assert np.abs(np.histogram(drawn, 10, (0, 200_000))[0] - len(drawn) / 10).max() < 120
+    assert (
+        np.abs(np.histogram(drawn, 10, (0, 200_000))[0] - len(drawn) / 10).max() < 120
+    )
     assert np.mean(drawn % 2 == 1) == pytest.approx(0.5, abs=0.02)
 
 
@@ -192,10 +226,15 @@ def test_classification_fitness_pushes_every_class():
     f = np.array([[[0.9, 0.1]], [[0.5, 0.5]], [[0.1, 0.9]]])
     P, bad = np.zeros((3, 1, 1)), np.zeros((1, 1))
     assert np.all(
-        np.diff(fitness(f, np.array([0]), P, bad=bad, kappa=1.0, n_categorical=0)[:, 0]) > 0
+        np.diff(fitness(f, np.array([0]), P, bad=bad, kappa=1.0, n_categorical=0)[:, 0])
+        > 0
     )
     assert np.all(
-        np.diff(fitness(f[..., ::-1], np.array([1]), P, bad=bad, kappa=1.0, n_categorical=0)[:, 0])
+        np.diff(
+            fitness(
+                f[..., ::-1], np.array([1]), P, bad=bad, kappa=1.0, n_categorical=0
+            )[:, 0]
+        )
         > 0
     )
 
@@ -223,10 +262,14 @@ def test_result_does_not_depend_on_chunks_or_neighbours(world, start, population
     block = points_in_block(population, D)
     n = 2 * block + 3  # two full blocks and a part of one
     bad, target = np.resize(Z, (n, D)), np.resize(y, n)
-    whole, value = genetic_search(predict, bad, target, domain=domain, config=config, seed=5)
+    whole, value = genetic_search(
+        predict, bad, target, domain=domain, config=config, seed=5
+    )
     for rows in (1, block * population, 2 * block * population + 1):
         few = config.model_copy(update={"chunk_rows": rows})
-        chunked, same = genetic_search(predict, bad, target, domain=domain, config=few, seed=5)
+        chunked, same = genetic_search(
+            predict, bad, target, domain=domain, config=few, seed=5
+        )
         np.testing.assert_array_equal(whole, chunked)
         np.testing.assert_array_equal(value, same)
     for some in (1, block, block + 1):
@@ -270,7 +313,9 @@ def test_odd_and_small_populations_keep_the_best(world, population):
 
 def test_nothing_to_search_is_nothing_found(world):
     Z, y, predict, domain = world
-    best, value = genetic_search(predict, Z[:0], y[:0], domain=domain, config=settings(), seed=1)
+    best, value = genetic_search(
+        predict, Z[:0], y[:0], domain=domain, config=settings(), seed=1
+    )
     assert best.shape == (0, D)
     assert value.shape == (0,)
 
@@ -278,7 +323,9 @@ def test_nothing_to_search_is_nothing_found(world):
 def test_search_stays_in_the_domain_and_improves(world):
     Z, y, predict, domain = world
     bad = Z[:30]
-    best, value = genetic_search(predict, bad, y[:30], domain=domain, config=settings(), seed=2)
+    best, value = genetic_search(
+        predict, bad, y[:30], domain=domain, config=settings(), seed=2
+    )
     f = predict(bad)[None]
     start = fitness(f, y[:30], bad[None], bad=bad, kappa=0.5, n_categorical=M)[0]
     assert np.all(value >= start)
@@ -307,9 +354,15 @@ def test_both_engines_search_equally_well(world):
     Z, y, predict, domain = world
     bad, target = np.repeat(Z[:24], 4, axis=0), np.repeat(y[:24], 4)
     config = settings(population=20, generations=15)
-    _, batched = genetic_search(predict, bad, target, domain=domain, config=config, seed=7)
-    _, reference = genetic_search_deap(predict, bad, target, domain=domain, config=config, seed=7)
-    start = fitness(predict(bad)[None], target, bad[None], bad=bad, kappa=0.5, n_categorical=M)[0]
+    _, batched = genetic_search(
+        predict, bad, target, domain=domain, config=config, seed=7
+    )
+    _, reference = genetic_search_deap(
+        predict, bad, target, domain=domain, config=config, seed=7
+    )
+    start = fitness(
+        predict(bad)[None], target, bad[None], bad=bad, kappa=0.5, n_categorical=M
+    )[0]
     gain = (reference - start).mean()
     assert gain > 0.02
     assert abs((batched - reference).mean()) < 0.1 * gain
@@ -347,6 +400,11 @@ def test_deap_engine_gives_the_global_stream_back(world):
     expected = random.random()
     random.seed(1)
     genetic_search_deap(
-        predict, Z[:1], y[:1], domain=domain, config=settings(population=4, generations=1), seed=7
+        predict,
+        Z[:1],
+        y[:1],
+        domain=domain,
+        config=settings(population=4, generations=1),
+        seed=7,
     )
     assert random.random() == expected

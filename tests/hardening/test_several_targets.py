@@ -58,7 +58,9 @@ def three():
     """The same table hardened over all three ways of combining."""
     out = {}
     for over in ("mean", "intersection", "union"):
-        tasks, config = tasks_of(frame(), "a", "b", hardness={"over": over, "alpha": 0.2})
+        tasks, config = tasks_of(
+            frame(), "a", "b", hardness={"over": over, "alpha": 0.2}
+        )
         out[over] = harden_group(tasks, 0, config)
     return out
 
@@ -72,7 +74,9 @@ def test_every_part_has_the_same_rows_for_every_target(three, over):
     for name, part in a.parts.items():
         other = b.parts[name]
         pd.testing.assert_frame_equal(part.test.features, other.test.features)
-        pd.testing.assert_frame_equal(part.test.provenance[common], other.test.provenance[common])
+        pd.testing.assert_frame_equal(
+            part.test.provenance[common], other.test.provenance[common]
+        )
         if part.train is not None:
             pd.testing.assert_frame_equal(part.train.features, other.train.features)
     assert a.parts["full"].test.target.name == "a"
@@ -150,7 +154,10 @@ def test_targets_without_enough_failures_get_thresholds_of_their_own():
     y = np.zeros_like(f)
     rule = settle(HardnessConfig(over="intersection"), f, y)
     own = [rule.threshold - shift for shift in rule.shifts]
-    assert [round(threshold, 6) for threshold in own] == [0.1, pytest.approx(0.09, abs=1e-3)]
+    assert [round(threshold, 6) for threshold in own] == [
+        0.1,
+        pytest.approx(0.09, abs=1e-3),
+    ]
     assert rule.reason.startswith("intersection of 2 targets: ")
     assert rule.select(rule.hardness(y, f)).sum() == 10
     union = settle(HardnessConfig(over="union"), f, y)
@@ -169,7 +176,10 @@ def test_each_target_has_its_own_worst_share():
 def test_one_target_combined_is_that_target():
     rng = np.random.default_rng(0)
     y, f = rng.random((2, 50, 1))
-    rules = [settle(HardnessConfig(over=over), f, y) for over in ("mean", "intersection", "union")]
+    rules = [
+        settle(HardnessConfig(over=over), f, y)
+        for over in ("mean", "intersection", "union")
+    ]
     for rule in rules:
         np.testing.assert_array_equal(rule.hardness(y, f), np.abs(f - y)[:, 0])
         assert (rule.threshold, rule.reason) == (rules[0].threshold, rules[0].reason)
@@ -196,7 +206,9 @@ def test_genes_follow_the_targets_that_are_most_wrong():
     )  # omega = (1, 0), (0, -1)
     np.testing.assert_allclose(domain.omega, [[1, 0], [0, -1]], atol=1e-9)
     # y - f = (.3, .5): omega_1 .3 + omega_2 .5 = (.3, -.5)
-    slopes = target_slopes(lambda X: np.zeros((len(X), 2)), Z[:1], np.array([[0.3, 0.5]]), domain)
+    slopes = target_slopes(
+        lambda X: np.zeros((len(X), 2)), Z[:1], np.array([[0.3, 0.5]]), domain
+    )
     np.testing.assert_allclose(slopes, [[0.3, -0.5]], atol=1e-9)
 
 
@@ -238,13 +250,17 @@ def test_a_row_is_kept_only_if_every_label_passes(prepared):
 
 
 def test_learning_from_the_population_is_for_single_targets():
-    tasks, config = tasks_of(frame(), "a", "b", synthesizer={"learn_from": "population"})
+    tasks, config = tasks_of(
+        frame(), "a", "b", synthesizer={"learn_from": "population"}
+    )
     with pytest.raises(ConfigError, match="serves a single target"):
         harden_group(tasks, 0, config)
 
 
 def test_no_failures_at_all_are_said_for_each_target():
-    tasks, config = tasks_of(frame(), "a", "b", hardness={"alpha": 5.0, "over": "union"})
+    tasks, config = tasks_of(
+        frame(), "a", "b", hardness={"alpha": 5.0, "over": "union"}
+    )
     for hard in harden_group(tasks, 0, config):
         assert sorted(hard.parts) == ["full", "region"]
         assert hard.summary["notes"][0].startswith("no failures found at alpha = 5")

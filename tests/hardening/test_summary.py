@@ -47,11 +47,15 @@ def test_rows_of_a_table_without_numbers_are_not_said_to_be_jittered():
     frame["y"] = np.where((frame["u"] == "a") ^ (rng.random(150) < 0.1), "yes", "no")
     settings = {"baseline": {"model": "logistic"}, "hardness": {"rule": "wrong"}}
     config = build_config(QUICK, settings)
-    task = split_task(make_task(frame, "y", name="t", kind=Kind.BINARY), config.split, 1)
+    task = split_task(
+        make_task(frame, "y", name="t", kind=Kind.BINARY), config.split, 1
+    )
     (hard,) = harden_calibrated((task,), 0, config)
     assert not hard.summary["calibration"]["passed"]
     assert hard.summary["bad"]
-    assert any(note.startswith("kappa 0, no row is moved") for note in hard.summary["notes"])
+    assert any(
+        note.startswith("kappa 0, no row is moved") for note in hard.summary["notes"]
+    )
     assert "jittered" not in kappa_note([hard.summary])
 
 

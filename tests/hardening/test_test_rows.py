@@ -24,7 +24,9 @@ WORTH = {"a": 0.0, "b": 5.0, "c": 9.0, "new": 8.5}
 
 def table():
     rng = np.random.default_rng(3)
-    town = np.array(["a"] * 20 + ["b"] * 12 + ["c"] * 8 + ["new", "a"] * 5, dtype=object)
+    town = np.array(
+        ["a"] * 20 + ["b"] * 12 + ["c"] * 8 + ["new", "a"] * 5, dtype=object
+    )
     x = rng.normal(size=len(town))
     y = x + np.array([WORTH[t] for t in town])
     task = make_task(pd.DataFrame({"town": town, "x": x, "y": y}), "y", name="t")
@@ -33,16 +35,21 @@ def table():
 
 def prepared(task):
     features = task.features.iloc[:40]
-    return Encoder(task.columns).fit(features), TargetEncoder(task.kind, (), task.target.iloc[:40])
+    return Encoder(task.columns).fit(features), TargetEncoder(
+        task.kind, (), task.target.iloc[:40]
+    )
 
 
 def model(unknown, rows):
     one_hot = OneHotEncoder(handle_unknown=unknown)
     pipeline = make_pipeline(
-        make_column_transformer((one_hot, ["town"]), remainder="passthrough"), Ridge(1e-6)
+        make_column_transformer((one_hot, ["town"]), remainder="passthrough"),
+        Ridge(1e-6),
     )
     task = table()
-    return pipeline.fit(task.features.iloc[:rows].astype({"town": object}), task.target.iloc[:rows])
+    return pipeline.fit(
+        task.features.iloc[:rows].astype({"town": object}), task.target.iloc[:rows]
+    )
 
 
 def written(baseline, encoder):
@@ -92,11 +99,15 @@ def test_rows_of_unknown_classes_are_counted_and_a_fold_of_nothing_else_is_refus
     rows, left_out = known_classes(task, 0)
     assert rows.tolist() == [20, 21]
     assert left_out == {"unknown_class": 2}
-    with pytest.raises(DataError, match="no training row has a class of the 2 test rows"):
+    with pytest.raises(
+        DataError, match="no training row has a class of the 2 test rows"
+    ):
         known_classes(task, 1)
 
 
-@pytest.mark.parametrize("path", ["neighbors.KNeighborsRegressor", "linear_model.Ridge"])
+@pytest.mark.parametrize(
+    "path", ["neighbors.KNeighborsRegressor", "linear_model.Ridge"]
+)
 def test_a_column_without_training_values_says_nothing_of_test_rows(path):
     """As in the integration; the imputer alone would let the test rows' values pass."""
     rng = np.random.default_rng(0)

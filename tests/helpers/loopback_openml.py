@@ -65,7 +65,9 @@ class LoopbackOpenML:
 
             def _reply(self, answer: tuple[int, str, str] | None) -> None:
                 if answer is None:  # the connection breaks
-                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                    self.connection.setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, _RESET
+                    )
                     self.close_connection = True
                     self.connection.close()
                     return
@@ -110,7 +112,9 @@ class LoopbackOpenML:
         """What to give as ``openml_server``."""
         return self.root + PREFIX.rstrip("/")
 
-    def take(self, path: str, headers: Message, body: bytes) -> tuple[int, str, str] | None:
+    def take(
+        self, path: str, headers: Message, body: bytes
+    ) -> tuple[int, str, str] | None:
         """What is answered to a POST; None breaks the connection. Here: nothing is taken."""
         return self._error(412, 1, "Unknown call")
 
@@ -129,7 +133,11 @@ class LoopbackOpenML:
                 return 200, xml, self._description(int(parts[1]))
             if parts[0] == "splits":
                 splits = self.tasks[int(parts[1])][2]
-                return (200, "text/plain", splits) if splits else self._error(412, 1, "no split")
+                return (
+                    (200, "text/plain", splits)
+                    if splits
+                    else self._error(412, 1, "no split")
+                )
             if parts[0] == "study":
                 return 200, xml, self._suite(int(parts[1]))
         except KeyError:
@@ -145,7 +153,11 @@ class LoopbackOpenML:
     def _task(self, task_id: int) -> str:
         data_id, kind, _ = self.tasks[task_id]
         target = self.datasets[data_id].target if data_id in self.datasets else "y"
-        words = {1: "Supervised Classification", 2: "Supervised Regression", 5: "Clustering"}
+        words = {
+            1: "Supervised Classification",
+            2: "Supervised Regression",
+            5: "Clustering",
+        }
         return (
             f"<oml:task {NAMESPACE}><oml:task_id>{task_id}</oml:task_id>"
             f"<oml:task_type_id>{kind}</oml:task_type_id>"
@@ -176,20 +188,27 @@ class LoopbackOpenML:
             "default_target_attribute": data.target,
         }
         body = "".join(
-            f"<oml:{key}>{escape(str(value))}</oml:{key}>" for key, value in rows.items()
+            f"<oml:{key}>{escape(str(value))}</oml:{key}>"
+            for key, value in rows.items()
         )
         if data.row_id:
             body += f"<oml:row_id_attribute>{data.row_id}</oml:row_id_attribute>"
         for name in data.ignore:
             body += f"<oml:ignore_attribute>{name}</oml:ignore_attribute>"
         md5 = hashlib.md5(data.arff.encode()).hexdigest()
-        body += f"<oml:status>active</oml:status><oml:md5_checksum>{md5}</oml:md5_checksum>"
-        return f"<oml:data_set_description {NAMESPACE}>{body}</oml:data_set_description>"
+        body += (
+            f"<oml:status>active</oml:status><oml:md5_checksum>{md5}</oml:md5_checksum>"
+        )
+        return (
+            f"<oml:data_set_description {NAMESPACE}>{body}</oml:data_set_description>"
+        )
 
     def _features(self, data_id: int) -> str:
         body = ""
         for index, (name, kind, values) in enumerate(self.datasets[data_id].features):
-            nominal = "".join(f"<oml:nominal_value>{escape(v)}</oml:nominal_value>" for v in values)
+            nominal = "".join(
+                f"<oml:nominal_value>{escape(v)}</oml:nominal_value>" for v in values
+            )
             body += (
                 f"<oml:feature><oml:index>{index}</oml:index><oml:name>{escape(name)}</oml:name>"
                 f"<oml:data_type>{kind}</oml:data_type>{nominal}"

@@ -34,11 +34,20 @@ _RULES = {
         "version_label": (128, _CASUAL),
         "citation": (1024, _LATIN),
     },
-    "study": {"alias": (32, _URL), "name": (256, _LATIN), "description": (4096, _LATIN)},
+    "study": {
+        "alias": (32, _URL),
+        "name": (256, _LATIN),
+        "description": (4096, _LATIN),
+    },
 }
 _ORDER = (
     *("id", "name", "version", "description", "format", "creator", "licence", "url"),
-    *("default_target_attribute", "row_id_attribute", "ignore_attribute", "version_label"),
+    *(
+        "default_target_attribute",
+        "row_id_attribute",
+        "ignore_attribute",
+        "version_label",
+    ),
     *("citation", "tag", "visibility", "original_data_url", "paper_url"),
 )
 
@@ -88,7 +97,9 @@ class PublishingOpenML(LoopbackOpenML):
     def state(self) -> dict[str, object]:
         """All that was published, to compare two servers by."""
         return {
-            "data": {n: (d.name, d.arff, self.about[n]) for n, d in self.datasets.items()},
+            "data": {
+                n: (d.name, d.arff, self.about[n]) for n, d in self.datasets.items()
+            },
             "tasks": self.inputs,
             "suites": self.suites,
             "studies": self.studies,
@@ -110,7 +121,10 @@ class PublishingOpenML(LoopbackOpenML):
                 if parts[1] not in known:
                     return self._error(412, 601, "Study does not exist.")
                 return super().answer(f"{PREFIX}study/{known[parts[1]]}")
-            if parts[:2] == ["data", "features"] and self._look(int(parts[2])) != "active":
+            if (
+                parts[:2] == ["data", "features"]
+                and self._look(int(parts[2])) != "active"
+            ):
                 return self._error(412, 273, "Dataset not processed yet")
             return super().answer(path)
 
@@ -147,36 +161,48 @@ class PublishingOpenML(LoopbackOpenML):
         body = f"<oml:id>{data_id}</oml:id><oml:version>1</oml:version>"
         body += f"<oml:url>{self.root}/data/file/{data_id}</oml:url>"
         body += "".join(f"<oml:{k}>{escape(v)}</oml:{k}>" for k, v in about.items())
-        body += "".join(f"<oml:ignore_attribute>{n}</oml:ignore_attribute>" for n in data.ignore)
+        body += "".join(
+            f"<oml:ignore_attribute>{n}</oml:ignore_attribute>" for n in data.ignore
+        )
         body += f"<oml:status>{self._look(data_id)}</oml:status>"
         if data.name in self.broken:
             body += "<oml:error>Weka: java.io.IOException: premature end of line</oml:error>"
         md5 = hashlib.md5(data.arff.encode()).hexdigest()
         body += f"<oml:md5_checksum>{md5}</oml:md5_checksum>"
-        return f"<oml:data_set_description {NAMESPACE}>{body}</oml:data_set_description>"
+        return (
+            f"<oml:data_set_description {NAMESPACE}>{body}</oml:data_set_description>"
+        )
 
     def _task(self, task_id: int) -> str:
         asked = self.inputs[task_id]
-        procedure = {"28": "holdout_ordered", "12": "holdout"}[asked["estimation_procedure"]]
+        procedure = {"28": "holdout_ordered", "12": "holdout"}[
+            asked["estimation_procedure"]
+        ]
         text = super()._task(task_id)
         text = text.replace(
             "<oml:id>1</oml:id>", f"<oml:id>{asked['estimation_procedure']}</oml:id>"
         )
         text = text.replace("crossvalidation", procedure)
         measure = asked.get("evaluation_measures", "")
-        return text.replace("<oml:evaluation_measure></", f"<oml:evaluation_measure>{measure}</")
+        return text.replace(
+            "<oml:evaluation_measure></", f"<oml:evaluation_measure>{measure}</"
+        )
 
     def _suite(self, suite_id: int) -> str:
         about = self.studies[suite_id]
         text = super()._suite(suite_id)
         text = text.replace(
-            f"{suite_id}</oml:id>", f"{suite_id}</oml:id><oml:alias>{about['alias']}</oml:alias>", 1
+            f"{suite_id}</oml:id>",
+            f"{suite_id}</oml:id><oml:alias>{about['alias']}</oml:alias>",
+            1,
         )
         return text.replace("<oml:name>a suite<", f"<oml:name>{escape(about['name'])}<")
 
     # what is taken
 
-    def take(self, path: str, headers: Message, body: bytes) -> tuple[int, str, str] | None:
+    def take(
+        self, path: str, headers: Message, body: bytes
+    ) -> tuple[int, str, str] | None:
         with self.guard:
             path = path.removeprefix(PREFIX)
             fault = self._fault(f"POST {path}")
@@ -216,7 +242,11 @@ class PublishingOpenML(LoopbackOpenML):
 
     def _take_data(self, fields: dict[str, str]) -> tuple[int, str, str]:
         if len(fields["dataset"].encode()) > self.largest:
-            return 413, "text/html", "<html><h1>413 Request Entity Too Large</h1></html>"
+            return (
+                413,
+                "text/html",
+                "<html><h1>413 Request Entity Too Large</h1></html>",
+            )
         root = ElementTree.fromstring(fields["description"])
         wrong = _invalid(root)
         if wrong:
@@ -229,7 +259,9 @@ class PublishingOpenML(LoopbackOpenML):
         features = [
             (
                 name,
-                "nominal" if isinstance(kind, list) else {"STRING": "string"}.get(kind, "numeric"),
+                "nominal"
+                if isinstance(kind, list)
+                else {"STRING": "string"}.get(kind, "numeric"),
                 kind if isinstance(kind, list) else [],
             )
             for name, kind in known.items()
@@ -257,11 +289,16 @@ class PublishingOpenML(LoopbackOpenML):
         asked["task_type"] = root.findtext(f"{OML}task_type_id") or ""
         data_id = int(asked["source_data"])
         if data_id not in self.datasets or self.status[data_id] != "active":
-            return self._error(412, 623, "Tasks can only be created upon active datasets.")
+            return self._error(
+                412, 623, "Tasks can only be created upon active datasets."
+            )
         data = self.datasets[data_id]
         kinds = {name: kind for name, kind, _ in data.features}
         wanted = {"1": ("nominal", "28"), "2": ("numeric", "12")}[asked["task_type"]]
-        if (kinds.get(asked["target_feature"]), asked["estimation_procedure"]) != wanted:
+        if (
+            kinds.get(asked["target_feature"]),
+            asked["estimation_procedure"],
+        ) != wanted:
             return self._error(412, 622, "Input value does not match allowed values")
         same = [str(n) for n, known in self.inputs.items() if known == asked]
         if same:
@@ -335,9 +372,13 @@ def _invalid(root: ElementTree.Element) -> str:
     for element in root:
         name, text = element.tag.removeprefix(OML), element.text or ""
         length, pattern = rules.get(name, (10**6, r"[\s\S]*"))
-        if name not in ("tasks",) and not (0 < len(text) <= length and re.fullmatch(pattern, text)):
+        if name not in ("tasks",) and not (
+            0 < len(text) <= length and re.fullmatch(pattern, text)
+        ):
             return f"Element {name}: {text[:50]!r} is not valid"
-        places += [_ORDER.index(name)] if root.tag == f"{OML}data_set_description" else []
+        places += (
+            [_ORDER.index(name)] if root.tag == f"{OML}data_set_description" else []
+        )
     return "" if places == sorted(places) else "This element is not expected"
 
 
@@ -368,7 +409,9 @@ def next_int(draw, bound: int) -> int:
     bits = next(draw)
     if bin(bound).count("1") == 1:
         return bound * bits // 2**31
-    while bits // bound * bound + bound > 2**31:  # the last, incomplete block is left out
+    while (
+        bits // bound * bound + bound > 2**31
+    ):  # the last, incomplete block is left out
         bits = next(draw)
     return bits % bound
 

@@ -30,7 +30,9 @@ LEFT_OUT = {"torch", "sdv", "ctgan", "pytest-benchmark", "ruff", "mypy"}
 
 def declared() -> dict[str, str]:
     """Return the lowest version of each declared package, or nothing where none is named."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
     lowest: dict[str, str] = {}
     for requirement in (text for group in lists for text in group):

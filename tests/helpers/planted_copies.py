@@ -14,12 +14,16 @@ def balance(rows=625):
     """The label says which side of the scale is heavier: a function of four categories."""
     sides = np.array(np.meshgrid(*[np.arange(1, 6)] * 4)).reshape(4, -1).T
     sides = np.random.default_rng(7).permutation(sides)[:rows]
-    table = pd.DataFrame(np.char.add("s", sides.astype(str)), columns=["lw", "ld", "rw", "rd"])
+    table = pd.DataFrame(
+        np.char.add("s", sides.astype(str)), columns=["lw", "ld", "rw", "rd"]
+    )
     return make_task(table.assign(y=balance_label(table)), "y", name="balance")
 
 
 def balance_label(features):
-    lw, ld, rw, rd = (features[c].astype(str).str[1:].astype(int) for c in ("lw", "ld", "rw", "rd"))
+    lw, ld, rw, rd = (
+        features[c].astype(str).str[1:].astype(int) for c in ("lw", "ld", "rw", "rd")
+    )
     gap = (lw * ld - rw * rd).to_numpy()
     return np.select([gap > 0, gap < 0], ["L", "R"], "B")
 
@@ -48,7 +52,11 @@ def nominal_target(rows=400):
     levels = (4, 3, 6, 3)
     codes = np.column_stack([rng.integers(0, k, rows) for k in levels])
     table = pd.DataFrame(np.char.add("v", codes.astype(str)), columns=list("abcd"))
-    y = codes @ [1.0, 0.5, 0.3, 2.0] + 3.0 * (codes[:, 0] == codes[:, 1]) + rng.normal(0, 1.0, rows)
+    y = (
+        codes @ [1.0, 0.5, 0.3, 2.0]
+        + 3.0 * (codes[:, 0] == codes[:, 1])
+        + rng.normal(0, 1.0, rows)
+    )
     return make_task(table.assign(y=y.round(3)), "y", name="nominal")
 
 
@@ -57,7 +65,11 @@ def numeric(rows=500):
     rng = np.random.default_rng(2)
     x = rng.random((rows, 3))
     table = pd.DataFrame(x, columns=list("abc"))
-    y = x[:, 0] + np.where(x[:, 1] > 0.7, -1.0, 1.0) * x[:, 2] + rng.normal(0, 0.02, rows)
+    y = (
+        x[:, 0]
+        + np.where(x[:, 1] > 0.7, -1.0, 1.0) * x[:, 2]
+        + rng.normal(0, 0.02, rows)
+    )
     return make_task(table.assign(y=y), "y", name="numeric")
 
 
@@ -78,7 +90,14 @@ def written(task, hard, folder):
     """Write a fold and return its files as text, ``part, side -> frame``, made rows marked."""
     layout = Layout(folder)
     record = write_fold(
-        layout, task.name, Coding.of(task), 0, hard.train, hard.parts, "key", hard.summary
+        layout,
+        task.name,
+        Coding.of(task),
+        0,
+        hard.train,
+        hard.parts,
+        "key",
+        hard.summary,
     )
     out = {}
     for part, entry in record.parts.items():
@@ -95,7 +114,9 @@ def written(task, hard, folder):
 def text(path, about):
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     columns = list(frame.columns[:-1])
-    rows = pd.DataFrame({"x": list(map(tuple, frame[columns].to_numpy())), "y": frame.iloc[:, -1]})
+    rows = pd.DataFrame(
+        {"x": list(map(tuple, frame[columns].to_numpy())), "y": frame.iloc[:, -1]}
+    )
     return rows.assign(made=(about["source_row"] == -1).to_numpy())
 
 
@@ -105,8 +126,12 @@ def audit(files):
     labels = real.groupby("x")["y"].agg(set).to_dict()
     every_made = pd.concat([rows[rows["made"]] for rows in files.values()])
     homes = [("ga", "test"), ("synthetic", "test"), ("hard", "train")]
-    made = pd.concat([files[home][files[home]["made"]] for home in homes if home in files])
-    tests = {x for (_, side), rows in files.items() if side == "test" for x in rows["x"]}
+    made = pd.concat(
+        [files[home][files[home]["made"]] for home in homes if home in files]
+    )
+    tests = {
+        x for (_, side), rows in files.items() if side == "test" for x in rows["x"]
+    }
     nothing = made[:0]
     hard, again = (files.get(("hard", side), nothing) for side in ("train", "test"))
     pairs = zip(made["x"], made["y"], strict=True)

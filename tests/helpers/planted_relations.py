@@ -13,7 +13,9 @@ def planted_table(seed, n=600, exceptions=0.0):
     city = rng.integers(0, 6, n)
     rooms = rng.integers(3, 40, n).astype(float)
     gain = np.where(rng.random(n) < 0.6, 0.0, rng.integers(1, 900, n))
-    loss = np.where(gain > 0, 0.0, np.where(rng.random(n) < 0.4, rng.integers(1, 900, n), 0.0))
+    loss = np.where(
+        gain > 0, 0.0, np.where(rng.random(n) < 0.4, rng.integers(1, 900, n), 0.0)
+    )
     married = rng.random(n) < 0.5
     rows = pd.DataFrame(
         {
@@ -27,7 +29,8 @@ def planted_table(seed, n=600, exceptions=0.0):
             "country": _texts(city // 2, "XYZ"),
             "status": _texts(married, ("single", "married")),
             "spouse": _texts(
-                np.where(married, rng.integers(1, 3, n), 0), ("none", "employed", "retired")
+                np.where(married, rng.integers(1, 3, n), 0),
+                ("none", "employed", "retired"),
             ),
             "noise": rng.normal(size=n),
         }
@@ -46,7 +49,9 @@ def planted_table(seed, n=600, exceptions=0.0):
         rows.loc[broken, "bedrooms"] = rows.loc[broken, "rooms"] + 5
         rows.loc[broken, "total"] += 1
         rows.loc[broken, ["gain", "loss"]] = 77.0
-        rows.loc[broken, "country"] = np.where(rows.loc[broken, "country"] == "X", "Y", "X")
+        rows.loc[broken, "country"] = np.where(
+            rows.loc[broken, "country"] == "X", "Y", "X"
+        )
         rows.loc[broken, "status"] = "single"
         rows.loc[broken, "spouse"] = "employed"
     return rows, planted

@@ -31,7 +31,9 @@ class Planted:
         truth, f, candidates, scale = self._models(X, corner)
         if truth.ndim == 1:
             tails = self.kind == "tails"
-            noise = rng.standard_t(3, rows) / np.sqrt(3) if tails else rng.normal(size=rows)
+            noise = (
+                rng.standard_t(3, rows) / np.sqrt(3) if tails else rng.normal(size=rows)
+            )
             y = truth + scale * noise
             return np.column_stack([(g - y) ** 2 for g in candidates]), (f - y) ** 2, w
         drawn = (rng.random(rows)[:, None] > truth.cumsum(axis=1)).sum(axis=1)
@@ -60,8 +62,13 @@ class Planted:
         self, X: np.ndarray, corner: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
         """Return the truth, F's and the candidates' predictions, and the noise's size."""
-        fixed = np.random.default_rng(CASES.index(self.case))  # the models, the same in every draw
-        slopes, phases = fixed.normal(size=(CANDIDATES, 4)), fixed.uniform(0, 6, CANDIDATES)
+        fixed = np.random.default_rng(
+            CASES.index(self.case)
+        )  # the models, the same in every draw
+        slopes, phases = (
+            fixed.normal(size=(CANDIDATES, 4)),
+            fixed.uniform(0, 6, CANDIDATES),
+        )
         lag, wave = self._candidates()
         errors = (wave * np.sin(3 * X @ slopes.T + phases)).T
         f_is_truth = self.case in ("nothing", "twins")
@@ -70,16 +77,29 @@ class Planted:
         if not classes:
             truth = np.sin(3 * X[:, 1]) + X[:, 2]
             f = truth if f_is_truth else truth + 1.2 * corner
-            candidates = [(1 - a) * truth + a * f + 2 * e for a, e in zip(lag, errors, strict=True)]
+            candidates = [
+                (1 - a) * truth + a * f + 2 * e
+                for a, e in zip(lag, errors, strict=True)
+            ]
             return truth, f, candidates, scale
         truth = np.exp(3 * X @ fixed.normal(size=(4, classes)))
         truth /= truth.sum(axis=1, keepdims=True)
         wrong = 0.9 * corner[:, None]
-        f = truth if f_is_truth else (1 - wrong) * truth + wrong * np.roll(truth, 1, axis=1)
+        f = (
+            truth
+            if f_is_truth
+            else (1 - wrong) * truth + wrong * np.roll(truth, 1, axis=1)
+        )
         candidates = []
         for number in range(CANDIDATES):
-            tilt = np.where(np.arange(classes) == number % classes, 1, -1 / (classes - 1))
-            q = (1 - lag[number]) * truth + lag[number] * f + np.outer(errors[number], tilt)
+            tilt = np.where(
+                np.arange(classes) == number % classes, 1, -1 / (classes - 1)
+            )
+            q = (
+                (1 - lag[number]) * truth
+                + lag[number] * f
+                + np.outer(errors[number], tilt)
+            )
             q = np.maximum(q, 1e-3)
             candidates.append(q / q.sum(axis=1, keepdims=True))
         return truth, f, candidates, scale
@@ -100,9 +120,15 @@ class Planted:
         return lag, wave
 
 
-def _features(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _features(
+    rows: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return features, how far each row lies in the corner, and its region weight."""
     X = rng.uniform(-1, 1, (rows, 4))
     corner = 1 / (1 + np.exp(-14 * (X[:, 0] - 0.75)))
     # weights are estimates: off by a factor that depends on the features
-    return X, corner, (0.7 * corner + 0.03) * np.exp(0.5 * np.sin(7 * X[:, 1] + 3 * X[:, 2]))
+    return (
+        X,
+        corner,
+        (0.7 * corner + 0.03) * np.exp(0.5 * np.sin(7 * X[:, 1] + 3 * X[:, 2])),
+    )

@@ -22,7 +22,9 @@ def region_table(n=1500):
     label = X[:, 0] + X[:, 1] > 1
     label ^= (X[:, 2] > 0.6) & (X[:, 3] > 0.6)
     label ^= rng.random(n) < 0.03
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(e=rng.choice(["u", "v", "w"], n))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(
+        e=rng.choice(["u", "v", "w"], n)
+    )
     return frame.assign(y=np.where(label, "yes", "no"))
 
 
@@ -30,6 +32,8 @@ def make_suite(folder, table, **more):
     table.to_csv(folder / "planted.csv", index=False)
     out = folder / "suite"
     config = build_config(COMMON, more)
-    report = generate_suite(Request((str(folder / "planted.csv"),), config, out, quiet=True))
+    report = generate_suite(
+        Request((str(folder / "planted.csv"),), config, out, quiet=True)
+    )
     assert report.written
     return out

@@ -25,7 +25,9 @@ NAMES = ["x", "X", "a[0]", "a_0_", "", " ", 'q"', "b:c", "1", "truth", "predicti
 
 def texts(rng: np.random.Generator, n: int, missing: float) -> pd.Series:
     """Weird texts, some so rare that a test part sees what its training part does not."""
-    words = list(rng.choice(np.array(WEIRD, dtype=object), rng.integers(1, 9), replace=False))
+    words = list(
+        rng.choice(np.array(WEIRD, dtype=object), rng.integers(1, 9), replace=False)
+    )
     odds = rng.dirichlet(np.full(len(words), 0.4))
     values = rng.choice(np.array(words, dtype=object), n, p=odds)
     return _lose(pd.Series(values, dtype=object), rng, missing)
@@ -38,17 +40,27 @@ def _lose(values: pd.Series, rng: np.random.Generator, missing: float) -> pd.Ser
 def random_column(rng: np.random.Generator, n: int) -> tuple[pd.Series, str]:
     """One column of any type, with its type."""
     missing = float(rng.choice([0, 0, 0.05, 0.5, 1.0]))
-    type_ = str(rng.choice(["numeric", "integer", "categorical", "boolean", "text", "date"]))
+    type_ = str(
+        rng.choice(["numeric", "integer", "categorical", "boolean", "text", "date"])
+    )
     if type_ == "numeric":
         values = pd.Series(rng.normal(size=n) * 10.0 ** rng.integers(-300, 38))
         return _lose(values.where(rng.random(n) > 0.2, -0.0), rng, missing), type_
     if type_ == "integer":
-        return _lose(pd.Series(rng.integers(-(2**50), 2**50, n).astype(float)), rng, missing), type_
+        return _lose(
+            pd.Series(rng.integers(-(2**50), 2**50, n).astype(float)), rng, missing
+        ), type_
     if type_ == "boolean":
-        pair = [["False", "True"], ["0", "1"], ["f", "t"], ["true", "false"]][rng.integers(4)]
-        return _lose(pd.Series(rng.choice(np.array(pair, object), n)), rng, missing), type_
+        pair = [["False", "True"], ["0", "1"], ["f", "t"], ["true", "false"]][
+            rng.integers(4)
+        ]
+        return _lose(
+            pd.Series(rng.choice(np.array(pair, object), n)), rng, missing
+        ), type_
     if type_ == "date":
-        days = pd.Series(pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"), dtype=object)
+        days = pd.Series(
+            pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"), dtype=object
+        )
         return _lose(days, rng, missing), type_
     return texts(rng, n, missing), type_
 
@@ -57,7 +69,9 @@ def random_task(seed: int) -> Task:
     """A task with weird columns, names and labels."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(30, 90))
-    names = list(rng.choice(np.array(NAMES, dtype=object), rng.integers(2, 7), replace=False))
+    names = list(
+        rng.choice(np.array(NAMES, dtype=object), rng.integers(2, 7), replace=False)
+    )
     *features, target = names
     columns = {name: random_column(rng, n) for name in features}
     kind = str(rng.choice(["regression", "binary", "multiclass"]))
@@ -65,12 +79,19 @@ def random_task(seed: int) -> Task:
         y = pd.Series(np.round(rng.normal(size=n) * 1e3, int(rng.integers(0, 9))))
     else:
         k = 2 if kind == "binary" else int(rng.integers(3, 7))
-        pools = [WEIRD, ["a", "B", "c", "D"], [str(i) for i in range(12)], ["-1", "1", "0"]]
+        pools = [
+            WEIRD,
+            ["a", "B", "c", "D"],
+            [str(i) for i in range(12)],
+            ["-1", "1", "0"],
+        ]
         pool = [w for w in pools[rng.integers(4)] if w.strip()]
         labels = rng.choice(np.array(pool, object), min(k, len(pool)), replace=False)
         y = pd.Series(np.resize(labels, n), dtype=object)
         y = y.iloc[rng.permutation(n)].reset_index(drop=True)
-    frame = pd.DataFrame({name: values for name, (values, _) in columns.items()} | {target: y})
+    frame = pd.DataFrame(
+        {name: values for name, (values, _) in columns.items()} | {target: y}
+    )
     types = {name: type_ for name, (_, type_) in columns.items()}
     return make_task(frame, target, name=f"task {seed}", kind=kind, types=types)
 

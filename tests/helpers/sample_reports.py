@@ -3,7 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks, SuiteReport, TaskReport
+from amlb_ext.report.model import (
+    Chart,
+    ChartSeries,
+    FrameworkRanks,
+    SuiteReport,
+    TaskReport,
+)
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.measures import make_measure, missing_measure
 
@@ -21,7 +27,13 @@ REASONS = {
 
 
 def sample_report(
-    n_tasks=3, seed=0, results=True, names=None, points=200, frameworks=FRAMEWORKS, jobs=4
+    n_tasks=3,
+    seed=0,
+    results=True,
+    names=None,
+    points=200,
+    frameworks=FRAMEWORKS,
+    jobs=4,
 ):
     """Return a report on ``n_tasks`` tasks.
 
@@ -33,7 +45,12 @@ def sample_report(
     given = list(names or ())
     tasks = tuple(
         sample_task(
-            rng, given[i] if i < len(given) else f"bank-{i + 1}", i, results, points, frameworks
+            rng,
+            given[i] if i < len(given) else f"bank-{i + 1}",
+            i,
+            results,
+            points,
+            frameworks,
         )
         for i in range(n_tasks)
     )
@@ -62,7 +79,9 @@ def sample_report(
             "On average it saves 18 % of F's loss in the failure region.",
             "RandomForest cannot be told apart from a re-fit of F.",
         ),
-        warnings=("2 of 60 jobs failed and 1 was refused: their frameworks stand incomplete.",),
+        warnings=(
+            "2 of 60 jobs failed and 1 was refused: their frameworks stand incomplete.",
+        ),
         tasks=tasks,
         overall=_overall(rng, n_tasks, frameworks),
         ranks=_ranks(rng, [task.name for task in tasks], frameworks),
@@ -72,7 +91,9 @@ def sample_report(
             f"hardsynth run {suite} --framework FLAML --task bank-1",
             f"hardsynth run {suite} --framework H2OAutoML --task bank-2 --fold 1",
         ),
-        charts=(_forest("overall", "Loss relative to F, over all tasks", rng, frameworks),),
+        charts=(
+            _forest("overall", "Loss relative to F, over all tasks", rng, frameworks),
+        ),
         notes=("p-values over the suite are adjusted for all tasks and frameworks.",),
     )
 
@@ -82,7 +103,9 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
     kind = KINDS[position % 3]
     verdict = ("rank", "describe", "stress-test only")[position % 3]
     labels = (
-        () if kind == "regression" else tuple(f"{name[:24]} {k}" for k in range(2 + position % 3))
+        ()
+        if kind == "regression"
+        else tuple(f"{name[:24]} {k}" for k in range(2 + position % 3))
     )
     empty = pd.DataFrame()
     charts = _charts(rng, f"t{position}", points, frameworks)
@@ -95,11 +118,19 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
         rows={"full": 4521, "bad": 271, "ga": 1355, "synthetic": 2000},
         folds=3,
         certificate=None if position == 4 else _certificate(rng, name, kind, verdict),
-        loss="squared error of the scaled target" if kind == "regression" else "Brier loss",
+        loss="squared error of the scaled target"
+        if kind == "regression"
+        else "Brier loss",
         weighting="Real rows are weighted by P(F fails | x): their effective size is 612 rows.",
-        no_claim="Its certificate allows stress tests only." if position % 3 == 2 else "",
-        warnings=("H2OAutoML lacks predictions for fold 2.",) if position % 3 == 0 else (),
-        contrasts=_contrasts(rng, name, frameworks, position % 3 == 2) if results else empty,
+        no_claim="Its certificate allows stress tests only."
+        if position % 3 == 2
+        else "",
+        warnings=("H2OAutoML lacks predictions for fold 2.",)
+        if position % 3 == 0
+        else (),
+        contrasts=_contrasts(rng, name, frameworks, position % 3 == 2)
+        if results
+        else empty,
         pairs=_pairs(rng, name, frameworks) if results else empty,
         scores=_scores(rng, name, kind, frameworks) if results else empty,
         slices=_slices(rng, name) if position % 2 == 0 else empty,
@@ -138,11 +169,20 @@ def _contrasts(rng, name, frameworks, no_claim):
             half = np.nan if k == 2 else rng.uniform(0.005, 0.03)
             verdict, reason = "undecided", "The interval holds zero."
             if no_claim:
-                verdict, reason = "no claim", "Its certificate allows stress tests only."
+                verdict, reason = (
+                    "no claim",
+                    "Its certificate allows stress tests only.",
+                )
             elif k == 2:
-                verdict, reason = "incomplete", "No interval: fold 2 has no predictions."
+                verdict, reason = (
+                    "incomplete",
+                    "No interval: fold 2 has no predictions.",
+                )
             elif abs(difference) > half:
-                verdict, reason = ("better" if difference < 0 else "worse"), "p (Holm) below 0.05."
+                verdict, reason = (
+                    ("better" if difference < 0 else "worse"),
+                    "p (Holm) below 0.05.",
+                )
             rows.append({
                 "task": name, "framework": framework, "where": where, "folds": 2 if k == 2 else 3,
                 "rows": 4521, "loss": loss_f + difference, "loss_f": loss_f,
@@ -212,7 +252,10 @@ def _clusters(rng, name):
 
 
 def _forest(key, title, rng, frameworks):
-    d, half = rng.normal(-0.1, 0.1, len(frameworks)), rng.uniform(0.02, 0.1, len(frameworks))
+    d, half = (
+        rng.normal(-0.1, 0.1, len(frameworks)),
+        rng.uniform(0.02, 0.1, len(frameworks)),
+    )
     half[2:3] = np.nan
     rows = tuple(
         ChartSeries(framework, "intervals", d[k : k + 1], np.array([float(k)]), f"c{k % 8}",
@@ -249,7 +292,9 @@ def _charts(rng, key, n, frameworks):
         ChartSeries(framework, "line", grid, np.sort(rng.uniform(size=50)), f"c{k % 8}")
         for k, framework in enumerate(frameworks)
     )
-    scatter = ChartSeries("rows", "points", rng.uniform(size=n), rng.uniform(size=n), "f")
+    scatter = ChartSeries(
+        "rows", "points", rng.uniform(size=n), rng.uniform(size=n), "f"
+    )
     return (
         Chart(f"{key}-map", "Map of the rows", "Bad rows lie to the right.", "", "", cloud,
               bare=True, square=True),

@@ -8,8 +8,25 @@ import pandas as pd
 from amlb_ext.cli import main
 
 #: The least work that still gives every kind of file.
-CHEAP = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "1", "--kappa", ".005"]
-CHEAP += ["--generations", "1", "--no-train-hard", "--no-agreement-filter", "-q", "-j", "1"]
+CHEAP = [
+    "--baseline",
+    "ridge",
+    "--synthesizer",
+    "local",
+    "--folds",
+    "1",
+    "--kappa",
+    ".005",
+]
+CHEAP += [
+    "--generations",
+    "1",
+    "--no-train-hard",
+    "--no-agreement-filter",
+    "-q",
+    "-j",
+    "1",
+]
 
 
 def cheap(command, *words):

@@ -31,7 +31,9 @@ def table(kind: str, n: int, seed: int = 0) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "count": rng.integers(0, 300, n),
-            "size (cm)": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n).round(6)),
+            "size (cm)": np.where(
+                rng.random(n) < 0.1, np.nan, rng.normal(size=n).round(6)
+            ),
             "what's it": np.resize(words, n),
             "flag": rng.choice([True, False], n),
         }
@@ -58,14 +60,18 @@ def write_suite(root, tasks, licence="CC BY 4.0", seed=1, integrations=None, **o
             parts["full"] = parts[""]
             parts["region"] = Part(take(task, range(n - test, n - test // 2)))
             rows = take(task, range(train), origin=False)
-            records.append(write_fold(layout, name, coding, fold, rows, parts, f"k{fold}", {}))
+            records.append(
+                write_fold(layout, name, coding, fold, rows, parts, f"k{fold}", {})
+            )
         entries.append(
             SuiteTask(
                 name=name,
                 kind=task.kind,
                 target=task.target_name,
                 coding=coding,
-                origin=Origin(f"openml/t/{len(name)}", {"data_id": "7"}, licence, **origin),
+                origin=Origin(
+                    f"openml/t/{len(name)}", {"data_id": "7"}, licence, **origin
+                ),
                 content_hash=task.content_hash,
                 notes=(),
                 folds=tuple(records),
@@ -103,4 +109,6 @@ def client(loopback, key=KEY):
 
 
 def publish(root, loopback, key=KEY, wait=5.0, say=lambda text: None, **how):
-    return publish_plan(plan_suite(root, **how), client(loopback, key), wait=wait, say=say)
+    return publish_plan(
+        plan_suite(root, **how), client(loopback, key), wait=wait, say=say
+    )

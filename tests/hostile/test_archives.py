@@ -45,21 +45,28 @@ def test_too_much_comes_out(tmp_path, make, name):
     """Members that are no tables count too: they must be unpacked to be passed over."""
     end = ".zip" if make is zipped else ".tgz"
     data = bytes(5 * MIB)
-    refused(make(tmp_path / f"a{end}", ("t.csv", b"a\n"), (name, data)), tmp_path, "more than")
+    refused(
+        make(tmp_path / f"a{end}", ("t.csv", b"a\n"), (name, data)),
+        tmp_path,
+        "more than",
+    )
     many = [(f"{i}-{name}", data[:MIB]) for i in range(5)]
     refused(make(tmp_path / f"b{end}", *many), tmp_path, "more than")
 
 
 @pytest.mark.parametrize("make", [zipped, tarred])
 def test_too_much_for_its_size(tmp_path, make):
-    path = make(tmp_path / ("a.zip" if make is zipped else "a.tgz"), ("t.csv", bytes(2 * MIB)))
+    path = make(
+        tmp_path / ("a.zip" if make is zipped else "a.tgz"), ("t.csv", bytes(2 * MIB))
+    )
     refused(path, tmp_path, "50 times its size")
 
 
 @pytest.mark.parametrize("make", [zipped, tarred])
 def test_too_many_members(tmp_path, make):
     path = make(
-        tmp_path / ("a.zip" if make is zipped else "a.tgz"), *((f"{i}.csv", b"") for i in range(60))
+        tmp_path / ("a.zip" if make is zipped else "a.tgz"),
+        *((f"{i}.csv", b"") for i in range(60)),
     )
     refused(path, tmp_path, "more than 50 members")
 
@@ -122,13 +129,17 @@ def test_a_sparse_member_stands_for_more_than_it_holds(tmp_path):
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_members_of_one_name(tmp_path, make):
     path = make(
-        tmp_path / ("a.zip" if make is zipped else "a.tgz"), ("t.csv", b"a\n"), ("T.csv", b"b\n")
+        tmp_path / ("a.zip" if make is zipped else "a.tgz"),
+        ("t.csv", b"a\n"),
+        ("T.csv", b"b\n"),
     )
     refused(path, tmp_path, "occurs twice")
 
 
 def test_a_disk_that_is_too_small(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive.shutil, "disk_usage", lambda folder: type("U", (), {"free": 100}))
+    monkeypatch.setattr(
+        archive.shutil, "disk_usage", lambda folder: type("U", (), {"free": 100})
+    )
     path = zipped(tmp_path / "a.zip", ("t.csv", bytes(200)))
     refused(path, tmp_path, "the disk allows", None)
 

@@ -50,7 +50,21 @@ NUMBERS = [
     0.0, -0.0, 1.0, -1.0, 0.1, 1e-320, 5e-324, 1e30, 3.4e38, 3.5e38, -1e308, 2.0**53, 2.0**53 + 2,
     9.2e18, float("nan"), float("inf"), float("-inf"), 1e15, 123456.789,
 ]  # fmt: skip
-INTEGERS = [0, 1, 2, -1, 7, 255, 2**31, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 10**30, 10**400]
+INTEGERS = [
+    0,
+    1,
+    2,
+    -1,
+    7,
+    255,
+    2**31,
+    2**53,
+    2**53 + 1,
+    2**63 - 1,
+    -(2**63),
+    10**30,
+    10**400,
+]
 
 texts = st.one_of(st.sampled_from(TEXTS), st.text(max_size=12))
 plain_numbers = st.floats(-1e6, 1e6, allow_nan=False)
@@ -60,16 +74,26 @@ pools = st.one_of(
     st.lists(st.integers(-50, 50), min_size=2, max_size=12),
     st.lists(words, min_size=2, max_size=4),
     st.lists(texts, min_size=1, max_size=8),
-    st.lists(st.one_of(plain_numbers, st.sampled_from(NUMBERS)), min_size=1, max_size=8),
-    st.lists(st.one_of(st.integers(-9, 9), st.sampled_from(INTEGERS)), min_size=1, max_size=6),
+    st.lists(
+        st.one_of(plain_numbers, st.sampled_from(NUMBERS)), min_size=1, max_size=8
+    ),
+    st.lists(
+        st.one_of(st.integers(-9, 9), st.sampled_from(INTEGERS)), min_size=1, max_size=6
+    ),
     st.lists(st.booleans(), min_size=1, max_size=2),
     st.lists(st.dates(), min_size=1, max_size=30),
     st.lists(st.datetimes(), min_size=1, max_size=30),
-    st.lists(st.one_of(texts, plain_numbers, st.booleans(), st.none()), min_size=1, max_size=8),
+    st.lists(
+        st.one_of(texts, plain_numbers, st.booleans(), st.none()),
+        min_size=1,
+        max_size=8,
+    ),
     st.just([None]),
 )
 names = st.one_of(
-    st.sampled_from(NAMES), st.sampled_from(["a", "b", "c", "d", "e", "f"]), st.text(max_size=8)
+    st.sampled_from(NAMES),
+    st.sampled_from(["a", "b", "c", "d", "e", "f"]),
+    st.text(max_size=8),
 )
 
 
@@ -88,7 +112,9 @@ def tables(draw):
     usual = rng.random(4) < 0.85
     n = int(rng.integers(20, 41) if usual[0] else rng.integers(1, 41))
     width = int(rng.integers(2, 7) if usual[1] else rng.integers(0, 7))
-    header = draw(st.lists(names, min_size=width, max_size=width, unique=bool(usual[2])))
+    header = draw(
+        st.lists(names, min_size=width, max_size=width, unique=bool(usual[2]))
+    )
     target = draw(st.sampled_from(header)) if header and rng.random() < 0.5 else None
     last = default_target(header) if header and target is None else target
     columns = []
@@ -124,7 +150,9 @@ def written(folder: Path, header: list[str], columns: list[list], form: str) -> 
     return path
 
 
-def generated(path: Path, out: Path, kind: str | None, target: str | None, rule: str) -> str:
+def generated(
+    path: Path, out: Path, kind: str | None, target: str | None, rule: str
+) -> str:
     """What became of it: 'written', or the error."""
     config = build_config(
         {

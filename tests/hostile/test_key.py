@@ -85,7 +85,9 @@ def test_in_no_error_not_even_in_its_causes(loopback):
             server.post("data/", {"a": KEY}, description=f"<x>{KEY}</x>")
         whole = "".join(traceback.format_exception(caught.value))
         shown = [
-            line for line in whole.splitlines() if not line.lstrip().startswith(("server", "^"))
+            line
+            for line in whole.splitlines()
+            if not line.lstrip().startswith(("server", "^"))
         ]
         assert KEY not in "\n".join(shown)
         assert KEY not in repr(caught.value) + str(vars(caught.value))
@@ -97,10 +99,18 @@ class Elsewhere(LoopbackOpenML):
     other = ""
 
     def _description(self, data_id):
-        return super()._description(data_id).replace(f"{self.root}/data", f"{self.other}/data")
+        return (
+            super()
+            ._description(data_id)
+            .replace(f"{self.root}/data", f"{self.other}/data")
+        )
 
     def _task(self, task_id):
-        return super()._task(task_id).replace(f"{self.root}/splits", f"{self.other}/splits")
+        return (
+            super()
+            ._task(task_id)
+            .replace(f"{self.root}/splits", f"{self.other}/splits")
+        )
 
 
 def test_to_no_host_that_a_data_set_names(tmp_path, monkeypatch):
@@ -125,7 +135,10 @@ def test_to_no_host_that_a_data_set_names(tmp_path, monkeypatch):
                                cache_dir=str(tmp_path / "own"))  # fmt: skip
         (ref,) = open_specs(["openml/s/5"], options)
         assert len(ref.load()) == 20
-        assert {path.split("?")[0] for path in far.requests} == {"/data/file/1", "/splits/11"}
+        assert {path.split("?")[0] for path in far.requests} == {
+            "/data/file/1",
+            "/splits/11",
+        }
         assert near.requests
         for request in (*near.requests, *far.requests):
             assert KEY not in request

@@ -30,7 +30,18 @@ FRAMEWORK = f"{FORMULA}{MARKUP}{SHELL} {{user}} '&amp;"
 LABELS = ("</script><script>alert(1)</script>", "@SUM(1+1)|cmd")
 TASK = f"{MARKUP.replace('/', '')} __defaults__ {{user}} ; rm -rf x"
 #: Elements of the page that could run or load something.
-ACTIVE = {"img", "iframe", "object", "embed", "base", "form", "video", "audio", "applet", "frame"}
+ACTIVE = {
+    "img",
+    "iframe",
+    "object",
+    "embed",
+    "base",
+    "form",
+    "video",
+    "audio",
+    "applet",
+    "frame",
+}
 
 
 class Page(HTMLParser):
@@ -73,7 +84,16 @@ def made(tmp_path_factory):
     path = root / f"{TASK}.csv"
     table.to_csv(path, index=False)
     suite, results = root / "hard", root / "results"
-    words = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "1", "--kappa", ".005"]
+    words = [
+        "--baseline",
+        "ridge",
+        "--synthesizer",
+        "local",
+        "--folds",
+        "1",
+        "--kappa",
+        ".005",
+    ]
     words += ["--rule", "quantile", "--share", ".3", "--target", table.columns[-1]]
     words += ["--no-train-hard", "--generations", "2"]
     words += ["--certificate", "none", "-j", "1", "-q"]
@@ -99,12 +119,16 @@ def made(tmp_path_factory):
 
 def test_the_data_keep_their_bytes_and_the_suite_its_rules(made):
     suite, _, table = made
-    assert [line for line in verify_suite(suite) if not line.startswith("warning")] == []
+    assert [
+        line for line in verify_suite(suite) if not line.startswith("warning")
+    ] == []
     opened = Suite.load(suite)
     (name,) = opened.tasks
     assert name.replace("_", "").replace("-", "").isalnum()
     train = pd.read_csv(opened.pair(name, 0)[0])
-    assert train.columns[0] == "=HYPERLINK(_http_//x_)"  # quotes and colons break frameworks
+    assert (
+        train.columns[0] == "=HYPERLINK(_http_//x_)"
+    )  # quotes and colons break frameworks
     assert set(train.iloc[:, 1]) <= set(table[MARKUP])
     assert FORMULA in set(train.iloc[:, 1])
 
@@ -116,8 +140,15 @@ def test_definitions_hold_these_names_as_text_alone(made):
         entries = yaml.safe_load(text)
         assert all(isinstance(entry["dataset"]["target"], str) for entry in entries)
         assert not any(entry["name"] == "__defaults__" for entry in entries)
-        files = [file for e in entries for part in ("train", "test") for file in e["dataset"][part]]
-        assert all(file.startswith("{user}/data/") and file.count("{") == 1 for file in files)
+        files = [
+            file
+            for e in entries
+            for part in ("train", "test")
+            for file in e["dataset"][part]
+        ]
+        assert all(
+            file.startswith("{user}/data/") and file.count("{") == 1 for file in files
+        )
 
 
 def test_the_page_shows_names_and_runs_none(made):
@@ -128,7 +159,9 @@ def test_the_page_shows_names_and_runs_none(made):
     assert not names & ACTIVE
     attributes = [(tag, key, value) for tag, attrs in page.tags for key, value in attrs]
     assert not [key for _, key, _ in attributes if key.startswith("on")]
-    links = [value for _, key, value in attributes if key in ("href", "src", "xlink:href")]
+    links = [
+        value for _, key, value in attributes if key in ("href", "src", "xlink:href")
+    ]
     assert all(link.startswith(("#", "report/")) for link in links)
     words = " ".join(page.words)
     assert MARKUP in words
@@ -136,9 +169,11 @@ def test_the_page_shows_names_and_runs_none(made):
     assert "\x1b" not in text
     assert text.count("<script") == text.count("</script>")
     for script in text.split("<script")[1:]:
-        assert "alert(1)" not in script.split("</script>")[0].replace("\\u003c", "<").replace(
-            "<script>alert(1)", ""
-        ) or script.startswith((' type="application/json"', " type=application/json"))
+        assert "alert(1)" not in script.split("</script>")[0].replace(
+            "\\u003c", "<"
+        ).replace("<script>alert(1)", "") or script.startswith(
+            (' type="application/json"', " type=application/json")
+        )
 
 
 def test_the_reports_tables_hold_no_formula(made):

@@ -59,7 +59,14 @@ def test_a_pickled_baseline_is_refused(tmp_path, mark, name):
 def test_a_pickled_baseline_stops_the_command(tmp_path, mark, table, capsys):
     path = tmp_path / "m.pkl"
     path.write_bytes(pickle.dumps(Bomb(mark)))
-    words = ["generate", str(table), "-o", str(tmp_path / "out"), "--baseline", str(path)]
+    words = [
+        "generate",
+        str(table),
+        "-o",
+        str(tmp_path / "out"),
+        "--baseline",
+        str(path),
+    ]
     assert main([*words, "--folds", "1", "--certificate", "none", "-j", "1", "-q"]) == 2
     assert "--trust-pickle" in capsys.readouterr().err
     assert not [file for file in tmp_path.glob("out/**/*") if file.is_file()]
@@ -137,7 +144,9 @@ def test_a_pickle_under_the_name_of_a_table(tmp_path, mark, name):
 
 
 def parquet(path, column, **metadata):
-    schema = pa.schema([pa.field("a", column.type, metadata=metadata), pa.field("y", pa.int64())])
+    schema = pa.schema(
+        [pa.field("a", column.type, metadata=metadata), pa.field("y", pa.int64())]
+    )
     plain = pa.table([column, pa.array(range(len(column)))], schema=schema)
     pq.write_table(plain, path)
 
@@ -146,7 +155,10 @@ def test_parquet_types_and_objects_that_are_pickles(tmp_path, mark):
     """Arrow's old Python extension types carried pickles (CVE-2023-47248)."""
     bomb = pickle.dumps(Bomb(mark))
     path = tmp_path / "t.parquet"
-    names = {"ARROW:extension:name": "arrow.py_extension_type", "ARROW:extension:metadata": bomb}
+    names = {
+        "ARROW:extension:name": "arrow.py_extension_type",
+        "ARROW:extension:metadata": bomb,
+    }
     parquet(path, pa.array([1.0, 2.0]), **names)
     with contextlib.suppress(HardsynthError):
         read_table(path)

@@ -121,7 +121,9 @@ def nothing_kept(folder):
 def test_servers_that_misbehave(web, tmp_path, path, error, said):
     start = time.monotonic()
     with pytest.raises(error, match=said) as caught:
-        download.download(web.root + path, tmp_path, tries=1, max_bytes=1 << 20, max_seconds=0.4)
+        download.download(
+            web.root + path, tmp_path, tries=1, max_bytes=1 << 20, max_seconds=0.4
+        )
     assert time.monotonic() - start < 20
     assert caught.value.remedy
     assert nothing_kept(tmp_path)
@@ -136,7 +138,9 @@ def test_a_redirect_loop_ends(web, tmp_path):
 
 def test_a_redirect_to_http_is_followed(web, tmp_path):
     for target in ("/good.csv", f"{web.root}/good.csv"):
-        assert download.download(f"{web.root}/to?{target}", tmp_path).read_bytes() == BODY
+        assert (
+            download.download(f"{web.root}/to?{target}", tmp_path).read_bytes() == BODY
+        )
     assert download.download(f"{web.root}/odd-length", tmp_path).read_bytes() == BODY
 
 
@@ -150,7 +154,9 @@ def test_a_redirect_to_http_is_followed(web, tmp_path):
     ],
 )  # fmt: skip
 def test_addresses_that_are_not_asked(tmp_path, url, monkeypatch):
-    monkeypatch.setattr(socket, "create_connection", lambda *a, **k: pytest.fail("asked"))
+    monkeypatch.setattr(
+        socket, "create_connection", lambda *a, **k: pytest.fail("asked")
+    )
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: pytest.fail("asked"))
     with pytest.raises(SourceError) as caught:
         download.download(url, tmp_path, tries=1)
@@ -173,7 +179,9 @@ def test_a_checksum_is_checked(web, tmp_path):
     assert len(web.seen) == asked
     # A copy that was changed together with its mark is still not the file that was asked for.
     path.write_bytes(b"other")
-    path.with_name(path.name + ".sha256").write_text(hashlib.sha256(b"other").hexdigest())
+    path.with_name(path.name + ".sha256").write_text(
+        hashlib.sha256(b"other").hexdigest()
+    )
     assert download.download(f"{url}#sha256={DIGEST}", tmp_path).read_bytes() == BODY
     with pytest.raises(SourceError, match="64 hexadecimal digits"):
         download.download(f"{url}#sha256=abc", tmp_path)
@@ -236,7 +244,11 @@ def test_another_region_of_amazon(monkeypatch):
         response = requests.Response()
         response.status_code = 301 if len(asked) == 1 else 200
         response.headers["x-amz-bucket-region"] = "eu-west-1"
-        response.request, response.url, response.raw = request, request.url, io.BytesIO(BODY)
+        response.request, response.url, response.raw = (
+            request,
+            request.url,
+            io.BytesIO(BODY),
+        )
         return response
 
     monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", send)
@@ -264,7 +276,9 @@ def test_a_packed_body_is_kept_as_it_is(web, tmp_path):
 
 
 def test_a_connection_that_breaks_off(web, tmp_path):
-    with pytest.raises(NetworkError, match="closed the connection before the whole file arrived"):
+    with pytest.raises(
+        NetworkError, match="closed the connection before the whole file arrived"
+    ):
         download.download(f"{web.root}/broken", tmp_path, tries=2)
     assert len(web.seen) == 2
     assert nothing_kept(tmp_path)

@@ -64,7 +64,9 @@ skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.random(60), "b": rng.random(60), "c": rng.choice(["u", "v"], 60)})
+    X = pd.DataFrame(
+        {"a": rng.random(60), "b": rng.random(60), "c": rng.choice(["u", "v"], 60)}
+    )
     return X, X["a"] + X["b"] > 1, X["a"] + 0.1
 
 
@@ -87,12 +89,16 @@ GROWN = [
     GaussianProcessRegressor(),
     GradientBoostingClassifier(n_estimators=3),
     GradientBoostingRegressor(n_estimators=3),
-    GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=KFold(2), scoring="neg_mean_absolute_error"),
+    GridSearchCV(
+        Ridge(), {"alpha": [1, 2]}, cv=KFold(2), scoring="neg_mean_absolute_error"
+    ),
     HistGradientBoostingClassifier(max_iter=3),
     HistGradientBoostingRegressor(max_iter=3, categorical_features=[2]),
     KNeighborsClassifier(algorithm="kd_tree"),
     KNeighborsRegressor(algorithm="ball_tree"),
-    LogisticRegressionCV(cv=2, scoring="neg_log_loss", use_legacy_attributes=False, l1_ratios=(0,)),
+    LogisticRegressionCV(
+        cv=2, scoring="neg_log_loss", use_legacy_attributes=False, l1_ratios=(0,)
+    ),
     MLPClassifier([4], solver="lbfgs", max_iter=200, random_state=0),
     RandomForestClassifier(n_estimators=3),
     RandomForestRegressor(n_estimators=3),
@@ -102,8 +108,12 @@ GROWN = [
     StackingRegressor([("a", Ridge()), ("b", LinearRegression())], cv=2),
     TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1),
     VotingClassifier([("a", GaussianNB()), ("b", LogisticRegression())]),
-    make_pipeline(SplineTransformer(), make_union(PolynomialFeatures(), FunctionTransformer())),
-    make_pipeline(SelectKBest(f_classif, k=1), FunctionTransformer(np.exp), LogisticRegression()),
+    make_pipeline(
+        SplineTransformer(), make_union(PolynomialFeatures(), FunctionTransformer())
+    ),
+    make_pipeline(
+        SelectKBest(f_classif, k=1), FunctionTransformer(np.exp), LogisticRegression()
+    ),
 ]
 
 
@@ -127,7 +137,9 @@ def test_a_model_of_xgboost_loads(tmp_path, rows):
     path = tmp_path / "m.skops"
     skops_io.dump(model, path)
     again = load_model(path, trust_pickle=False)
-    assert np.array_equal(again.predict_proba(X[["a", "b"]]), model.predict_proba(X[["a", "b"]]))
+    assert np.array_equal(
+        again.predict_proba(X[["a", "b"]]), model.predict_proba(X[["a", "b"]])
+    )
 
 
 # files that were tampered with
@@ -206,8 +218,12 @@ def test_an_attribute_of_a_module_is_no_class_of_it(tmp_path, mark, name):
         node("ObjectNode", name),
         node("FunctionNode", name),
         node("TypeNode", name),
-        node("LossNode", name, __reduce__={"args": started(mark)}, content=attributes()),
-        node("TreeNode", name, __reduce__={"args": started(mark)}, content=attributes()),
+        node(
+            "LossNode", name, __reduce__={"args": started(mark)}, content=attributes()
+        ),
+        node(
+            "TreeNode", name, __reduce__={"args": started(mark)}, content=attributes()
+        ),
         many("ListNode", name, text("x")),
         many("TupleNode", name, text("x")),
         many("SetNode", name, text("x")),
@@ -225,13 +241,19 @@ def test_an_attribute_of_a_module_is_no_class_of_it(tmp_path, mark, name):
 
 def test_a_shell_command_in_a_model_does_not_run(tmp_path, mark, capsys):
     call = node(
-        "ConstructorFromReduceNode", "sklearn.utils._testing.check_output", content=started(mark)
+        "ConstructorFromReduceNode",
+        "sklearn.utils._testing.check_output",
+        content=started(mark),
     )
     path = write(tmp_path / "m.skops", transformer(call))
-    pd.DataFrame({"a": range(20), "y": range(20)}).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"a": range(20), "y": range(20)}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     table = str(tmp_path / "t.csv")
     generate = ["generate", table, "-o", str(tmp_path / "out"), "--baseline", str(path)]
-    assert main([*generate, "--folds", "1", "--certificate", "none", "-j", "1", "-q"]) == 2
+    assert (
+        main([*generate, "--folds", "1", "--certificate", "none", "-j", "1", "-q"]) == 2
+    )
     assert main(["estimate", str(path), table, "--target", "y", "-q"]) == 2
     said = capsys.readouterr().err
     assert said.count("sklearn.utils._testing.check_output") == 2
@@ -250,7 +272,9 @@ def test_the_shell_command_runs_where_the_file_is_trusted(tmp_path):
 
 
 def test_nodes_that_call_are_refused_whatever_they_name(tmp_path, mark):
-    ridge = node("ObjectNode", "sklearn.linear_model._ridge.Ridge", content=attributes())
+    ridge = node(
+        "ObjectNode", "sklearn.linear_model._ridge.Ridge", content=attributes()
+    )
     partial = {
         "func": node("FunctionNode", "os.system"),
         "args": words(),
@@ -267,12 +291,16 @@ def test_nodes_that_call_are_refused_whatever_they_name(tmp_path, mark):
         node("InventedNode", "builtins.str"),
     ):  # fmt: skip
         with pytest.raises(ModelError, match="not on the list"):
-            load_model(write(tmp_path / "m.skops", transformer(evil)), trust_pickle=False)
+            load_model(
+                write(tmp_path / "m.skops", transformer(evil)), trust_pickle=False
+            )
 
 
 def test_only_listed_functions(tmp_path):
     for name in ("numpy.log1p", "scipy.special._ufuncs.expit"):
-        load_model(write(tmp_path / "m.skops", transformer(node("FunctionNode", name))), False)
+        load_model(
+            write(tmp_path / "m.skops", transformer(node("FunctionNode", name))), False
+        )
     for name in ("numpy.load", "numpy.fromfile", "numpy.savetxt", "os.system", "builtins.eval",
                  "sklearn.datasets._base.load_files", "scipy.special.os"):  # fmt: skip
         path = write(tmp_path / "m.skops", transformer(node("FunctionNode", name)))
@@ -301,7 +329,9 @@ def test_a_protocol_that_hides_names(tmp_path, protocol):
     old = {"module_path": "os", "function": "system"}
     evil = node("FunctionNode", "numpy.log1p", content=old)
     with pytest.raises(ModelError):
-        load_model(write(tmp_path / "m.skops", transformer(evil), protocol=protocol), False)
+        load_model(
+            write(tmp_path / "m.skops", transformer(evil), protocol=protocol), False
+        )
 
 
 def deep(levels):
@@ -343,7 +373,12 @@ SMALL = UnpackLimits(total=4 << 20, ratio=50, free_of_ratio=1 << 20)
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path):
     path = tmp_path / "m.skops"
     schema = transformer(array(1))
-    write(path, schema, members={"a.npy": packed_zeros(3 << 20)}, compression=zipfile.ZIP_DEFLATED)
+    write(
+        path,
+        schema,
+        members={"a.npy": packed_zeros(3 << 20)},
+        compression=zipfile.ZIP_DEFLATED,
+    )
     with pytest.raises(ModelError, match="unpacks to more than 1 MiB"):
         load_skops(path, trusted=False, limits=SMALL)
 
@@ -351,7 +386,9 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path):
 def test_a_part_counts_as_often_as_it_is_read(tmp_path):
     data = packed_zeros(600 << 10)
     once = many("ListNode", "builtins.list", *(array(1, number=5) for _ in range(20)))
-    load_skops(write(tmp_path / "m.skops", transformer(once), members={"a.npy": data}), False)
+    load_skops(
+        write(tmp_path / "m.skops", transformer(once), members={"a.npy": data}), False
+    )
     often = many("ListNode", "builtins.list", *(array(1) for _ in range(20)))
     path = write(tmp_path / "m.skops", transformer(often), members={"a.npy": data})
     with pytest.raises(ModelError, match="unpacks to more than"):
@@ -365,7 +402,10 @@ def test_a_size_that_is_a_lie(tmp_path):
                  compression=zipfile.ZIP_DEFLATED)  # fmt: skip
     raw = bytearray(path.read_bytes())
     true, lie = len(data).to_bytes(4, "little"), (10).to_bytes(4, "little")
-    crc, short = zlib.crc32(data).to_bytes(4, "little"), zlib.crc32(data[:10]).to_bytes(4, "little")
+    crc, short = (
+        zlib.crc32(data).to_bytes(4, "little"),
+        zlib.crc32(data[:10]).to_bytes(4, "little"),
+    )
     assert raw.count(true) >= 2
     path.write_bytes(raw.replace(true, lie).replace(crc, short))
     with pytest.raises(ModelError, match="cannot load"):
@@ -375,13 +415,21 @@ def test_a_size_that_is_a_lie(tmp_path):
 def test_an_archive_inside_the_archive(tmp_path):
     out = io.BytesIO()
     save_npz(out, csr_matrix(np.eye(3)))
-    sparse = node("SparseMatrixNode", "scipy.sparse._csr.csr_matrix", type="scipy", file="a.npz")
-    good = write(tmp_path / "m.skops", transformer(sparse), members={"a.npz": out.getvalue()})
-    assert np.array_equal(load_model(good, trust_pickle=False).func.toarray(), np.eye(3))
+    sparse = node(
+        "SparseMatrixNode", "scipy.sparse._csr.csr_matrix", type="scipy", file="a.npz"
+    )
+    good = write(
+        tmp_path / "m.skops", transformer(sparse), members={"a.npz": out.getvalue()}
+    )
+    assert np.array_equal(
+        load_model(good, trust_pickle=False).func.toarray(), np.eye(3)
+    )
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as inner:
         inner.writestr("data.npy", packed_zeros(5 << 20))
-    path = write(tmp_path / "m.skops", transformer(sparse), members={"a.npz": bomb.getvalue()})
+    path = write(
+        tmp_path / "m.skops", transformer(sparse), members={"a.npz": bomb.getvalue()}
+    )
     with pytest.raises(ModelError, match="unpacks to more than"):
         load_skops(path, trusted=False, limits=SMALL)
 
@@ -402,7 +450,9 @@ def test_a_tree_that_leads_outside_of_itself(tmp_path, rows, child):
         load_model(path, trust_pickle=False)
 
 
-@pytest.mark.parametrize(("name", "value"), [("left", 10**6), ("left", 0), ("feature_idx", -1)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("left", 10**6), ("left", 0), ("feature_idx", -1)]
+)
 def test_a_boosted_tree_that_leads_outside_of_itself(tmp_path, rows, name, value):
     X, classes, _ = rows
     model = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2)

@@ -26,7 +26,16 @@ from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.sealed_json import json_text, sealed_text
 from amlb_ext.validity import certify
 
-FAST = ["--synthesizer", "local", "--folds", "1", "--kappa", ".005", "--generations", "2"]
+FAST = [
+    "--synthesizer",
+    "local",
+    "--folds",
+    "1",
+    "--kappa",
+    ".005",
+    "--generations",
+    "2",
+]
 FAST += ["--rule", "quantile", "--share", ".3", "--no-train-hard", "-j", "1", "-q"]
 
 
@@ -51,7 +60,9 @@ def mark(tmp_path):
 def write_table(folder):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(90, 2))
-    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": x[:, 0] + rng.normal(size=90)})
+    frame = pd.DataFrame(
+        {"a": x[:, 0], "b": x[:, 1], "y": x[:, 0] + rng.normal(size=90)}
+    )
     frame.to_csv(folder / "t.csv", index=False)
     return folder / "t.csv"
 
@@ -173,7 +184,10 @@ def test_verify_calls_foreign_frameworks_and_files_damage(suite):
     (suite / "joblib" / "output.pkl").write_bytes(b"x")
     (suite / "notes.txt").write_text("a note")
     found = verify_suite(suite)
-    assert "frameworks.yaml: Mine is run by 'evil', not by extensions.HardsynthSklearn." in found
+    assert (
+        "frameworks.yaml: Mine is run by 'evil', not by extensions.HardsynthSklearn."
+        in found
+    )
     assert any("HardsynthCandidate has 'setup_cmd'" in line for line in found)
     assert any("'../../x', which is no plain name" in line for line in found)
     assert "extensions/setup.py is not part of the suite." in found
@@ -193,7 +207,10 @@ def test_verify_says_which_code_is_not_ours(suite):
 def test_certify_refits_no_class_that_is_not_listed(suite, evil, capsys):
     reseal(suite, lambda entry: entry["config"]["baseline"].update(model=evil))
     assert main(["certify", str(suite), "-j", "1", "-q"]) == 2
-    assert "the suite's baseline names the class evil_models.Model" in capsys.readouterr().err
+    assert (
+        "the suite's baseline names the class evil_models.Model"
+        in capsys.readouterr().err
+    )
     with pytest.raises(SuiteError, match="not on the list"):
         certify(suite)
     assert not list(suite.glob("hardsynth/*/certificate.json"))
@@ -205,7 +222,9 @@ def test_repair_builds_no_class_that_is_not_listed(suite, evil):
         path.unlink()
         before = path.exists()
         with pytest.raises(SuiteError, match="not on the list"):
-            repair_suite(suite, RepairOptions((str(suite.parent / "t.csv"),), quiet=True))
+            repair_suite(
+                suite, RepairOptions((str(suite.parent / "t.csv"),), quiet=True)
+            )
         assert not before
 
 
@@ -220,8 +239,14 @@ def test_repair_certifies_with_no_candidate_that_is_not_listed(suite, evil):
 
 
 LISTED = [
-    ("sklearn.linear_model.Ridge", {"alpha": 2, "fit_intercept": True, "solver": "cholesky"}),
-    ("sklearn.ensemble.RandomForestClassifier", {"class_weight": {"yes": 2.0}, "max_depth": None}),
+    (
+        "sklearn.linear_model.Ridge",
+        {"alpha": 2, "fit_intercept": True, "solver": "cholesky"},
+    ),
+    (
+        "sklearn.ensemble.RandomForestClassifier",
+        {"class_weight": {"yes": 2.0}, "max_depth": None},
+    ),
     ("sklearn.ensemble.HistGradientBoostingRegressor", {"loss": "squared_error"}),
     ("sklearn.neural_network.MLPClassifier", {"hidden_layer_sizes": [64, 32]}),
     ("sklearn.svm.SVC", {"kernel": "rbf", "gamma": "scale"}),
@@ -259,11 +284,13 @@ class Charged(LinearRegression):
     mark = ""
 
     def __reduce__(self):
-        code = (
-            f"(__import__('os').makedirs({str(self.mark)!r}, exist_ok=True), LinearRegression())[1]"
-        )
+        code = f"(__import__('os').makedirs({str(self.mark)!r}, exist_ok=True), LinearRegression())[1]"
         names = {"LinearRegression": LinearRegression}
-        return eval, (code, names), {**vars(self), "_sklearn_version": sklearn.__version__}
+        return (
+            eval,
+            (code, names),
+            {**vars(self), "_sklearn_version": sklearn.__version__},
+        )
 
 
 @pytest.fixture
@@ -315,13 +342,17 @@ def test_the_permission_is_kept_in_no_suite(tmp_path):
     words = ["--baseline", str(folder / "f.pkl")]
     assert generate(folder, *words) == 2
     assert generate(folder, *words, "--trust-pickle") == 0
-    assert Suite.load(folder / "hard").manifest.config["baseline"]["trust_pickle"] is False
+    assert (
+        Suite.load(folder / "hard").manifest.config["baseline"]["trust_pickle"] is False
+    )
     (folder / "hard" / "hardsynth" / "t" / "fold_0" / "record.json").unlink()
     assert generate(folder, *words) != 0  # continuing it needs the permission again
     assert generate(folder, *words, "--trust-pickle") == 0
 
 
-def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(pickled, monkeypatch, capsys):
+def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(
+    pickled, monkeypatch, capsys
+):
     monkeypatch.chdir(pickled.parent)
     next(pickled.glob("data/t/*_test_*.csv")).unlink()
     words = ["verify", str(pickled), "--repair", "--source", "t.csv", "-j", "1", "-q"]
@@ -331,7 +362,9 @@ def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(pickled, monkey
     assert main(words) == 2
 
 
-def test_repair_loads_the_pickle_where_this_command_permits_it(pickled, mark, monkeypatch):
+def test_repair_loads_the_pickle_where_this_command_permits_it(
+    pickled, mark, monkeypatch
+):
     """The test above would see it."""
     monkeypatch.chdir(pickled.parent)
     gone = next(pickled.glob("data/t/*_test_*.csv"))
@@ -424,7 +457,9 @@ def misplaced(entry, field, value):
 
 
 @pytest.mark.parametrize("field", ["train", "test", "provenance"])
-@pytest.mark.parametrize("path", ["../secret.csv", "/etc/passwd", "data/../../x", "C:\\x", "a//b"])
+@pytest.mark.parametrize(
+    "path", ["../secret.csv", "/etc/passwd", "data/../../x", "C:\\x", "a//b"]
+)
 def test_a_file_that_is_not_inside_is_not_read(suite, field, path):
     reseal(suite, lambda entry: misplaced(entry, field, path))
     with pytest.raises(SuiteError, match="no path inside the suite"):

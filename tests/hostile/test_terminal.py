@@ -52,11 +52,15 @@ def write_table(path):
     return path
 
 
-needs_full = pytest.mark.skipif(not os.path.exists(FULL), reason="there is no /dev/full")
+needs_full = pytest.mark.skipif(
+    not os.path.exists(FULL), reason="there is no /dev/full"
+)
 
 
 @needs_full
-@pytest.mark.parametrize(("word", "buffering"), [("list", ""), ("list", "1"), ("--help", "")])
+@pytest.mark.parametrize(
+    ("word", "buffering"), [("list", ""), ("list", "1"), ("--help", "")]
+)
 def test_a_full_output_is_one_line(word, buffering):
     with open(FULL, "w") as full:
         done = command(word, stdout=full, env={"PYTHONUNBUFFERED": buffering})
@@ -92,20 +96,27 @@ def test_a_terminal_that_knows_ascii_alone(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout.isascii()
-    assert [line for line in verify_suite(suite) if not line.startswith("warning")] == []
+    assert [
+        line for line in verify_suite(suite) if not line.startswith("warning")
+    ] == []
 
 
 def test_signs_are_spelled_out():
     code = "from amlb_ext.cli.terminal import guarded_streams\n"
     code += "with guarded_streams(): print('1 \\xb1 2 \\u2192 \\xe9')"
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **ASCII}, capture_output=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, **ASCII},
+        capture_output=True,
+        check=True,
     )
     assert done.stdout == b"1 +/- 2 -> \\xe9\n"
 
 
 @pytest.mark.parametrize("place", ["table", "folder", "out"])
-def test_words_that_are_no_text_are_refused_before_anything_is_written(tmp_path, capsys, place):
+def test_words_that_are_no_text_are_refused_before_anything_is_written(
+    tmp_path, capsys, place
+):
     stem = LATIN if place == "table" else "t"
     folder = tmp_path / (LATIN if place == "folder" else "in")
     out = tmp_path / (LATIN if place == "out" else "hard")
@@ -122,7 +133,9 @@ def test_words_that_are_no_text_are_refused_before_anything_is_written(tmp_path,
 
 def test_a_name_that_the_locale_cannot_hold(tmp_path):
     path = write_table(tmp_path / "té.csv")
-    done = command("generate", str(path), "-o", str(tmp_path / "hard"), *CHEAP, env=ASCII)
+    done = command(
+        "generate", str(path), "-o", str(tmp_path / "hard"), *CHEAP, env=ASCII
+    )
     assert done.returncode == 2
     assert "the locale's encoding, ascii, cannot hold" in done.stderr
     assert "set LC_ALL=C.UTF-8 or PYTHONUTF8=1" in done.stderr
@@ -133,14 +146,17 @@ def test_names_that_come_another_way(tmp_path):
     path = write_table(tmp_path / f"{LATIN}_train_0.csv")
     (tmp_path / f"{LATIN}_test_0.csv").write_bytes(path.read_bytes())
     definition = tmp_path / "b.yaml"
-    definition.write_text(yaml.safe_dump([{"name": "t", "dataset": "."}]), encoding="utf-8")
+    definition.write_text(
+        yaml.safe_dump([{"name": "t", "dataset": "."}]), encoding="utf-8"
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         with pytest.raises(SourceError, match="is not UTF-8"):
             next(open_specs([str(definition)], SourceConfig())).load()
     good = write_table(tmp_path / "good.csv")
     definition.write_text(
-        f'- name: "t\\udce9"\n  dataset: {{train: {good.name}, test: {good.name}}}\n', "utf-8"
+        f'- name: "t\\udce9"\n  dataset: {{train: {good.name}, test: {good.name}}}\n',
+        "utf-8",
     )
     with pytest.raises((DataError, SourceError)):
         next(open_specs([str(definition)], SourceConfig())).load()

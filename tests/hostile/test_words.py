@@ -49,15 +49,23 @@ def module(tmp_path, monkeypatch, mark):
     return "tempting"
 
 
-@pytest.mark.parametrize("name", ["function", "Class", "instance", "Instance", "nothing"])
+@pytest.mark.parametrize(
+    "name", ["function", "Class", "instance", "Instance", "nothing"]
+)
 def test_only_a_class_with_the_methods_of_an_estimator_is_called(module, name):
-    with pytest.raises(ModelError, match=r"not a class of scikit-learn estimators|cannot import"):
+    with pytest.raises(
+        ModelError, match=r"not a class of scikit-learn estimators|cannot import"
+    ):
         resolve_model(BaselineConfig(model=f"{module}.{name}"), Kind.REGRESSION)
 
 
-@pytest.mark.parametrize("word", ["os.abort", "sys.exit", "builtins.input", "os.getcwd"])
+@pytest.mark.parametrize(
+    "word", ["os.abort", "sys.exit", "builtins.input", "os.getcwd"]
+)
 def test_a_function_as_a_baseline_or_candidate_is_refused(tmp_path, word, capsys):
-    pd.DataFrame({"a": range(30), "y": range(30)}).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"a": range(30), "y": range(30)}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     words = ["generate", str(tmp_path / "t.csv"), "-o", str(tmp_path / "out"), "-q"]
     assert main([*words, "--baseline", word]) == 2
     said = capsys.readouterr().err
@@ -80,10 +88,31 @@ def test_text_of_others_moves_no_cursor():
 def test_commands_print_no_control_character(tmp_path, capsys):
     """Names of files and versions in a suite, names of tables: all are written out."""
     suite = tmp_path / "hard"
-    pd.DataFrame({"a": range(30), "y": range(30)}).to_csv(tmp_path / "t.csv", index=False)
-    words = ["--folds", "1", "--certificate", "none", "--synthesizer", "local", "-j", "1"]
-    words += ["--baseline", "ridge", "--kappa", ".1", "--rule", "quantile", "--no-train-hard"]
-    assert main(["generate", str(tmp_path / "t.csv"), "-o", str(suite), *words, "-q"]) == 0
+    pd.DataFrame({"a": range(30), "y": range(30)}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    words = [
+        "--folds",
+        "1",
+        "--certificate",
+        "none",
+        "--synthesizer",
+        "local",
+        "-j",
+        "1",
+    ]
+    words += [
+        "--baseline",
+        "ridge",
+        "--kappa",
+        ".1",
+        "--rule",
+        "quantile",
+        "--no-train-hard",
+    ]
+    assert (
+        main(["generate", str(tmp_path / "t.csv"), "-o", str(suite), *words, "-q"]) == 0
+    )
     (suite / "data" / f"{ESCAPES}.csv").write_text("x")
     for more in ([], ["-q"], ["--json"]):
         assert main(["verify", str(suite), *more]) == 1
@@ -100,7 +129,9 @@ def test_commands_print_no_control_character(tmp_path, capsys):
     assert (said.out + said.err).replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("version", ["0.9; touch ran", "$(touch ran)", "1 && x", "9.9\nrm", "-r x"])
+@pytest.mark.parametrize(
+    "version", ["0.9; touch ran", "$(touch ran)", "1 && x", "9.9\nrm", "-r x"]
+)
 def test_no_command_holds_words_of_a_manifest(version):
     with pytest.raises(SuiteError) as caught:
         check_version(version)
@@ -114,7 +145,9 @@ def test_no_command_holds_words_of_a_manifest(version):
 # how much is fetched
 
 
-def test_a_list_of_very_many_tasks_is_refused_before_any_is_fetched(tmp_path, monkeypatch):
+def test_a_list_of_very_many_tasks_is_refused_before_any_is_fetched(
+    tmp_path, monkeypatch
+):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
     many = list(range(1, 3001))
@@ -151,7 +184,9 @@ def test_a_definition_of_very_many_tasks_is_refused(tmp_path, capsys):
 def test_a_copula_of_very_many_columns_is_refused_before_it_is_made(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.random((20, 20_000)), rng.random(20)
-    model = make_synthesizer(build_config({"synthesizer": {"name": "copula"}}).synthesizer)
+    model = make_synthesizer(
+        build_config({"synthesizer": {"name": "copula"}}).synthesizer
+    )
     monkeypatch.setattr(copula, "_correlation", None)  # would be called
     with pytest.raises(ConfigError, match=r"20,000 columns need 17.9 GiB") as caught:
         model.fit(X, y, cards=(), n_classes=0, rng=rng)

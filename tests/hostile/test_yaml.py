@@ -93,14 +93,17 @@ def test_aliases_and_merges_that_people_write(tmp_path):
     assert first == third == {"name": "t", "folds": 2}
 
 
-@pytest.mark.parametrize("text", ["{user.__class__}", "{user!r}", "{user:>999999999}", "{0}", "{"])
+@pytest.mark.parametrize(
+    "text", ["{user.__class__}", "{user!r}", "{user:>999999999}", "{0}", "{"]
+)
 def test_braces_are_words_and_never_a_format(text):
     with pytest.raises(SourceError):
         substitute_directories(text, {"user": "/u"})
 
 
 @pytest.mark.parametrize(
-    "path", ["~no-such-user-here/t.csv", "a\0b.csv", "x" * 5000 + ".csv", "/dev/zero", "/dev"]
+    "path",
+    ["~no-such-user-here/t.csv", "a\0b.csv", "x" * 5000 + ".csv", "/dev/zero", "/dev"],
 )
 def test_paths_no_table_can_have(tmp_path, path, monkeypatch):
     from amlb_ext.sources import dataset_files

@@ -18,7 +18,16 @@ from amlb_ext.cli import main
 from amlb_ext.suite import Suite, verify_suite
 
 #: A kappa of one's own turns the calibration off, which would take most of the time here.
-CORE = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--kappa", ".005"]
+CORE = [
+    "--baseline",
+    "ridge",
+    "--synthesizer",
+    "local",
+    "--folds",
+    "2",
+    "--kappa",
+    ".005",
+]
 FAST = [*CORE, "--certificate", "none", "-q"]
 
 
@@ -43,7 +52,9 @@ def checksums(root):
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     root = tmp_path_factory.mktemp("suite") / "hard"
-    assert main(["generate", "bundled/toy", "bundled/wine", "-o", str(root), *FAST]) == 0
+    assert (
+        main(["generate", "bundled/toy", "bundled/wine", "-o", str(root), *FAST]) == 0
+    )
     return root
 
 
@@ -65,7 +76,9 @@ def test_a_suite_is_what_the_design_says(suite):
     main_tasks = yaml.safe_load((suite / "benchmarks/hardsynth.yaml").read_text())
     assert [t["name"] for t in main_tasks] == ["toy", "toy_full", "wine", "wine_full"]
     every = yaml.safe_load((suite / "benchmarks/hardsynth_all.yaml").read_text())
-    suffixes = {t["name"].removeprefix("toy").strip("_") for t in every if "toy" in t["name"]}
+    suffixes = {
+        t["name"].removeprefix("toy").strip("_") for t in every if "toy" in t["name"]
+    }
     assert suffixes == {"", "full", "hard", "region", "bad", "ga", "synthetic"}
     assert all(t["dataset"]["type"] and t["dataset"]["target"] for t in every)
     assert verify_suite(suite) == []
@@ -92,7 +105,9 @@ def test_real_rows_are_the_sources_rows(suite):
     exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
     rows = pd.read_csv(opened.pair("toy_bad", 0)[1], **exact)
     ids = opened.provenance("toy_bad", 0)["source_row"]
-    expected = source.features.iloc[ids].assign(**{source.target_name: source.target.iloc[ids]})
+    expected = source.features.iloc[ids].assign(
+        **{source.target_name: source.target.iloc[ids]}
+    )
     np.testing.assert_array_equal(rows.to_numpy(), expected.to_numpy())
 
 
@@ -130,7 +145,9 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
 
     monkeypatch.setattr("amlb_ext.pipeline.job.harden_group", never)
     flags = [*FAST, "-j", "1"]
-    assert main(["generate", "bundled/toy", "bundled/wine", "-o", str(copy), *flags]) == 0
+    assert (
+        main(["generate", "bundled/toy", "bundled/wine", "-o", str(copy), *flags]) == 0
+    )
     assert before == {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
 
 
@@ -144,12 +161,18 @@ def test_ctrl_c_leaves_a_suite_that_continues(tmp_path, workers):
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    while process.poll() is None and not list(out.glob("hardsynth/*/fold_*/record.json")):
+    while process.poll() is None and not list(
+        out.glob("hardsynth/*/fold_*/record.json")
+    ):
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.strip().splitlines()[-1].startswith("hardsynth: interrupted; the same command")
+    assert (
+        err.strip()
+        .splitlines()[-1]
+        .startswith("hardsynth: interrupted; the same command")
+    )
     assert "Traceback" not in err
     assert main(command) == 0
     whole = tmp_path / "whole"
@@ -165,11 +188,17 @@ def test_each_fold_has_its_own_calibrated_kappa(tmp_path, capsys):
     report = json.loads(capsys.readouterr().out)
     kappas = report["tasks"][0]["kappa"]
     said = ", ".join(f"{kappa:g}" for kappa in kappas)
-    assert any(note.startswith(f"wine: kappa {said} by fold") for note in report["notes"])
-    for kappa, fold in zip(kappas, Suite.load(out).tasks["wine"].folds.values(), strict=True):
+    assert any(
+        note.startswith(f"wine: kappa {said} by fold") for note in report["notes"]
+    )
+    for kappa, fold in zip(
+        kappas, Suite.load(out).tasks["wine"].folds.values(), strict=True
+    ):
         found = fold["summary"]["calibration"]
         assert found["kappa"] == kappa
-        floored = any(note.startswith("kappa 0, rows") for note in fold["summary"]["notes"])
+        floored = any(
+            note.startswith("kappa 0, rows") for note in fold["summary"]["notes"]
+        )
         assert floored == (not found["passed"] and fold["summary"]["bad"] > 0)
 
 
@@ -214,7 +243,15 @@ def test_a_file_of_predictions_is_enough(tmp_path):
     frame = pd.read_csv(source)
     (frame["a"] * 3).rename("prediction").to_csv(tmp_path / "p.csv", index=False)
     out = tmp_path / "hard"
-    flags = ["--baseline", str(tmp_path / "p.csv"), "--synthesizer", "local", "--folds", "2", "-q"]
+    flags = [
+        "--baseline",
+        str(tmp_path / "p.csv"),
+        "--synthesizer",
+        "local",
+        "--folds",
+        "2",
+        "-q",
+    ]
     assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
     suite = Suite.load(out)
     assert "t_ga" not in suite.amlb_tasks
@@ -268,7 +305,9 @@ def workbench(tmp_path, monkeypatch):
     (tmp_path / "broken.yaml").write_text("- name: a\n  dataset: {train: [\n")
     (tmp_path / "wrong.yaml").write_text("serch: {kappa: 1}\n")
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 not a zip")
-    entry = [{"name": "z", "dataset": {"path": str(tmp_path / "broken.zip"), "target": "y"}}]
+    entry = [
+        {"name": "z", "dataset": {"path": str(tmp_path / "broken.zip"), "target": "y"}}
+    ]
     (tmp_path / "archive.yaml").write_text(yaml.safe_dump(entry))
     return tmp_path
 
@@ -332,7 +371,11 @@ def test_score_prints_every_part_beside_the_null(suite, capsys, tmp_path):
     text = capsys.readouterr().out
     assert "HardsynthNull" in text
     scores = pd.read_csv(tmp_path / "s.csv", keep_default_na=False)
-    assert set(scores["framework"]) == {"HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"}
+    assert set(scores["framework"]) == {
+        "HardsynthBaseline",
+        "HardsynthNull",
+        "HardsynthCandidate",
+    }
     means = scores.groupby(["part", "framework"])["loss"].mean()
     assert means["bad", "HardsynthBaseline"] > means["full", "HardsynthBaseline"]
 
@@ -346,8 +389,23 @@ def test_generate_says_what_each_task_may_be_used_for(tmp_path, capsys):
     assert verdict["reason"].endswith(".")
     path = out / "hardsynth/toy/certificate.json"
     before = path.read_bytes()
-    assert verify_suite(out) == []  # a certificate may be written again, so no checksum binds it
-    assert main(["certify", str(out), "--json", "--candidate", "ridge", "--candidate", "knn"]) == 0
+    assert (
+        verify_suite(out) == []
+    )  # a certificate may be written again, so no checksum binds it
+    assert (
+        main(
+            [
+                "certify",
+                str(out),
+                "--json",
+                "--candidate",
+                "ridge",
+                "--candidate",
+                "knn",
+            ]
+        )
+        == 0
+    )
     certificates = json.loads(capsys.readouterr().out)
     assert "ridge" in json.dumps(certificates)
     assert path.read_bytes() != before
@@ -366,7 +424,9 @@ def test_a_certificate_that_still_holds_is_kept(tmp_path, monkeypatch):
     def never(*args):
         raise AssertionError("a certificate that holds was made again")
 
-    module = sys.modules["amlb_ext.validity.certify"]  # the package's name is the function's
+    module = sys.modules[
+        "amlb_ext.validity.certify"
+    ]  # the package's name is the function's
     monkeypatch.setattr(module, "certify_job", never)
     assert main(words) == 0
     # a task that has gone takes its certificate along
@@ -382,9 +442,18 @@ def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, capsy
     source = table(tmp_path, 120, y=label)
     # F is unsure of every "yes" and of nothing else
     unsure = np.where(label == "yes", 0.5, 0.01)
-    pd.DataFrame({"no": 1 - unsure, "yes": unsure}).to_csv(tmp_path / "p.csv", index=False)
+    pd.DataFrame({"no": 1 - unsure, "yes": unsure}).to_csv(
+        tmp_path / "p.csv", index=False
+    )
     out = tmp_path / "hard"
-    flags = ["--baseline", str(tmp_path / "p.csv"), "--alpha", ".505", "--certificate", "none"]
+    flags = [
+        "--baseline",
+        str(tmp_path / "p.csv"),
+        "--alpha",
+        ".505",
+        "--certificate",
+        "none",
+    ]
     flags += ["--synthesizer", "local", "--folds", "2", "--json"]
     assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]

@@ -49,7 +49,9 @@ def of_fold(out):
     return Suite.load(out).tasks["cells"].folds[0]["summary"]
 
 
-def test_an_id_column_changes_neither_f_nor_its_failures(tmp_path, plain, with_id, capsys):
+def test_an_id_column_changes_neither_f_nor_its_failures(
+    tmp_path, plain, with_id, capsys
+):
     assert generate(plain, tmp_path / "a", "-q") == 0
     capsys.readouterr()
     assert generate(with_id, tmp_path / "b") == 0
@@ -90,7 +92,9 @@ def test_a_dry_run_names_what_would_be_left_out(tmp_path, with_id, capsys):
         (["--drop", "u", "--drop", "v", "--drop", "w", "--drop", "id"], "every column"),
     ],
 )
-def test_a_wrong_name_ends_before_anything_is_written(tmp_path, with_id, capsys, flags, said):
+def test_a_wrong_name_ends_before_anything_is_written(
+    tmp_path, with_id, capsys, flags, said
+):
     assert generate(with_id, tmp_path / "out", *flags) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -102,14 +106,18 @@ def test_a_repair_makes_the_same_columns_again(tmp_path, with_id):
     files = Suite.load(out).manifest.files
     for name in ("data/cells/cells_train_0.csv", "hardsynth/manifest.json"):
         (out / name).unlink()
-        assert main(["verify", str(out), "--repair", "--source", str(with_id), "-q"]) == 0
+        assert (
+            main(["verify", str(out), "--repair", "--source", str(with_id), "-q"]) == 0
+        )
         assert Suite.load(out).manifest.files == files
     train = pd.read_csv(Suite.load(out).pair("cells_full", 0)[0])
     assert "id" in train
     assert "w" not in train
 
 
-def test_another_choice_of_columns_does_not_replace_a_suite_unasked(tmp_path, plain, capsys):
+def test_another_choice_of_columns_does_not_replace_a_suite_unasked(
+    tmp_path, plain, capsys
+):
     assert generate(plain, tmp_path / "out", "-q") == 0
     assert generate(plain, tmp_path / "out", "--drop", "w") == 2
     assert "other settings (source" in capsys.readouterr().err
@@ -119,7 +127,12 @@ def test_another_choice_of_columns_does_not_replace_a_suite_unasked(tmp_path, pl
 def test_settings_of_a_file_keep_and_drop_too(tmp_path, with_id, capsys):
     config = tmp_path / "settings.yaml"
     config.write_text("source:\n  keep: [id]\n  drop: [w]\n")
-    assert generate(with_id, tmp_path / "out", "--config", str(config), "--dry-run", "--json") == 0
+    assert (
+        generate(
+            with_id, tmp_path / "out", "--config", str(config), "--dry-run", "--json"
+        )
+        == 0
+    )
     report = json.loads(capsys.readouterr().out)
     assert report["tasks"][0]["columns"] == 3
     assert any("--drop says so: 'w'" in note for note in report["notes"])
@@ -134,9 +147,26 @@ def test_several_targets_lose_the_same_columns(tmp_path):
     flags = ["--targets", "a", "b", "--baseline", "ridge", "--alpha", "0.1"]
     quick = [flag for flag in QUICK if flag not in ("random_forest", "n_estimators=20")]
     quick = [flag for flag in quick if not flag.startswith("--baseline")]
-    assert main(["generate", str(tmp_path / "pair.csv"), "-o", str(out), *quick, *flags, "-q"]) == 0
+    assert (
+        main(
+            [
+                "generate",
+                str(tmp_path / "pair.csv"),
+                "-o",
+                str(out),
+                *quick,
+                *flags,
+                "-q",
+            ]
+        )
+        == 0
+    )
     for name in ("pair_a_full", "pair_b_full"):
-        assert list(pd.read_csv(Suite.load(out).pair(name, 0)[0]))[:-1] == ["u", "v", "w"]
+        assert list(pd.read_csv(Suite.load(out).pair(name, 0)[0]))[:-1] == [
+            "u",
+            "v",
+            "w",
+        ]
 
 
 def test_a_model_file_keeps_the_columns_it_was_fitted_on(tmp_path, with_id, capsys):
@@ -149,10 +179,14 @@ def test_a_model_file_keeps_the_columns_it_was_fitted_on(tmp_path, with_id, caps
     frame = pd.read_csv(with_id)
     coded = OneHotEncoder(handle_unknown="ignore")
     columns = ColumnTransformer([("id", coded, ["id"])], remainder="passthrough")
-    model = make_pipeline(columns, LogisticRegression()).fit(frame.drop(columns="y"), frame["y"])
+    model = make_pipeline(columns, LogisticRegression()).fit(
+        frame.drop(columns="y"), frame["y"]
+    )
     joblib.dump(model, tmp_path / "f.joblib")
     flags = ["--baseline", str(tmp_path / "f.joblib"), "--trust-pickle", "--dry-run"]
-    without = [flag for flag in QUICK if "n_estimators" not in flag and "params" not in flag]
+    without = [
+        flag for flag in QUICK if "n_estimators" not in flag and "params" not in flag
+    ]
     out = str(tmp_path / "out")
     assert main(["generate", str(with_id), "-o", out, *without, *flags]) == 0
     printed = capsys.readouterr().out
@@ -176,13 +210,20 @@ def own_folds(tmp_path):
     return path
 
 
-def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(tmp_path, own_folds, capsys):
+def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(
+    tmp_path, own_folds, capsys
+):
     place = QUICK.index("--folds")
     quick = ["generate", str(own_folds), *QUICK[:place], *QUICK[place + 2 :]]
     assert main([*quick, "-o", str(tmp_path / "all"), "-q"]) == 0
     assert main([*quick, "-o", str(tmp_path / "two"), "--folds", "2"]) == 0
-    assert "3 folds of its own, of which --folds 2 takes the first 2" in capsys.readouterr().out
-    every, first = (Suite.load(tmp_path / n).tasks["cells"].folds for n in ("all", "two"))
+    assert (
+        "3 folds of its own, of which --folds 2 takes the first 2"
+        in capsys.readouterr().out
+    )
+    every, first = (
+        Suite.load(tmp_path / n).tasks["cells"].folds for n in ("all", "two")
+    )
     assert sorted(every) == [0, 1, 2]
     assert sorted(first) == [0, 1]
     for fold in first:
@@ -190,6 +231,16 @@ def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(tmp_path, own_fold
 
 
 def test_more_folds_than_there_are_is_said(tmp_path, own_folds, capsys):
-    args = ["generate", str(own_folds), "-o", str(tmp_path / "out"), "--folds", "31", "--dry-run"]
+    args = [
+        "generate",
+        str(own_folds),
+        "-o",
+        str(tmp_path / "out"),
+        "--folds",
+        "31",
+        "--dry-run",
+    ]
     assert main(args) == 0
-    assert "3 folds of its own, fewer than --folds 31 asks for" in capsys.readouterr().out
+    assert (
+        "3 folds of its own, fewer than --folds 31 asks for" in capsys.readouterr().out
+    )

@@ -22,11 +22,15 @@ FAST = [*CORE, "--kappa", ".02", "--certificate", "none", "-j", "1", "-q"]
 
 def flats(folder, name="flats.csv", n=120):
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"area": rng.random(n).round(3), "town": rng.choice(["n", "s"], n)})
+    table = pd.DataFrame(
+        {"area": rng.random(n).round(3), "town": rng.choice(["n", "s"], n)}
+    )
     broken = 1.0 * (table["area"] > 0.7) * (table["town"] == "s")
     table["price"] = (table["area"] - broken + rng.normal(0, 0.1, n)).round(3)
     table["age"] = rng.integers(0, 90, n)
-    table["rent"] = np.round(100 * (table["area"] - 0.6 * broken) + rng.normal(0, 10, n))
+    table["rent"] = np.round(
+        100 * (table["area"] - 0.6 * broken) + rng.normal(0, 10, n)
+    )
     table.loc[[3, 17], "price"] = np.nan
     table.loc[[5, 17], "rent"] = np.nan
     folder.mkdir(exist_ok=True, parents=True)
@@ -43,7 +47,9 @@ def checksums(root):
 
 
 def generate(table, out, *words):
-    return main(["generate", table, "--targets", "price", "rent", "-o", str(out), *FAST, *words])
+    return main(
+        ["generate", table, "--targets", "price", "rent", "-o", str(out), *FAST, *words]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +72,9 @@ def same_rows(root):
             continue
         other = name.replace("price", "rent", 1)
         for fold in range(len(task.folds)):
-            for one, two in zip(suite.pair(name, fold), suite.pair(other, fold), strict=True):
+            for one, two in zip(
+                suite.pair(name, fold), suite.pair(other, fold), strict=True
+            ):
                 price, rent = pd.read_csv(one), pd.read_csv(two)
                 assert list(price) == ["area", "town", "age", "price"]
                 assert list(rent) == ["area", "town", "age", "rent"]
@@ -89,7 +97,9 @@ def test_real_rows_are_the_tables_rows_with_both_targets(suite, table):
         rows = pd.read_csv(opened.pair(f"flats_{target}_full", 0)[1])
         ids = opened.provenance(f"flats_{target}_full", 0)["source_row"]
         assert not set(ids) & {3, 5, 17}  # they lack a target
-        expected = source.loc[ids, ["area", "town", "age", target]].reset_index(drop=True)
+        expected = source.loc[ids, ["area", "town", "age", target]].reset_index(
+            drop=True
+        )
         pd.testing.assert_frame_equal(rows, expected, check_dtype=False)
 
 
@@ -109,7 +119,9 @@ def test_other_ways_of_combining(table, tmp_path, over):
     assert same_rows(tmp_path / over) > 0
 
 
-def test_a_lost_fold_of_one_target_is_made_again_for_both(suite, table, tmp_path, monkeypatch):
+def test_a_lost_fold_of_one_target_is_made_again_for_both(
+    suite, table, tmp_path, monkeypatch
+):
     import shutil
 
     from amlb_ext.hardening.fold import harden_group
@@ -131,7 +143,16 @@ def test_a_lost_fold_of_one_target_is_made_again_for_both(suite, table, tmp_path
 
 
 def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, capsys):
-    words = ["--targets", "price,rent", "--no-train-hard", *CORE, "--folds", "1", "-j", "1"]
+    words = [
+        "--targets",
+        "price,rent",
+        "--no-train-hard",
+        *CORE,
+        "--folds",
+        "1",
+        "-j",
+        "1",
+    ]
     words += ["--certificate", "none", "-o", str(tmp_path / "hard")]
     assert main(["generate", table, *words]) == 0
     said = capsys.readouterr().out
@@ -179,10 +200,16 @@ def test_tables_of_the_same_name_stay_apart(table, tmp_path):
         (["--targets", "price", "rent", "--target", "age"], "use one of the two"),
         (["--targets", "price", "town"], "holds no numbers, e.g. "),
         (["--targets", "price", "rent", "--kind", "binary"], "serves regression only"),
-        (["--targets", "price", "rent", "--rule", "band"], "--rule absolute or squared"),
+        (
+            ["--targets", "price", "rent", "--rule", "band"],
+            "--rule absolute or squared",
+        ),
         (["--targets", "price", "rent", "--baseline", "f.csv"], "an F of its own"),
         (["--targets", "price", "rent", "--baseline", "f.pkl"], "an F of its own"),
-        (["--targets", "price", "rent", "--learn-from", "population"], "a single target"),
+        (
+            ["--targets", "price", "rent", "--learn-from", "population"],
+            "a single target",
+        ),
         (["--over", "union"], "--targets A B"),
     ],
 )
@@ -195,9 +222,24 @@ def test_what_several_targets_cannot_be(table, tmp_path, capsys, words, says):
 
 
 def test_targets_need_a_table_and_features(tmp_path, capsys):
-    assert main(["generate", "bundled/toy", "--targets", "a", "b", "-o", str(tmp_path / "x")]) == 2
+    assert (
+        main(
+            [
+                "generate",
+                "bundled/toy",
+                "--targets",
+                "a",
+                "b",
+                "-o",
+                str(tmp_path / "x"),
+            ]
+        )
+        == 2
+    )
     assert "'bundled/toy' is not a table" in capsys.readouterr().err
-    table = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30) ** 2, "flag": [0, 1] * 15})
+    table = pd.DataFrame(
+        {"a": np.arange(30.0), "b": np.arange(30) ** 2, "flag": [0, 1] * 15}
+    )
     table.to_csv(tmp_path / "t.csv", index=False)
     said = {}
     for targets in (("a", "b", "flag"), ("a", "flag")):

@@ -38,14 +38,22 @@ def planted(folder, kind="class"):
     level = rng.integers(0, 5, n)
     town = np.where(rng.random(n) < 0.75, rng.integers(0, 6, n), rng.integers(6, 90, n))
     x = rng.normal(size=n)
-    signal = x + (level == 1) + 2 * (level == 3) + 1.5 * (town % 3 == 0) + rng.normal(size=n) / 2
+    signal = (
+        x
+        + (level == 1)
+        + 2 * (level == 3)
+        + 1.5 * (town % 3 == 0)
+        + rng.normal(size=n) / 2
+    )
     frame = pd.DataFrame(
         {
             "x": x,
             "level": pd.Categorical.from_codes(level, LEVELS, ordered=True),
             "town": [f"town {k}" for k in town],
             "sunny": rng.random(n) < 0.5,
-            "seen": pd.Series(rng.choice(["a", "B", "c"], n)).mask(pd.Series(rng.random(n) < 0.1)),
+            "seen": pd.Series(rng.choice(["a", "B", "c"], n)).mask(
+                pd.Series(rng.random(n) < 0.1)
+            ),
             "y": np.where(signal > 1.2, "tall", "short") if kind == "class" else signal,
         }
     )
@@ -76,7 +84,16 @@ def folds_file(folder, frame):
 
 
 def generated(source, out, model, *words):
-    command = ["generate", str(source), "-o", str(out), "--baseline", model, "--seed", str(SEED)]
+    command = [
+        "generate",
+        str(source),
+        "-o",
+        str(out),
+        "--baseline",
+        model,
+        "--seed",
+        str(SEED),
+    ]
     command += [
         "--folds",
         "1",
@@ -138,7 +155,9 @@ def stored_f(suite, name):
 
 
 @pytest.mark.parametrize("model", ["ridge", "random_forest", "hist_gradient_boosting"])
-def test_the_integration_predicts_what_the_suite_says_of_f(pipeline, tmp_path, capsys, model):
+def test_the_integration_predicts_what_the_suite_says_of_f(
+    pipeline, tmp_path, capsys, model
+):
     source = folds_file(tmp_path, planted(tmp_path)[1])
     suite = generated(source, tmp_path / "hard", model)
     summary = suite.tasks["planted"].folds[0]["summary"]
@@ -146,19 +165,27 @@ def test_the_integration_predicts_what_the_suite_says_of_f(pipeline, tmp_path, c
     assert summary["replaced"]["town"] > 0
     for part in ("full", "bad", "synthetic"):
         predicted, test = run_integration(pipeline, suite, "planted", part)
-        np.testing.assert_allclose(stored_f(suite, f"planted_{part}"), predicted, **EXACT)
+        np.testing.assert_allclose(
+            stored_f(suite, f"planted_{part}"), predicted, **EXACT
+        )
         if part == "full":
             coding = suite.coding("planted_full")
-            truth = [coding.written_labels.index(label) for label in test["y"].astype(str)]
+            truth = [
+                coding.written_labels.index(label) for label in test["y"].astype(str)
+            ]
             accuracy = (predicted.argmax(axis=1) == truth).mean()
             assert summary["score"]["acc"] == pytest.approx(accuracy)
             assert summary["test"] == len(test) == 85
     printed = capsys.readouterr().out
     assert "left out  replaced" in printed
-    entry = yaml.safe_load((tmp_path / "hard" / "benchmarks" / "hardsynth.yaml").read_text())[1]
+    entry = yaml.safe_load(
+        (tmp_path / "hard" / "benchmarks" / "hardsynth.yaml").read_text()
+    )[1]
     assert "the test folds of planted" in entry["description"]
     assert "2 rows of classes without training rows left out" in entry["description"]
-    assert f"{summary['replaced']['town']} cells replaced (town)" in entry["description"]
+    assert (
+        f"{summary['replaced']['town']} cells replaced (town)" in entry["description"]
+    )
     assert "column 'town': " in " ".join(summary["notes"])
 
 
@@ -170,7 +197,9 @@ def test_regression_with_a_declared_order(pipeline, tmp_path, model):
     predicted, test = run_integration(pipeline, suite, "planted")
     np.testing.assert_allclose(stored_f(suite, "planted_full"), predicted, **EXACT)
     rmse = np.sqrt(((predicted - test["y"]) ** 2).mean())
-    assert suite.tasks["planted"].folds[0]["summary"]["score"]["rmse"] == pytest.approx(rmse)
+    assert suite.tasks["planted"].folds[0]["summary"]["score"]["rmse"] == pytest.approx(
+        rmse
+    )
 
 
 def test_several_targets_have_one_replacement_for_all(pipeline, tmp_path):

@@ -9,12 +9,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.publish.arff import Attribute, arff_text, attribute_names, quote, read_split
+from amlb_ext.publish.arff import (
+    Attribute,
+    arff_text,
+    attribute_names,
+    quote,
+    read_split,
+)
 from amlb_ext.sources.arff import read_arff
 
 AWKWARD = [
-    *("?", "'", '"', "\\", "a\\", "\\'", "a b", " lead", "trail ", "a,b", "{", "}", "{a}", "%"),
-    *("% comment", "@data", "it's", 'say "hi"', "\" x' y", "a\nb", "a\tb", "Zürich", "日本", "<&>"),
+    *(
+        "?",
+        "'",
+        '"',
+        "\\",
+        "a\\",
+        "\\'",
+        "a b",
+        " lead",
+        "trail ",
+        "a,b",
+        "{",
+        "}",
+        "{a}",
+        "%",
+    ),
+    *(
+        "% comment",
+        "@data",
+        "it's",
+        'say "hi"',
+        "\" x' y",
+        "a\nb",
+        "a\tb",
+        "Zürich",
+        "日本",
+        "<&>",
+    ),
     *("-", "1e5", "true", "NaN", "a" * 300, "\\n", "\\134", "c0_"),
 ]
 
@@ -22,8 +54,16 @@ AWKWARD = [
 def test_awkward_categories_survive_both_readers(tmp_path):
     text = arff_text(
         "r 1",
-        [Attribute("my name", tuple(AWKWARD)), Attribute("x"), Attribute("t", text=True)],
-        [[*AWKWARD, None], [str(i) for i in range(len(AWKWARD))] + [None], [*AWKWARD, None]],
+        [
+            Attribute("my name", tuple(AWKWARD)),
+            Attribute("x"),
+            Attribute("t", text=True),
+        ],
+        [
+            [*AWKWARD, None],
+            [str(i) for i in range(len(AWKWARD))] + [None],
+            [*AWKWARD, None],
+        ],
     )
     decoded = arff.loads(text)
     assert decoded["attributes"][0] == ("my name", AWKWARD)
@@ -48,7 +88,9 @@ def test_awkward_categories_survive_both_readers(tmp_path):
 )
 def test_any_category_survives(values):
     text = arff_text(
-        "r", [Attribute("a b", tuple(values)), Attribute("c")], [values, ["1"] * len(values)]
+        "r",
+        [Attribute("a b", tuple(values)), Attribute("c")],
+        [values, ["1"] * len(values)],
     )
     decoded = arff.loads(text)
     assert decoded["attributes"][0][1] == values
@@ -96,7 +138,9 @@ def test_numbers_are_written_as_they_come():
     assert pd.isna(arff.loads("\n".join(lines))["data"][-1][0])
 
 
-@pytest.mark.parametrize("text", ["", "<html>", "@relation r\n@attribute x numeric\n@data\n1\n"])
+@pytest.mark.parametrize(
+    "text", ["", "<html>", "@relation r\n@attribute x numeric\n@data\n1\n"]
+)
 def test_what_is_no_split_is_refused(text):
     with pytest.raises(PublishError, match="no split file"):
         read_split(text)

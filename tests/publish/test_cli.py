@@ -38,7 +38,9 @@ def run(capsys, *words):
 
 
 def test_a_dry_run_needs_no_key_and_no_network(suite, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("socket.socket.connect", lambda *a: pytest.fail("the network was asked"))
+    monkeypatch.setattr(
+        "socket.socket.connect", lambda *a: pytest.fail("the network was asked")
+    )
     before = sorted(suite.rglob("*"))
     status, out, _ = run(
         capsys, suite, "--server", "production", "--dry-run", "--out", tmp_path / "o"
@@ -52,7 +54,9 @@ def test_a_dry_run_needs_no_key_and_no_network(suite, capsys, tmp_path, monkeypa
 
 
 def test_a_dry_run_as_json_has_every_text(suite, capsys):
-    status, out, _ = run(capsys, suite, "--server", "test", "--dry-run", "--json", "--only", "cars")
+    status, out, _ = run(
+        capsys, suite, "--server", "test", "--dry-run", "--json", "--only", "cars"
+    )
     assert status == 0
     (unit,) = json.loads(out)["units"]
     assert unit["procedure"]["id"] == 28
@@ -77,7 +81,11 @@ def test_published_and_published_again(suite, capsys, loopback, key):
 
 
 def test_quiet_says_nothing_when_all_is_well(suite, capsys, loopback, key):
-    assert run(capsys, suite, "--server", loopback.url, "--only", "cars", "-q") == (0, "", "")
+    assert run(capsys, suite, "--server", loopback.url, "--only", "cars", "-q") == (
+        0,
+        "",
+        "",
+    )
 
 
 def test_waiting_and_differing_tasks_end_in_status_1(suite, capsys, loopback, key):
@@ -94,7 +102,9 @@ def test_waiting_and_differing_tasks_end_in_status_1(suite, capsys, loopback, ke
     assert "suite: 1" in out
 
 
-def test_no_key_a_wrong_key_and_a_key_of_another_server(suite, capsys, loopback, monkeypatch):
+def test_no_key_a_wrong_key_and_a_key_of_another_server(
+    suite, capsys, loopback, monkeypatch
+):
     import openml
 
     words = (suite, "--server", loopback.url)
@@ -133,7 +143,9 @@ def test_no_key_in_any_output_when_things_go_wrong(suite, capsys, loopback, key,
         assert KEY not in path.read_text()
 
 
-def test_a_server_that_echoes_the_key_is_redacted(suite, capsys, loopback, key, monkeypatch):
+def test_a_server_that_echoes_the_key_is_redacted(
+    suite, capsys, loopback, key, monkeypatch
+):
     echo = loopback._error(412, 131, f"cannot read api_key={KEY} {KEY}")
     monkeypatch.setattr(loopback, "take", lambda *request: echo)
     status, out, err = run(capsys, suite, "--server", loopback.url, "--only", "cars")
@@ -183,7 +195,15 @@ def test_a_licence_that_forbids_it(tmp_path, capsys, loopback, key):
 
 
 def test_as_a_process_the_key_is_in_no_argument_and_help_is_light(suite, loopback):
-    words = [sys.executable, "-m", "amlb_ext", "publish", str(suite), "--server", loopback.url]
+    words = [
+        sys.executable,
+        "-m",
+        "amlb_ext",
+        "publish",
+        str(suite),
+        "--server",
+        loopback.url,
+    ]
     environment = {**os.environ, "OPENML_APIKEY": KEY, "NO_PROXY": "127.0.0.1"}
     done = subprocess.run(
         [*words, "--only", "cars"], env=environment, capture_output=True, text=True
@@ -196,7 +216,9 @@ def test_as_a_process_the_key_is_in_no_argument_and_help_is_light(suite, loopbac
         "heavy = {'openml', 'pandas', 'numpy', 'requests', 'arff'} & set(sys.modules)\n"
         "print('HEAVY', sorted(heavy))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert "HEAVY []" in done.stdout
 
 
@@ -210,7 +232,15 @@ def test_names_of_journals():
 )
 def test_a_killed_process_is_continued(suite, capsys, loopback, key, stop, status):
     loopback.active_after = 10**6
-    words = [sys.executable, "-m", "amlb_ext", "publish", str(suite), "--server", loopback.url]
+    words = [
+        sys.executable,
+        "-m",
+        "amlb_ext",
+        "publish",
+        str(suite),
+        "--server",
+        loopback.url,
+    ]
     running = subprocess.Popen(
         words,
         stderr=subprocess.PIPE,

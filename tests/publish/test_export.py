@@ -36,7 +36,9 @@ def definition(root, name="hardsynth"):
 
 def test_the_same_suite_gives_the_same_bytes(suite, tmp_path):
     one = export_suite(suite, URL, tmp_path / "one")
-    moved = shutil.copytree(suite, tmp_path / "elsewhere" / "hard")  # other times, another place
+    moved = shutil.copytree(
+        suite, tmp_path / "elsewhere" / "hard"
+    )  # other times, another place
     for path in sorted(moved.rglob("*"), reverse=True):
         os.utime(path, (1e9, 1e9))
         path.chmod(0o700)
@@ -62,21 +64,30 @@ def test_archives_hold_the_files_of_the_suite_under_amlbs_names(suite, tmp_path)
                 for side, files in (("train", task.train), ("test", task.test))
                 for fold, file in enumerate(files)
             }
-            assert {member: archive.read(member) for member in archive.namelist()} == wanted
+            assert {
+                member: archive.read(member) for member in archive.namelist()
+            } == wanted
             assert all(entry.date_time[0] == 1980 for entry in archive.infolist())
     # _full has no training file of its own
     assert opened.amlb_tasks["cars_full"].train == ["data/cars/cars_train_0.csv"]
     assert len(set(named.values())) == len(opened.amlb_tasks) == 9
-    assert {entry["name"] for entry in definition(out)} == opened.definitions["hardsynth"]
+    assert {entry["name"] for entry in definition(out)} == opened.definitions[
+        "hardsynth"
+    ]
     assert set(done.uploads) == {*named.values(), done.suite}
     for name, about in done.uploads.items():
-        assert hashlib.sha256((out / "upload" / name).read_bytes()).hexdigest() == about["sha256"]
+        assert (
+            hashlib.sha256((out / "upload" / name).read_bytes()).hexdigest()
+            == about["sha256"]
+        )
 
 
 def test_everything_but_the_addresses_stays_as_in_the_suite(suite, tmp_path):
     export_suite(suite, URL, tmp_path / "out")
     for name in ("hardsynth", "hardsynth_all"):
-        pairs = zip(definition(suite, name), definition(tmp_path / "out", name), strict=True)
+        pairs = zip(
+            definition(suite, name), definition(tmp_path / "out", name), strict=True
+        )
         for there, here in pairs:
             for entry in (there, here):
                 for key in ("train", "test", "path"):
@@ -97,7 +108,9 @@ def test_files_as_they_are_are_named_by_their_content(suite, tmp_path):
         for side, files in (("train", task.train), ("test", task.test)):
             for address, file in zip(entry["dataset"][side], files, strict=True):
                 name = address.removeprefix("s3://bucket/")
-                assert (out / "upload" / name).read_bytes() == (suite / file).read_bytes()
+                assert (out / "upload" / name).read_bytes() == (
+                    suite / file
+                ).read_bytes()
     # one training file serves all tasks of a source: 3 of them, 9 test files, and the suite
     assert len(list((out / "upload").iterdir())) == 3 + 9 + 1
 
@@ -171,7 +184,9 @@ def test_no_path_of_this_machine_is_written(suite, tmp_path):
         ("https://host.org/a\nb", "percent-encoded"),
     ],
 )
-def test_addresses_that_amlb_could_not_fetch_from_are_refused(url, told, suite, tmp_path):
+def test_addresses_that_amlb_could_not_fetch_from_are_refused(
+    url, told, suite, tmp_path
+):
     with pytest.raises(PublishError) as raised:
         export_suite(suite, url, tmp_path / "out")
     assert told in str(raised.value)
@@ -202,7 +217,9 @@ def test_an_export_is_brought_up_to_date_and_files_of_others_stay(suite, tmp_pat
     assert before
     write_suite(tmp_path / "new", {"cars": ("binary", 90, 12)})
     export_suite(tmp_path / "new", "s3://bucket/x", out)
-    assert {path: path.stat().st_mtime_ns for path in before} == before  # not packed again
+    assert {
+        path: path.stat().st_mtime_ns for path in before
+    } == before  # not packed again
     assert (out / "results" / "results.csv").read_text() == "mine"
     export_suite(tmp_path / "new", "s3://bucket/x", tmp_path / "fresh")
     (out / "results" / "results.csv").unlink()
@@ -255,13 +272,17 @@ def test_a_killed_export_is_finished_by_the_next(suite, tmp_path, monkeypatch, a
     written = []
 
     def killed(path, *how, real):
-        if len(written) == at:  # 10 archives, then 5 files of integrations, then 3 of AMLB's YAML
+        if (
+            len(written) == at
+        ):  # 10 archives, then 5 files of integrations, then 3 of AMLB's YAML
             raise KeyboardInterrupt
         written.append(path)
         return real(path, *how)
 
     with monkeypatch.context() as patched:
-        patched.setattr(archives, "write_file", partial(killed, real=archives.write_file))
+        patched.setattr(
+            archives, "write_file", partial(killed, real=archives.write_file)
+        )
         patched.setattr(exports, "write_text", partial(killed, real=exports.write_text))
         with pytest.raises(KeyboardInterrupt):
             export_suite(suite, "s3://bucket", out)
@@ -288,7 +309,9 @@ def test_a_damaged_suite_leaves_the_earlier_export_whole(suite, tmp_path, damage
         export_suite(suite, URL, out)
     after = content(out)
     assert not [name for name in after if "part" in name]
-    assert all(after[name] == before[name] for name in after if name != "hardsynth/export.json")
+    assert all(
+        after[name] == before[name] for name in after if name != "hardsynth/export.json"
+    )
 
 
 @pytest.mark.parametrize("text", ["- {name: nobody}\n", "- 1\n", "7\n", "["])

@@ -162,7 +162,11 @@ def test_aws_and_docker_mode_take_what_a_run_needs(
     told = modes(amlb, user, tmp_path / "results")
     files = told["files"]
     assert isinstance(files, dict)
-    ours = {name for name in files_below(user) if not name.startswith(("hardsynth/", "upload/"))}
+    ours = {
+        name
+        for name in files_below(user)
+        if not name.startswith(("hardsynth/", "upload/"))
+    }
     setup = {name for name in ours if "/.setup/" in name}
     sent = {key.removeprefix("ec2/sid/user/") for key in files}
     assert sent - setup == ours - setup

@@ -11,11 +11,43 @@ from amlb_ext.publish.licence import settle_licences, why_not_allowed
 @pytest.mark.parametrize(
     "licence",
     [
-        *("Public", "public domain", "Public (OpenML data set 561)", "CC0", "cc-0", "CC0 1.0"),
-        *("CC BY 4.0", "CC-BY-4.0", "CC BY-SA 4.0", "cc_by_nc_sa", "CC BY-NC 4.0", "CC BY 3.0 US"),
-        *("Creative Commons Attribution 4.0 International", "Attribution 4.0 International"),
-        *("ODbL", "ODC-BY", "PDDL 1.0", "MIT", "MIT License", "Apache-2.0", "BSD-3-Clause"),
-        *("GPL-3", "GNU GPL v2", "LGPL", "AGPL-3.0", "GNU General Public License", "OGL v3"),
+        *(
+            "Public",
+            "public domain",
+            "Public (OpenML data set 561)",
+            "CC0",
+            "cc-0",
+            "CC0 1.0",
+        ),
+        *(
+            "CC BY 4.0",
+            "CC-BY-4.0",
+            "CC BY-SA 4.0",
+            "cc_by_nc_sa",
+            "CC BY-NC 4.0",
+            "CC BY 3.0 US",
+        ),
+        *(
+            "Creative Commons Attribution 4.0 International",
+            "Attribution 4.0 International",
+        ),
+        *(
+            "ODbL",
+            "ODC-BY",
+            "PDDL 1.0",
+            "MIT",
+            "MIT License",
+            "Apache-2.0",
+            "BSD-3-Clause",
+        ),
+        *(
+            "GPL-3",
+            "GNU GPL v2",
+            "LGPL",
+            "AGPL-3.0",
+            "GNU General Public License",
+            "OGL v3",
+        ),
         *("CC BY 4.0, from the UCI Machine Learning Repository", "The MIT License"),
         "CC0 (Palmer Station LTER), OpenML data set 42585",
     ],
@@ -27,9 +59,18 @@ def test_known_licences_allow_it(licence):
 @pytest.mark.parametrize(
     "licence",
     [
-        *("CC BY-ND 4.0", "CC-BY-NC-ND", "Attribution-NoDerivatives 4.0", "no derivatives"),
+        *(
+            "CC BY-ND 4.0",
+            "CC-BY-NC-ND",
+            "Attribution-NoDerivatives 4.0",
+            "no derivatives",
+        ),
         *("Proprietary", "All rights reserved", "confidential", "internal use only"),
-        *("no redistribution", "may not be redistributed", "Public, but not for redistribution"),
+        *(
+            "no redistribution",
+            "may not be redistributed",
+            "Public, but not for redistribution",
+        ),
         *("do not distribute", "non-redistributable"),
     ],
 )
@@ -55,10 +96,15 @@ def test_a_statement_is_recorded_as_one_and_leaves_others_alone():
 
 
 def test_a_statement_for_a_task_wins_over_its_source():
-    assert settle_licences({"a": "CC BY 4.0"}, ["a=CC BY-SA 4.0"])["a"].text == "CC BY-SA 4.0"
+    assert (
+        settle_licences({"a": "CC BY 4.0"}, ["a=CC BY-SA 4.0"])["a"].text
+        == "CC BY-SA 4.0"
+    )
 
 
-@pytest.mark.parametrize("stated", [["CC0", "MIT"], ["d=CC0"], ["CC BY-ND 4.0"], [""], ["a="]])
+@pytest.mark.parametrize(
+    "stated", [["CC0", "MIT"], ["d=CC0"], ["CC BY-ND 4.0"], [""], ["a="]]
+)
 def test_bad_statements_are_refused(stated):
     with pytest.raises(PublishError):
         settle_licences({"a": "", "b": ""}, stated)
@@ -72,5 +118,7 @@ def test_the_refusal_names_every_task_and_what_to_type(tmp_path):
     assert "a: its licence forbids it ('CC BY-ND 4.0'); b:" in caught.value.message
     assert "--licence [TASK=]TEXT" in caught.value.remedy
     plan = plan_suite(root, only=["a"], licences=["CC BY 4.0, granted on request"])
-    assert "<oml:licence>CC BY 4.0, granted on request</oml:licence>" in plan.units[0].xml
+    assert (
+        "<oml:licence>CC BY 4.0, granted on request</oml:licence>" in plan.units[0].xml
+    )
     assert "(stated by the publisher)" in plan.units[0].xml

@@ -78,7 +78,10 @@ def test_the_main_definition_is_planned_unless_told_otherwise(suite):
 
 def test_folds_can_be_chosen(tmp_path):
     root = write_suite(tmp_path / "hard", {"t": ("binary", (40, 9), (50, 9), (45, 9))})
-    assert [p.unit.fold for p in plan_suite(root, only=["t"], folds=[2, 0]).units] == [0, 2]
+    assert [p.unit.fold for p in plan_suite(root, only=["t"], folds=[2, 0]).units] == [
+        0,
+        2,
+    ]
     with pytest.raises(PublishError, match="no task has fold 7") as caught:
         plan_suite(root, folds=[7])
     assert "0 to 2" in caught.value.remedy
@@ -97,9 +100,14 @@ def test_no_suite(tmp_path):
 
 def test_the_description_says_what_it_is(suite):
     (suite / "hardsynth" / "cars").mkdir(exist_ok=True)
-    content = {"key": "", "certificate": {"verdict": "describe", "reason": "tau is .1."}}
+    content = {
+        "key": "",
+        "certificate": {"verdict": "describe", "reason": "tau is .1."},
+    }
     (suite / "hardsynth/cars/certificate.json").write_text(json.dumps(content))
-    planned = plan_suite(suite, only=["cars"], url="https://example.org/hard.zip").units[0]
+    planned = plan_suite(
+        suite, only=["cars"], url="https://example.org/hard.zip"
+    ).units[0]
     said = texts(planned.xml)["description"]
     for words in (
         "hard rows of cars set (openml/t/4)",
@@ -175,7 +183,10 @@ def test_long_and_foreign_texts_are_cut_and_said(tmp_path):
     frame = table("binary", 900).assign(**{"what's it": words})
     frame.insert(0, "id", [str(i) for i in range(900)])
     root = odd_suite(
-        tmp_path / "hard", frame, citation="Müller, " * 400, url="https://e.org/" + "a" * 3000
+        tmp_path / "hard",
+        frame,
+        citation="Müller, " * 400,
+        url="https://e.org/" + "a" * 3000,
     )
     planned = plan_suite(root).units[0]
     found = texts(planned.xml)
@@ -206,11 +217,17 @@ def test_names_of_columns_and_tasks_fit_the_server(tmp_path):
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        *[("name", "a b", "holds characters"), ("name", "n" * 129, "has 129 characters")],
+        *[
+            ("name", "a b", "holds characters"),
+            ("name", "n" * 129, "has 129 characters"),
+        ],
         *[("description", "d" * 16385, "16384"), ("description", "ä", "takes ASCII")],
         *[("citation", "c" * 1025, "1024"), ("creator", "c" * 129, "128")],
         *[("licence", "l" * 65, "64"), ("tag", "a b", "holds characters")],
-        *[("default_target_attribute", "a b", "holds"), ("ignore_attribute", "ü", "holds")],
+        *[
+            ("default_target_attribute", "a b", "holds"),
+            ("ignore_attribute", "ü", "holds"),
+        ],
         *[("row_id_attribute", "", "is empty"), ("version_label", "x y", "holds")],
     ],
 )
@@ -223,7 +240,12 @@ def test_every_limit_of_data_sets(field, value, said):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("alias", "a" * 33), ("alias", "a b"), ("name", "n" * 257), ("description", "d" * 4097)],
+    [
+        ("alias", "a" * 33),
+        ("alias", "a b"),
+        ("name", "n" * 257),
+        ("description", "d" * 4097),
+    ],
 )
 def test_every_limit_of_suites(field, value):
     xml = f'<o:d xmlns:o="{NS["oml"]}"><o:{field}>{value}</o:{field}></o:d>'

@@ -34,7 +34,9 @@ def test_32_bits_are_javas():
 def test_powers_of_two_take_the_high_bits():
     random, same = JavaRandom(7), JavaRandom(7)
     # nextInt(16) is next(31) >> 27
-    assert [random.next_int(16) for _ in range(50)] == [same._next(31) >> 27 for _ in range(50)]
+    assert [random.next_int(16) for _ in range(50)] == [
+        same._next(31) >> 27 for _ in range(50)
+    ]
 
 
 def test_a_bound_that_divides_badly_is_drawn_again():
@@ -66,7 +68,9 @@ def test_the_rule_of_the_ordered_split():
 def test_train_range_is_exactly_what_goes_with_so_many_test_rows(procedure):
     found = {}
     for n in range(4, 3000):
-        found.setdefault(procedure.test_count(n), []).append(n - procedure.test_count(n))
+        found.setdefault(procedure.test_count(n), []).append(
+            n - procedure.test_count(n)
+        )
     for test, trains in list(found.items())[:-1]:
         if test:
             assert procedure.train_range(test) == (min(trains), max(trains))

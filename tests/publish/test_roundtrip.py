@@ -37,11 +37,15 @@ def plain_client(loopback, folder):
 @pytest.mark.parametrize("fit", ["repeat", "drop"])
 @pytest.mark.parametrize(("train", "test"), SIZES)
 def test_a_plain_client_splits_as_we_do(tmp_path, loopback, train, test, fit):
-    tasks = {kind: (kind, train, test) for kind in ("binary", "multiclass", "regression")}
+    tasks = {
+        kind: (kind, train, test) for kind in ("binary", "multiclass", "regression")
+    }
     root = write_suite(tmp_path / "hard", tasks)
     report = publish(root, loopback, only=list(tasks), fit=fit)
     assert report.ok
-    units = {p.unit.name: p.unit for p in plan_suite(root, only=list(tasks), fit=fit).units}
+    units = {
+        p.unit.name: p.unit for p in plan_suite(root, only=list(tasks), fit=fit).units
+    }
     with plain_client(loopback, tmp_path / "cache") as openml:
         suite = openml.study.get_suite(report.suite_id)
         assert suite.tasks == [o.task_id for o in report.outcomes]
@@ -55,14 +59,21 @@ def test_a_plain_client_splits_as_we_do(tmp_path, loopback, train, test, fit):
                 task.dataset_id, download_data=True, download_qualities=False
             )
             assert task.get_split_dimensions() == (1, 1, 1)
-            trained, tested = task.get_train_test_split_indices(fold=0, repeat=0, sample=0)
+            trained, tested = task.get_train_test_split_indices(
+                fold=0, repeat=0, sample=0
+            )
             wanted = unit.rows.test_positions
             assert tested.tolist() == wanted.tolist()
-            assert trained.tolist() == np.setdiff1d(np.arange(len(unit.rows)), wanted).tolist()
+            assert (
+                trained.tolist()
+                == np.setdiff1d(np.arange(len(unit.rows)), wanted).tolist()
+            )
             features, target, _, names = data.get_data(target=task.target_name)
             assert names == [a.name for a in unit.attributes[:-5]]
             _check_rows(unit, features, target, trained, tested)
-            hidden, _, _, _ = data.get_data(include_row_id=True, include_ignore_attribute=True)
+            hidden, _, _, _ = data.get_data(
+                include_row_id=True, include_ignore_attribute=True
+            )
             side = hidden["hardsynth_split"].astype(str).to_numpy()
             assert set(side[trained]) == {"train"}
             assert set(side[tested]) == {"test"}
@@ -73,9 +84,15 @@ def _check_rows(unit, features, target, trained, tested):
     assert len(trained) == len(unit.rows.train)
     paths = unit.suite.pair(unit.amlb_task.name, unit.fold)
     repeated = np.tile(unit.rows.test, unit.rows.repeats)
-    for path, rows, own in zip(paths, (trained, tested), (unit.rows.train, repeated), strict=True):
-        raw = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=str).iloc[own]
-        for column, name in zip(raw.columns, [*features.columns, unit.target], strict=True):
+    for path, rows, own in zip(
+        paths, (trained, tested), (unit.rows.train, repeated), strict=True
+    ):
+        raw = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=str).iloc[
+            own
+        ]
+        for column, name in zip(
+            raw.columns, [*features.columns, unit.target], strict=True
+        ):
             came = (target if name == unit.target else features[name]).iloc[rows]
             wanted = raw[column].to_numpy(dtype=object)
             if pd.api.types.is_numeric_dtype(came) and came.dtype != bool:
@@ -100,7 +117,10 @@ def test_a_published_suite_is_a_source_of_the_same_rows(tmp_path, loopback, kind
         retries=1,
     )
     suite = Suite.load(root)
-    units = {p.unit.name: p.unit for p in plan_suite(root, only=["t", "t_region"], fit=fit).units}
+    units = {
+        p.unit.name: p.unit
+        for p in plan_suite(root, only=["t", "t_region"], fit=fit).units
+    }
     refs = list(open_specs([f"openml/s/{report.suite_id}"], options))
     assert len(refs) == 4
     for ref in refs:
@@ -134,7 +154,11 @@ def test_a_published_suite_is_a_source_of_the_same_rows(tmp_path, loopback, kind
 def test_all_rows_but_those_left_out_come_back(tmp_path, loopback):
     root = write_suite(tmp_path / "hard", {"t": ("binary", 100, 20)})
     report = publish(root, loopback, only=["t"])
-    lines = loopback.datasets[report.outcomes[0].data_id].arff.split("@data\n")[1].splitlines()
+    lines = (
+        loopback.datasets[report.outcomes[0].data_id]
+        .arff.split("@data\n")[1]
+        .splitlines()
+    )
     names = [line.split(",")[-4] for line in lines]
     train = {int(n.split(".")[1]) for n in names if n.startswith("train")}
     test = {int(n.split(".")[1]) for n in names if n.startswith("test")}

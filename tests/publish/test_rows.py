@@ -9,7 +9,16 @@ from amlb_ext.core.errors import PublishError
 from amlb_ext.publish.procedures import HOLDOUT, ORDERED
 from amlb_ext.publish.rows import choose_rows, choose_sizes, draw_rows
 
-FOLDS = [(40, 10), (45, 5), (142, 36), (142, 130), (800, 200), (800, 1247), (900, 100), (7000, 23)]
+FOLDS = [
+    (40, 10),
+    (45, 5),
+    (142, 36),
+    (142, 130),
+    (800, 200),
+    (800, 1247),
+    (900, 100),
+    (7000, 23),
+]
 
 
 @pytest.mark.parametrize("procedure", [ORDERED, HOLDOUT])
@@ -55,7 +64,9 @@ def test_every_test_row_is_sent_equally_often_and_no_training_row_twice():
 
 def test_training_rows_stand_first_or_around_the_test_rows():
     groups = [["a"]] * 40
-    side, _, _ = choose_rows(ORDERED, groups, groups[:8], fit="repeat", rng=rng(0)).layout()
+    side, _, _ = choose_rows(
+        ORDERED, groups, groups[:8], fit="repeat", rng=rng(0)
+    ).layout()
     assert not side[: -side.sum()].any()
     chosen = choose_rows(HOLDOUT, groups, groups[:8], fit="repeat", rng=rng(0))
     side, row, _ = chosen.layout()
@@ -65,8 +76,12 @@ def test_training_rows_stand_first_or_around_the_test_rows():
 
 def test_the_draw_depends_on_its_key_alone():
     groups = [[str(i % 2)] for i in range(100)]
-    assert draw_rows(groups, 30, rng(1)).tolist() == draw_rows(groups, 30, rng(1)).tolist()
-    assert draw_rows(groups, 30, rng(1)).tolist() != draw_rows(groups, 30, rng(2)).tolist()
+    assert (
+        draw_rows(groups, 30, rng(1)).tolist() == draw_rows(groups, 30, rng(1)).tolist()
+    )
+    assert (
+        draw_rows(groups, 30, rng(1)).tolist() != draw_rows(groups, 30, rng(2)).tolist()
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 57, 99])

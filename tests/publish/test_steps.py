@@ -22,7 +22,9 @@ def wanted(tmp_path_factory):
     root = write_suite(tmp_path_factory.mktemp("suite") / "hard", SIZES)
     with PublishingOpenML() as server:
         assert publish(root, server, **ONLY).ok
-        lines = len(list(Journal(next((root / "hardsynth/publish").iterdir())).entries()))
+        lines = len(
+            list(Journal(next((root / "hardsynth/publish").iterdir())).entries())
+        )
         return server.state(), lines
 
 
@@ -79,7 +81,9 @@ def test_interrupted_at_any_line_of_the_journal_the_same_command_continues(
     small, loopback, wanted, monkeypatch, step, moment
 ):
     state, lines = wanted
-    assert lines == WRITES - 1  # the last number asks for an interruption that never comes
+    assert (
+        lines == WRITES - 1
+    )  # the last number asks for an interruption that never comes
     written, real = [], Journal.write
 
     def write(self, *words, **about):
@@ -105,9 +109,12 @@ def test_interrupted_at_any_line_of_the_journal_the_same_command_continues(
 
 
 @pytest.mark.parametrize(
-    "where", ["POST data/", "POST task/", "POST data/tag", "POST task/tag", "POST study/"]
+    "where",
+    ["POST data/", "POST task/", "POST data/tag", "POST task/tag", "POST study/"],
 )
-@pytest.mark.parametrize("how", ["500", "503", "107", "lost", "reset", "garbled", "html"])
+@pytest.mark.parametrize(
+    "how", ["500", "503", "107", "lost", "reset", "garbled", "html"]
+)
 def test_a_post_without_an_answer_is_looked_for_before_it_is_sent_again(
     small, loopback, wanted, where, how
 ):
@@ -129,7 +136,9 @@ def test_a_get_is_tried_again(small, loopback, wanted, where, how):
     assert loopback.state() == wanted[0]
 
 
-def test_a_server_that_is_down_ends_the_run_and_the_next_one_continues(small, loopback, wanted):
+def test_a_server_that_is_down_ends_the_run_and_the_next_one_continues(
+    small, loopback, wanted
+):
     loopback.faults.append(Fault("POST data/", "reset", times=1))
     loopback.faults.append(Fault("GET", "500", times=10**6))
     report = publish(small, loopback, wait=0, **ONLY)
@@ -141,7 +150,9 @@ def test_a_server_that_is_down_ends_the_run_and_the_next_one_continues(small, lo
     assert loopback.state() == wanted[0]
 
 
-def test_a_request_that_arrives_late_is_not_sent_twice(small, loopback, wanted, monkeypatch):
+def test_a_request_that_arrives_late_is_not_sent_twice(
+    small, loopback, wanted, monkeypatch
+):
     """The connection breaks, and the server takes the data set only some seconds later."""
     slept, real, late = [], loopback.take, []
 
@@ -189,7 +200,9 @@ def test_the_wait_ends_by_the_clock(small, loopback):
     now = [0.0]
     server = client(loopback)
     server.sleep = lambda seconds: now.__setitem__(0, now[0] + seconds)
-    report = publish_plan(plan_suite(small, **ONLY), server, wait=900, clock=lambda: now[0])
+    report = publish_plan(
+        plan_suite(small, **ONLY), server, wait=900, clock=lambda: now[0]
+    )
     assert now[0] == pytest.approx(900)
     assert sum("data/list/data_id" in r for r in loopback.requests) < 50
     assert report.reason == "2 of 2 are not done"
@@ -325,9 +338,13 @@ def test_without_a_journal_nothing_is_sent(small, loopback):
     assert loopback.posts == []
 
 
-def test_the_journal_is_on_disk_before_the_program_goes_on(small, loopback, monkeypatch):
+def test_the_journal_is_on_disk_before_the_program_goes_on(
+    small, loopback, monkeypatch
+):
     calls, real = [], journal.os.fsync
-    monkeypatch.setattr(journal.os, "fsync", lambda fd: (calls.append("fsync"), real(fd))[1])
+    monkeypatch.setattr(
+        journal.os, "fsync", lambda fd: (calls.append("fsync"), real(fd))[1]
+    )
     send = steps.Server.post
     monkeypatch.setattr(
         steps.Server, "post", lambda *a, **k: (calls.append("post"), send(*a, **k))[1]

@@ -46,11 +46,15 @@ def test_what_cannot_be_kept_is_refused(rows, settings, message):
 
 
 def test_mined_relations_can_be_dropped_and_declared_ones_are_not_said_twice(rows):
-    config = RelationsConfig(mine=True, drop=["bedrooms<rooms"], rules=["gain==0 or loss==0"])
+    config = RelationsConfig(
+        mine=True, drop=["bedrooms<rooms"], rules=["gain==0 or loss==0"]
+    )
     relations, mined = settle_relations(config, rows)
     texts = [relation.text for relation in relations.relations]
     assert "bedrooms < rooms" not in texts
-    assert [text for text in texts if "gain" in text and "loss" in text] == ["gain==0 or loss==0"]
+    assert [text for text in texts if "gain" in text and "loss" in text] == [
+        "gain==0 or loss==0"
+    ]
     assert not relations.broken(rows).any()
     assert mined.most_exceptions == 3 / 600
 
@@ -60,7 +64,9 @@ def test_nothing_is_kept_when_nothing_is_asked(rows):
 
 
 def test_one_hot_and_combinations():
-    rows = pd.DataFrame({"r": [1.0, 0.0], "g": [0.0, 1.0], "city": ["B", "L"], "land": ["D", "F"]})
+    rows = pd.DataFrame(
+        {"r": [1.0, 0.0], "g": [0.0, 1.0], "city": ["B", "L"], "land": ["D", "F"]}
+    )
     config = RelationsConfig(one_hot=[["r", "g"]], combinations=[["city", "land"]])
     one_hot, combinations = declared_relations(config, rows)
     assert one_hot.breaks(rows.assign(r=1.0)).tolist() == [False, True]
@@ -83,12 +89,20 @@ def test_constraints_of_sdv(tmp_path):
     path = tmp_path / "constraints.json"
     constraints = [
         ("FixedCombinations", {"column_names": ["city", "country"]}),
-        ("Range", {"low_column_name": "a", "middle_column_name": "b", "high_column_name": "c"}),
+        (
+            "Range",
+            {
+                "low_column_name": "a",
+                "middle_column_name": "b",
+                "high_column_name": "c",
+            },
+        ),
         ("OneHotEncoding", {"column_names": ["x", "y"]}),
         ("FixedIncrements", {"column_name": "salary", "increment_value": 500}),
     ]
     content = [
-        {"constraint_class": name, "constraint_parameters": given} for name, given in constraints
+        {"constraint_class": name, "constraint_parameters": given}
+        for name, given in constraints
     ]
     path.write_text(json.dumps(content))
     assert read_relations(path)["relations"] == {

@@ -9,7 +9,9 @@ from amlb_ext.relations.declared import settle_relations
 
 
 def settled(rows, **settings):
-    return settle_relations(RelationsConfig(**{"mine": True, **settings}), rows, ["spouse"])[0]
+    return settle_relations(
+        RelationsConfig(**{"mine": True, **settings}), rows, ["spouse"]
+    )[0]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -52,7 +54,9 @@ def test_of_two_columns_that_determine_each_other_the_number_is_computed():
 
 def test_a_target_is_never_computed():
     parents, _ = planted_table(5)
-    relations = settle_relations(RelationsConfig(mine=True), parents, ["total", "country"])[0]
+    relations = settle_relations(
+        RelationsConfig(mine=True), parents, ["total", "country"]
+    )[0]
     assert not {"total", "country"} & set(relations.derived)
     assert "registered" in relations.derived
     made = parents.assign(registered=0.0)

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amlb_ext.relations.grammar import RuleError, parse_condition, quote_name, quote_value
+from amlb_ext.relations.grammar import (
+    RuleError,
+    parse_condition,
+    quote_name,
+    quote_value,
+)
 
 ROWS = pd.DataFrame(
     {

@@ -84,6 +84,8 @@ def test_the_same_rows_give_the_same_relations():
 
 
 def test_few_rows_and_empty_columns_say_nothing():
-    assert mine_relations(pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 3.0]})).relations == ()
+    assert (
+        mine_relations(pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 3.0]})).relations == ()
+    )
     rows = pd.DataFrame({"a": np.full(50, np.nan), "b": np.arange(50.0)})
     assert mine_relations(rows).relations == ()

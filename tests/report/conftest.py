@@ -17,7 +17,16 @@ from amlb_ext.runner import score_suite
 
 #: One task of each kind; everything chosen to be quick.
 SOURCES = ("bundled/toy", "bundled/wine", "bundled/titanic")
-FAST = ("--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--kappa", ".005")
+FAST = (
+    "--baseline",
+    "ridge",
+    "--synthesizer",
+    "local",
+    "--folds",
+    "2",
+    "--kappa",
+    ".005",
+)
 
 
 class Scored(NamedTuple):
@@ -33,7 +42,13 @@ class Scored(NamedTuple):
 
     def predictions(self, framework: str, task: str, fold: int) -> Path:
         """Return where a job's predictions stand."""
-        return self.run_dir(framework) / "predictions" / task / str(fold) / "predictions.csv"
+        return (
+            self.run_dir(framework)
+            / "predictions"
+            / task
+            / str(fold)
+            / "predictions.csv"
+        )
 
     def edit(self, framework: str, task: str, fold: int, change) -> pd.DataFrame:
         """Write predictions anew as ``change`` makes them, all text; return what was written."""
@@ -67,7 +82,16 @@ def made_of(tmp_path):
 
 
 def _made(root: Path, sources: tuple[str, ...], certificate: str) -> Scored:
-    flags = ["-o", str(root / "hard"), *FAST, "--certificate", certificate, "-j", "1", "-q"]
+    flags = [
+        "-o",
+        str(root / "hard"),
+        *FAST,
+        "--certificate",
+        certificate,
+        "-j",
+        "1",
+        "-q",
+    ]
     assert main(["generate", *sources, *flags]) == 0
     score_suite(root / "hard", 1, results=root / "results")
     return Scored(root / "hard", root / "results")
@@ -89,7 +113,9 @@ def small(copied) -> Scored:
     manifest = json.loads(path.read_text())
     manifest["tasks"] = {"toy": manifest["tasks"]["toy"]}
     manifest["amlb_tasks"] = {
-        name: task for name, task in manifest["amlb_tasks"].items() if task["task"] == "toy"
+        name: task
+        for name, task in manifest["amlb_tasks"].items()
+        if task["task"] == "toy"
     }
     path.write_text(json.dumps(manifest))
     return copied

@@ -45,7 +45,15 @@ def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path, capsys):
     text = " ".join(report_text(report).split())
     assert "ALARM: on 2 of 3" in text
     assert "hardsynth score DIR fits F here" in text
-    words = ["report", str(copied.suite), "--results", str(copied.results), "-j", "1", "--still"]
+    words = [
+        "report",
+        str(copied.suite),
+        "--results",
+        str(copied.results),
+        "-j",
+        "1",
+        "--still",
+    ]
     main([*words, "--out", str(tmp_path / "page")])
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("ALARM: on 2 of 3 tasks")

@@ -159,7 +159,9 @@ def test_the_file_comes_back(results, tmp_path):
     assert len(write_amlb_csv(frame, path)) == 64
     back = amlb_rows(read_results(path.parent), scores())
     pd.testing.assert_frame_equal(back, frame, rtol=5e-6)
-    table = pd.read_csv(io.StringIO(path.read_text(encoding="utf-8")))  # as AMLB reads it
+    table = pd.read_csv(
+        io.StringIO(path.read_text(encoding="utf-8"))
+    )  # as AMLB reads it
     assert table["result"].tolist()[-2:] == [-0.333333, 0.666667]
     assert table["info"].notna().sum() == 1  # what AMLB's report counts as failed
     assert not table.duplicated(["task", "fold", "framework"]).any()

@@ -121,7 +121,9 @@ def test_intervals_are_of_real_rows_chosen_without_looking(found):
     means = scores["metric"].isin(["brier", "logloss", "acc", "mse", "rmse", "mae"])
     told = scores[~chosen & means].dropna(subset=["low"])
     assert len(told) > 50
-    assert ((told["low"] <= told["value"] + 1e-12) & (told["value"] <= told["high"] + 1e-12)).all()
+    assert (
+        (told["low"] <= told["value"] + 1e-12) & (told["value"] <= told["high"] + 1e-12)
+    ).all()
     assert scores.loc[~means, "low"].isna().all()  # no interval for AUC, F1, R2
     made = {"bad", "ga", "synthetic", "evaluation"}
     assert made <= set(found["scores"]["part"])
@@ -167,11 +169,15 @@ def test_scores_of_classes_are_scikit_learns(scored, found, part):
     expected = {
         "auc": sk.roc_auc_score(y, p, sample_weight=w),
         "logloss": sk.log_loss(y, p, sample_weight=w),
-        "acc": sk.accuracy_score(y, table["predictions"][keep].astype(int), sample_weight=w),
+        "acc": sk.accuracy_score(
+            y, table["predictions"][keep].astype(int), sample_weight=w
+        ),
         "brier": 2 * sk.brier_score_loss(y, p, sample_weight=w),  # over both classes
     }
     for metric, value in expected.items():
-        assert score(found, "titanic", part, metric) == pytest.approx(value, rel=1e-9), metric
+        assert score(found, "titanic", part, metric) == pytest.approx(
+            value, rel=1e-9
+        ), metric
 
 
 @pytest.mark.parametrize("part", ["full", "region", "bad"])
@@ -186,14 +192,18 @@ def test_scores_of_numbers_are_scikit_learns(scored, found, part):
         "r2": sk.r2_score(y, f, sample_weight=w),
     }
     for metric, value in expected.items():
-        assert score(found, "toy", part, metric) == pytest.approx(value, rel=1e-9), metric
+        assert score(found, "toy", part, metric) == pytest.approx(value, rel=1e-9), (
+            metric
+        )
 
 
 def test_scores_per_fold_are_those_of_the_results(built):
     """The run's own rows, and ours from its predictions, are of one model."""
     added = built.added.query("part == 'full' and metric in ('rmse', 'logloss')")
     ours = added.assign(task=added["amlb_task"] + "_full")
-    both = ours.merge(built.results, on=["task", "fold", "framework"], suffixes=("", "_amlb"))
+    both = ours.merge(
+        built.results, on=["task", "fold", "framework"], suffixes=("", "_amlb")
+    )
     both["theirs"] = both["rmse"].fillna(both["logloss"])
     both = both[both["metric"] == both["metric_amlb"].str.removeprefix("neg_")]
     assert len(both) == 3 * 2 * 3
@@ -202,7 +212,10 @@ def test_scores_per_fold_are_those_of_the_results(built):
 
 def test_the_score_of_f_is_the_baselines(found):
     wide = found["scores"].pivot_table(
-        index=["task", "part", "metric"], columns="framework", values="value", dropna=False
+        index=["task", "part", "metric"],
+        columns="framework",
+        values="value",
+        dropna=False,
     )
     known = wide.dropna(subset=["F", BASELINE])
     assert len(known) > 50
@@ -276,9 +289,14 @@ def broken(copied):
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     killed = (rows["task"] == "toy_full") & (rows["fold"] == "1")
     rows[~killed].to_csv(path, index=False)
-    jobs = [Job(task, int(fold)) for task, fold in zip(rows["task"], rows["fold"], strict=True)]
+    jobs = [
+        Job(task, int(fold))
+        for task, fold in zip(rows["task"], rows["fold"], strict=True)
+    ]
     write_asked(run, NULL, "hardsynth", "score", jobs)
-    (run / "run.log").write_text(f"Starting job local.hardsynth.score.toy_full.1.{NULL}.\n")
+    (run / "run.log").write_text(
+        f"Starting job local.hardsynth.score.toy_full.1.{NULL}.\n"
+    )
     return copied
 
 
@@ -295,7 +313,11 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path, capsys):
     jobs = pd.read_csv(folder / "jobs.csv").set_index(["framework", "amlb_task"])
     expected = {
         (CANDIDATE, "wine_full"): (1, "refused", "of the predictions is not row"),
-        (CANDIDATE, "titanic_full"): (0, "missing", "its predictions are not beside the scores"),
+        (CANDIDATE, "titanic_full"): (
+            0,
+            "missing",
+            "its predictions are not beside the scores",
+        ),
         (NULL, "toy_full"): (1, "missing", "begun, but it left no result"),
     }
     bad = jobs[jobs["status"] != "not run"]
@@ -321,8 +343,12 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path, capsys):
     kept = contrasts[~at].set_index(index).sort_index()
     whole = found["contrasts"].set_index(index).sort_index().loc[kept.index]
     assert (kept["verdict"] == whole["verdict"]).all()
-    np.testing.assert_allclose(kept["difference"], whole["difference"], rtol=1e-9, atol=1e-15)
-    withheld = pd.read_csv(folder / "pairs.csv").set_index(["task", "framework", "other"])
+    np.testing.assert_allclose(
+        kept["difference"], whole["difference"], rtol=1e-9, atol=1e-15
+    )
+    withheld = pd.read_csv(folder / "pairs.csv").set_index(
+        ["task", "framework", "other"]
+    )
     assert withheld.loc[("toy", BASELINE, NULL), "verdict"] == "incomplete"
     assert withheld.loc[("toy", BASELINE, CANDIDATE), "verdict"] == "worse"
 
@@ -349,14 +375,28 @@ def test_the_text_tells_it_too_and_writes_nothing(broken, capsys):
 
 def test_json_is_json(small, capsys):
     before = files(small.suite)
-    words = ["report", str(small.suite), "--results", str(small.results), "-j", "1", "--json"]
+    words = [
+        "report",
+        str(small.suite),
+        "--results",
+        str(small.results),
+        "-j",
+        "1",
+        "--json",
+    ]
     assert main(words) == 0
     out = capsys.readouterr().out
     read = json.loads(out, parse_constant=pytest.fail)
     assert read["tasks"][0]["name"] == "toy"
     assert {row["verdict"] for row in read["tasks"][0]["contrasts"]} <= VERDICTS
-    assert read["tasks"][0]["certificate"]["verdict"] in ("rank", "describe", "stress-test only")
-    assert any("left out" in note for note in read["notes"])  # the tasks that were cut away
+    assert read["tasks"][0]["certificate"]["verdict"] in (
+        "rank",
+        "describe",
+        "stress-test only",
+    )
+    assert any(
+        "left out" in note for note in read["notes"]
+    )  # the tasks that were cut away
     assert files(small.suite) == before
 
 
@@ -365,7 +405,9 @@ def test_a_report_in_the_suite_leaves_it_whole(copied, built):
     write_report(built, Files.load(copied.suite).layout.own, interactive=False)
     after = files(copied.suite)
     assert {path: after[path] for path in before} == before
-    new = {path.relative_to(copied.suite).as_posix() for path in set(after) - set(before)}
+    new = {
+        path.relative_to(copied.suite).as_posix() for path in set(after) - set(before)
+    }
     assert all(name.startswith("hardsynth/report") for name in new)
     assert {"hardsynth/report.html", "hardsynth/report/results.csv"} <= new
     assert verify_suite(copied.suite) == []
@@ -374,7 +416,15 @@ def test_a_report_in_the_suite_leaves_it_whole(copied, built):
 
 
 def test_the_suite_is_where_a_report_goes(small):
-    words = ["report", str(small.suite), "--results", str(small.results), "-j", "1", "-q"]
+    words = [
+        "report",
+        str(small.suite),
+        "--results",
+        str(small.results),
+        "-j",
+        "1",
+        "-q",
+    ]
     assert main([*words, "--still"]) == 0
     assert (small.suite / "hardsynth" / "report.html").is_file()
 

@@ -19,11 +19,18 @@ def report():
 def test_counts_are_said_where_rows_are_counted(report):
     first, *others = report.tasks
     changed = replace(first, left_out=3, replaced={"town<i>": 12, "size": 1})
-    both = [" ".join(render_page(replace(report, tasks=(changed, *others)), {}).split())]
-    both.append(" ".join(report_text(replace(report, tasks=(changed, *others))).split()))
+    both = [
+        " ".join(render_page(replace(report, tasks=(changed, *others)), {}).split())
+    ]
+    both.append(
+        " ".join(report_text(replace(report, tasks=(changed, *others))).split())
+    )
     for text in both:
         assert "3 test rows whose class no training row has are left out." in text
-        assert "13 test cells whose value no training row has are replaced, by column:" in text
+        assert (
+            "13 test cells whose value no training row has are replaced, by column:"
+            in text
+        )
         assert "size 1." in text
     assert "town&lt;i&gt; 12" in both[0]
     assert "town<i>" not in both[0]

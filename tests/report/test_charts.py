@@ -17,7 +17,11 @@ import plotly.graph_objects as go
 import pytest
 
 from amlb_ext.report.inline import COLOUR, one_line
-from amlb_ext.report.interactive import _embeddable_script, plotly_figure, plotly_library
+from amlb_ext.report.interactive import (
+    _embeddable_script,
+    plotly_figure,
+    plotly_library,
+)
 from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
 from amlb_ext.report.still import draw_chart, draw_rank_diagram
 
@@ -51,8 +55,12 @@ def all_kinds(text="name", key="k"):
     edges = np.linspace(0, 1, 6)
     spots = np.arange(3.0)
     gap = np.array([0.1, np.nan, 0.3])
-    intervals = ChartSeries(text, "intervals", gap, spots, "good", low=gap - 1, high=gap + 1)
-    hollow = replace(intervals, x=spots, low=np.full(3, np.nan), name=text + "2", role="bad")
+    intervals = ChartSeries(
+        text, "intervals", gap, spots, "good", low=gap - 1, high=gap + 1
+    )
+    hollow = replace(
+        intervals, x=spots, low=np.full(3, np.nan), name=text + "2", role="bad"
+    )
     given = {"title": text, "about": text, "x_label": text, "y_label": text}
     names = (text + " a", text + " b", "c")
     return {
@@ -62,7 +70,8 @@ def all_kinds(text="name", key="k"):
             bare=True,
             square=True,
             series=tuple(
-                points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20) for i in range(6)
+                points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20)
+                for i in range(6)
             ),
         ),
         "line": Chart(
@@ -71,14 +80,16 @@ def all_kinds(text="name", key="k"):
             guides=("diagonal",),
             square=True,
             series=tuple(
-                ChartSeries(f"{text}{i}", "line", spots, spots**i, role=f"c{i}") for i in range(3)
+                ChartSeries(f"{text}{i}", "line", spots, spots**i, role=f"c{i}")
+                for i in range(3)
             ),
         ),
         "bins": Chart(
             f"{key}-bins",
             **given,
             series=tuple(
-                ChartSeries(f"{text}{i}", "bars", edges, edges[1:] + i, role="f") for i in range(2)
+                ChartSeries(f"{text}{i}", "bars", edges, edges[1:] + i, role="f")
+                for i in range(2)
             ),
         ),
         "shares": Chart(
@@ -86,7 +97,8 @@ def all_kinds(text="name", key="k"):
             **given,
             x_categories=names,
             series=tuple(
-                ChartSeries(f"{text}{i}", "bars", spots, gap, role="ga") for i in range(3)
+                ChartSeries(f"{text}{i}", "bars", spots, gap, role="ga")
+                for i in range(3)
             ),
         ),
         "forest": Chart(
@@ -189,7 +201,9 @@ def test_ids_are_unique_in_a_page():
 def test_same_chart_same_bytes_whatever_the_users_settings():
     chart = all_kinds("日本 $x$")["map"]
     before = draw_chart(chart)
-    with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.grid": True}):
+    with matplotlib.rc_context(
+        {"font.size": 30, "svg.fonttype": "path", "axes.grid": True}
+    ):
         assert draw_chart(chart) == before
         assert matplotlib.rcParams["font.size"] == 30
     assert draw_chart(chart) == before
@@ -213,7 +227,10 @@ def test_still_is_small():
 
 def test_long_names_do_not_blow_up_the_picture():
     short, long = (all_kinds(text)["forest"] for text in ("short", "long " * 40))
-    sizes = [ET.fromstring(draw_chart(chart)).get("viewBox").split()[2:] for chart in (short, long)]
+    sizes = [
+        ET.fromstring(draw_chart(chart)).get("viewBox").split()[2:]
+        for chart in (short, long)
+    ]
     assert sizes[0][0] == sizes[1][0]
     assert float(sizes[1][1]) < float(sizes[0][1]) + 50  # a legend of more lines
 
@@ -222,13 +239,17 @@ def test_legend_only_when_there_is_something_to_tell_apart():
     one, two = points(5, "first"), points(6, "second")
     chart = Chart("k", "t", "a", "x", "y", (one,))
     assert "first" not in words(draw_chart(chart))
-    assert {"first", "second"} <= set(words(draw_chart(replace(chart, series=(one, two)))))
+    assert {"first", "second"} <= set(
+        words(draw_chart(replace(chart, series=(one, two))))
+    )
     assert [trace["showlegend"] for trace in plotly_figure(chart)["data"]] == [False]
 
 
 def test_no_legend_for_what_the_axis_names():
     spot = np.zeros(1)
-    rows = tuple(ChartSeries(name, "intervals", spot, spot + i) for i, name in enumerate("ab"))
+    rows = tuple(
+        ChartSeries(name, "intervals", spot, spot + i) for i, name in enumerate("ab")
+    )
     chart = Chart("k", "t", "about", "x", "", rows, y_categories=("a", "b"))
     assert sorted(words(draw_chart(chart))).count("a") == 1
     assert not plotly_figure(chart)["layout"]["showlegend"]
@@ -240,13 +261,17 @@ def test_no_legend_for_what_the_axis_names():
 def test_nothing_to_show(kind, categories):
     edge = kind == "bars" and not categories
     none = ChartSeries("none", kind, np.zeros(0), np.zeros(0))
-    unknown = ChartSeries("unknown", kind, np.full(3 + edge, np.nan), np.full(3, np.nan))
+    unknown = ChartSeries(
+        "unknown", kind, np.full(3 + edge, np.nan), np.full(3, np.nan)
+    )
     chart = Chart("k", "t", "a", "x", "y", (none, unknown), x_categories=categories)
     assert "nothing to show" in words(draw_chart(chart))
     json.dumps(plotly_figure(chart), allow_nan=False)
     assert plotly_figure(chart)["layout"]["annotations"]
     draw_chart(replace(chart, series=(), square=True, guides=("zero", "diagonal")))
-    draw_chart(replace(chart, series=(none,), x_categories=(), y_categories=("a",), bare=True))
+    draw_chart(
+        replace(chart, series=(none,), x_categories=(), y_categories=("a",), bare=True)
+    )
 
 
 def test_gaps_and_infinities_are_not_drawn():
@@ -278,9 +303,18 @@ def test_intervals_without_ends_are_hollow():
 def test_first_category_is_at_the_top():
     y = np.arange(3.0)
     chart = Chart(
-        "k", "t", "a", "x", "", (ChartSeries("", "points", y, y),), y_categories=tuple("abc")
+        "k",
+        "t",
+        "a",
+        "x",
+        "",
+        (ChartSeries("", "points", y, y),),
+        y_categories=tuple("abc"),
     )
-    found = {n.text: float(n.get("y")) for n in ET.fromstring(draw_chart(chart)).iter(f"{SVG}text")}
+    found = {
+        n.text: float(n.get("y"))
+        for n in ET.fromstring(draw_chart(chart)).iter(f"{SVG}text")
+    }
     assert found["a"] < found["b"] < found["c"]
     assert plotly_figure(chart)["layout"]["yaxis"]["range"] == [2.6, -0.6]
 
@@ -303,7 +337,9 @@ def test_rank_diagram():
     found = words(text)
     for name, mean in zip(names, (1.2, 1.9, 2.8, 4.1, 4.6), strict=True):
         assert f"{one_line(name, 24)} ({mean:.2f})" in found
-    assert any(word.startswith("autogluon has the best mean rank, 1.20.") for word in found)
+    assert any(
+        word.startswith("autogluon has the best mean rank, 1.20.") for word in found
+    )
     # Pairs with p = 1: 01, 12, 23, 34; no three are all alike, so four bars.
     assert text.count("stroke:var(--c-c0)") == 4
     assert re.findall("#[0-9a-f]{6}", text) == []
@@ -363,7 +399,9 @@ def test_plotly_knows_the_figure(kind):
     found = plotly_figure(chart)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     go.Figure(found)  # refuses what plotly does not know
-    assert [trace["meta"]["role"] for trace in found["data"]] == [s.role for s in chart.series]
+    assert [trace["meta"]["role"] for trace in found["data"]] == [
+        s.role for s in chart.series
+    ]
     assert found["layout"]["showlegend"]
 
 
@@ -400,7 +438,12 @@ def test_plotly_bins_are_steps():
 
 
 def test_series_differ_in_more_than_colour():
-    for kind, of in (("map", "marker"), ("line", "line"), ("bins", "line"), ("shares", "marker")):
+    for kind, of in (
+        ("map", "marker"),
+        ("line", "line"),
+        ("bins", "line"),
+        ("shares", "marker"),
+    ):
         looks = [str(trace[of]) for trace in plotly_figure(all_kinds()[kind])["data"]]
         assert len(set(looks)) == len(looks)
 
@@ -410,4 +453,7 @@ def test_library_can_stand_in_a_page():
     assert "Plotly" in text
     assert "</script" not in text.lower()
     assert "<!--" not in text
-    assert _embeddable_script("a='</SCRIPT>'; b='<!--'") == r"a='\x3c/SCRIPT>'; b='\x3c!--'"
+    assert (
+        _embeddable_script("a='</SCRIPT>'; b='<!--'")
+        == r"a='\x3c/SCRIPT>'; b='\x3c!--'"
+    )

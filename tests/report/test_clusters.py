@@ -33,7 +33,9 @@ def table(n, rng):
 
 def blobs(sizes, dims, rng):
     centres = 8 * np.eye(len(sizes), dims)
-    return np.vstack([c + rng.normal(size=(n, dims)) for c, n in zip(centres, sizes, strict=True)])
+    return np.vstack(
+        [c + rng.normal(size=(n, dims)) for c, n in zip(centres, sizes, strict=True)]
+    )
 
 
 def test_space_is_finite_and_orders_nothing_by_scale():
@@ -170,7 +172,9 @@ def test_text_of_the_user_is_tamed():
 def test_made_rows_belong_to_the_group_of_their_parent():
     groups = assign_groups(np.array([4, 9, 4, 1]), np.array([9, 4]), np.array([0, 1]))
     assert groups.tolist() == [1, 0, 1, -1]
-    assert assign_groups(np.zeros(0, int), np.zeros(0, int), np.zeros(0, int)).shape == (0,)
+    assert assign_groups(
+        np.zeros(0, int), np.zeros(0, int), np.zeros(0, int)
+    ).shape == (0,)
 
 
 def test_the_map_keeps_failures_and_thins_the_rest_evenly():
@@ -185,7 +189,9 @@ def test_the_map_keeps_failures_and_thins_the_rest_evenly():
     others = chosen[~keep[chosen]]
     counts = dict(zip(*np.unique(group[others], return_counts=True), strict=True))
     assert counts == {"ga": 50, "good": 125, "synthetic": 125}
-    _, chosen, _ = project_rows(z, rng, keep=np.arange(1500) < 1400, method="PCA", most=300)
+    _, chosen, _ = project_rows(
+        z, rng, keep=np.arange(1500) < 1400, method="PCA", most=300
+    )
     assert len(chosen) == 300
     assert (chosen >= 1400).sum() == 100
 

@@ -72,7 +72,9 @@ class Planted:
         if isinstance(certificate, str):
             certificate = certified(certificate)
         null = self.null if null is True else null
-        return compare_frameworks("t", self.full, certificate, null, incomplete or {}, 2, **more)
+        return compare_frameworks(
+            "t", self.full, certificate, null, incomplete or {}, 2, **more
+        )
 
 
 def certified(verdict="rank", *measures):
@@ -81,7 +83,9 @@ def certified(verdict="rank", *measures):
 
 def row(found, framework, where="region"):
     table = found.contrasts
-    (out,) = table[(table["framework"] == framework) & (table["where"] == where)].to_dict("records")
+    (out,) = table[
+        (table["framework"] == framework) & (table["where"] == where)
+    ].to_dict("records")
     return out
 
 
@@ -91,11 +95,19 @@ def test_better_in_the_region_only():
     assert found.no_claim == ""
     assert found.warnings == ()
     assert row(found, "there")["verdict"] == "better"
-    assert row(found, "there")["difference"] < 0 < row(found, "there", "all rows")["difference"]
+    assert (
+        row(found, "there")["difference"]
+        < 0
+        < row(found, "there", "all rows")["difference"]
+    )
     assert row(found, "there", "all rows")["verdict"] == "worse"
     assert row(found, "elsewhere")["verdict"] == "worse"
     (pair,) = found.pairs.to_dict("records")
-    assert (pair["framework"], pair["other"], pair["verdict"]) == ("elsewhere", "there", "worse")
+    assert (pair["framework"], pair["other"], pair["verdict"]) == (
+        "elsewhere",
+        "there",
+        "worse",
+    )
 
 
 def test_the_numbers_are_weighted_means():
@@ -138,7 +150,12 @@ def test_f_itself_as_a_candidate(scored):
         found = compare_frameworks(task, full, certified(), None, {}, 2)
         for where in ("region", "all rows"):
             told = row(found, "twin", where)
-            assert [told[name] for name in ("difference", "low", "high", "p_holm")] == [0, 0, 0, 1]
+            assert [told[name] for name in ("difference", "low", "high", "p_holm")] == [
+                0,
+                0,
+                0,
+                1,
+            ]
             assert told["verdict"] == "undecided"
 
 
@@ -166,14 +183,20 @@ def test_without_a_certificate_there_is_no_claim():
     found = Planted().add("a", 0.5).add("b", 2.0).compare(None)
     for table in (found.contrasts, found.pairs):
         assert set(table["verdict"]) == {"no claim"}
-        assert table["reason"].str.startswith("t has no certificate; hardsynth certify").all()
+        assert (
+            table["reason"]
+            .str.startswith("t has no certificate; hardsynth certify")
+            .all()
+        )
         assert np.isfinite(table["difference"]).all()  # what was measured is still told
     assert found.no_claim.startswith("t has no certificate")
 
 
 def test_a_stress_test_allows_no_claim():
     found = Planted().add("a", 0.5).add("b", 2.0).compare("stress-test only")
-    assert set(found.contrasts["verdict"]) == set(found.pairs["verdict"]) == {"no claim"}
+    assert (
+        set(found.contrasts["verdict"]) == set(found.pairs["verdict"]) == {"no claim"}
+    )
     assert found.no_claim == "certified as stress-test only: because."
 
 
@@ -182,7 +205,11 @@ def test_when_refits_beat_f_only_candidates_are_compared():
     assert failed.passed is False
     found = Planted().add("a", 0.5).add("b", 2.0).compare(certified("describe", failed))
     assert set(found.contrasts["verdict"]) == {"no claim"}
-    assert found.contrasts["reason"].str.startswith("F's own re-fits seem to beat it").all()
+    assert (
+        found.contrasts["reason"]
+        .str.startswith("F's own re-fits seem to beat it")
+        .all()
+    )
     assert found.pairs["verdict"].tolist() == ["better"]
     assert found.no_claim == found.contrasts["reason"].iloc[0]
 
@@ -200,7 +227,9 @@ def test_weights_worth_few_rows_are_left_out():
     planted.full.rows["weight"] = np.where(np.arange(N) < 20, 1.0, 0.0)
     found = planted.compare()
     # 20 equal weights: 20^2 / 20 = 20 < 50
-    expected = "he region weights are worth only 20 rows, below 50: all rows count alike"
+    expected = (
+        "he region weights are worth only 20 rows, below 50: all rows count alike"
+    )
     assert expected in found.weighting
     assert not found.is_weighted
     assert not row(found, "a")["weighted"]
@@ -225,14 +254,18 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
     planted.full.f["light"][fold == 3] = np.nan
     planted.full.f["heavy"][fold == 7] = np.nan
     found = planted.compare()
-    weighted = {name: bool(row(found, name)["weighted"]) for name in ("all", "light", "heavy")}
+    weighted = {
+        name: bool(row(found, name)["weighted"]) for name in ("all", "light", "heavy")
+    }
     assert weighted == {"all": True, "light": False, "heavy": True}
     told, plain = row(found, "light"), row(found, "light", "all rows")
     names = ["difference", "low", "high", "p", "effective_size"]
     assert [told[name] for name in names] == [plain[name] for name in names]
     assert told["effective_size"] == told["rows"] == N // 2
     assert found.is_weighted
-    assert found.weighting.startswith("Real rows are weighted by P(F fails | x), worth 24")
+    assert found.weighting.startswith(
+        "Real rows are weighted by P(F fails | x), worth 24"
+    )
     assert "Not so for light: on the folds that were run" in found.weighting
     pairs = found.pairs.set_index(["framework", "other"])
     assert pairs["weighted"].astype(bool).to_dict() == {
@@ -269,7 +302,11 @@ def test_a_framework_with_a_failed_fold_gets_no_verdict():
     found = planted.compare(incomplete={"broken": "fold 1 failed (out of memory)"})
     for where in ("region", "all rows"):
         told = row(found, "broken", where)
-        assert (told["verdict"], told["folds"], told["rows"]) == ("incomplete", "1/2", N // 2)
+        assert (told["verdict"], told["folds"], told["rows"]) == (
+            "incomplete",
+            "1/2",
+            N // 2,
+        )
         assert told["reason"] == "broken: fold 1 failed (out of memory)"
     assert row(found, "whole")["verdict"] == "better"
     assert row(found, "whole")["folds"] == "2/2"
@@ -370,7 +407,9 @@ def test_the_suites_own_refits_belong_to_its_rows(scored):
     for task in ("toy", "titanic", "wine"):
         full, _ = read_task_predictions(suite, f"{task}_full", jobs)
         assert (
-            compare_frameworks(task, full, certified(), read_null(suite, task), {}, 2).warnings
+            compare_frameworks(
+                task, full, certified(), read_null(suite, task), {}, 2
+            ).warnings
             == ()
         )
 
@@ -378,8 +417,12 @@ def test_the_suites_own_refits_belong_to_its_rows(scored):
 def three(n=200, seed=0):
     rng = np.random.default_rng(seed)
     f = rng.random(n)
-    losses = pd.DataFrame({"a": f - 0.1, "b": f, "c": f + 0.3}) + 0.2 * rng.random((n, 3))
-    null = pd.DataFrame({f"refit_{k}": f + 0.05 * rng.standard_normal(n) for k in range(5)})
+    losses = pd.DataFrame({"a": f - 0.1, "b": f, "c": f + 0.3}) + 0.2 * rng.random(
+        (n, 3)
+    )
+    null = pd.DataFrame(
+        {f"refit_{k}": f + 0.05 * rng.standard_normal(n) for k in range(5)}
+    )
     return losses, f, rng.random(n), null
 
 
@@ -394,7 +437,9 @@ def test_pairs_are_antisymmetric():
     for pair, told in there.iterrows():
         other = back.loc[pair]
         assert told["difference"] == -other["difference"]
-        assert (told["low"], told["high"]) == pytest.approx((-other["high"], -other["low"]))
+        assert (told["low"], told["high"]) == pytest.approx(
+            (-other["high"], -other["low"])
+        )
         assert told[["p", "p_holm", "p_null"]].tolist() == pytest.approx(
             other[["p", "p_holm", "p_null"]].tolist()
         )

@@ -14,7 +14,22 @@ REGRESSION = {"mse", "rmse", "mae", "r2", "smape", "rmsle"}
 # on a few hard rows of bundled/titanic, bundled/cpu and bundled/penguins; the predictions are
 # those of OUT/*/predictions/*/0/predictions.csv.
 P_BINARY = np.array(
-    [0.45, 0.39, 0.4596507936507937, 0.44, 0.4, 0.46, 0.17, 0.64, 0.6, 0.4, 0.45, 0.5, 0.11, 0.61]
+    [
+        0.45,
+        0.39,
+        0.4596507936507937,
+        0.44,
+        0.4,
+        0.46,
+        0.17,
+        0.64,
+        0.6,
+        0.4,
+        0.45,
+        0.5,
+        0.11,
+        0.61,
+    ]
 )
 Y_BINARY = np.array([0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1])
 NAMED_BINARY = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1])
@@ -51,9 +66,17 @@ AMLB_HARD = {  # DecisionTree: probabilities 0 and 1, so logloss shows the clipp
     "f1_weighted": 0.672161,
     "logloss": 11.0904,
 }
-F_CPU = np.array([193.25, 232.78, 245.43, 114.77, 309.06, 307.66, 108.5, 224.58, 281.81, 204.01])
+F_CPU = np.array(
+    [193.25, 232.78, 245.43, 114.77, 309.06, 307.66, 108.5, 224.58, 281.81, 204.01]
+)
 Y_CPU = np.array([157.0, 153, 127, 157, 350, 350, 157, 345, 157, 140])
-AMLB_CPU = {"mae": 71.771, "mse": 6348.48, "r2": 0.241467, "rmse": 79.6773, "rmsle": 0.396368}
+AMLB_CPU = {
+    "mae": 71.771,
+    "mse": 6348.48,
+    "r2": 0.241467,
+    "rmse": 79.6773,
+    "rmsle": 0.396368,
+}
 
 
 def two(p):
@@ -148,7 +171,10 @@ def test_named_labels_decide_only_what_is_made_of_labels():
 )
 def test_a_weight_of_k_is_the_row_k_times(y, f, without):
     k = np.arange(len(y)) % 4  # zeros too
-    weighted, repeated = score_rows(y, f, k), score_rows(np.repeat(y, k), np.repeat(f, k, axis=0))
+    weighted, repeated = (
+        score_rows(y, f, k),
+        score_rows(np.repeat(y, k), np.repeat(f, k, axis=0)),
+    )
     for name, value in weighted.items():
         if name in without:
             assert np.isnan(value)
@@ -166,7 +192,9 @@ def undefined(scores):
 def test_no_rows(weights):
     assert undefined(score_rows(np.empty(0), np.empty(0), weights)) == REGRESSION
     assert undefined(score_rows(np.empty(0), np.empty((0, 2)), weights)) == BINARY
-    assert undefined(score_rows(np.empty(0), np.empty((0, 3)), weights, 3)) == MULTICLASS
+    assert (
+        undefined(score_rows(np.empty(0), np.empty((0, 3)), weights, 3)) == MULTICLASS
+    )
 
 
 def test_all_weights_zero_is_no_rows():
@@ -178,8 +206,12 @@ def test_undefined_in_regression():
     assert undefined(score_rows(y, y)) == {"r2"}  # a constant target
     assert undefined(score_rows(y, np.full(4, 0.3), np.full(4, 0.1))) == {"r2"}
     assert undefined(score_rows(y[:1], y[:1])) == {"r2"}
-    assert undefined(score_rows(np.array([1.0, -0.5]), np.array([1.0, 1.0]))) == {"rmsle"}
-    assert undefined(score_rows(np.array([1.0, 2.0]), np.array([1.0, -0.5]))) == {"rmsle"}
+    assert undefined(score_rows(np.array([1.0, -0.5]), np.array([1.0, 1.0]))) == {
+        "rmsle"
+    }
+    assert undefined(score_rows(np.array([1.0, 2.0]), np.array([1.0, -0.5]))) == {
+        "rmsle"
+    }
     assert undefined(score_rows(Y_CPU, F_CPU * np.nan)) == REGRESSION
 
 
@@ -187,9 +219,13 @@ def test_undefined_in_classes():
     ones, zeros = np.ones(3, dtype=int), np.zeros(3, dtype=int)
     p = two([0.9, 0.8, 0.2])
     assert undefined(score_rows(ones, p)) == {"auc"}
-    assert undefined(score_rows(zeros, p)) == {"auc"}  # f1 is 0: two positives named, none true
+    assert undefined(score_rows(zeros, p)) == {
+        "auc"
+    }  # f1 is 0: two positives named, none true
     assert undefined(score_rows(zeros, two([0.1, 0.2, 0.3]))) == {"auc", "f1"}
-    gone = undefined(score_rows(Y_BINARY, two(P_BINARY * np.nan), predicted=NAMED_BINARY))
+    gone = undefined(
+        score_rows(Y_BINARY, two(P_BINARY * np.nan), predicted=NAMED_BINARY)
+    )
     assert gone == {"auc", "logloss", "brier"}
     one_class = score_rows(zeros, SOFT[:3])
     assert undefined(one_class) == {"auc_ovo", "auc_ovr"}
@@ -209,7 +245,10 @@ def test_huge_errors_do_not_warn():
         ((Y_BINARY[1:], two(P_BINARY)), r"y has the shape \(13,\)"),
         ((Y_BINARY, two(P_BINARY), np.ones(3)), "weights has the shape"),
         ((Y_BINARY, two(P_BINARY), -np.ones(14)), "weight is negative or missing"),
-        ((Y_BINARY, two(P_BINARY), np.full(14, np.nan)), "weight is negative or missing"),
+        (
+            (Y_BINARY, two(P_BINARY), np.full(14, np.nan)),
+            "weight is negative or missing",
+        ),
         ((Y_BINARY + 1, two(P_BINARY)), r"not among 0\.\.1"),
     ],
 )

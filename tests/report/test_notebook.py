@@ -27,7 +27,9 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", DOCS, flags=re.M | re.S)
 #: ``| `overall.csv` | framework | `a`, `b` |`` of docs/report.md: columns by table.
 FILES = {
     name: re.findall(r"`(\w+)`", columns)
-    for name, columns in re.findall(r"^\| `(\w+)\.csv` \|[^|]*\|([^|]*)\|$", DOCS, flags=re.M)
+    for name, columns in re.findall(
+        r"^\| `(\w+)\.csv` \|[^|]*\|([^|]*)\|$", DOCS, flags=re.M
+    )
 }
 
 
@@ -52,14 +54,20 @@ def _execute(text: str, name: str, names: dict) -> None:
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, name, "exec"), names)
     if last is not None:
-        names["values"][name] = eval(compile(ast.Expression(last.value), name, "eval"), names)
+        names["values"][name] = eval(
+            compile(ast.Expression(last.value), name, "eval"), names
+        )
 
 
 def test_the_notebook_is_valid_and_cleared():
     # required keys of nbformat 4.5, nbformat.v4.5.schema.json
     assert set(NOTEBOOK) == {"cells", "metadata", "nbformat", "nbformat_minor"}
     assert (NOTEBOOK["nbformat"], NOTEBOOK["nbformat_minor"]) == (4, 5)
-    assert set(NOTEBOOK["metadata"]["kernelspec"]) == {"display_name", "language", "name"}
+    assert set(NOTEBOOK["metadata"]["kernelspec"]) == {
+        "display_name",
+        "language",
+        "name",
+    }
     cells = NOTEBOOK["cells"]
     assert 10 <= len(cells) <= 15
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", cell["id"]) for cell in cells)
@@ -82,7 +90,9 @@ def test_the_notebook_is_valid_and_cleared():
 
 def test_the_notebook_names_no_machine():
     text = PATH.read_text(encoding="utf-8")
-    assert not re.search(r"(?<![\w.:/~<-])/\w+|[A-Z]:\\\\", text)  # no path of one machine
+    assert not re.search(
+        r"(?<![\w.:/~<-])/\w+|[A-Z]:\\\\", text
+    )  # no path of one machine
 
 
 def test_its_frames_have_the_documented_columns(ran):
@@ -94,7 +104,15 @@ def test_its_frames_have_the_documented_columns(ran):
         *("task", "verdict", "measure", "value", "low", "high", "sense", "threshold"),
         *("passed", "text"),
     ]
-    assert list(ran["losses"]) == ["task", "part", "fold", "framework", "metric", "loss", "rows"]
+    assert list(ran["losses"]) == [
+        "task",
+        "part",
+        "fold",
+        "framework",
+        "metric",
+        "loss",
+        "rows",
+    ]
     for name in ("contrasts", "pairs", "scores", "slices"):
         assert list(ran[name]) == FILES[name], name
     assert set(ran["tasks"]["task"]) == {"toy", "titanic"}
@@ -125,7 +143,9 @@ def test_the_page_stands_where_it_says_and_its_files_are_the_documented_ones(ran
     assert page == ran["values"]["page"]
     assert page.read_text(encoding="utf-8").lstrip().startswith("<!DOCTYPE html>")
     beside = page.parent / "report"
-    assert {path.stem for path in beside.glob("*.csv")} == {*FILES, "results"} == {*FILES}
+    assert (
+        {path.stem for path in beside.glob("*.csv")} == {*FILES, "results"} == {*FILES}
+    )
     for name, columns in FILES.items():
         if name == "results":
             continue
@@ -137,10 +157,17 @@ def test_the_page_stands_where_it_says_and_its_files_are_the_documented_ones(ran
 
 
 def test_commands_in_notebook_and_docs_parse():
-    text = "".join("".join(c["source"]) for c in NOTEBOOK["cells"] if c["cell_type"] == "markdown")
+    text = "".join(
+        "".join(c["source"]) for c in NOTEBOOK["cells"] if c["cell_type"] == "markdown"
+    )
     blocks = [*BLOCKS, *re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.M | re.S)]
     assert {kind for kind, _ in blocks} == {"bash", "python", "console"}
-    lines = [line for kind, block in blocks if kind == "console" for line in block.splitlines()]
+    lines = [
+        line
+        for kind, block in blocks
+        if kind == "console"
+        for line in block.splitlines()
+    ]
     assert len(lines) >= 8
     for line in lines:
         words = shlex.split(line.removeprefix("$ "), comments=True)

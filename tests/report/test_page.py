@@ -27,7 +27,13 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.tags, self.headings, self.open, self.words, self.scripts = [], [], [], [], []
+        self.tags, self.headings, self.open, self.words, self.scripts = (
+            [],
+            [],
+            [],
+            [],
+            [],
+        )
         self.feed(text)
         self.close()
 
@@ -90,7 +96,9 @@ def test_the_document_is_well_formed_and_in_order(text):
     assert len(found.all("h1")) == len(found.all("main")) == 1
     assert found.tags.index(("title", {})) < found.tags.index(("body", {}))
     assert found.headings[0] == 1
-    assert all(b <= a + 1 for a, b in zip(found.headings, found.headings[1:], strict=False))
+    assert all(
+        b <= a + 1 for a, b in zip(found.headings, found.headings[1:], strict=False)
+    )
 
 
 def test_ids_are_unique_and_every_link_has_a_target(text):
@@ -98,7 +106,9 @@ def test_ids_are_unique_and_every_link_has_a_target(text):
     ids = [a["id"] for _, a in found.tags if "id" in a]
     assert len(ids) == len(set(ids))
     inside = [a["href"][1:] for a in found.all("a") if a["href"].startswith("#")]
-    named = [name for _, a in found.tags for name in a.get("aria-labelledby", "").split()]
+    named = [
+        name for _, a in found.tags for name in a.get("aria-labelledby", "").split()
+    ]
     assert inside
     assert set(inside) | set(named) <= set(ids)
     assert not [a for _, a in found.tags if a.get("aria-labelledby") == ""]
@@ -109,7 +119,14 @@ def test_nothing_is_loaded(text):
     policy = next(a["content"] for a in found.all("meta") if "http-equiv" in a)
     assert policy.startswith("default-src 'none'")
     assert "unsafe-eval" not in policy
-    assert not {tag for tag, _ in found.tags} & {"img", "link", "iframe", "object", "embed", "base"}
+    assert not {tag for tag, _ in found.tags} & {
+        "img",
+        "link",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+    }
     for tag, attributes in found.tags:
         assert "src" not in attributes, tag
         for name in attributes:
@@ -132,7 +149,9 @@ def test_every_table_tells_what_it_is(text):
     assert len(found.all("caption")) == len(found.all("table"))
     assert all("scope" in a for a in found.all("th"))
     assert all(a.get("aria-label") for _, a in found.tags if a.get("class") == "scroll")
-    assert all(a.get("tabindex") == "0" for _, a in found.tags if a.get("class") == "scroll")
+    assert all(
+        a.get("tabindex") == "0" for _, a in found.tags if a.get("class") == "scroll"
+    )
     assert len(found.all("figcaption")) == len(found.all("figure"))
 
 
@@ -154,7 +173,9 @@ def test_names_of_users_are_text(texts):
 
 
 def test_hostile_downloads_are_escaped(texts):
-    links = [a["href"] for a in Page(texts["one"]).all("a") if not a["href"].startswith("#")]
+    links = [
+        a["href"] for a in Page(texts["one"]).all("a") if not a["href"].startswith("#")
+    ]
     assert links == ["contrasts.csv", "a%20folder/scores.csv"]
     assert "&lt;b&gt;All" in texts["one"]
     script = render_page(sample_report(0, results=False), {"x": "javascript:alert(1)"})
@@ -164,12 +185,17 @@ def test_hostile_downloads_are_escaped(texts):
 def test_figures_are_data_that_cannot_end_their_element(reports, texts):
     found = Page(texts["hostile"])
     figures = [s for s in found.scripts if s.startswith("{")]
-    charts = [*reports["hostile"].charts, *(c for t in reports["hostile"].tasks for c in t.charts)]
+    charts = [
+        *reports["hostile"].charts,
+        *(c for t in reports["hostile"].tasks for c in t.charts),
+    ]
     assert len(figures) == len(charts)
     assert not any("<" in text for text in figures)
     first = json.loads(figures[0])
     expected = plotly_figure(charts[0])
-    assert [trace["meta"] for trace in first["data"]] == [t["meta"] for t in expected["data"]]
+    assert [trace["meta"] for trace in first["data"]] == [
+        t["meta"] for t in expected["data"]
+    ]
     assert json.loads(embedded_figure(charts[0])) == first
 
 
@@ -184,7 +210,9 @@ def test_a_page_that_stands_still_is_small(reports):
     still = render_page(reports["one"], {}, interactive=False)
     assert len(still) < 1e6
     assert "plotly" not in "".join(a.get("id", "") for a in Page(still).all("script"))
-    assert len(Page(still).all("svg")) == 7  # one of all tasks, six of this; ranks were not tested
+    assert (
+        len(Page(still).all("svg")) == 7
+    )  # one of all tasks, six of this; ranks were not tested
 
 
 def test_many_tasks_are_folded_one_task_is_not(texts):
@@ -206,7 +234,14 @@ def test_what_must_be_said_is_said(texts):
     assert "do not rank on these" in words
     assert "No few features separate the bad rows" in words
     assert "selected on realised error" in words
-    for word in ("rank", "describe", "stress-test only", "pass", "FAIL", "not measured"):
+    for word in (
+        "rank",
+        "describe",
+        "stress-test only",
+        "pass",
+        "FAIL",
+        "not measured",
+    ):
         assert f" {word} " in words
     empty = " ".join(Page(texts["empty"]).words)
     assert "There are no results yet" in empty
@@ -221,7 +256,9 @@ def test_only_real_rows_have_a_best_framework():
     for table in tables:
         cells = {name: cells for name, cells in table["rows"]}
         for part in table["parts"]:
-            best = [name for name, row in cells.items() if part in row and row[part]["best"]]
+            best = [
+                name for name, row in cells.items() if part in row and row[part]["best"]
+            ]
             assert len(best) == (part in ("full", "region"))
         scores = task.scores[
             (task.scores["metric"] == table["metric"]) & (task.scores["part"] == "full")
@@ -271,5 +308,7 @@ def test_digits_follow_the_interval(low, high, expected):
 
 
 def test_any_value_becomes_text():
-    assert format_cell({"a": np.float64("nan"), "b": [1, np.int64(2)]}) == "a: –, b: 1, 2"
+    assert (
+        format_cell({"a": np.float64("nan"), "b": [1, np.int64(2)]}) == "a: –, b: 1, 2"
+    )
     assert format_cell(np.bool_(False)) == "no"

@@ -47,7 +47,9 @@ def test_brier_losses_by_hand():
     p = hand_made(("a", "b"), [1, 0, 1], f)
     # 2 (1/4)^2 = .125; 2 (.4)^2 = .32
     np.testing.assert_allclose(p.loss("G"), [0.125, 0.32, np.nan])
-    np.testing.assert_allclose(p.loss("G")[:2], row_losses.brier_loss(p.y[:2], p.f["G"][:2]))
+    np.testing.assert_allclose(
+        p.loss("G")[:2], row_losses.brier_loss(p.y[:2], p.f["G"][:2])
+    )
     assert p.scored("G").tolist() == [True, True, False]
 
 
@@ -59,7 +61,9 @@ def test_squared_errors_of_the_scaled_target_by_hand():
     assert p.own() is None
 
 
-@pytest.mark.parametrize("suffix", ["_full", "", "_ga", "_synthetic", "_bad", "_region"])
+@pytest.mark.parametrize(
+    "suffix", ["_full", "", "_ga", "_synthetic", "_bad", "_region"]
+)
 @pytest.mark.parametrize("task", ["toy", "wine", "titanic"])
 def test_every_row_is_joined_and_own_is_what_f_lost(scored, task, suffix):
     predicted, refused = read(scored, task + suffix)
@@ -86,7 +90,9 @@ def test_every_row_is_joined_and_own_is_what_f_lost(scored, task, suffix):
             np.testing.assert_array_equal(y, truth.astype(float))
         at += len(about)
     predicted.f["own"] = predicted.own()
-    np.testing.assert_allclose(predicted.loss("own"), predicted.rows["loss"], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        predicted.loss("own"), predicted.rows["loss"], rtol=0, atol=1e-9
+    )
 
 
 def test_the_baseline_is_f(scored):
@@ -99,14 +105,21 @@ def test_the_baseline_is_f(scored):
 
 
 def test_predictions_in_another_order_are_refused(copied):
-    truth = pd.read_csv(copied.predictions(CANDIDATE, "titanic_full", 0), dtype=str)["truth"]
+    truth = pd.read_csv(copied.predictions(CANDIDATE, "titanic_full", 0), dtype=str)[
+        "truth"
+    ]
     first = int(np.flatnonzero(truth.to_numpy() != truth[::-1].to_numpy())[0])
     copied.edit(CANDIDATE, "titanic_full", 0, lambda t: t[::-1])
     predicted, refused = read(copied, "titanic_full")
     assert set(refused) == {(CANDIDATE, 0)}
     reason = refused[CANDIDATE, 0]
-    assert f"row {first} of the predictions is not row {first} of the test file" in reason
-    assert f"its truth is {truth.iloc[-1 - first]}, the test file has {truth[first]}" in reason
+    assert (
+        f"row {first} of the predictions is not row {first} of the test file" in reason
+    )
+    assert (
+        f"its truth is {truth.iloc[-1 - first]}, the test file has {truth[first]}"
+        in reason
+    )
     # its other fold, and the other frameworks, stay
     fold = predicted.rows["amlb_fold"].to_numpy()
     assert (predicted.scored(CANDIDATE) == (fold == 1)).all()
@@ -116,9 +129,9 @@ def test_predictions_in_another_order_are_refused(copied):
 
 def _set(row, column, value):
     def change(table):
-        table.iloc[row, table.columns.get_loc(column) if isinstance(column, str) else column] = (
-            value
-        )
+        table.iloc[
+            row, table.columns.get_loc(column) if isinstance(column, str) else column
+        ] = value
         return table
 
     return change
@@ -130,7 +143,10 @@ def _zeros(table):
 
 
 DAMAGES = {
-    "a row too few": (lambda t: t[:-1], "rows cannot be joined: 261 predictions, 262 rows"),
+    "a row too few": (
+        lambda t: t[:-1],
+        "rows cannot be joined: 261 predictions, 262 rows",
+    ),
     "no probability": (
         _set(5, 0, ""),
         "1 of 262 predictions are no finite numbers, the first in row 5",
@@ -141,7 +157,10 @@ DAMAGES = {
         _set(3, "predictions", "drowned"),
         "row 3 predicts 'drowned', which is no class of the task",
     ),
-    "negative": (_set(2, 0, "-0.25"), "the probabilities of row 2 are negative or all zero"),
+    "negative": (
+        _set(2, 0, "-0.25"),
+        "the probabilities of row 2 are negative or all zero",
+    ),
     "all zero": (_zeros, "the probabilities of row 4 are negative or all zero"),
     "no truth": (lambda t: t.drop(columns="truth"), "has no column 'truth'"),
     "empty": (lambda t: t[:0], "rows cannot be joined: 0 predictions, 262 rows"),
@@ -156,7 +175,9 @@ def test_damaged_probabilities_are_refused_with_the_reason(copied):
         predicted, refused = read(copied, "titanic_full")
         assert set(refused) == {(CANDIDATE, 0)}, name
         assert expected in refused[CANDIDATE, 0], name
-        assert not predicted.scored(CANDIDATE)[predicted.rows["amlb_fold"] == 0].any(), name
+        assert not predicted.scored(CANDIDATE)[
+            predicted.rows["amlb_fold"] == 0
+        ].any(), name
 
 
 @pytest.mark.parametrize("value", ["", "nan", "inf", "much"])
@@ -170,7 +191,9 @@ def test_damaged_numbers_are_refused_with_the_reason(copied, value):
 def test_a_fold_that_the_suite_lacks_is_refused(scored):
     suite = Suite.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
-    jobs = jobs[(jobs["amlb_task"] == "toy_full") & (jobs["framework"] == CANDIDATE)].copy()
+    jobs = jobs[
+        (jobs["amlb_task"] == "toy_full") & (jobs["framework"] == CANDIDATE)
+    ].copy()
     jobs["fold"] += 1  # 1 and 2
     _, refused = read_task_predictions(suite, "toy_full", jobs)
     assert "the suite has 2 folds of toy_full, this is fold 2" in refused.values()
@@ -205,18 +228,24 @@ def test_labels_named_like_columns_of_the_provenance(made_of, tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.random(120), "b": rng.random(120)})
     labels = np.array(["fold", "loss", "weight"])
-    frame["y"] = labels[np.clip((3 * frame["a"] + rng.normal(0, 0.3, 120)).astype(int), 0, 2)]
+    frame["y"] = labels[
+        np.clip((3 * frame["a"] + rng.normal(0, 0.3, 120)).astype(int), 0, 2)
+    ]
     frame.to_csv(tmp_path / "t.csv", index=False)
     made = made_of(tmp_path / "t.csv")
     before, refused = read(made, "t_full")
     assert not refused
     assert before.labels == ("fold", "loss", "weight")
     assert set(before.rows["fold"]) == {0, 1}
-    np.testing.assert_allclose(before.loss("HardsynthBaseline"), before.rows["loss"], atol=1e-6)
+    np.testing.assert_allclose(
+        before.loss("HardsynthBaseline"), before.rows["loss"], atol=1e-6
+    )
 
     def shouted(table):
         """As frameworks that get encoded data may write them."""
-        table.columns = [name.upper() if name in labels else name for name in table.columns]
+        table.columns = [
+            name.upper() if name in labels else name for name in table.columns
+        ]
         for name in ("predictions", "truth"):
             table[name] = " " + table[name].str.upper() + " "
         return table

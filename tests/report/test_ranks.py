@@ -66,11 +66,17 @@ def test_the_example_of_demsar():
 
 
 def test_mean_ranks_by_hand_and_ties_share():
-    table = pd.DataFrame({"F": [0.3, 0.2, 0.2], "a": [0.1, 0.2, 0.1], "b": [0.2, 0.2, 0.1]})
+    table = pd.DataFrame(
+        {"F": [0.3, 0.2, 0.2], "a": [0.1, 0.2, 0.1], "b": [0.2, 0.2, 0.1]}
+    )
     # x: 3 1 2;  y: all tie, 2 2 2;  z: 3 and a tie of 1 and 2, 1.5 each
     ranks = rank_tasks(table.set_axis(["x", "y", "z"]))
-    assert ranks.mean.to_dict() == pytest.approx({"a": 4.5 / 3, "b": 5.5 / 3, "F": 8 / 3})
-    assert ranks.mean.sum() == pytest.approx(3 * 4 / 2)  # whatever the data: k (k + 1) / 2
+    assert ranks.mean.to_dict() == pytest.approx(
+        {"a": 4.5 / 3, "b": 5.5 / 3, "F": 8 / 3}
+    )
+    assert ranks.mean.sum() == pytest.approx(
+        3 * 4 / 2
+    )  # whatever the data: k (k + 1) / 2
 
 
 def test_ranks_do_not_depend_on_the_scale_or_order_of_tasks():
@@ -118,7 +124,11 @@ def test_tasks_without_a_loss_are_left_out_by_name():
 
 @pytest.mark.parametrize(
     "table",
-    [pd.DataFrame(), pd.DataFrame({"F": [0.1, 0.2]}), pd.DataFrame({"F": [0.1], "a": [np.nan]})],
+    [
+        pd.DataFrame(),
+        pd.DataFrame({"F": [0.1, 0.2]}),
+        pd.DataFrame({"F": [0.1], "a": [np.nan]}),
+    ],
 )
 def test_nothing_to_rank(table):
     ranks = rank_tasks(table)
@@ -131,7 +141,9 @@ def test_nothing_to_rank(table):
 
 def test_equal_losses_are_not_tested():
     ranks = rank_tasks(
-        pd.DataFrame({"F": [0.1, 0.2, 0.3]}).assign(a=lambda t: t["F"], b=[0.1, 0.2, 0.3])
+        pd.DataFrame({"F": [0.1, 0.2, 0.3]}).assign(
+            a=lambda t: t["F"], b=[0.1, 0.2, 0.3]
+        )
     )
     assert (ranks.mean == 2).all()
     assert np.isnan(ranks.friedman_p)
@@ -158,6 +170,8 @@ def test_mean_losses_are_of_shared_rows():
 def test_mean_losses_of_no_row():
     losses = pd.DataFrame({"a": [1.0, np.nan], "b": [np.nan, 1.0]})
     assert mean_losses(losses, np.ones(2), np.ones(2), losses.notna()).isna().all()
-    whole = losses.fillna(0)  # no weights are known: the rows count alike, as in the contrasts
+    whole = losses.fillna(
+        0
+    )  # no weights are known: the rows count alike, as in the contrasts
     means = mean_losses(whole, np.ones(2), np.zeros(2), whole.notna())
     assert means.to_dict() == {"F": 1.0, "a": 0.5, "b": 0.5}

@@ -66,7 +66,10 @@ def test_repeats_of_a_row_do_not_pass_for_evidence():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         ids = np.repeat(np.arange(120), 10)
-        x, bad = table(120, rng).iloc[ids].reset_index(drop=True), (rng.random(120) < 0.2)[ids]
+        x, bad = (
+            table(120, rng).iloc[ids].reset_index(drop=True),
+            (rng.random(120) < 0.2)[ids],
+        )
         hits += len(slices(x, bad, groups=ids, seed=seed)) > 0
     assert hits <= 4  # P(more than 4 of 20) = .003
 
@@ -101,7 +104,9 @@ def test_p_values_agree_with_all_splits():
     assert p == pytest.approx(exact, abs=0.006)  # 3.8 standard errors of 99,999 draws
     # once each: of 4 rows 2 bad, both inside a slice of 2: 1 of 6 splits
     flags = np.array([1.0, 1, 0, 0])
-    assert _p_value(np.ones(4), flags, flags > 0, np.random.default_rng(0)) == pytest.approx(1 / 6)
+    assert _p_value(
+        np.ones(4), flags, flags > 0, np.random.default_rng(0)
+    ) == pytest.approx(1 / 6)
 
 
 def test_wilson_covers():
@@ -136,11 +141,15 @@ def test_few_rows_constant_and_empty_columns():
             "same": pd.Categorical(["u"] * 300),
         }
     )
-    schema = [Column(c, "numeric" if c in ("one", "none") else "categorical") for c in x]
+    schema = [
+        Column(c, "numeric" if c in ("one", "none") else "categorical") for c in x
+    ]
     bad = rng.random(300) < 0.3
     assert len(slices(x, bad, schema)) == 0
     x["real"] = np.where(bad, 5.0, 1.0)
-    assert slices(x, bad, [*schema, Column("real", "numeric")])["slice"].tolist() == ["real = 5"]
+    assert slices(x, bad, [*schema, Column("real", "numeric")])["slice"].tolist() == [
+        "real = 5"
+    ]
 
 
 def test_missing_values_are_said():
@@ -150,10 +159,17 @@ def test_missing_values_are_said():
     bad = rng.random(600) < np.where(gap, 0.6, 0.05)
     schema = [Column("income", "numeric", (), True)]
     assert slices(x, bad, schema)["slice"][0] == "income is missing"
-    x = pd.DataFrame({"job": pd.Categorical(np.where(gap, None, rng.choice(["u", "v"], 600)))})
-    assert slices(x, bad, [Column("job", "categorical")])["slice"][0] == "job is missing"
+    x = pd.DataFrame(
+        {"job": pd.Categorical(np.where(gap, None, rng.choice(["u", "v"], 600)))}
+    )
+    assert (
+        slices(x, bad, [Column("job", "categorical")])["slice"][0] == "job is missing"
+    )
     bad = rng.random(600) < np.where(gap | (x["job"] == "u"), 0.6, 0.05)
-    assert slices(x, bad, [Column("job", "categorical")])["slice"][0] == "job is u or missing"
+    assert (
+        slices(x, bad, [Column("job", "categorical")])["slice"][0]
+        == "job is u or missing"
+    )
 
 
 def test_text_of_the_user_is_tamed():
@@ -187,7 +203,9 @@ def test_many_categories_are_shortened():
 
 def test_wide_tables_are_quick():
     rng = np.random.default_rng(0)
-    x = pd.DataFrame(rng.normal(size=(5000, 1000)), columns=[f"x{j}" for j in range(1000)])
+    x = pd.DataFrame(
+        rng.normal(size=(5000, 1000)), columns=[f"x{j}" for j in range(1000)]
+    )
     bad = rng.random(5000) < np.where(x["x7"] > 1, 0.5, 0.05)
     start = time.process_time()
     found = slices(x, bad, [Column(c, "numeric") for c in x])

@@ -68,7 +68,9 @@ def fake(tmp_path: Path) -> Checkout:
     (root / "resources" / "benchmarks").mkdir(parents=True)
     (root / "runbenchmark.py").write_text(FAKE)
     (root / "requirements.txt").write_text("")
-    (root / "amlb" / "__version__.py").write_text('_dev_version = "dev"\n__version__ = "2.1.7"\n')
+    (root / "amlb" / "__version__.py").write_text(
+        '_dev_version = "dev"\n__version__ = "2.1.7"\n'
+    )
     (root / "resources" / "constraints.yaml").write_text("test:\n  folds: 2\n")
     (root / "hardsynth").mkdir()  # fault 7: a folder of the benchmark's name
     return Checkout(root, Path(sys.executable), "2.1.7")

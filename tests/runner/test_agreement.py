@@ -18,7 +18,9 @@ def compared(make, other=None, seed=0, test=60, regression=False):
     """Rows of two folds: F, its re-fits without a part each, and what ``other`` predicts."""
     parts = []
     for number in range(2):
-        X, y = make_classification(300 + test, 6, random_state=seed + number, flip_y=0.2)
+        X, y = make_classification(
+            300 + test, 6, random_state=seed + number, flip_y=0.2
+        )
         y = X[:, 0] * 3 + y if regression else y
         train, held = np.arange(300), np.arange(300, 300 + test)
         loss = squared_error if regression else brier_loss
@@ -82,7 +84,8 @@ def test_three_rows_of_a_fold_are_judged_with_the_other_folds():
     few = rows.take(np.arange(len(rows.fold)) % 30 == 0)
     one_by_one = ComparedRows(**{**vars(few), "fold": np.arange(len(few.fold))})
     assert not any(
-        find_disagreements("t", one_by_one.take(one_by_one.fold == k)) for k in one_by_one.fold
+        find_disagreements("t", one_by_one.take(one_by_one.fold == k))
+        for k in one_by_one.fold
     )
     assert len(find_disagreements("t", one_by_one)) == len(few.fold)
 

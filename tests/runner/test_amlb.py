@@ -86,7 +86,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
             rows(kind, 200, rng).to_csv(folder / f"t_{kind}_train_{k}.csv", index=False)
             rows(kind, 60, rng).to_csv(folder / f"t_{kind}_test_{k}.csv", index=False)
         paths = {
-            part: [f"{{user}}/data/t_{kind}/t_{kind}_{part}_{k}.csv" for k in range(FOLDS)]
+            part: [
+                f"{{user}}/data/t_{kind}/t_{kind}_{part}_{k}.csv" for k in range(FOLDS)
+            ]
             for part in ("train", "test")
         }
         dataset = {**paths, "target": "y", "type": kind}
@@ -110,7 +112,8 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "framework", ["constantpredictor", "DecisionTree", "hardsynth_forest", "hardsynth_hist"]
+    "framework",
+    ["constantpredictor", "DecisionTree", "hardsynth_forest", "hardsynth_hist"],
 )
 def test_every_fold_is_scored_and_joins(
     amlb: Checkout, suite: Path, tmp_path: Path, framework: str
@@ -128,7 +131,9 @@ def test_every_fold_is_scored_and_joins(
     assert set(outcome.rows["seed"]) == {7.0}
     for found in find_predictions(tmp_path):
         assert found.framework == framework
-        test = pd.read_csv(suite / "data" / found.task / f"{found.task}_test_{found.fold}.csv")
+        test = pd.read_csv(
+            suite / "data" / found.task / f"{found.task}_test_{found.fold}.csv"
+        )
         predictions = read_predictions(found.run_dir, found.task, found.fold)
         provenance = pd.DataFrame({"row": range(len(test))})
         assert len(join_predictions(predictions, provenance, test["y"])) == 60
@@ -138,12 +143,18 @@ def test_every_fold_is_scored_and_joins(
         assert scores["t_binary"] == 0.5
     else:
         assert scores["t_binary"] > 0.95  # AUC, the right way round
-        assert scores["t_regression"] > -10  # negated RMSE; the target's deviation is 20
+        assert (
+            scores["t_regression"] > -10
+        )  # negated RMSE; the target's deviation is 20
     if framework.startswith("hardsynth"):
-        assert scores["t_multiclass"] > -0.6  # negated log loss; knowing nothing is -1.1
+        assert (
+            scores["t_multiclass"] > -0.6
+        )  # negated log loss; knowing nothing is -1.1
 
 
-def test_what_amlb_does_not_tell_is_found(amlb: Checkout, suite: Path, tmp_path: Path) -> None:
+def test_what_amlb_does_not_tell_is_found(
+    amlb: Checkout, suite: Path, tmp_path: Path
+) -> None:
     outcome = run_benchmark(
         "hardsynth_wrong",
         "broken",
@@ -164,7 +175,9 @@ def test_what_amlb_does_not_tell_is_found(amlb: Checkout, suite: Path, tmp_path:
 
 
 def test_unknown_framework(amlb: Checkout, suite: Path, tmp_path: Path) -> None:
-    outcome = run_benchmark("nobody", userdir=suite, outdir=tmp_path, amlb=amlb, quiet=True)
+    outcome = run_benchmark(
+        "nobody", userdir=suite, outdir=tmp_path, amlb=amlb, quiet=True
+    )
     assert outcome.amlb_exit == 1
     assert len(outcome.missing) == 3 * FOLDS
     assert "Incorrect framework `nobody`" in outcome.missing[0].reason

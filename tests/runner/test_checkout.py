@@ -11,14 +11,28 @@ import pytest
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner import checkout, environment
-from amlb_ext.runner.checkout import Checkout, amlb_version, cache_dir, clone, ensure_checkout
+from amlb_ext.runner.checkout import (
+    Checkout,
+    amlb_version,
+    cache_dir,
+    clone,
+    ensure_checkout,
+)
 from amlb_ext.runner.subprocesses import locked, run_command
 
 
 @pytest.fixture
 def repository(fake: Checkout, tmp_path: Path) -> str:
     """A git repository that holds the fake AMLB under the tag ``v9``."""
-    git = ["git", "-C", str(fake.root), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    git = [
+        "git",
+        "-C",
+        str(fake.root),
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+    ]
     (fake.root / "resources" / "benchmarks" / "test.yaml").write_text("")
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v9"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
@@ -48,7 +62,9 @@ def test_a_killed_clone_is_cleared_away(repository: str, tmp_path: Path) -> None
 def test_two_at_once_clone_once(repository: str, tmp_path: Path) -> None:
     said: list[str] = []
     threads = [
-        threading.Thread(target=clone, args=(tmp_path / "c", repository, "v9", said.append))
+        threading.Thread(
+            target=clone, args=(tmp_path / "c", repository, "v9", said.append)
+        )
         for _ in range(3)
     ]
     for thread in threads:
@@ -63,7 +79,9 @@ def test_failing_clone_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
         clone(tmp_path / "c", (tmp_path / "nowhere").as_uri(), "v9")
     assert "AMLB_HOME" in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert [path.name for path in (tmp_path / "c").iterdir()] == [".automlbenchmark-v9.lock"]
+    assert [path.name for path in (tmp_path / "c").iterdir()] == [
+        ".automlbenchmark-v9.lock"
+    ]
 
 
 def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +93,11 @@ def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_secrets_in_errors() -> None:
     with pytest.raises(RunError) as caught:
         run_command(
-            [sys.executable, "-c", "import sys; sys.exit('ERROR: https://u:pw@host/x is gone')"],
+            [
+                sys.executable,
+                "-c",
+                "import sys; sys.exit('ERROR: https://u:pw@host/x is gone')",
+            ],
             "pip failed",
         )
     assert str(caught.value) == "pip failed: ERROR: https://***@host/x is gone"
@@ -105,14 +127,18 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
         clone(tmp_path / "file" / "cache", "file:///nowhere", "v9")
 
 
-def test_given_checkout(fake: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_given_checkout(
+    fake: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
     monkeypatch.setattr(environment, "VERSIONS", (sys.version_info[:2],))
     monkeypatch.setenv("AMLB_HOME", str(fake.root))
     assert ensure_checkout(python=sys.executable, cache=tmp_path) == Checkout(
         fake.root, Path(sys.executable).absolute(), "2.1.7"
     )
-    with pytest.raises(RunError, match=r"not an AMLB checkout: it has no runbenchmark.py"):
+    with pytest.raises(
+        RunError, match=r"not an AMLB checkout: it has no runbenchmark.py"
+    ):
         ensure_checkout(tmp_path)
 
 
@@ -147,7 +173,9 @@ def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> 
     said: list[str] = []
     python = environment.ensure_interpreter(fake.root, tmp_path, say=said.append)
     assert python.is_file()
-    assert environment.ensure_interpreter(fake.root, tmp_path, say=said.append) == python
+    assert (
+        environment.ensure_interpreter(fake.root, tmp_path, say=said.append) == python
+    )
     assert len(said) == 1
     (python.parents[1] / "hardsynth-complete").unlink()  # as after a kill
     environment.ensure_interpreter(fake.root, tmp_path, say=said.append)
@@ -182,7 +210,9 @@ def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_given_python_without_requirements(fake: Checkout, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"lacks packages that AMLB needs .*pip install -r"):
+    with pytest.raises(
+        RunError, match=r"lacks packages that AMLB needs .*pip install -r"
+    ):
         environment.ensure_interpreter(fake.root, tmp_path, tmp_path / "python")
 
 

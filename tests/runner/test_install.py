@@ -15,18 +15,38 @@ import pandas as pd
 import pytest
 import yaml
 
-from amlb_ext.amlb.configuration import configured_folds, find_definition, read_constraint
+from amlb_ext.amlb.configuration import (
+    configured_folds,
+    find_definition,
+    read_constraint,
+)
 from amlb_ext.amlb.definition import list_jobs
 from amlb_ext.cli import main
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.runner.install import change, install, uninstall
-from amlb_ext.runner.install.config_edit import LISTS, MARK, entries_of, insert, read_config, strip
+from amlb_ext.runner.install.config_edit import (
+    LISTS,
+    MARK,
+    entries_of,
+    insert,
+    read_config,
+    strip,
+)
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import Suite, verify_suite
 
-FAST = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--kappa", ".005"]
+FAST = [
+    "--baseline",
+    "ridge",
+    "--synthesizer",
+    "local",
+    "--folds",
+    "2",
+    "--kappa",
+    ".005",
+]
 FAST += ["--certificate", "none", "-q", "-j", "1"]
 ENTRIES = {
     ("benchmarks", "definition_dir"): ["{user}/hardsynth_suites/a/benchmarks"],
@@ -103,7 +123,9 @@ TAILS = ["", "# end\n", "aws:\n  x: &y 1\n  z: *y\n\n\n"]
 
 
 def documents():
-    combined = itertools.product(SECTIONS, SECTIONS, TAILS, ("\n", "\r\n"), (True, False), (0, 1))
+    combined = itertools.product(
+        SECTIONS, SECTIONS, TAILS, ("\n", "\r\n"), (True, False), (0, 1)
+    )
     every = list(combined)
     for one, two, tail, end, whole, bom in random.Random(0).sample(every, 80):
         text = one.format("benchmarks", "definition_dir")
@@ -128,7 +150,9 @@ def test_entries_go_in_and_out_of_any_text() -> None:
             own = entries_of(before, key)
             own = [LISTS[key].default] if own is None else own
             assert sorted(entries_of(after, key)) == sorted([*entries, *own]), text
-            assert (entries_of(after, key)[0] == entries[0]) is (LISTS[key].first or not own)
+            assert (entries_of(after, key)[0] == entries[0]) is (
+                LISTS[key].first or not own
+            )
         kept = [line for line in new.splitlines() if not line.endswith(MARK)]
         assert len(kept) == len(text.splitlines())  # lines are added, none is lost
         back = strip(new, inline, "/hardsynth_suites/")
@@ -143,7 +167,10 @@ def test_entries_go_in_and_out_of_any_text() -> None:
         ("- a\n", "holds a list instead of a mapping"),
         ("a: 1\n---\nb: 2\n", "found another document"),
         ("benchmarks: 3\n", "benchmarks is 3 instead of a mapping"),
-        ("benchmarks: {definition_dir: {x: 1}}\n", "benchmarks.definition_dir is {'x': 1}"),
+        (
+            "benchmarks: {definition_dir: {x: 1}}\n",
+            "benchmarks.definition_dir is {'x': 1}",
+        ),
         ("x: &l [a]\nbenchmarks: {definition_dir: *l}\n", "an anchor"),
         ("b: &b {definition_dir: [q]}\nbenchmarks:\n  <<: *b\n  y: 1\n", "an anchor"),
         ("benchmarks: {definition_dir: !x [a]}\n", "is not valid YAML"),
@@ -151,7 +178,9 @@ def test_entries_go_in_and_out_of_any_text() -> None:
         ("a: 1\na: 2\n", "duplicate key"),
     ],
 )
-def test_what_cannot_be_changed_safely_is_refused(suite, user, text, said, capsys) -> None:
+def test_what_cannot_be_changed_safely_is_refused(
+    suite, user, text, said, capsys
+) -> None:
     (user / "config.yaml").write_text(text)
     before = tree(user)
     assert main(["install", str(suite), "--userdir", str(user)]) == 2
@@ -169,7 +198,15 @@ def test_bytes_that_are_no_utf8_are_refused(suite, user) -> None:
 
 # --- install and uninstall
 
-EMPTY = ["", "# only a comment\n", "---\n", "---\n# c\n...\n", "seed: 1", "\ufeff", "{}"]
+EMPTY = [
+    "",
+    "# only a comment\n",
+    "---\n",
+    "---\n# c\n...\n",
+    "seed: 1",
+    "\ufeff",
+    "{}",
+]
 
 
 @pytest.mark.parametrize("text", [CONFIG, CONFIG.replace("\n", "\r\n"), *EMPTY])
@@ -178,7 +215,9 @@ def test_byte_for_byte_and_nothing_left(suite, user, text) -> None:
     before = tree(user)
     change = install(suite, user)
     assert change.action == "installed"
-    assert load(user)["benchmarks"]["definition_dir"][-1].endswith("/hardsynth/benchmarks")
+    assert load(user)["benchmarks"]["definition_dir"][-1].endswith(
+        "/hardsynth/benchmarks"
+    )
     assert (user / "config.yaml.hardsynth-backup").read_bytes() == text.encode()
     assert uninstall(suite, user).action == "uninstalled"
     assert tree(user) == before
@@ -195,9 +234,13 @@ def test_amlb_knows_the_suite_and_all_that_it_knew(suite, user) -> None:
     assert len(list_jobs(path, {}, fallback_folds=configured_folds(config))) == 4
     for file in tasks[0]["dataset"]["test"]:
         assert Path(file.format(user="nowhere")).is_file()  # braces are doubled
-    assert find_definition("own", user, Path("amlb"), config).parent == user / "benchmarks"
+    assert (
+        find_definition("own", user, Path("amlb"), config).parent == user / "benchmarks"
+    )
     assert read_constraint("hardsynth_quick", user, Path("amlb"), config)["cores"] == 1
-    frameworks = yaml.safe_load((user / "hardsynth_suites/hardsynth/frameworks.yaml").read_text())
+    frameworks = yaml.safe_load(
+        (user / "hardsynth_suites/hardsynth/frameworks.yaml").read_text()
+    )
     module = frameworks["HardsynthNull"]["module"].replace(".", "/")
     assert (user / module / "exec.py").is_file()
     # the user's own constraint or framework of a name wins: AMLB takes the last
@@ -210,7 +253,9 @@ def test_no_user_directory_before_none_after(suite, tmp_path, monkeypatch) -> No
     (tmp_path / ".config").mkdir()
     change = install(suite)
     assert change.userdir == str(tmp_path / ".config" / "automlbenchmark")
-    assert load(Path(change.userdir))["benchmarks"]["definition_dir"][0].startswith("{root}")
+    assert load(Path(change.userdir))["benchmarks"]["definition_dir"][0].startswith(
+        "{root}"
+    )
     uninstall(suite)
     assert list((tmp_path / ".config").iterdir()) == []
 
@@ -233,7 +278,10 @@ def test_dry_run_shows_and_changes_nothing(suite, user, capsys) -> None:
     assert tree(user) == before
     install(suite, user)
     before = tree(user)
-    assert main(["uninstall", str(suite), "--userdir", str(user), "--dry-run", "--json"]) == 0
+    assert (
+        main(["uninstall", str(suite), "--userdir", str(user), "--dry-run", "--json"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["action"] == "uninstalled"
     assert tree(user) == before
 
@@ -242,15 +290,19 @@ EDITS = {
     "appended": lambda text: text + "archive: []  # later\n",
     "commented": lambda text: text.replace("# two", "# two, later"),
     "entry after ours": lambda text: text.replace(
-        f"hardsynth/benchmarks'{MARK}\n", f"hardsynth/benchmarks'{MARK}\n        - /later\n"
+        f"hardsynth/benchmarks'{MARK}\n",
+        f"hardsynth/benchmarks'{MARK}\n        - /later\n",
     ),
     "in the line of ours": lambda text: text.replace("# flow", "# later"),
     "below a key of ours": lambda text: text.replace(
-        f"constraints.yaml'{MARK}\nframe", f"constraints.yaml'{MARK}\n      - /later\nframe"
+        f"constraints.yaml'{MARK}\nframe",
+        f"constraints.yaml'{MARK}\n      - /later\nframe",
     ),
     "ours removed": lambda text: (
         "\n".join(
-            line for line in text.splitlines() if "definition_dir" in line or MARK not in line
+            line
+            for line in text.splitlines()
+            if "definition_dir" in line or MARK not in line
         ).replace("'{user}/hardsynth_suites/hardsynth/frameworks.yaml', ", "")
         + "\n# later\n"
     ),
@@ -280,7 +332,9 @@ def test_later_edits_of_the_user_stay(suite, user, edit) -> None:
 def test_edits_that_cannot_be_told_apart_are_left_to_the_user(suite, user) -> None:
     install(suite, user)
     config = user / "config.yaml"
-    config.write_text(config.read_text().replace(f"/benchmarks'{MARK}", "/benchmarks'  # own"))
+    config.write_text(
+        config.read_text().replace(f"/benchmarks'{MARK}", "/benchmarks'  # own")
+    )
     before = tree(user)
     with pytest.raises(RunError, match="remove them by hand in line 9"):
         uninstall(suite, user)
@@ -320,10 +374,14 @@ def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
     (user / "frameworks.yaml").write_text("Mine: {module: extensions.Mine}\n")
     with pytest.raises(RunError, match=r"use letters.*--name a_b"):
         install(suite, user, name="a b")
-    assert set(before) - set(tree(user)) == {str(user / "benchmarks" / "hardsynth_all.yaml")}
+    assert set(before) - set(tree(user)) == {
+        str(user / "benchmarks" / "hardsynth_all.yaml")
+    }
     install(suite, user)
     other = shutil.copytree(made, tmp_path / "other")
-    with pytest.raises(RunError, match=r"another suite is installed as hardsynth: .*hard \{1\}"):
+    with pytest.raises(
+        RunError, match=r"another suite is installed as hardsynth: .*hard \{1\}"
+    ):
         install(other, user)
     with pytest.raises(RunError, match="already installed, as hardsynth"):
         install(suite, user, name="twice")
@@ -334,12 +392,16 @@ def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
 
 
 def test_a_constraint_of_the_users_stays(suite, user) -> None:
-    text = CONFIG.replace("benchmarks:\n", "benchmarks:\n    constraints_file: '{user}/c.yaml'\n")
+    text = CONFIG.replace(
+        "benchmarks:\n", "benchmarks:\n    constraints_file: '{user}/c.yaml'\n"
+    )
     (user / "config.yaml").write_text(text)
     (user / "c.yaml").write_text("hardsynth_quick: {folds: 1, cores: 7}\n")
     change = install(suite, user)
     assert any("hardsynth_quick is your own" in note for note in change.notes)
-    assert read_constraint("hardsynth_quick", user, Path("amlb"), load(user))["cores"] == 7
+    assert (
+        read_constraint("hardsynth_quick", user, Path("amlb"), load(user))["cores"] == 7
+    )
     uninstall(suite, user)
     assert (user / "config.yaml").read_text() == text
 
@@ -360,11 +422,15 @@ def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path) -> None:
     assert any("was moved" in note for note in change.notes)
     assert f"{moved}/data" in definition.read_text()
     again = moved.rename(tmp_path / "again")
-    assert uninstall(again, user, dry_run=True).name == "hardsynth"  # known by its manifest
+    assert (
+        uninstall(again, user, dry_run=True).name == "hardsynth"
+    )  # known by its manifest
     shutil.rmtree(again)
     assert uninstall(moved, user).action == "uninstalled"
     assert tree(user) == before
-    with pytest.raises(RunError, match=r"is not installed in .* \(installed there: none"):
+    with pytest.raises(
+        RunError, match=r"is not installed in .* \(installed there: none"
+    ):
         uninstall(moved, user)
 
 
@@ -388,9 +454,13 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> N
     before = tree(user)
     writable = os.access
     monkeypatch.setattr(
-        os, "access", lambda path, mode: path != user / "config.yaml" and writable(path, mode)
+        os,
+        "access",
+        lambda path, mode: path != user / "config.yaml" and writable(path, mode),
     )
-    with pytest.raises(RunError, match=r"config.yaml is read-only; nothing was changed"):
+    with pytest.raises(
+        RunError, match=r"config.yaml is read-only; nothing was changed"
+    ):
         install(suite, user)
     monkeypatch.undo()
     (user / "hardsynth_suites").write_text("a file")
@@ -455,7 +525,9 @@ def test_beside_amlbs_own_example(amlb, suite, tmp_path, name) -> None:
         (baseline, main_name, "hardsynth_quick", []),
     ]
     for framework, benchmark, constraint, tasks in runs:
-        outcome = run_benchmark(framework, benchmark, constraint, tasks=tasks, folds=[0], **quiet)
+        outcome = run_benchmark(
+            framework, benchmark, constraint, tasks=tasks, folds=[0], **quiet
+        )
         assert outcome.ok, outcome.summary()
     jobs = read_jobs(Suite.load(suite), tmp_path / "out").table
     scored = jobs[jobs["status"] == "scored"]

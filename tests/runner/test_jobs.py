@@ -30,7 +30,12 @@ FOLDS = {
     ("car", ""): 3,
     ("car", "full"): 3,
 }
-MAIN = [Job(amlb_name(*key), k) for key, n in FOLDS.items() if key[1] != "bad" for k in range(n)]
+MAIN = [
+    Job(amlb_name(*key), k)
+    for key, n in FOLDS.items()
+    if key[1] != "bad"
+    for k in range(n)
+]
 
 
 def make_suite(root, name="hard"):
@@ -43,11 +48,15 @@ def make_suite(root, name="hard"):
                               files, files, [9] * n, [9] * n)  # fmt: skip
     (root / "benchmarks").mkdir(parents=True)
     main = [task for task in tasks.values() if task.suffix in MAIN_SUFFIXES]
-    (root / "benchmarks" / f"{name}.yaml").write_text(yaml_text(benchmark_entries(main)))
+    (root / "benchmarks" / f"{name}.yaml").write_text(
+        yaml_text(benchmark_entries(main))
+    )
     (root / "benchmarks" / f"{name}_all.yaml").write_text(
         yaml_text(benchmark_entries(tasks.values()))
     )
-    return Suite(Layout(root), Manifest("0", name, 1, SuiteRequest(command=""), {}, {}, tasks))
+    return Suite(
+        Layout(root), Manifest("0", name, 1, SuiteRequest(command=""), {}, {}, tasks)
+    )
 
 
 @pytest.fixture
@@ -72,7 +81,9 @@ def row(task, fold, result=0.5, framework="flaml", constraint="1h", **more):
 def write_run(out, rows, framework="flaml", constraint="1h", definition="hard",
               stamp="20250301T100000", asked=(), log="", name=""):  # fmt: skip
     """Write a run's folder as AMLB, which lower-cases its name, and ``hardsynth run`` do."""
-    folder = out / (name or f"{framework}.{definition}.{constraint}.local".lower() + f".{stamp}")
+    folder = out / (
+        name or f"{framework}.{definition}.{constraint}.local".lower() + f".{stamp}"
+    )
     folder.mkdir()
     if rows:
         (folder / "scores").mkdir()
@@ -102,7 +113,9 @@ def starting(task, fold):
 def test_the_latest_scored_run_counts(suite, out):
     write_run(out, [row("iris_full", 0, 0.5)], stamp="20250301T100000")
     middle = write_run(out, [row("iris_full", 0, 0.7)], stamp="20250302T100000")
-    write_run(out, [row("iris_full", 0, None, info="too slow")], stamp="20250303T100000")
+    write_run(
+        out, [row("iris_full", 0, None, info="too slow")], stamp="20250303T100000"
+    )
     found = read_jobs(suite, out)
     assert list(found.table.columns) == list(JOB_COLUMNS)
     (job,) = found.table[found.table["status"] == "scored"].to_dict("records")
@@ -156,7 +169,10 @@ def test_a_run_killed_in_the_middle(suite, out):
     assert found[Job("iris", 0)][0] == "scored"
     begun = "begun, but it left no result: killed, or AMLB ended during it"
     assert found[Job("iris", 1)] == ("missing", begun)
-    assert found[Job("iris_full", 0)] == ("missing", "asked for, but AMLB ended before it")
+    assert found[Job("iris_full", 0)] == (
+        "missing",
+        "asked for, but AMLB ended before it",
+    )
     assert found[Job("iris_full", 1)] == ("not run", "not asked for")
     assert set(found) == set(MAIN)
 
@@ -175,7 +191,9 @@ def test_a_run_that_ended_before_its_first_job(suite, out):
 def test_a_killed_run_of_a_definition_of_ones_own(suite, out):
     """What was asked for is known, so no job that is gone is passed over in silence."""
     asked = [Job("iris", 0), Job("car", 0), Job("car", 1)]
-    write_run(out, [row("iris", 0)], definition="mine", asked=asked, log=starting("car", 0))
+    write_run(
+        out, [row("iris", 0)], definition="mine", asked=asked, log=starting("car", 0)
+    )
     found = status(read_jobs(suite, out))
     assert found[Job("iris", 0)][0] == "scored"
     assert found[Job("car", 0)][0] == found[Job("car", 1)][0] == "missing"
@@ -266,7 +284,9 @@ def test_a_folder_given_twice_counts_once(suite, out):
 def test_results_of_other_benchmarks_are_left_out_with_a_note(suite, out):
     write_run(out, [row("iris", 0), row("adult", 0), row("adult", 1)])
     found = read_jobs(suite, out)
-    assert found.notes == ("2 results of other benchmarks were left out (tasks adult).",)
+    assert found.notes == (
+        "2 results of other benchmarks were left out (tasks adult).",
+    )
     assert set(found.table["amlb_task"]) <= set(suite.amlb_tasks)
     assert len(found.rows) == 1
 
@@ -279,24 +299,37 @@ def test_constraints_and_versions_tell_frameworks_apart(suite, out):
               stamp="20250302T100000")  # fmt: skip
     table = read_jobs(suite, out).table
     scored = table[table["status"] == "scored"]
-    assert scored["framework"].tolist() == ["flaml (1h)", "flaml (4h)", "tpot 2.1", "tpot 3"]
+    assert scored["framework"].tolist() == [
+        "flaml (1h)",
+        "flaml (4h)",
+        "tpot 2.1",
+        "tpot 3",
+    ]
     assert scored["name"].tolist() == ["flaml", "flaml", "tpot", "tpot"]
 
 
 def test_names_of_folders_have_lost_their_case(suite, out):
     """A killed run is known by its folder only, in lower case: it is the same framework."""
-    write_run(out, [row("iris", 0, framework="FLAML", constraint="1H8c")], "FLAML", "1H8c")
-    write_run(out, [], "FLAML", "1H8c", stamp="20250302T100000", log=starting("iris", 1))
+    write_run(
+        out, [row("iris", 0, framework="FLAML", constraint="1H8c")], "FLAML", "1H8c"
+    )
+    write_run(
+        out, [], "FLAML", "1H8c", stamp="20250302T100000", log=starting("iris", 1)
+    )
     table = read_jobs(suite, out).table
     assert set(table["framework"]) == set(table["name"]) == {"FLAML"}
     assert set(table["constraint"]) == {"1H8c"}
-    assert table.set_index(["amlb_task", "fold"]).loc[("iris", 1), "status"] == "missing"
+    assert (
+        table.set_index(["amlb_task", "fold"]).loc[("iris", 1), "status"] == "missing"
+    )
 
 
 def test_names_of_folders_have_lost_their_case_when_all_jobs_failed(suite, out):
     rows = [row("iris", 0, None, framework="FLAML", constraint="1H8c", info="no")]
     write_run(out, rows, "FLAML", "1H8c")
-    write_run(out, [], "FLAML", "1H8c", stamp="20250302T100000", log=starting("iris", 1))
+    write_run(
+        out, [], "FLAML", "1H8c", stamp="20250302T100000", log=starting("iris", 1)
+    )
     table = read_jobs(suite, out).table
     assert set(table["framework"]) == {"FLAML"}
 
@@ -346,7 +379,9 @@ def asked_by(command, suite):
     assert words[0] == "hardsynth"
     arguments = parser().parse_args(words[1:])
     assert arguments.userdir == str(suite.layout.root)
-    path = find_definition(arguments.benchmark, suite.layout.root, suite.layout.root, CONFIG)
+    path = find_definition(
+        arguments.benchmark, suite.layout.root, suite.layout.root, CONFIG
+    )
     return arguments, list_jobs(
         path,
         {},
@@ -357,8 +392,15 @@ def asked_by(command, suite):
 
 
 def table_of(jobs, **columns):
-    known = {"name": "flaml", "constraint": "1h", "benchmark": "hard", "status": "failed"}
-    return pd.DataFrame([{"amlb_task": j.task, "fold": j.fold, **known, **columns} for j in jobs])
+    known = {
+        "name": "flaml",
+        "constraint": "1h",
+        "benchmark": "hard",
+        "status": "failed",
+    }
+    return pd.DataFrame(
+        [{"amlb_task": j.task, "fold": j.fold, **known, **columns} for j in jobs]
+    )
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -366,7 +408,9 @@ def test_commands_run_just_the_broken_jobs(suite, seed):
     """Any set of broken jobs, of tasks with equally many folds, comes back from the commands."""
     rng = np.random.default_rng(seed)
     alike = [job for job in MAIN if job.task.startswith("car")]
-    broken = [alike[i] for i in rng.permutation(len(alike))[: rng.integers(1, len(alike) + 1)]]
+    broken = [
+        alike[i] for i in rng.permutation(len(alike))[: rng.integers(1, len(alike) + 1)]
+    ]
     found = []
     for command in rerun_commands(table_of(broken), suite, "out"):
         arguments, jobs = asked_by(command, suite)
@@ -383,7 +427,9 @@ def test_commands_run_no_fold_of_a_larger_task_that_is_whole(suite):
     """Folds 0 and 1 are all of iris, and not all of car."""
     broken = [Job(task, k) for task in ("iris", "car") for k in (0, 1)]
     found = [
-        j for c in rerun_commands(table_of(broken), suite, "out") for j in asked_by(c, suite)[1]
+        j
+        for c in rerun_commands(table_of(broken), suite, "out")
+        for j in asked_by(c, suite)[1]
     ]
     assert sorted(found) == sorted(broken)
 
@@ -413,7 +459,9 @@ def test_frameworks_constraints_and_definitions_have_their_own_commands(suite):
 
 def test_names_with_spaces_are_quoted(tmp_path):
     suite = make_suite(tmp_path / "my suite's", "hard")
-    (command,) = rerun_commands(table_of([Job("car", 2)]), suite, "the results; rm -r x")
+    (command,) = rerun_commands(
+        table_of([Job("car", 2)]), suite, "the results; rm -r x"
+    )
     arguments, jobs = asked_by(command, suite)
     assert arguments.results == "the results; rm -r x"
     assert jobs == (Job("car", 2),)

@@ -32,7 +32,9 @@ def test_codes_and_scaling_by_hand(pipeline: ModuleType) -> None:
     train = pd.DataFrame(
         {"a": [0.0, 4.0, np.nan], "b": ["2", "10", None], "c": [True, False, True]}
     )
-    test = pd.DataFrame({"a": [2.0, 8.0, np.nan], "b": ["10", "new", None], "c": [False] * 3})
+    test = pd.DataFrame(
+        {"a": [2.0, 8.0, np.nan], "b": ["10", "new", None], "c": [False] * 3}
+    )
     encoder = pipeline.Encoder().fit(train)
     # categories by value: 2 -> 0, 10 -> 1, missing and unseen -> 2; False -> 0, True -> 1;
     # a: (2-0)/4 = 0.5, (8-0)/4 = 2
@@ -86,13 +88,17 @@ def test_classifiers(pipeline: ModuleType, path: str, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ordinal", "onehot"])
-def test_numbers_are_predicted_in_their_own_unit(pipeline: ModuleType, encoding: str) -> None:
+def test_numbers_are_predicted_in_their_own_unit(
+    pipeline: ModuleType, encoding: str
+) -> None:
     frame = table()
     y = pd.Series(1000.0 + 50.0 * frame["whole"])
     settings = pipeline.Settings(
         regressor="sklearn.linear_model.LinearRegression", encoding=encoding
     )
-    predictions, p = pipeline.Model(settings, classes=False).fit(frame, y).predict(frame)
+    predictions, p = (
+        pipeline.Model(settings, classes=False).fit(frame, y).predict(frame)
+    )
     assert p is None
     np.testing.assert_allclose(predictions, y)
 
@@ -100,7 +106,9 @@ def test_numbers_are_predicted_in_their_own_unit(pipeline: ModuleType, encoding:
 def test_labels_are_sorted_as_text(pipeline: ModuleType) -> None:
     frame = table(30)
     y = pd.Series([2, 9, 10] * 10).astype("category")
-    model = pipeline.Model(pipeline.Settings.from_params({}), classes=True, seed=0).fit(frame, y)
+    model = pipeline.Model(pipeline.Settings.from_params({}), classes=True, seed=0).fit(
+        frame, y
+    )
     labels, p = model.predict(frame)
     assert model.labels_ == ["10", "2", "9"]
     assert set(labels) <= {"2", "9", "10"}
@@ -115,11 +123,16 @@ def test_seed_and_cores_reach_the_model(pipeline: ModuleType) -> None:
     assert model.model_[-1].n_jobs == 2
     again = pipeline.Model(settings, classes=False, seed=7, cores=1).fit(frame, y)
     # threads add the trees up in any order: equal to the last bits only
-    np.testing.assert_allclose(model.predict(frame)[0], again.predict(frame)[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        model.predict(frame)[0], again.predict(frame)[0], rtol=1e-12
+    )
     own = {"regressor": "sklearn.ensemble.ExtraTreesRegressor"}
     own["regressor_params"] = {"random_state": 1, "n_jobs": 1}
     model = pipeline.Model(pipeline.Settings.from_params(own), False, seed=7, cores=2)
-    assert (model.fit(frame, y).model_[-1].random_state, model.model_[-1].n_jobs) == (1, 1)
+    assert (model.fit(frame, y).model_[-1].random_state, model.model_[-1].n_jobs) == (
+        1,
+        1,
+    )
 
 
 def test_params_from_a_namespace(pipeline: ModuleType) -> None:
@@ -146,7 +159,9 @@ def test_params_from_a_namespace(pipeline: ModuleType) -> None:
         ),
     ],
 )
-def test_errors_say_what_to_type(pipeline: ModuleType, params: dict, words: str) -> None:
+def test_errors_say_what_to_type(
+    pipeline: ModuleType, params: dict, words: str
+) -> None:
     with pytest.raises(ValueError, match=words.replace("(", r"\(")):
         pipeline.Model(pipeline.Settings.from_params(params), classes=True).fit(
             table(20), pd.Series(["a", "b"] * 10)

@@ -66,7 +66,10 @@ def test_only_the_appended_file_is_left(tmp_path: Path) -> None:
 
 def test_predictions(out: Path) -> None:
     found = list(find_predictions(out))
-    assert [(p.framework, p.task, p.fold) for p in found] == [("Fw", "num", 3), ("Fw", "two", 0)]
+    assert [(p.framework, p.task, p.fold) for p in found] == [
+        ("Fw", "num", 3),
+        ("Fw", "two", 0),
+    ]
     run = out / "fw.b.c.local.1"
     two = read_predictions(run, "two", 0)
     assert two["c01_yes"].tolist() == [0.75]
@@ -84,7 +87,9 @@ def classes(*truth: str) -> pd.DataFrame:
 
 def test_join_of_classes() -> None:
     provenance = pd.DataFrame({"origin": ["bad", "ga"]}, index=[7, 9])
-    joined = join_predictions(classes("a", "b"), provenance, pd.Series([" A", "b"], index=[3, 4]))
+    joined = join_predictions(
+        classes("a", "b"), provenance, pd.Series([" A", "b"], index=[3, 4])
+    )
     assert joined.columns.tolist() == ["origin", "a", "b", "predictions", "truth"]
     assert joined["origin"].tolist() == ["bad", "ga"]
     with pytest.raises(RunError, match=r"row 1 .* its truth is b, the test file has a"):
@@ -100,7 +105,9 @@ def test_join_of_numbers() -> None:
     origin = pd.DataFrame({"origin": ["bad"] * 3})
     # 1e6 (1 + 5e-7) is within a relative 1e-6; 5e-4 is within 1e-9 of the largest, 1e6
     assert len(join_predictions(table, origin, ["1000000.5", 5e-4, -2])) == 3
-    with pytest.raises(RunError, match=r"row 2 .* truth is -2.0, the test file has -2.1"):
+    with pytest.raises(
+        RunError, match=r"row 2 .* truth is -2.0, the test file has -2.1"
+    ):
         join_predictions(table, origin, [1e6, 0, -2.1])
     with pytest.raises(RunError, match="row 1"):
         join_predictions(table, origin, [1e6, "c00_no", -2])

@@ -29,7 +29,9 @@ def test_missing_and_failed_jobs(
         "unloadable, fold 0: no file x",
         "unloadable, fold 1: no file x",
     ]
-    assert [str(problem) for problem in outcome.failed] == ["failing, fold 0: ValueError: no good"]
+    assert [str(problem) for problem in outcome.failed] == [
+        "failing, fold 0: ValueError: no good"
+    ]
     # good one 0 and 1 of 2 + 2 + 1 jobs; the disabled task is not asked for
     assert outcome.summary().startswith("2 of 5 jobs scored")
     assert "no score for unloadable/0, unloadable/1: no file x" in outcome.summary()
@@ -60,7 +62,12 @@ def test_good_runs_into_one_folder(
 
 
 def test_tasks_are_chosen(fake: Checkout, userdir: Path, tmp_path: Path) -> None:
-    asked = {"userdir": userdir, "outdir": tmp_path / "out", "amlb": fake, "quiet": True}
+    asked = {
+        "userdir": userdir,
+        "outdir": tmp_path / "out",
+        "amlb": fake,
+        "quiet": True,
+    }
     outcome = run_benchmark("Fw", tasks=["unloadable"], folds=[1], **asked)
     assert [problem.fold for problem in outcome.missing] == [1]
     with pytest.raises(RunError, match="no task 'nothing'"):
@@ -72,14 +79,20 @@ def test_unknown_framework(fake: Checkout, userdir: Path, tmp_path: Path) -> Non
         "unknown", userdir=userdir, outdir=tmp_path / "out", amlb=fake, quiet=True
     )
     assert outcome.amlb_exit == 1
-    assert {p.reason for p in outcome.missing} == {"Incorrect framework `unknown`: not listed."}
+    assert {p.reason for p in outcome.missing} == {
+        "Incorrect framework `unknown`: not listed."
+    }
     assert len(outcome.missing) == 5
 
 
-def test_outdir_that_cannot_be_made(fake: Checkout, userdir: Path, tmp_path: Path) -> None:
+def test_outdir_that_cannot_be_made(
+    fake: Checkout, userdir: Path, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="choose another -o"):
-        run_benchmark("Fw", userdir=userdir, outdir=tmp_path / "file" / "out", amlb=fake)
+        run_benchmark(
+            "Fw", userdir=userdir, outdir=tmp_path / "file" / "out", amlb=fake
+        )
 
 
 def test_openml_jobs_are_known_from_the_log_alone() -> None:
@@ -88,7 +101,9 @@ def test_openml_jobs_are_known_from_the_log_alone() -> None:
     missing, failed = find_unscored_jobs(rows, [], log)
     assert [str(problem) for problem in missing] == ["b-c_d, fold 12: HTTP 500"]
     assert failed == ()
-    missing, _ = find_unscored_jobs(rows, [Job("z", 0)], "Traceback\nOSError: full\n", amlb_exit=2)
+    missing, _ = find_unscored_jobs(
+        rows, [Job("z", 0)], "Traceback\nOSError: full\n", amlb_exit=2
+    )
     assert missing[0].reason == "AMLB ended with status 2: OSError: full"
 
 
@@ -129,7 +144,9 @@ def test_the_patched_poll_waits_for_amlb_alone(tmp_path: Path) -> None:
         "def others(): return child().poll()\n"
         "print(others(), run_subprocess())\n"
     )
-    path = os.pathsep.join([str(asset_path("resources", "amlb_sitecustomize")), str(tmp_path)])
+    path = os.pathsep.join(
+        [str(asset_path("resources", "amlb_sitecustomize")), str(tmp_path)]
+    )
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "PYTHONPATH": path},

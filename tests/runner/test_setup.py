@@ -157,8 +157,12 @@ def test_a_failed_setup_tells_its_own_error_and_is_healed_by_the_next_run(
     assert [str(one) for one in outcome.missing] == [
         f"good_one, fold 0: Fw could not be set up: {error}"
     ]
-    assert f"no score for good_one/0: Fw could not be set up: {error}" in outcome.summary()
-    assert outcome.log.read_text().endswith(f"SetupError: Fw could not be set up: {error}\n")
+    assert (
+        f"no score for good_one/0: Fw could not be set up: {error}" in outcome.summary()
+    )
+    assert outcome.log.read_text().endswith(
+        f"SetupError: Fw could not be set up: {error}\n"
+    )
     (stand_in.root / fault).unlink()
     assert run(stand_in, userdir).ok
 
@@ -173,7 +177,10 @@ def test_what_amlb_itself_set_up_is_tried_before_it_is_believed(
     (stand_in.root / "frameworks" / "Fw" / ".setup" / "hardsynth-complete").unlink()
     (stand_in.root / "frameworks" / "Fw" / "venv" / "fw.py").unlink()
     assert run(stand_in, userdir).ok
-    assert "does not work (ModuleNotFoundError: No module named 'fw')" in capfd.readouterr().err
+    assert (
+        "does not work (ModuleNotFoundError: No module named 'fw')"
+        in capfd.readouterr().err
+    )
     assert setups(stand_in) == 2
 
 
@@ -203,7 +210,9 @@ def wait_for(condition: Path) -> None:
     assert condition.exists()
 
 
-def test_of_two_runs_at_once_the_second_waits(stand_in: Checkout, userdir: Path) -> None:
+def test_of_two_runs_at_once_the_second_waits(
+    stand_in: Checkout, userdir: Path
+) -> None:
     (stand_in.root / "slow").touch()
     first = process(stand_in, userdir, "first")
     wait_for(stand_in.root / "frameworks" / "Fw" / "venv" / "begun")
@@ -235,10 +244,15 @@ def test_a_killed_setup_is_mended_by_the_next_run(
     installed = stand_in.root / "frameworks" / "Fw" / ".setup" / "installed"
     installed.unlink()  # as where AMLB was killed with it
     assert run(stand_in, userdir).ok
-    assert "Fw is half set up, by a run that was stopped or failed" in capfd.readouterr().err
+    assert (
+        "Fw is half set up, by a run that was stopped or failed"
+        in capfd.readouterr().err
+    )
 
 
-def test_a_crash_tells_the_frameworks_own_error(stand_in: Checkout, userdir: Path) -> None:
+def test_a_crash_tells_the_frameworks_own_error(
+    stand_in: Checkout, userdir: Path
+) -> None:
     (stand_in.root / "crash").touch()
     outcome = run(stand_in, userdir)
     assert [one.reason for one in outcome.failed] == [
@@ -246,13 +260,17 @@ def test_a_crash_tells_the_frameworks_own_error(stand_in: Checkout, userdir: Pat
     ]
 
 
-def test_definitions_are_read_as_amlb_reads_them(stand_in: Checkout, userdir: Path) -> None:
+def test_definitions_are_read_as_amlb_reads_them(
+    stand_in: Checkout, userdir: Path
+) -> None:
     root = stand_in.root
     (root / "resources" / "frameworks.yaml").write_text(
         "Fw:\n  version: stable\nFw_best:\n  extends: Fw\n  params: {a: 1}\n"
         "old:\n  module: frameworks.Fw\n  version: '1.0'\n"
     )
-    (root / "resources" / "frameworks_2023Q2.yaml").write_text("Fw:\n  version: '0.9'\n")
+    (root / "resources" / "frameworks_2023Q2.yaml").write_text(
+        "Fw:\n  version: '0.9'\n"
+    )
     (userdir / "extensions" / "Mine").mkdir(parents=True)
     (userdir / "frameworks.yaml").write_text("mine:\n  module: extensions.Mine\n")
     config = read_user_config(userdir)

@@ -16,7 +16,9 @@ def table():
         {
             "count": range(N),
             "size": [None if i % 7 == 0 else i / 4 for i in range(N)],
-            "colour": [None if i == 3 else ("red", "blue", "green")[i % 3] for i in range(N)],
+            "colour": [
+                None if i == 3 else ("red", "blue", "green")[i % 3] for i in range(N)
+            ],
             "class": ["yes" if i % 2 else "no" for i in range(N)],
         }
     )
@@ -59,7 +61,10 @@ def openml_server(direct):
     ]
     sparse = ["@relation sparse", "@attribute x numeric", "@attribute c {zero,one}"]
     sparse += ["@attribute y numeric", "@data"]
-    sparse += [f"{{0 {i}, 1 one, 2 {i + 0.5}}}" if i % 2 else f"{{2 {i + 0.5}}}" for i in range(N)]
+    sparse += [
+        f"{{0 {i}, 1 one, 2 {i + 0.5}}}" if i % 2 else f"{{2 {i + 0.5}}}"
+        for i in range(N)
+    ]
     datasets = {
         1: Dataset(
             "traps",
@@ -80,12 +85,19 @@ def openml_server(direct):
         2: Dataset(
             "sparse",
             "\n".join(sparse) + "\n",
-            [("x", "numeric", []), ("c", "nominal", ["zero", "one"]), ("y", "numeric", [])],
+            [
+                ("x", "numeric", []),
+                ("c", "nominal", ["zero", "one"]),
+                ("y", "numeric", []),
+            ],
             "y",
             format="Sparse_ARFF",
         ),
         3: Dataset(
-            "broken", "@relation r\n@attribute y numeric\n@data\nx,y\n", [("y", "numeric", [])], "y"
+            "broken",
+            "@relation r\n@attribute y numeric\n@data\nx,y\n",
+            [("y", "numeric", [])],
+            "y",
         ),
     }
     tasks = {

@@ -63,8 +63,14 @@ def pack(home, name):
 
 
 def test_one_pair(home, options):
-    task = load(home, options, dataset={**PAIR, "target": "colour", "type": "multiclass"})
-    assert (task.name, task.target_name, task.kind.value) == ("t", "colour", "multiclass")
+    task = load(
+        home, options, dataset={**PAIR, "target": "colour", "type": "multiclass"}
+    )
+    assert (task.name, task.target_name, task.kind.value) == (
+        "t",
+        "colour",
+        "multiclass",
+    )
     assert len(task.folds) == 1
     assert len(task) == 29  # one colour is missing
     assert task.origin.spec.endswith("mine.yaml#t")
@@ -72,14 +78,24 @@ def test_one_pair(home, options):
 
 
 LISTS = {
-    part: [f"{{user}}/data/t_{part}_{fold}.csv" for fold in range(3)] for part in ("train", "test")
+    part: [f"{{user}}/data/t_{part}_{fold}.csv" for fold in range(3)]
+    for part in ("train", "test")
 }
-FLAT = [name for pair in zip(LISTS["train"], LISTS["test"], strict=True) for name in pair]
+FLAT = [
+    name for pair in zip(LISTS["train"], LISTS["test"], strict=True) for name in pair
+]
 
 
 @pytest.mark.parametrize(
     "dataset",
-    [LISTS, FLAT, "{user}/data", {"path": "{user}/data"}, "../data", {"path": "../data"}],
+    [
+        LISTS,
+        FLAT,
+        "{user}/data",
+        {"path": "{user}/data"},
+        "../data",
+        {"path": "../data"},
+    ],
     ids=["lists", "flat", "folder", "path", "relative", "relative path"],
 )
 def test_three_folds_of_the_same_rows_are_one_table(home, options, dataset, table):
@@ -92,7 +108,9 @@ def test_three_folds_of_the_same_rows_are_one_table(home, options, dataset, tabl
 
 @pytest.mark.parametrize("ending", archive.ENDINGS)
 def test_archives(home, options, ending):
-    task = load(home, options, dataset={"path": str(pack(home, "packed" + ending))}, folds=2)
+    task = load(
+        home, options, dataset={"path": str(pack(home, "packed" + ending))}, folds=2
+    )
     assert len(task.folds) == 2
 
 
@@ -147,7 +165,9 @@ def test_folders_named_in_the_users_configuration(home, options, tmp_path):
     (home / "special").mkdir()
     config = {
         "input_dir": "{user}/data",
-        "benchmarks": {"definition_dir": ["{user}/special", "{root}/resources/benchmarks"]},
+        "benchmarks": {
+            "definition_dir": ["{user}/special", "{root}/resources/benchmarks"]
+        },
     }
     (home / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     entry = [{"name": "t", "dataset": "{input}"}]
@@ -174,7 +194,10 @@ def test_openml_task_in_a_definition(home, options, openml_cache):
         ({"dataset": {"path": "x.csv", "type": "timeseries"}}, "not yet supported"),
         ({"dataset": {**PAIR, "type": "binray"}}, "did you mean 'binary'"),
         ({"dataset": {"train": "a.csv"}}, r"keys \['train'\]"),
-        ({"dataset": {"train": ["a.csv", "b.csv"], "test": "c.csv"}}, "2 training files and 1"),
+        (
+            {"dataset": {"train": ["a.csv", "b.csv"], "test": "c.csv"}},
+            "2 training files and 1",
+        ),
         ({"dataset": "{user}/nowhere"}, "no such file or folder"),
         ({"dataset": "{root}/data"}, "--amlb DIR"),
         ({"dataset": "{home}/data"}, "{home} is unknown"),
@@ -204,8 +227,14 @@ def test_errors_of_one_task_come_from_its_load(home, options, task, said):
         ("- a\n", "no task"),
         ("- openml_task_id: 3\n", "no name"),
         ("- name: a\n", "says nothing about its data"),
-        ("- {name: Aa, openml_task_id: 1}\n- {name: aA, openml_task_id: 2}\n", "the same to AMLB"),
-        ("- {name: a.b, openml_task_id: 1}\n- {name: a_b, openml_task_id: 2}\n", "the same"),
+        (
+            "- {name: Aa, openml_task_id: 1}\n- {name: aA, openml_task_id: 2}\n",
+            "the same to AMLB",
+        ),
+        (
+            "- {name: a.b, openml_task_id: 1}\n- {name: a_b, openml_task_id: 2}\n",
+            "the same",
+        ),
     ],
 )
 def test_errors_of_a_definition(home, options, text, said):
@@ -239,7 +268,9 @@ def test_folder_without_the_naming_convention(home, options):
 class TestArchivesThatLeave:
     """Nothing is written outside, and the whole archive is refused."""
 
-    @pytest.mark.parametrize("name", ["../out.csv", "/abs/out.csv", "a/../../out.csv", "C:\\o.csv"])
+    @pytest.mark.parametrize(
+        "name", ["../out.csv", "/abs/out.csv", "a/../../out.csv", "C:\\o.csv"]
+    )
     @pytest.mark.parametrize("kind", ["zip", "tar"])
     def test_paths(self, tmp_path, name, kind):
         path = tmp_path / f"bad.{kind}"
@@ -258,7 +289,9 @@ class TestArchivesThatLeave:
         assert list((tmp_path / "cache").iterdir()) == []
         assert not (tmp_path / "out.csv").exists()
 
-    @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+    @pytest.mark.parametrize(
+        "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE]
+    )
     def test_links_in_tar(self, tmp_path, kind):
         path = tmp_path / "bad.tar"
         with tarfile.open(path, "w") as out:

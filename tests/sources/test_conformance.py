@@ -25,14 +25,24 @@ def files_sample(table, folder, request):
 def amlb_sample(table, folder, request):
     table.iloc[:20].to_csv(folder / "a_train.csv", index=False)
     table.iloc[20:].to_csv(folder / "a_test.csv", index=False)
-    (folder / "b.yaml").write_text("- {name: a, dataset: {path: .}}\n", encoding="utf-8")
-    (folder / "c.yaml").write_text("- {name: a, dataset: {path: no}}\n", encoding="utf-8")
-    return str(folder / "b.yaml"), SourceConfig(userdir=str(folder)), str(folder / "c.yaml")
+    (folder / "b.yaml").write_text(
+        "- {name: a, dataset: {path: .}}\n", encoding="utf-8"
+    )
+    (folder / "c.yaml").write_text(
+        "- {name: a, dataset: {path: no}}\n", encoding="utf-8"
+    )
+    return (
+        str(folder / "b.yaml"),
+        SourceConfig(userdir=str(folder)),
+        str(folder / "c.yaml"),
+    )
 
 
 def openml_sample(table, folder, request):
     server = request.getfixturevalue("openml_server")
-    options = SourceConfig(openml_server=server.url, openml_cache=str(folder), retries=1)
+    options = SourceConfig(
+        openml_server=server.url, openml_cache=str(folder), retries=1
+    )
     return "openml/t/11", options, "openml/t/99"
 
 
@@ -105,7 +115,10 @@ def test_two_loads_are_one_task(sample):
     first = next(open_specs([spec], options)).load()
     second = next(open_specs([spec], options))
     assert second.load().content_hash == first.content_hash
-    assert next(open_specs([second.spec], options)).load().content_hash == first.content_hash
+    assert (
+        next(open_specs([second.spec], options)).load().content_hash
+        == first.content_hash
+    )
 
 
 def test_origin_leads_back(sample):
@@ -126,7 +139,18 @@ def test_what_is_not_there_is_said_with_a_remedy(sample):
 
 
 @pytest.mark.parametrize(
-    "garbage", ["", " ", "openml/x/1", "openml/t/", "openml/t/one", "a.xlsx", "../..", "\x00", "#"]
+    "garbage",
+    [
+        "",
+        " ",
+        "openml/x/1",
+        "openml/t/",
+        "openml/t/one",
+        "a.xlsx",
+        "../..",
+        "\x00",
+        "#",
+    ],
 )
 def test_garbage_is_refused_at_once(garbage, tmp_path):
     options = SourceConfig(userdir=str(tmp_path))
@@ -144,7 +168,9 @@ def test_nothing_heavy_is_imported_and_refs_read_no_data():
         "heavy = {'openml', 'arff', 'sklearn', 'requests', 'scipy'} & set(sys.modules)\n"
         "print(len(names) >= 9, sorted(heavy))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "True []"
 
 

@@ -34,7 +34,9 @@ def load(path, **options):
 
 def beside(values, name="x"):
     """A table with one column to look at, a feature that is none of it, and a class target."""
-    return pd.DataFrame({name: values, "z": np.arange(N) % 7, "y": ["a", "b"] * (N // 2)})
+    return pd.DataFrame(
+        {name: values, "z": np.arange(N) % 7, "y": ["a", "b"] * (N // 2)}
+    )
 
 
 def written(tmp_path, frame, ending, **options):
@@ -48,7 +50,9 @@ def written(tmp_path, frame, ending, **options):
         kind = "numeric" if options else "{a,b}"
         lines += [f"@attribute y {kind}", "@data"]
         text = frame.astype(object).where(frame.notna(), "?").astype(str)
-        path.write_text("\n".join([*lines, *text.agg(",".join, axis=1)]) + "\n", encoding="utf-8")
+        path.write_text(
+            "\n".join([*lines, *text.agg(",".join, axis=1)]) + "\n", encoding="utf-8"
+        )
     return load(path, **options)
 
 
@@ -58,7 +62,9 @@ def written(tmp_path, frame, ending, **options):
 def test_long_whole_numbers_stay_apart_as_categories(tmp_path, ending, gap, shift):
     ids = [i + shift if i + shift >= -(2**63) else -(2**63) + i - BIG for i in IDS]
     dtype = "UInt64" if shift == 2**63 else "Int64"
-    frame = beside(pd.array([None if gap and i == 3 else v for i, v in enumerate(ids)], dtype))
+    frame = beside(
+        pd.array([None if gap and i == 3 else v for i, v in enumerate(ids)], dtype)
+    )
     task = written(tmp_path, frame, ending)
     assert task.columns[0].type == "categorical"
     assert task.features["x"].nunique() == N - gap
@@ -67,7 +73,9 @@ def test_long_whole_numbers_stay_apart_as_categories(tmp_path, ending, gap, shif
     }
     if not (ending == "csv" and gap and shift == 2**63):  # text to pandas, and to AMLB
         said = f"column 'x': {N - gap} distinct whole numbers would be"
-        assert any(note.startswith(said) and "categories" in note for note in task.notes)
+        assert any(
+            note.startswith(said) and "categories" in note for note in task.notes
+        )
 
 
 def test_whole_numbers_with_gaps_of_a_file_that_pandas_did_not_write(tmp_path):
@@ -89,15 +97,23 @@ def test_decimals_that_become_equal_are_said(tmp_path, ending):
     task = written(tmp_path, beside(values), ending)
     now = task.features["x"].nunique()
     assert now < N
-    assert f"column 'x': {N} distinct numbers are {now} as 64-bit floats" in task.notes[0]
+    assert (
+        f"column 'x': {N} distinct numbers are {now} as 64-bit floats" in task.notes[0]
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arff"])
 @pytest.mark.parametrize("values", [IDS, LONG], ids=["whole", "decimal"])
 def test_targets_whose_values_become_equal_are_refused(tmp_path, ending, values):
-    exact = [Decimal(v) for v in values] if values is LONG and ending == "parquet" else values
+    exact = (
+        [Decimal(v) for v in values]
+        if values is LONG and ending == "parquet"
+        else values
+    )
     frame = beside(range(N)).assign(y=exact)
-    with pytest.raises(DataError, match=f"the {N} distinct values of the target 'y' are") as error:
+    with pytest.raises(
+        DataError, match=f"the {N} distinct values of the target 'y' are"
+    ) as error:
         written(tmp_path, frame, ending, target="y")
     assert "--kind classification" in error.value.remedy
     task = load(tmp_path / f"t.{ending}", target="y", kind="classification")
@@ -112,7 +128,9 @@ def test_two_spellings_of_one_float_are_no_loss(tmp_path):
     task = written(tmp_path, beside(range(N)).assign(y=texts), "csv", target="y")
     assert task.kind is Kind.REGRESSION
     assert task.notes == ()
-    texts[2] = "0.299999999999999988898"  # one of hundred is no reason to refuse, one of few is
+    texts[2] = (
+        "0.299999999999999988898"  # one of hundred is no reason to refuse, one of few is
+    )
     with pytest.raises(DataError, match="64-bit floats"):
         written(tmp_path, beside(range(N)).assign(y=texts), "csv", target="y")
 
@@ -126,7 +144,9 @@ def test_times_keep_their_resolution(tmp_path, unit, zone):
         times = times.dt.tz_localize("UTC").dt.tz_convert(zone)
     task = written(tmp_path, beside(times), "parquet")
     assert task.columns[0].type == "date"
-    back = pd.to_datetime(pd.Series(task.features["x"].astype(str)), format="ISO8601", utc=True)
+    back = pd.to_datetime(
+        pd.Series(task.features["x"].astype(str)), format="ISO8601", utc=True
+    )
     wanted = times if zone else times.dt.tz_localize("UTC")
     assert (back == wanted).all()
     coding = Coding.of(task)
@@ -147,7 +167,9 @@ def test_the_hour_that_comes_twice_is_two_hours(tmp_path):
 
 def test_days_and_seconds_are_written_as_before(tmp_path):
     days = pd.date_range("2024-01-01", periods=N)
-    assert written(tmp_path, beside(days), "parquet").features["x"].iloc[0] == "2024-01-01"
+    assert (
+        written(tmp_path, beside(days), "parquet").features["x"].iloc[0] == "2024-01-01"
+    )
     seconds = pd.date_range("2024-01-01", periods=N, freq="s")
     task = written(tmp_path, beside(seconds), "parquet")
     assert task.features["x"].iloc[1] == "2024-01-01T00:00:01"
@@ -168,7 +190,11 @@ def test_huge_whole_floats_as_classes():
 def test_decimals_of_arrow_keep_their_fractions(tmp_path):
     dtype = pd.ArrowDtype(pa.decimal128(6, 2))
     frame = beside(pd.array([Decimal(i) / 4 for i in range(N)], dtype))
-    assert written(tmp_path, frame, "parquet").features["x"].tolist()[:3] == [0.0, 0.25, 0.5]
+    assert written(tmp_path, frame, "parquet").features["x"].tolist()[:3] == [
+        0.0,
+        0.25,
+        0.5,
+    ]
 
 
 def test_fractions_in_an_integer_attribute(tmp_path):
@@ -184,7 +210,9 @@ def test_folds_of_other_integer_types_lose_nothing(tmp_path):
     one, two = tmp_path / "a.parquet", tmp_path / "b.parquet"
     beside([0.5, *IDS[1:]]).to_parquet(one)
     beside(IDS).to_parquet(two)
-    table, _ = join_folds([(read_table(two), read_table(two)), (read_table(one), read_table(two))])
+    table, _ = join_folds(
+        [(read_table(two), read_table(two)), (read_table(one), read_table(two))]
+    )
     assert set(IDS) < set(table.frame["x"])
     floats = tmp_path / "c.parquet"
     beside(np.arange(N) / 3).to_parquet(floats)
@@ -215,7 +243,10 @@ def test_whole_numbers_up_to_2_64_with_gaps_have_gaps_still(tmp_path):
 def test_an_index_without_a_name_is_left_out_and_said(tmp_path):
     frame = beside(range(N))
     frame.index = [f"row {i}" for i in range(N)]
-    assert "the index has no name and was left out" in written(tmp_path, frame, "parquet").notes[0]
+    assert (
+        "the index has no name and was left out"
+        in written(tmp_path, frame, "parquet").notes[0]
+    )
     frame.index = pd.Index(range(N), name="x")
     with pytest.raises(DataError, match="the index and a column are both called 'x'"):
         written(tmp_path, frame, "parquet")
@@ -228,11 +259,16 @@ def test_a_folders_name_adds_no_column(tmp_path):
     assert list(load(folder / "t.parquet").features) == ["x", "z"]
 
 
-WHOLE = st.integers(-(2**63), 2**63 - 1) | st.integers(2**62, 2**62 + 50) | st.integers(-9, 9)
+WHOLE = (
+    st.integers(-(2**63), 2**63 - 1)
+    | st.integers(2**62, 2**62 + 50)
+    | st.integers(-9, 9)
+)
 COLUMNS = st.one_of(
     st.tuples(st.just("Int64"), st.lists(WHOLE, min_size=3, max_size=9)),
     st.tuples(
-        st.just("UInt64"), st.lists(st.integers(2**64 - 40, 2**64 - 1), min_size=3, max_size=9)
+        st.just("UInt64"),
+        st.lists(st.integers(2**64 - 40, 2**64 - 1), min_size=3, max_size=9),
     ),
     st.tuples(
         st.just("decimal"),
@@ -243,10 +279,18 @@ COLUMNS = st.one_of(
             max_size=9,
         ),
     ),
-    st.tuples(st.just("float64"), st.lists(st.floats(-1e30, 1e30), min_size=3, max_size=9)),
+    st.tuples(
+        st.just("float64"), st.lists(st.floats(-1e30, 1e30), min_size=3, max_size=9)
+    ),
     *(
-        st.tuples(st.just(dtype), st.lists(st.integers(0, 2**61), min_size=3, max_size=9))
-        for dtype in ("datetime64[ns]", "datetime64[us, Europe/Paris]", "timedelta64[ns]")
+        st.tuples(
+            st.just(dtype), st.lists(st.integers(0, 2**61), min_size=3, max_size=9)
+        )
+        for dtype in (
+            "datetime64[ns]",
+            "datetime64[us, Europe/Paris]",
+            "timedelta64[ns]",
+        )
     ),
     st.tuples(st.just("str"), st.lists(st.text(max_size=3), min_size=3, max_size=9)),
     st.tuples(
@@ -263,7 +307,9 @@ COLUMNS = st.one_of(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(column=COLUMNS, gap=st.booleans(), as_target=st.booleans())
-def test_random_columns_keep_their_values_apart_or_say_so(tmp_path, column, gap, as_target):
+def test_random_columns_keep_their_values_apart_or_say_so(
+    tmp_path, column, gap, as_target
+):
     dtype, values = column
     values = (values * N)[:N]
     if dtype.startswith(("datetime", "timedelta")):
@@ -271,7 +317,9 @@ def test_random_columns_keep_their_values_apart_or_say_so(tmp_path, column, gap,
             dtype.split(",")[0].split("]")[0] + "]"
         )
         cells = (
-            base.dt.tz_localize("UTC").dt.tz_convert("Europe/Paris") if "Paris" in dtype else base
+            base.dt.tz_localize("UTC").dt.tz_convert("Europe/Paris")
+            if "Paris" in dtype
+            else base
         )
     elif dtype in ("decimal", "time"):
         cells = pd.Series(values, dtype=object)
@@ -302,14 +350,16 @@ def test_random_columns_keep_their_values_apart_or_say_so(tmp_path, column, gap,
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(
-    text=st.lists(st.sampled_from([*'019.,\n-" e', "0.", "12345678", "0000"]), max_size=30).map(
-        "".join
-    )
+    text=st.lists(
+        st.sampled_from([*'019.,\n-" e', "0.", "12345678", "0000"]), max_size=30
+    ).map("".join)
 )
 def test_no_odd_number_is_overlooked(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "odd.csv"
     path.write_text(f"x\n{text}\n", encoding="utf-8")
-    zeros = re.search(r"""[,"\n][ \t]*[+-]?0\d+(?:\.\d*)?[ \t]*[,"\r\n]""", f"\n{text}\n")
+    zeros = re.search(
+        r"""[,"\n][ \t]*[+-]?0\d+(?:\.\d*)?[ \t]*[,"\r\n]""", f"\n{text}\n"
+    )
     if zeros or LONG_NUMBER.search(text):
         assert may_hold_odd_numbers(path)
 

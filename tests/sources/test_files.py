@@ -40,7 +40,9 @@ def test_target_and_kind_are_taken_from_the_options(table, tmp_path):
     table.to_csv(tmp_path / "a.csv", index=False)
     task = load(tmp_path / "a.csv", target="count", kind="regression")
     assert (task.target_name, task.kind.value) == ("count", "regression")
-    with pytest.raises(DataError, match=r"no column 'klass' \(columns: count, size, colour, cl"):
+    with pytest.raises(
+        DataError, match=r"no column 'klass' \(columns: count, size, colour, cl"
+    ):
         load(tmp_path / "a.csv", target="klass")
 
 
@@ -83,7 +85,13 @@ def test_test_file_with_an_empty_column_keeps_the_type(table, tmp_path):
 
 
 def test_arff_dense(tmp_path):
-    header = ["a numeric", "b {x,'y z',unused}", "c {True,False}", "d string", "e date yyyy"]
+    header = [
+        "a numeric",
+        "b {x,'y z',unused}",
+        "c {True,False}",
+        "d string",
+        "e date yyyy",
+    ]
     rows = [f"{i},{'?' if i == 1 else 'x'},True,'t {i}',2001" for i in range(N - 1)]
     task = load(
         write_arff(
@@ -94,7 +102,13 @@ def test_arff_dense(tmp_path):
         ),
         target="t",
     )
-    assert [c.type for c in task.columns] == ["integer", "categorical", "boolean", "text", "date"]
+    assert [c.type for c in task.columns] == [
+        "integer",
+        "categorical",
+        "boolean",
+        "text",
+        "date",
+    ]
     assert task.columns[1].categories == ("x", "y z", "unused")
     assert task.columns[1].has_missing
     assert task.features["b"].iloc[-1] == "y z"
@@ -104,7 +118,9 @@ def test_arff_dense(tmp_path):
 
 def test_arff_sparse(tmp_path):
     rows = [f"{{0 {i}, 1 q}}" if i % 2 else "{}" for i in range(N)]
-    task = load(write_arff(tmp_path / "a.arff", ["a numeric", "b {p,q}"], rows), target="b")
+    task = load(
+        write_arff(tmp_path / "a.arff", ["a numeric", "b {p,q}"], rows), target="b"
+    )
     assert task.features["a"].tolist()[:4] == [0, 1, 0, 3]
     assert task.target.tolist()[:2] == ["p", "q"]
 
@@ -143,7 +159,11 @@ def test_parquet_of_many_types(tmp_path):
 
 def test_named_index_becomes_a_column(table, tmp_path):
     table.set_index("count").to_parquet(tmp_path / "a.parquet")
-    assert [c.name for c in load(tmp_path / "a.parquet").columns] == ["count", "size", "colour"]
+    assert [c.name for c in load(tmp_path / "a.parquet").columns] == [
+        "count",
+        "size",
+        "colour",
+    ]
 
 
 def test_byte_order_mark_and_crlf(table, tmp_path):
@@ -169,8 +189,14 @@ BAD_FILES = {
     "text.parquet": (b"a,b\n1,2\n", "not a valid Parquet"),
     "cut.parquet": (b"PAR1", "not a valid Parquet"),
     "latin.arff": ("@relation \xe9\n@data\n".encode("latin-1"), "not UTF-8"),
-    "value.arff": (b"@relation r\n@attribute a {x,y}\n@data\nz\n", "not a valid ARFF.*line 4"),
-    "number.arff": (b"@relation r\n@attribute a numeric\n@data\nz\n", "not a valid ARFF.*line 4"),
+    "value.arff": (
+        b"@relation r\n@attribute a {x,y}\n@data\nz\n",
+        "not a valid ARFF.*line 4",
+    ),
+    "number.arff": (
+        b"@relation r\n@attribute a numeric\n@data\nz\n",
+        "not a valid ARFF.*line 4",
+    ),
     "none.arff": (b"@relation r\n@data\n", "no attribute|not a valid ARFF"),
     "text.arff": (b"hello\n", "not a valid ARFF"),
 }

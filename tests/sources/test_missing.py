@@ -37,7 +37,9 @@ def table(n=N):
 @pytest.mark.amlb
 def test_missing_texts_are_those_of_amlbs_own_pandas(amlb):
     code = "import json, pandas._libs.parsers as p; print(json.dumps(sorted(p.STR_NA_VALUES)))"
-    done = subprocess.run([amlb.python, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [amlb.python, "-c", code], capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout) == sorted(NA_TEXTS)
 
 
@@ -49,7 +51,9 @@ def test_none_is_a_class_and_a_category(tmp_path, quotes):
     assert task.labels == ("None", "high", "low")
     assert not task.features["c"].isna().any()
     said = [f"column 'c': the text 'None' counts as a value in {N // 3} rows"]
-    said.append(f"column 'y': the text 'None' counts as a value in {task.target.eq('None').sum()}")
+    said.append(
+        f"column 'y': the text 'None' counts as a value in {task.target.eq('None').sum()}"
+    )
     assert all(any(note.startswith(text) for note in task.notes) for text in said)
 
 
@@ -57,7 +61,9 @@ def test_none_is_a_class_and_a_category(tmp_path, quotes):
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_every_spelling(tmp_path, text, quote):
     path = tmp_path / "t.csv"
-    rows = [f"{quote}{text if i % 3 else 'red'}{quote},{i},{'ab'[i % 2]}" for i in range(24)]
+    rows = [
+        f"{quote}{text if i % 3 else 'red'}{quote},{i},{'ab'[i % 2]}" for i in range(24)
+    ]
     path.write_text("\n".join(["c,x,y", *rows]) + "\n", encoding="utf-8")
     task = load(path)
     assert bool(task.features["c"].isna().any()) == (text in NA_TEXTS)
@@ -70,7 +76,9 @@ def test_numbers_that_none_makes_text_are_said(tmp_path):
     frame[["w", "x", "y"]].to_csv(tmp_path / "t.csv", index=False)
     (note,) = [note for note in load(tmp_path / "t.csv").notes if "'w'" in note]
     assert "in 4 rows, as for AMLB, and makes a column of numbers text" in note
-    with pytest.raises(DataError, match="holds numbers and, in 4 rows, the text 'None'") as error:
+    with pytest.raises(
+        DataError, match="holds numbers and, in 4 rows, the text 'None'"
+    ) as error:
         load(tmp_path / "t.csv", target="w")
     assert "leave these fields empty" in error.value.remedy
     with pytest.raises(DataError, match="holds numbers and, in 4 rows"):
@@ -83,11 +91,18 @@ def test_a_suite_with_none_means_none(tmp_path, capsys):
     table().to_csv(tmp_path / "t.csv", index=False)
     words = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "1", "-j", "1"]
     words += ["--certificate", "none", "--generations", "2", "--no-train-hard"]
-    assert main(["generate", str(tmp_path / "t.csv"), "-o", str(tmp_path / "hard"), *words]) == 0
+    assert (
+        main(
+            ["generate", str(tmp_path / "t.csv"), "-o", str(tmp_path / "hard"), *words]
+        )
+        == 0
+    )
     printed = "".join(capsys.readouterr())
     assert "the text 'None' counts as a value" in printed
     assert [
-        line for line in verify_suite(tmp_path / "hard") if not line.startswith("warning")
+        line
+        for line in verify_suite(tmp_path / "hard")
+        if not line.startswith("warning")
     ] == []
     train, test = Suite.load(tmp_path / "hard").pair("t_full", 0)
     both = pd.concat([pd.read_csv(train, dtype=str), pd.read_csv(test, dtype=str)])

@@ -165,8 +165,12 @@ def test_only_parquet_in_the_cache(openml_cache):
     read_arff(folder / "dataset.arff").frame.to_parquet(folder / "dataset_31.pq")
     (folder / "dataset.arff").unlink()
     text = (folder / "description.xml").read_text(encoding="utf-8")
-    with_url = "<oml:parquet_url>http://127.0.0.1:1/a.pq</oml:parquet_url><oml:visibility>"
-    (folder / "description.xml").write_text(text.replace("<oml:visibility>", with_url), "utf-8")
+    with_url = (
+        "<oml:parquet_url>http://127.0.0.1:1/a.pq</oml:parquet_url><oml:visibility>"
+    )
+    (folder / "description.xml").write_text(
+        text.replace("<oml:visibility>", with_url), "utf-8"
+    )
     task = one("openml/t/31", options)
     assert task.content_hash == expected.content_hash
     assert "Parquet" in task.notes[0]
@@ -186,14 +190,18 @@ def test_client_is_given_back_as_it_was(options):
     assert dict(os.environ) == environment
 
 
-def test_the_api_key_goes_nowhere_when_tasks_are_read(options, openml_server, monkeypatch):
+def test_the_api_key_goes_nowhere_when_tasks_are_read(
+    options, openml_server, monkeypatch
+):
     import openml
 
     secret = "0123456789abcdef0123456789abcdef"
     monkeypatch.setattr(openml.config, "apikey", secret)
     one("openml/t/11", options)
     assert not any(secret in request for request in openml_server.requests)
-    monkeypatch.setattr(openml.config, "server", openml_server.url)  # the key's own server
+    monkeypatch.setattr(
+        openml.config, "server", openml_server.url
+    )  # the key's own server
     with pytest.raises(SourceError) as caught:
         one("openml/t/99", options)
     assert openml_server.requests
@@ -212,7 +220,9 @@ def test_import_leaves_the_home_alone(openml_cache, tmp_path):
         f"options = SourceConfig(openml_cache={str(openml_cache)!r})\n"
         "print(next(open_specs(['openml/t/59'], options)).load().name)\n"
     )
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "OPENML_"))}
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "OPENML_"))
+    }
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environment | {"HOME": str(home)},

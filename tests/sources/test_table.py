@@ -9,7 +9,11 @@ from amlb_ext.sources.table import Table, join_folds
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 3), min_size=4, max_size=12), st.integers(2, 4), st.integers(0, 99))
+@given(
+    st.lists(st.integers(0, 3), min_size=4, max_size=12),
+    st.integers(2, 4),
+    st.integers(0, 99),
+)
 def test_cross_validation_files_become_the_table_again(values, folds, seed):
     """Each row once, duplicates included, and each fold holds exactly its files' rows."""
     frame = pd.DataFrame({"a": values, "b": [str(v) if v else None for v in values]})
@@ -26,7 +30,10 @@ def test_cross_validation_files_become_the_table_again(values, folds, seed):
     for fold, (train, test) in zip(found, pairs, strict=True):
         assert not set(fold.train) & set(fold.test)
         for positions, file in ((fold.train, train), (fold.test, test)):
-            assert table.frame["a"].to_numpy()[positions].tolist() == file.frame["a"].tolist()
+            assert (
+                table.frame["a"].to_numpy()[positions].tolist()
+                == file.frame["a"].tolist()
+            )
 
 
 def test_folds_of_different_rows_keep_all_rows():

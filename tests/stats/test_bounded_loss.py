@@ -27,11 +27,17 @@ def test_classification_losses_by_hand():
 def test_bounds_are_met_and_not_exceeded():
     wrong = np.array([[0.0, 1.0]])
     assert LOSSES["brier"](np.array([0]), wrong) == LOSSES["brier"].bound == 2
-    assert log_loss(0.01)(np.array([0]), wrong)[0] == pytest.approx(log_loss(0.01).bound)
+    assert log_loss(0.01)(np.array([0]), wrong)[0] == pytest.approx(
+        log_loss(0.01).bound
+    )
     assert log_loss(0.01).bound == pytest.approx(np.log(100))
     for loss in (squared_loss(0, 4), absolute_loss(0, 4)):
         # The prediction is clipped to the range, the loss of a target beyond it capped.
-        assert loss(np.array([0.0, 9.0, 4.0]), np.array([99.0, 0.0, 5.0])).tolist() == [1, 1, 0]
+        assert loss(np.array([0.0, 9.0, 4.0]), np.array([99.0, 0.0, 5.0])).tolist() == [
+            1,
+            1,
+            0,
+        ]
 
 
 def test_a_target_is_scaled_by_its_range():
@@ -65,7 +71,9 @@ def test_an_empty_range_is_refused(low, high):
 
 
 def test_wrong_rows_are_refused():
-    with pytest.raises(DataError, match=r"give \(n,\) targets and \(n, C\) probabilities"):
+    with pytest.raises(
+        DataError, match=r"give \(n,\) targets and \(n, C\) probabilities"
+    ):
         LOSSES["brier"](np.array([0, 1]), np.array([0, 1]))
     with pytest.raises(DataError, match="order of the columns"):
         LOSSES["brier"](np.array([0, 3]), F)

@@ -120,7 +120,10 @@ def test_mover_by_hand():
 
 def test_one_class_is_the_plain_interval():
     v = errors(3, 40)
-    one, w = stratified_interval(v, np.zeros(40), [1.0], binary=True), wilson_interval(v)
+    one, w = (
+        stratified_interval(v, np.zeros(40), [1.0], binary=True),
+        wilson_interval(v),
+    )
     assert (one.low, one.high) == pytest.approx((w.low, w.high))
     v = np.random.default_rng(0).random(40)
     one, t = stratified_interval(v, np.zeros(40), [1.0]), t_interval(v)
@@ -138,7 +141,9 @@ def test_equal_priors_and_sizes_are_welch():
 
 def test_a_missing_class_is_named_with_its_share():
     v, c = errors(4, 40), np.repeat([0, 2], 20)
-    e = stratified_interval(v, c, [0.5, 0.2, 0.25, 0.05], binary=True, names=["a", "b", "c", "d"])
+    e = stratified_interval(
+        v, c, [0.5, 0.2, 0.25, 0.05], binary=True, names=["a", "b", "c", "d"]
+    )
     assert not e.has_interval
     assert e.reason == "no labelled row of classes b, d, 25.0% of the population"
     assert stratified_interval(v, c, [0.5, 0, 0.5, 0], binary=True).has_interval
@@ -148,7 +153,9 @@ def test_a_missing_class_is_named_with_its_share():
 
 def test_rows_of_a_class_that_the_population_lacks_do_not_count():
     v, c = np.r_[errors(2, 20), np.ones(5)], np.repeat([0, 1], [20, 5])
-    assert stratified_interval(v, c, [1.0, 0.0], binary=True).point == pytest.approx(0.1)
+    assert stratified_interval(v, c, [1.0, 0.0], binary=True).point == pytest.approx(
+        0.1
+    )
 
 
 def test_wrong_input_says_what_came():
@@ -207,11 +214,15 @@ def test_betting_holds_where_rare_rows_lose_much():
 def test_betting_needs_no_spread_and_no_second_row():
     none = betting_interval(np.zeros(200))
     assert none.low == 0
-    assert 0.018 < none.high < 0.03  # ln 40 / 200 = .0184 is the least that any such bound can say
+    assert (
+        0.018 < none.high < 0.03
+    )  # ln 40 / 200 = .0184 is the least that any such bound can say
     assert betting_interval([0.3]).has_interval
     assert not betting_interval([]).has_interval
     twice = betting_interval(np.full(50, 0.5), bound=2)
-    assert twice.high == pytest.approx(2 * betting_interval(np.full(50, 0.25)).high, rel=1e-6)
+    assert twice.high == pytest.approx(
+        2 * betting_interval(np.full(50, 0.25)).high, rel=1e-6
+    )
 
 
 def test_which_interval_is_quoted_hangs_on_the_skewness():

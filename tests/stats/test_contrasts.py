@@ -61,7 +61,9 @@ class TestContrasts:
     def test_effective_size_is_of_clusters(self):
         # Two rows in each of 50 clusters, all weights 1: cluster weights 2, (100)^2 / (50 * 4).
         f = np.arange(100.0)
-        table = compare_with_f(pd.DataFrame({"g": f + 1}), f, clusters=np.arange(100) // 2)
+        table = compare_with_f(
+            pd.DataFrame({"g": f + 1}), f, clusters=np.arange(100) // 2
+        )
         assert table["effective_size"].tolist() == [50.0]
 
     def test_undecided_when_the_null_is_as_good(self):
@@ -116,7 +118,9 @@ class TestNull:
     def test_no_refit(self):
         f = np.arange(9.0)
         assert null_control(pd.DataFrame(index=range(9)), f).refits == 0
-        table = compare_with_f(pd.DataFrame({"g": f}), f, null=pd.DataFrame(index=range(9)))
+        table = compare_with_f(
+            pd.DataFrame({"g": f}), f, null=pd.DataFrame(index=range(9))
+        )
         assert table["null_se"].isna().all()
 
     def test_a_reseeded_f_is_no_discovery(self):
@@ -140,7 +144,11 @@ class TestNull:
 class TestWeights:
     def test_small_effective_size_counts_all_rows(self):
         found = choose_weighting(np.r_[np.ones(49), np.zeros(500)])
-        assert (found.is_weighted, found.weights, found.effective_size) == (False, None, 49)
+        assert (found.is_weighted, found.weights, found.effective_size) == (
+            False,
+            None,
+            49,
+        )
         assert "worth only 49 rows, below 50" in found.reason
 
     def test_large_enough_is_kept(self):
@@ -163,12 +171,20 @@ class TestWeights:
     def test_each_candidate_decides_on_its_own_rows(self):
         rng = np.random.default_rng(6)
         f, w = rng.random(160), np.tile([1.0, 0.01], 80)
-        g = pd.DataFrame({"whole": f - 0.1, "half": f - 0.1}) + 0.1 * rng.random((160, 2))
-        scored = pd.DataFrame({"whole": np.ones(160, bool), "half": np.arange(160) < 80})
-        table = compare_with_f(g, f, w, scored=scored, smallest=50).set_index("candidate")
+        g = pd.DataFrame({"whole": f - 0.1, "half": f - 0.1}) + 0.1 * rng.random(
+            (160, 2)
+        )
+        scored = pd.DataFrame(
+            {"whole": np.ones(160, bool), "half": np.arange(160) < 80}
+        )
+        table = compare_with_f(g, f, w, scored=scored, smallest=50).set_index(
+            "candidate"
+        )
         assert table["weighted"].to_dict() == {"whole": True, "half": False}
         assert table.loc["half", "effective_size"] == 80
-        assert table.loc["half", "difference"] == pytest.approx((g["half"] - f)[:80].mean())
+        assert table.loc["half", "difference"] == pytest.approx(
+            (g["half"] - f)[:80].mean()
+        )
         given = compare_with_f(g, f, w, scored=scored).set_index(
             "candidate"
         )  # the caller's weights
@@ -195,7 +211,10 @@ class TestTeacher:
         assert (got.n_bad, got.n_rows) == (2, 2)
 
     def test_half_and_half_has_no_interval(self):
-        names = {f.name for f in dataclasses.fields(half_and_half_score(np.ones(2), np.ones(2)))}
+        names = {
+            f.name
+            for f in dataclasses.fields(half_and_half_score(np.ones(2), np.ones(2)))
+        }
         assert not names & {"low", "high", "se"}
 
     def test_half_and_half_without_bad_rows(self):

@@ -43,8 +43,12 @@ class TestPoweredMean:
 
     def test_tuned_against_ppi_py(self):
         got = prediction_powered_mean(self.d, self.t, self.tu).estimate
-        assert got.point == pytest.approx(-0.12551239, abs=2e-4)  # it pools var(t), we do not
-        assert got.se * 2 * 1.9599640 == pytest.approx(-0.09391588 + 0.15710890, rel=3e-3)
+        assert got.point == pytest.approx(
+            -0.12551239, abs=2e-4
+        )  # it pools var(t), we do not
+        assert got.se * 2 * 1.9599640 == pytest.approx(
+            -0.09391588 + 0.15710890, rel=3e-3
+        )
 
     def test_weighted_point_against_ppi_py(self):
         # ppi_mean_pointestimate(d + 3, t, tu, lam=.5, w=w, w_unlabeled=wu); its interval is not
@@ -81,7 +85,9 @@ class TestPoweredMean:
         for _ in range(DRAWS):
             x, far = np.repeat(rng.standard_normal(100), 4), rng.standard_normal(3000)
             d = x + np.repeat(0.5 * rng.standard_normal(100), 4)
-            got = prediction_powered_mean(d, x / 2 + 5, far / 2 + 5, clusters=np.arange(400) // 4)
+            got = prediction_powered_mean(
+                d, x / 2 + 5, far / 2 + 5, clusters=np.arange(400) // 4
+            )
             hit.append(got.estimate.low <= 0 <= got.estimate.high)
         assert 0.95 - 3 * 0.0126 <= np.mean(hit) <= 0.95 + 3 * 0.0126
 
@@ -127,12 +133,15 @@ def test_small_samples_are_covered():
 
 
 def test_against_the_package_itself():
-    ppi_py = pytest.importorskip("ppi_py", reason="ppi-python is not installed: pip install it")
+    ppi_py = pytest.importorskip(
+        "ppi_py", reason="ppi-python is not installed: pip install it"
+    )
     rng = np.random.default_rng(12)
     tau, far = rng.random(800), rng.random(4000)
     values = tau + 0.3 * rng.random(800)
     low, high = (
-        float(np.ravel(end)[0]) for end in ppi_py.ppi_mean_ci(values, tau, far, alpha=0.05)
+        float(np.ravel(end)[0])
+        for end in ppi_py.ppi_mean_ci(values, tau, far, alpha=0.05)
     )
     got = prediction_powered_mean(values, tau, far).estimate
     assert (got.low, got.high) == pytest.approx((low, high), abs=0.02 * (high - low))

@@ -58,7 +58,9 @@ def test_without_labels_columns_are_named():
 def test_labels_that_do_not_tell_fall_back_to_columns():
     rng = np.random.default_rng(0)
     S, X = rng.random((200, 2)), rng.random((400, 2)) + np.array([3, 0])
-    s = check_support(S, X, labels=np.zeros(400))  # one class, all outside: no worse than all
+    s = check_support(
+        S, X, labels=np.zeros(400)
+    )  # one class, all outside: no worse than all
     assert s.lacking == ("0",)
 
 

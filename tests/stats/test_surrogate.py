@@ -29,14 +29,18 @@ def test_it_is_ppi_plus_plus_by_hand():
     e = prediction_powered_error(v, given(tau, far), 0.9)
     assert e.point == pytest.approx(theta)
     quantile = 1.671093  # of t with 59 degrees of freedom, at .95
-    assert (e.low, e.high) == pytest.approx((theta - quantile * se, theta + quantile * se))
+    assert (e.low, e.high) == pytest.approx(
+        (theta - quantile * se, theta + quantile * se)
+    )
 
 
 def test_a_surrogate_that_knows_narrows_and_a_useless_one_does_not_shift():
     rng = np.random.default_rng(2)
     tau, far = rng.random(300), rng.random(5000)
     v = np.clip(tau + 0.05 * rng.standard_normal(300), 0, 1)
-    assert prediction_powered_error(v, given(tau, far)).width < 0.4 * t_interval(v).width
+    assert (
+        prediction_powered_error(v, given(tau, far)).width < 0.4 * t_interval(v).width
+    )
     flat = prediction_powered_error(v, given(np.full(300, 0.7), np.full(5000, 0.7)))
     assert flat.point == pytest.approx(v.mean())
     assert flat.width == pytest.approx(t_interval(v).width, rel=0.02)
@@ -47,7 +51,9 @@ def test_generated_rows_are_named_as_such():
     made = prediction_powered_error(v, given(tau, [0.3, 0.4]), generated=True)
     assert made.name == "ppi_generated"
     assert "generator is the truth" in made.assumes
-    assert "generator" not in prediction_powered_error(v, given(tau, [0.3, 0.4])).assumes
+    assert (
+        "generator" not in prediction_powered_error(v, given(tau, [0.3, 0.4])).assumes
+    )
 
 
 def test_limits_stay_within_the_bound():
@@ -113,7 +119,9 @@ def test_cross_fitted_prediction_powered_intervals_cover():
     for r in range(20):
         X, far = rng.random((100, 1)), rng.random((400, 1))
         v = np.clip(X[:, 0] + 0.1 * rng.standard_normal(100), 0, 1)
-        e = prediction_powered_error(v, cross_fitted_surrogate(X, v, far, folds=3, seed=r), 0.9)
+        e = prediction_powered_error(
+            v, cross_fitted_surrogate(X, v, far, folds=3, seed=r), 0.9
+        )
         hit += e.low <= truth <= e.high
     # three standard errors of 20 draws: 3 sqrt(.9 * .1 / 20) = .20
     assert hit / 20 > 0.9 - 0.2

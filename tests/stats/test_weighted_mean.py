@@ -24,7 +24,11 @@ def litter(rng, clusters=40, largest=9):
     """Rows that share most of their value with their cluster; mean .3, weights by cluster."""
     sizes = rng.integers(1, largest + 1, clusters)
     codes = np.repeat(np.arange(clusters), sizes)
-    value = 0.3 + rng.standard_normal(clusters)[codes] + 0.5 * rng.standard_normal(len(codes))
+    value = (
+        0.3
+        + rng.standard_normal(clusters)[codes]
+        + 0.5 * rng.standard_normal(len(codes))
+    )
     return value, np.exp(2 * rng.random(clusters))[codes], codes
 
 
@@ -35,7 +39,9 @@ class TestByHand:
         # psi = (4 - 8)/8, (4 - 8)/8, (24 - 16)/8 = -.5, -.5, 1; sum of squares 1.5.
         # s^2 = 3/2 * 1.5 = 2.25, s = 1.5; df = 64 / (4 + 4 + 16) - 1 = 5/3.
         e = weighted_mean_interval(
-            np.array([1.0, 3, 2, 6]), np.array([1.0, 1, 2, 4]), np.array(["a", "a", "b", "c"])
+            np.array([1.0, 3, 2, 6]),
+            np.array([1.0, 1, 2, 4]),
+            np.array(["a", "a", "b", "c"]),
         )
         assert (e.point, e.se, e.n, e.n_clusters) == (4.0, 1.5, 4, 3)
         assert e.df == pytest.approx(5 / 3)
@@ -64,7 +70,9 @@ class TestByHand:
         assert naive_interval(np.tile(v, 3), np.tile(w, 3)).se < naive_interval(v, w).se
 
     def test_rows_without_weight_are_no_clusters(self):
-        e = weighted_mean_interval(np.array([1.0, 2, 3, np.nan]), np.array([1.0, 1, 1, 0]))
+        e = weighted_mean_interval(
+            np.array([1.0, 2, 3, np.nan]), np.array([1.0, 1, 1, 0])
+        )
         assert (e.n, e.n_clusters, e.df) == (3, 3, 2.0)
 
     def test_holm(self):
@@ -147,7 +155,10 @@ class TestCoverage:
 
     def test_clustered_covers_with_ten_clusters(self):
         rng = np.random.default_rng(4)
-        hit = [covers(weighted_mean_interval(*litter(rng, 10, 30)), 0.3) for _ in range(DRAWS)]
+        hit = [
+            covers(weighted_mean_interval(*litter(rng, 10, 30)), 0.3)
+            for _ in range(DRAWS)
+        ]
         assert 0.91 <= np.mean(hit) <= 0.985
 
     def test_weights_that_go_with_the_value(self):
@@ -156,18 +167,24 @@ class TestCoverage:
         hit = []
         for _ in range(DRAWS):
             x = rng.random(200)
-            hit.append(covers(weighted_mean_interval(x + rng.standard_normal(200), x), 2 / 3))
+            hit.append(
+                covers(weighted_mean_interval(x + rng.standard_normal(200), x), 2 / 3)
+            )
         assert 0.92 <= np.mean(hit) <= 0.98
 
 
 class TestRanking:
     def test_tau_by_hand(self):
         # (1,3) (2,1) (3,2): pairs -, -, +: (1 - 2) / 3.
-        assert kendall_tau(np.array([1, 2, 3]), np.array([3, 1, 2])) == pytest.approx(-1 / 3)
+        assert kendall_tau(np.array([1, 2, 3]), np.array([3, 1, 2])) == pytest.approx(
+            -1 / 3
+        )
 
     def test_tau_b_with_ties(self):
         # a 1 1 2, b 1 2 3: P 2, Q 0, one pair tied in a only: 2 / sqrt(3 * 2).
-        assert kendall_tau(np.array([1, 1, 2]), np.array([1, 2, 3])) == pytest.approx(2 / 6**0.5)
+        assert kendall_tau(np.array([1, 1, 2]), np.array([1, 2, 3])) == pytest.approx(
+            2 / 6**0.5
+        )
 
     @pytest.mark.parametrize("side", [np.ones(3), np.zeros(3)])
     def test_no_ranking_agrees_with_none(self, side):
@@ -181,7 +198,9 @@ class TestRanking:
 
     def test_mean_z2(self):
         # z = 1 and -2: (1 + 4) / 2.
-        assert mean_z2(np.array([2.0, 0]), np.array([1.0, 4]), np.array([1.0, 2])) == 2.5
+        assert (
+            mean_z2(np.array([2.0, 0]), np.array([1.0, 4]), np.array([1.0, 2])) == 2.5
+        )
         assert mean_z2(np.ones(2), np.ones(2), np.zeros(2)) == 0.0
         assert mean_z2(np.array([2.0]), np.ones(1), np.zeros(1)) == np.inf
         assert np.isnan(mean_z2(np.array([2.0]), np.ones(1), np.array([np.nan])))

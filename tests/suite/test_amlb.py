@@ -193,7 +193,9 @@ def test_what_amlb_stumbles_over_check_pair_names(amlb, tmp_path):
     blind = {}
     for case, said in zip(cases, ask_amlb(amlb, cases, tmp_path), strict=True):
         pair = Path(case["train"]), Path(case["test"])
-        fails = said and not said.startswith("AssertionError")  # ours, of values we changed
+        fails = said and not said.startswith(
+            "AssertionError"
+        )  # ours, of values we changed
         if fails and not check_pair(*pair, case["target"], case["type"]):
             blind[case["seed"]] = said
     assert blind == {}

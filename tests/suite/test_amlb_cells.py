@@ -27,10 +27,22 @@ NUMBERS += "|0x1F|9223372036854775807|18446744073709551615|0.1234567890123456789
 TRUTHS = "True|False|TRUE|FALSE|true|false||NA|None|T|1|0| True|yes"
 TEXTS = 'red|Red| red|red |RED|blue||NA|None|null|Null|n/a|N/A|a,b|a"b|a\nb|a\rb|a\tb|İ|ß|ẞ|1|007'
 TEXTS += "|True|#NA|-|?|a'b|%x|\ufeffx|<NA>|nan|\u2028|é|e\u0301|=1+1"
-DATES = "2020-01-01|2020-01-01 10:00|2020-01-01T10:00:00.123456|2020-01-01T10:00:00+01:00"
+DATES = (
+    "2020-01-01|2020-01-01 10:00|2020-01-01T10:00:00.123456|2020-01-01T10:00:00+01:00"
+)
 DATES += "|2020-01-01T10:00:00+02:00|2020-13-01|01/02/2020||NaT|None"
 POOLS = [pool.split("|") for pool in (NUMBERS, TRUTHS, TEXTS, DATES)]
-LABELS = ["a b", "a b None", "A b C", "0 1", "1 2 10", "x X", "True False", "no nan NO", "007 7 8"]
+LABELS = [
+    "a b",
+    "a b None",
+    "A b C",
+    "0 1",
+    "1 2 10",
+    "x X",
+    "True False",
+    "no nan NO",
+    "007 7 8",
+]
 
 SCRIPT = r"""
 import json, logging, sys, tempfile, warnings
@@ -97,12 +109,16 @@ def random_file(path, seed):
 
 def plain(values):
     """Cells as AMLB's side gives them."""
-    return [None if pd.isna(v) else v if isinstance(v, float) else str(v) for v in values]
+    return [
+        None if pd.isna(v) else v if isinstance(v, float) else str(v) for v in values
+    ]
 
 
 def same(ours, theirs):
     if isinstance(ours, float) and isinstance(theirs, float):
-        return abs(ours - theirs) <= 1e-14 * abs(theirs)  # its parser rounds in its own way
+        return abs(ours - theirs) <= 1e-14 * abs(
+            theirs
+        )  # its parser rounds in its own way
     if isinstance(theirs, float):  # labels, and numbers that we keep as categories
         return ours is not None and float(ours) == theirs
     return ours == theirs
@@ -124,7 +140,9 @@ def test_amlb_reads_a_file_as_we_read_it_and_a_suite_as_we_meant_it(amlb, tmp_pa
         except HardsynthError:
             continue
     assert len(tasks) > 0.8 * CASES
-    for (path, task), theirs in zip(tasks.items(), ask_amlb(amlb, tasks, tmp_path), strict=True):
+    for (path, task), theirs in zip(
+        tasks.items(), ask_amlb(amlb, tasks, tmp_path), strict=True
+    ):
         for name in (*task.features, "y"):
             ours = plain(task.target if name == "y" else task.features[name])
             cells = [theirs[name][row] for row in task.row_ids]
@@ -136,14 +154,21 @@ def test_amlb_reads_a_file_as_we_read_it_and_a_suite_as_we_meant_it(amlb, tmp_pa
     for path, task in tasks.items():
         paths.append(path.with_suffix(".suite.csv"))
         write_csv(codings[path].encode(task.features, task.target), paths[-1])
-    for (path, task), theirs in zip(tasks.items(), ask_amlb(amlb, paths, tmp_path), strict=True):
+    for (path, task), theirs in zip(
+        tasks.items(), ask_amlb(amlb, paths, tmp_path), strict=True
+    ):
         coding = codings[path]
         for column in coding.columns:
             written = dict(zip(column.categories, column.values, strict=True))
             ours = [written.get(v, v) for v in plain(task.features[column.name])]
-            wrong += [(path.stem, column.name, *p) for p in differences(ours, theirs[column.name])]
+            wrong += [
+                (path.stem, column.name, *p)
+                for p in differences(ours, theirs[column.name])
+            ]
             if column.form == "text":
-                told_apart = {str(v).strip().lower() for v in theirs[column.name] if v is not None}
+                told_apart = {
+                    str(v).strip().lower() for v in theirs[column.name] if v is not None
+                }
                 assert len(told_apart) == len({v for v in ours if v is not None})
         labels = dict(zip(coding.labels, coding.written_labels, strict=True))
         wrong += [

@@ -32,9 +32,12 @@ def test_written_values_are_safe_and_apart_once_normalised(values):
     alone = [
         v
         for v in values
-        if is_safe_text(v) and [*map(normalize_text, values)].count(normalize_text(v)) < 2
+        if is_safe_text(v)
+        and [*map(normalize_text, values)].count(normalize_text(v)) < 2
     ]
-    assert [v for v, w in zip(values, written, strict=True) if v == w and v not in alone] == []
+    assert [
+        v for v, w in zip(values, written, strict=True) if v == w and v not in alone
+    ] == []
     assert all(written[values.index(v)] == v for v in alone)
 
 
@@ -95,11 +98,20 @@ def table() -> pd.DataFrame:
 def test_forms_are_fixed_by_the_whole_table(tmp_path):
     task = make_task(table(), "y", name="t")
     coding = Coding.of(task)
-    assert [c.form for c in coding.columns] == ["integer", "float", "boolean", "text", "text"]
+    assert [c.form for c in coding.columns] == [
+        "integer",
+        "float",
+        "boolean",
+        "text",
+        "text",
+    ]
     one = coding.encode(task.features.iloc[:1], task.target.iloc[:1])
     path = tmp_path / "one.csv"
     first = write_csv(one, path)
-    assert path.read_bytes() == b"whole,lost,flag,flag?,code,y\n0,1.0,True,c0_true,c1_007,0.0\n"
+    assert (
+        path.read_bytes()
+        == b"whole,lost,flag,flag?,code,y\n0,1.0,True,c0_true,c1_007,0.0\n"
+    )
     assert write_csv(one, path) == first
 
 
@@ -116,7 +128,9 @@ def test_one_column_of_nothing_makes_no_blank_line(tmp_path):
 def test_floats_come_back_to_the_last_bit(tmp_path):
     rng = np.random.default_rng(0)
     values = rng.integers(0, 2**64, 4000, dtype=np.uint64).view(np.float64)
-    values = np.append(values[np.abs(values) < 3e38], [5e-324, -0.0, 0.1 + 0.2, 2**53 + 0.0])
+    values = np.append(
+        values[np.abs(values) < 3e38], [5e-324, -0.0, 0.1 + 0.2, 2**53 + 0.0]
+    )
     task = make_task(pd.DataFrame({"a": values, "y": values[::-1]}), "y", name="t")
     coding = Coding.of(task)
     write_csv(coding.encode(task.features, task.target), tmp_path / "a.csv")
@@ -175,4 +189,6 @@ def test_a_written_column_is_read_back_as_the_column_it_holds():
         "word": ("categorical", True),
     }
     # whatever the source's type was, it is written in the same form again
-    assert [column_form(back[column.name]) for column in columns] == [c.form for c in columns]
+    assert [column_form(back[column.name]) for column in columns] == [
+        c.form for c in columns
+    ]

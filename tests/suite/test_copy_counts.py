@@ -24,7 +24,9 @@ from amlb_ext.suite.copy_counts import fold_copies
 
 def table():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=60), "c": np.resize(["u", "v", "w"], 60)})
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=60), "c": np.resize(["u", "v", "w"], 60)}
+    )
     return make_task(frame.assign(y=["Yes", "no"] * 30), "y", name="toy")
 
 
@@ -40,7 +42,11 @@ def real(task, index):
 def made(task, values, like=0):
     """Made rows with these numbers; everything else is that of one real row."""
     rows = real(task, [like] * len(values))
-    return Rows(rows.features.assign(x=values), rows.target, rows.provenance.assign(source_row=-1))
+    return Rows(
+        rows.features.assign(x=values),
+        rows.target,
+        rows.provenance.assign(source_row=-1),
+    )
 
 
 def joined(*blocks):
@@ -107,10 +113,17 @@ def test_what_is_repeated_is_counted(tmp_path, summary, begins):
     other = x[40]  # of v and Yes, while rows like 1 are of v and no
     synthetic = made(task, [other, 5.0, 5.0, 6.0], like=1)
     # of the training rows of _hard one is made, twice the same, and one is a test row
-    hard = joined(real(task, range(12)), made(task, [8.0, 8.0, 6.0], like=1), real(task, [45]))
+    hard = joined(
+        real(task, range(12)), made(task, [8.0, 8.0, 6.0], like=1), real(task, [45])
+    )
     make_suite(tmp_path, synthetic, hard, summary)
     found = fold_copies(Suite.load(tmp_path), "toy", 0)
-    assert (found.made, found.copies, found.contradictions, found.repeated) == (7, 1, 1, 3)
+    assert (found.made, found.copies, found.contradictions, found.repeated) == (
+        7,
+        1,
+        1,
+        3,
+    )
     assert (found.hard_training, found.on_both_sides) == (16, 2)
     assert verify_suite(tmp_path) == [
         f"{begins}toy: of 7 made rows 1 repeat the features of a real row (1 with another target) "

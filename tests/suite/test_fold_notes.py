@@ -35,8 +35,12 @@ def lines(**tasks):
 
 
 def test_folds_without_failures_are_counted_and_named():
-    quiet = fold(bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.12"])
-    other = fold(bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.2"])
+    quiet = fold(
+        bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.12"]
+    )
+    other = fold(
+        bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.2"]
+    )
     (line,) = lines(wine=[fold(), quiet, fold(), other])
     assert line.startswith("2 of 4 folds (1, 3): F fails on no test row")
     assert "the hard tasks lack these folds" in line
@@ -58,8 +62,16 @@ def test_rows_left_out_and_cells_replaced_are_counted_once():
 
 def test_notes_that_differ_in_numbers_are_one_line():
     folds = [
-        fold(said=["no _hard: its training file would have 4 rows and 1 distinct targets"]),
-        fold(said=["no _hard: its training file would have 8 rows and 1 distinct targets"]),
+        fold(
+            said=[
+                "no _hard: its training file would have 4 rows and 1 distinct targets"
+            ]
+        ),
+        fold(
+            said=[
+                "no _hard: its training file would have 8 rows and 1 distinct targets"
+            ]
+        ),
     ]
     assert lines(wine=folds) == [
         "all 2 folds: no _hard: its training file would have 4 to 8 rows and 1 distinct targets"
@@ -67,7 +79,9 @@ def test_notes_that_differ_in_numbers_are_one_line():
 
 
 def test_parts_left_out_are_named():
-    folds = [fold(notes=[f"wine_ga, fold {k}: left out, no test rows"]) for k in range(2)]
+    folds = [
+        fold(notes=[f"wine_ga, fold {k}: left out, no test rows"]) for k in range(2)
+    ]
     assert lines(wine=[*folds, fold()]) == [
         "2 of 3 folds (0, 1) of wine_ga: left out, no test rows"
     ]
@@ -92,14 +106,18 @@ def test_small_evaluation_sets_are_told():
     )
     about.amlb_tasks["wine"] = entry
     (note,) = fold_notes(about, "wine")
-    assert note.sentence.startswith("1 of 2 folds (0): the evaluation set has only 1 row,")
+    assert note.sentence.startswith(
+        "1 of 2 folds (0): the evaluation set has only 1 row,"
+    )
 
 
 def test_what_differs_in_more_than_numbers_is_left_out_of_a_shared_line():
     quiet = fold(bad=0, said=["no failures found at alpha = 0.3 under the rule band"])
     other = fold(bad=0, said=["no failures found at alpha = 9 under the rule absolute"])
     changed = fold(full={"substituted": {"colour": 3}})
-    about = manifest(wine=[quiet, changed], cars=[other, fold(full={"substituted": {"make": 5}})])
+    about = manifest(
+        wine=[quiet, changed], cars=[other, fold(full={"substituted": {"make": 5}})]
+    )
     notes = [note for name in ("wine", "cars") for note in fold_notes(about, name)]
     assert grouped_notes(notes) == [
         "2 of 4 folds of 2 tasks (wine, cars): F fails on no test row, so the hard tasks lack "

@@ -12,7 +12,9 @@ from amlb_ext.suite.layout import MAX_NAME, is_fold_file, is_written_later
 NAMES = st.lists(
     st.one_of(
         st.text(max_size=5),
-        st.sampled_from(["a", "A", "a_full", "a_2", "a_full_2", "a.full", "", "x" * 200, "-a"]),
+        st.sampled_from(
+            ["a", "A", "a_full", "a_2", "a_full_2", "a.full", "", "x" * 200, "-a"]
+        ),
     ),
     max_size=12,
 )

@@ -56,9 +56,13 @@ def test_every_pair_keeps_the_rules_and_only_said_cells_change(tmp_path, seed):
     truth = task.target.iloc[about["source_row"]].reset_index(drop=True)
     pd.testing.assert_series_equal(target, truth)
     assert len(test) - len(target) == part.dropped
-    same = (back.astype(object) == source.astype(object)) | (back.isna() & source.isna())
+    same = (back.astype(object) == source.astype(object)) | (
+        back.isna() & source.isna()
+    )
     written = {column.name: column.written for column in coding.columns}
-    changed = {written[name]: int((~same[name]).sum()) for name in same if not same[name].all()}
+    changed = {
+        written[name]: int((~same[name]).sum()) for name in same if not same[name].all()
+    }
     assert changed == part.substituted
     said = about["substituted"].map(lambda text: len(text) > 0)
     assert list(said) == list((~same).any(axis=1))

@@ -31,7 +31,9 @@ def frame(town, size, x):
 
 def judge(rows):
     town = rows["town"].astype(object).map(lambda t: WORTH.get(t, 2.9)).fillna(2.9)
-    return (town.astype(float) + 10 * (rows["size"] == "xl") + rows["x"]).to_numpy(dtype=float)
+    return (town.astype(float) + 10 * (rows["size"] == "xl") + rows["x"]).to_numpy(
+        dtype=float
+    )
 
 
 TRAIN = frame(
@@ -44,7 +46,11 @@ TRAIN = frame(
 def test_the_value_that_changes_f_least_is_taken_cell_by_cell():
     test = frame(["t9", "t0", "t8"], ["l", "m", "s"], [20.0, 21.0, 22.0])
     fitted = fit_to_train(TRAIN, test, COLUMNS, judge)
-    assert list(fitted.features["town"]) == ["t2", "t0", "t2"]  # not t0, the most frequent one
+    assert list(fitted.features["town"]) == [
+        "t2",
+        "t0",
+        "t2",
+    ]  # not t0, the most frequent one
     assert fitted.cells == [(0, "town"), (2, "town")]
     assert list(test["town"]) == ["t9", "t0", "t8"]  # untouched
     assert list(fit_to_train(TRAIN, test, COLUMNS).features["town"]) == ["t0"] * 3
@@ -62,7 +68,11 @@ def test_the_value_that_changes_f_least_is_taken_cell_by_cell():
 
 def test_several_cells_of_a_row_never_do_worse_than_the_most_frequent_values():
     rng = np.random.default_rng(0)
-    test = frame(rng.choice(TOWNS, 40), rng.choice(["l", "xl", "s"], 40), rng.normal(size=40) + 50)
+    test = frame(
+        rng.choice(TOWNS, 40),
+        rng.choice(["l", "xl", "s"], 40),
+        rng.normal(size=40) + 50,
+    )
     fitted = fit_to_train(TRAIN, test, COLUMNS, judge)
     plain = fit_to_train(TRAIN, test, COLUMNS)
     assert fitted.cells == plain.cells
@@ -79,7 +89,9 @@ def test_missing_is_taken_where_training_rows_miss_the_value_and_f_sees_no_diffe
     train = TRAIN.assign(size=TRAIN["size"].where(TRAIN["x"] > 0))
     test = frame(["t0", "t1"], ["xl", "l"], [20.0, 21.0])
     blind = lambda rows: rows["x"].to_numpy()  # noqa: E731
-    assert fit_to_train(train, test, COLUMNS, blind).features["size"].isna().tolist() == [
+    assert fit_to_train(train, test, COLUMNS, blind).features[
+        "size"
+    ].isna().tolist() == [
         True,
         False,
     ]
@@ -107,7 +119,9 @@ def test_copies_that_cannot_be_helped_are_counted():
 
 def test_chunks_change_nothing_and_the_cost_is_bounded(monkeypatch):
     rng = np.random.default_rng(1)
-    test = frame(rng.choice(TOWNS, 200), rng.choice(["l", "xl"], 200), rng.normal(size=200) + 50)
+    test = frame(
+        rng.choice(TOWNS, 200), rng.choice(["l", "xl"], 200), rng.normal(size=200) + 50
+    )
     whole = fit_to_train(TRAIN, test, COLUMNS, judge)
     asked = []
 

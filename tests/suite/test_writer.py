@@ -33,7 +33,11 @@ from amlb_ext.suite.sealed_json import sealed_text
 def toy(seed: int = 0):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
-        {"x": rng.normal(size=60), "c": np.resize(["u", "v", "1"], 60), "y": ["Yes", "no"] * 30}
+        {
+            "x": rng.normal(size=60),
+            "c": np.resize(["u", "v", "1"], 60),
+            "y": ["Yes", "no"] * 30,
+        }
     )
     return make_task(frame, "y", name="toy set")
 
@@ -56,13 +60,17 @@ def put_fold(layout, fold, parts=None, key="k"):
     task = toy(fold)
     train = rows(task, range(40))
     chosen = parts_of(task) if parts is None else parts
-    return write_fold(layout, "toy", Coding.of(task), fold, train, chosen, key, {"bad": 10})
+    return write_fold(
+        layout, "toy", Coding.of(task), fold, train, chosen, key, {"bad": 10}
+    )
 
 
 def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
     layout, task = Layout(root), toy()
     begin_suite(layout, {"sources": ["toy"]})
-    records = tuple(read_finished_fold(layout, "toy", k, "k") or put_fold(layout, k) for k in folds)
+    records = tuple(
+        read_finished_fold(layout, "toy", k, "k") or put_fold(layout, k) for k in folds
+    )
     entry = SuiteTask(
         name="toy",
         kind=task.kind,
@@ -89,13 +97,21 @@ def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
 
 
 def snapshot(root):
-    return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+    return {
+        p.relative_to(root).as_posix(): p.read_bytes()
+        for p in root.rglob("*")
+        if p.is_file()
+    }
 
 
 def test_a_fold_is_written_recorded_and_found_again(tmp_path):
     layout = Layout(tmp_path)
     record = put_fold(layout, 3)
-    assert record.parts[""].train == record.parts["full"].train == "data/toy/toy_train_3.csv"
+    assert (
+        record.parts[""].train
+        == record.parts["full"].train
+        == "data/toy/toy_train_3.csv"
+    )
     assert record.parts["hard"].train == "data/toy_hard/toy_hard_train_3.csv"
     assert record.parts["full"].test == "data/toy_full/toy_full_test_3.csv"
     assert record.parts["full"].labels == ("Yes", "no")
@@ -122,7 +138,14 @@ def test_a_killed_fold_is_not_finished_and_derived_files_go(tmp_path, monkeypatc
     odd = Rows(task.features[["x"]], task.target, pd.DataFrame(index=range(60)))
     with pytest.raises((SuiteError, KeyError)):
         write_fold(
-            layout, "toy", Coding.of(task), 0, rows(task, range(9)), {"full": Part(odd)}, "k", {}
+            layout,
+            "toy",
+            Coding.of(task),
+            0,
+            rows(task, range(9)),
+            {"full": Part(odd)},
+            "k",
+            {},
         )
     assert read_finished_fold(layout, "toy", 0, "k") is None
     put_fold(layout, 0)
@@ -147,7 +170,9 @@ def test_what_amlb_cannot_use_is_left_out_and_said(tmp_path):
     three = make_task(frame, "y", name="three")
     train = rows(three, np.flatnonzero(frame["y"] != "z"))
     part = {"": Part(rows(three, range(9)))}
-    record = write_fold(Layout(tmp_path), "three", Coding.of(three), 0, train, part, "k", {})
+    record = write_fold(
+        Layout(tmp_path), "three", Coding.of(three), 0, train, part, "k", {}
+    )
     assert record.parts[""].dropped == 3
     assert record.parts[""].test_rows == 6
     assert "3 test rows of classes not in train" in record.notes[0]
@@ -157,10 +182,24 @@ def test_substituted_cells_are_in_the_provenance(tmp_path):
     layout, task = Layout(tmp_path), toy()
     train = rows(task, [i for i in range(40) if i % 3 != 1])  # no 'v'
     record = write_fold(
-        layout, "toy", Coding.of(task), 0, train, {"": Part(rows(task, range(40, 46)))}, "k", {}
+        layout,
+        "toy",
+        Coding.of(task),
+        0,
+        train,
+        {"": Part(rows(task, range(40, 46)))},
+        "k",
+        {},
     )
     about = pd.read_parquet(layout.provenance("toy", 0))
-    assert list(about["substituted"]) == ["c", "", "", "c", "", ""]  # rows 40 and 43 hold 'v'
+    assert list(about["substituted"]) == [
+        "c",
+        "",
+        "",
+        "c",
+        "",
+        "",
+    ]  # rows 40 and 43 hold 'v'
     assert record.parts[""].substituted == {"c": 2}
 
 
@@ -221,7 +260,9 @@ def test_definitions_and_configuration(tmp_path):
 
 
 def test_texts_stay_texts_in_yaml_and_bytes_ascii():
-    content = [{"name": text} for text in ("1e5", "yes", "007", "null", "~", "é: #", "a\nb")]
+    content = [
+        {"name": text} for text in ("1e5", "yes", "007", "null", "~", "é: #", "a\nb")
+    ]
     text = yaml_text(content)
     assert text.isascii()
     assert yaml.safe_load(text) == content
@@ -244,7 +285,9 @@ def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
     make_suite(tmp_path, folds=(0,))
     left = set(snapshot(tmp_path))
     assert {"notes.txt", "data/mine.csv", "data/toy/toy_test_0.csv"} <= left
-    assert not any("_2." in path or "fold_2" in path or "bigger" in path for path in left)
+    assert not any(
+        "_2." in path or "fold_2" in path or "bigger" in path for path in left
+    )
     assert verify_suite(tmp_path) == [
         "data/mine.csv is not part of the suite.",
         "warning: notes.txt is not part of the suite.",
@@ -276,7 +319,10 @@ def _edit_manifest(layout, change):
 
 
 DAMAGE = {
-    "changed": (lambda s: s.test("toy", 0).write_text("x,c,y\n1.0,u,c1_no\n"), "was changed"),
+    "changed": (
+        lambda s: s.test("toy", 0).write_text("x,c,y\n1.0,u,c1_no\n"),
+        "was changed",
+    ),
     "missing": (lambda s: s.test("toy", 0).unlink(), "toy_test_0.csv is missing"),
     "provenance": (
         lambda s: shutil.copy(s.provenance("toy_full", 0), s.provenance("toy", 0)),
@@ -292,7 +338,10 @@ DAMAGE = {
         "differ in the task toy",
     ),
     "json": (lambda s: s.manifest.write_text("{"), "is damaged"),
-    "format": (lambda s: _edit_manifest(s, lambda e: e.update(format=9)), "has format 9"),
+    "format": (
+        lambda s: _edit_manifest(s, lambda e: e.update(format=9)),
+        "has format 9",
+    ),
     "absolute": (
         lambda s: _edit_manifest(s, lambda e: e["files"].update({"/etc/passwd": "0"})),
         "no path inside",

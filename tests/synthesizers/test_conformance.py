@@ -28,7 +28,9 @@ EVERY = pytest.mark.parametrize(
                     bool(package) and find_spec(package) is None,
                     reason=f"{package} is an optional extra",
                 ),
-                pytest.mark.filterwarnings("ignore:.* drew no row of class:UserWarning"),
+                pytest.mark.filterwarnings(
+                    "ignore:.* drew no row of class:UserWarning"
+                ),
             ],
         )
         for name, package in ((name, SYNTHESIZERS[name].package) for name in NAMES)
@@ -132,7 +134,11 @@ def test_targets_given_are_targets_returned(name):
     assert model.sample(4, rng, y=wanted)[1].tolist() == [1, 0, 1, 1]
     model, *_, rng = fitted(name, n_classes=0)
     # targets between and beyond the fitted ones are served too
-    assert model.sample(3, rng, y=np.array([-0.5, 0.51, 2.0]))[1].tolist() == [-0.5, 0.51, 2.0]
+    assert model.sample(3, rng, y=np.array([-0.5, 0.51, 2.0]))[1].tolist() == [
+        -0.5,
+        0.51,
+        2.0,
+    ]
 
 
 @EVERY
@@ -150,7 +156,9 @@ def test_one_constant_target(name):
     X, cards = table(20, "mixed")
     for n_classes in (0, 2):
         rng = np.random.default_rng(0)
-        model = make(name).fit(X, np.zeros(20), cards=cards, n_classes=n_classes, rng=rng)
+        model = make(name).fit(
+            X, np.zeros(20), cards=cards, n_classes=n_classes, rng=rng
+        )
         check(model, X, cards, *model.sample(9, rng), n_classes, 9)
 
 
@@ -339,7 +347,9 @@ def test_two_targets_at_once_keep_the_contract(name, n):
     model, X, cards, y, rng = fitted_for_two(name, n)
     new, labels = model.sample(30, rng)
     check_two(model, X, cards, new, labels, 30)
-    assert {tuple(row) for row in labels} <= {tuple(row) for row in y}, "both of one row"
+    assert {tuple(row) for row in labels} <= {tuple(row) for row in y}, (
+        "both of one row"
+    )
     # pairs between and beyond the fitted ones are served too
     wanted = np.array([[-0.5, 0.5], [0.51, 2.0]])
     new, labels = model.sample(2, rng, y=wanted)
@@ -370,7 +380,9 @@ def test_targets_of_another_width(name):
     with pytest.raises(DataError, match="3 targets of 2 values wanted"):
         model.sample(3, rng, y=np.zeros(3))
     with pytest.raises(DataError, match="40 targets wanted"):  # classes come one by one
-        model.fit(*table(40, "numeric")[:1], np.zeros((40, 2)), cards=(), n_classes=2, rng=rng)
+        model.fit(
+            *table(40, "numeric")[:1], np.zeros((40, 2)), cards=(), n_classes=2, rng=rng
+        )
 
 
 @pytest.mark.parametrize("name", ["vae", "copula", "local"])

@@ -31,7 +31,9 @@ def nearest(A, B, skip=0):
 def test_local_without_jitter_and_mates_returns_the_row():
     X = np.array([[1.0, 0.3, np.nan]])
     new, _ = (
-        LocalResampler(jitter=0).fit(X, [0.5], cards=(2,), n_classes=0, rng=rng()).sample(4, rng())
+        LocalResampler(jitter=0)
+        .fit(X, [0.5], cards=(2,), n_classes=0, rng=rng())
+        .sample(4, rng())
     )
     np.testing.assert_array_equal(new, np.repeat(X, 4, axis=0))
 
@@ -42,7 +44,9 @@ def test_local_jitters_a_single_row_but_not_its_bounds():
     new, _ = model.sample(500, rng())
     assert new[:, 1].std() == pytest.approx(0.025, rel=0.15)
     assert np.abs(new[:, 1] - 0.3).max() <= 0.075 + 1e-12  # three times the jitter
-    np.testing.assert_array_equal(new[:, [0, 2, 3]], np.repeat(X[:, [0, 2, 3]], 500, axis=0))
+    np.testing.assert_array_equal(
+        new[:, [0, 2, 3]], np.repeat(X[:, [0, 2, 3]], 500, axis=0)
+    )
 
 
 def test_local_keeps_atoms_and_makes_new_numbers():
@@ -68,18 +72,24 @@ def test_local_takes_the_parent_nearest_in_the_target():
 @pytest.mark.parametrize("wrong", [{"jitter": -1}, {"neighbours": 0}])
 def test_local_refuses(wrong):
     with pytest.raises(ConfigError, match="wanted"):
-        LocalResampler(**wrong).fit(np.zeros((2, 1)), np.zeros(2), cards=(), n_classes=0, rng=rng())
+        LocalResampler(**wrong).fit(
+            np.zeros((2, 1)), np.zeros(2), cards=(), n_classes=0, rng=rng()
+        )
 
 
 # ---------------------------------------------------------------- copula
 
 
 def test_copula_margins_are_exact():
-    X = np.column_stack([rng().choice(3, 600, p=[0.7, 0.25, 0.05]), rng(1).random(600) ** 3])
+    X = np.column_stack(
+        [rng().choice(3, 600, p=[0.7, 0.25, 0.05]), rng(1).random(600) ** 3]
+    )
     model = GaussianCopula().fit(X, np.zeros(600), cards=(3,), n_classes=2, rng=rng())
     new, _ = model.sample(20_000, rng())
     share = np.bincount(X[:, 0].astype(int)) / 600
-    np.testing.assert_allclose(np.bincount(new[:, 0].astype(int)) / 20_000, share, atol=0.012)
+    np.testing.assert_allclose(
+        np.bincount(new[:, 0].astype(int)) / 20_000, share, atol=0.012
+    )
     quantiles = np.linspace(0.02, 0.98, 25)
     np.testing.assert_allclose(
         np.quantile(new[:, 1], quantiles), np.quantile(X[:, 1], quantiles), atol=0.02
@@ -113,7 +123,9 @@ def test_order_codes_starts_anywhere():
 def test_mixture_conditions_on_a_regression_target():
     # z1 = y + .1 eps: given y, mean y and standard deviation .1
     y = rng().standard_normal(2000)
-    mu = np.column_stack([y + 0.1 * rng(1).standard_normal(2000), rng(2).standard_normal(2000)])
+    mu = np.column_stack(
+        [y + 0.1 * rng(1).standard_normal(2000), rng(2).standard_normal(2000)]
+    )
     mixture = LatentMixture().fit(mu, np.zeros(2), y, 0, rng())
     for at in (-1.0, 0.5):
         z = mixture.sample(np.full(4000, at), rng())
@@ -138,7 +150,9 @@ def test_mixture_conditions_on_two_regression_targets():
 
 def test_a_vector_of_one_target_is_that_target():
     y = rng().random(600)
-    mu = np.column_stack([y + 0.1 * rng(1).standard_normal(600), rng(2).standard_normal(600)])
+    mu = np.column_stack(
+        [y + 0.1 * rng(1).standard_normal(600), rng(2).standard_normal(600)]
+    )
     at = np.linspace(-1, 1, 50)
     one, same = (
         LatentMixture().fit(mu, np.ones(2), t, 0, rng()).sample(a, rng())
@@ -146,7 +160,9 @@ def test_a_vector_of_one_target_is_that_target():
     )
     np.testing.assert_allclose(one, same, atol=1e-9)
     one, same = (
-        GaussianCopula().fit(mu, t, cards=(), n_classes=0, rng=rng()).sample(50, rng(), a)[0]
+        GaussianCopula()
+        .fit(mu, t, cards=(), n_classes=0, rng=rng())
+        .sample(50, rng(), a)[0]
         for t, a in ((y, at), (y[:, None], at[:, None]))
     )
     np.testing.assert_allclose(one, same, atol=1e-9)
@@ -197,10 +213,14 @@ def test_log_probabilities_are_those_of_each_column():
     network = Network((2, 5, 3), 1, 3, hidden=4, **TINY)
     logits = torch.randn(4, 10)
     parts = [part.log_softmax(dim=1) for part in logits.split([2, 5, 3], dim=1)]
-    torch.testing.assert_close(log_softmax(logits, network.owner, 3), torch.cat(parts, dim=1))
+    torch.testing.assert_close(
+        log_softmax(logits, network.owner, 3), torch.cat(parts, dim=1)
+    )
 
 
-@pytest.mark.parametrize(("m", "q", "card"), [(0, 2000, 0), (2000, 0, 3), (1000, 1000, 100)])
+@pytest.mark.parametrize(
+    ("m", "q", "card"), [(0, 2000, 0), (2000, 0, 3), (1000, 1000, 100)]
+)
 def test_wide_tables_stay_small(m, q, card):
     network = Network((card,) * m, q, 2, latent=32, hidden=16, decoder=128)
     size = sum(p.numel() for p in network.parameters())
@@ -210,7 +230,9 @@ def test_wide_tables_stay_small(m, q, card):
 
 def test_a_wide_table_is_learned():
     X = np.hstack([rng().integers(0, 3, (30, 150)), rng(1).random((30, 350))])
-    model = VAE(epochs=2).fit(X, rng(2).random(30), cards=(3,) * 150, n_classes=0, rng=rng())
+    model = VAE(epochs=2).fit(
+        X, rng(2).random(30), cards=(3,) * 150, n_classes=0, rng=rng()
+    )
     assert model.sample(10, rng())[0].shape == (10, 500)
 
 
@@ -227,11 +249,17 @@ def test_steps_are_capped():
 
 
 def test_vae_margins_are_calibrated():
-    X = np.column_stack([rng().choice(3, 400, p=[0.8, 0.15, 0.05]), rng(1).random(400) ** 3])
-    model = VAE(**TINY, epochs=5).fit(X, rng(2).random(400), cards=(3,), n_classes=0, rng=rng())
+    X = np.column_stack(
+        [rng().choice(3, 400, p=[0.8, 0.15, 0.05]), rng(1).random(400) ** 3]
+    )
+    model = VAE(**TINY, epochs=5).fit(
+        X, rng(2).random(400), cards=(3,), n_classes=0, rng=rng()
+    )
     new, _ = model.sample(8000, rng())
     share = np.bincount(X[:, 0].astype(int)) / 400
-    np.testing.assert_allclose(np.bincount(new[:, 0].astype(int)) / 8000, share, atol=0.03)
+    np.testing.assert_allclose(
+        np.bincount(new[:, 0].astype(int)) / 8000, share, atol=0.03
+    )
     quantiles = np.linspace(0.02, 0.98, 25)
     np.testing.assert_allclose(
         np.quantile(new[:, 1], quantiles), np.quantile(X[:, 1], quantiles), atol=0.04
@@ -259,8 +287,11 @@ def test_the_papers_is_the_papers():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epochs": 0}, {"latent": 0}, {"batch": -1}, {"max_steps": -1}, {"device": "tpu"}]
+    "wrong",
+    [{"epochs": 0}, {"latent": 0}, {"batch": -1}, {"max_steps": -1}, {"device": "tpu"}],
 )
 def test_vae_refuses(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
-        VAE(**wrong).fit(np.zeros((2, 1)), np.zeros(2), cards=(), n_classes=0, rng=rng())
+        VAE(**wrong).fit(
+            np.zeros((2, 1)), np.zeros(2), cards=(), n_classes=0, rng=rng()
+        )

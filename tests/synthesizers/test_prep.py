@@ -10,9 +10,15 @@ def rng():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 11, 500])
 def test_scores_there_and_back(n):
-    for values in (rng().random(n), rng().integers(0, 3, n) / 2, rng().random(n).round(1)):
+    for values in (
+        rng().random(n),
+        rng().integers(0, 3, n) / 2,
+        rng().random(n).round(1),
+    ):
         scores = NormalScores(values)
-        np.testing.assert_allclose(scores.inverse(scores.transform(values)), values, atol=1e-12)
+        np.testing.assert_allclose(
+            scores.inverse(scores.transform(values)), values, atol=1e-12
+        )
 
 
 def test_scores_are_monotone_and_normal():
@@ -42,7 +48,9 @@ def test_atoms_come_back_as_often_as_they_were_seen():
 
 def test_integers_come_back_on_seen_values():
     values = np.repeat(rng().permutation(60)[:40], 3).astype(float)
-    assert np.isin(NormalScores(values).inverse(rng().standard_normal(5000)), values).all()
+    assert np.isin(
+        NormalScores(values).inverse(rng().standard_normal(5000)), values
+    ).all()
 
 
 def test_codes_are_compacted():
@@ -68,7 +76,11 @@ def test_round_trip_with_holes_constants_and_empty_columns():
     for normalise in (True, False):
         prep = TablePrep(normalise=normalise).fit(X, 1, rng())
         codes, numbers, seen = prep.transform(X)
-        assert prep.cards_ == (4, 2, 2)  # the category, then "is missing" of two columns
+        assert prep.cards_ == (
+            4,
+            2,
+            2,
+        )  # the category, then "is missing" of two columns
         assert prep.n_numbers_ == 1
         assert np.isfinite(numbers).all()
         assert seen[:, 0].tolist() == (~np.isnan(X[:, 1])).tolist()

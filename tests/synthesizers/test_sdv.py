@@ -138,7 +138,9 @@ def test_a_class_gets_its_rows_in_a_bounded_number_of_draws():
     new, _ = model.sample(10, rng(), y=y)
     assert new[:, 0].tolist() == y.tolist()
     assert model.model_.draws == 3  # two rare rows in each draw of 200
-    with pytest.warns(UserWarning, match="CTGAN drew no row of class 2 in 10 draws of 200 rows"):
+    with pytest.warns(
+        UserWarning, match="CTGAN drew no row of class 2 in 10 draws of 200 rows"
+    ):
         model.sample(2, rng(), y=np.array([2, 0]))
     assert model.model_.draws == 3 + CLASS_DRAWS
 
@@ -152,7 +154,9 @@ def sdv():
 
 
 @pytest.mark.usefixtures("sdv")
-@pytest.mark.parametrize("model", [SDVCopula(), TVAE(epochs=50, batch=50)], ids=["copula", "tvae"])
+@pytest.mark.parametrize(
+    "model", [SDVCopula(), TVAE(epochs=50, batch=50)], ids=["copula", "tvae"]
+)
 def test_rows_of_a_class_hang_with_it_as_in_the_models_own_draws(model):
     X, y = table(200)
     model.fit(X, y, cards=(2,), n_classes=2, rng=rng())
@@ -170,7 +174,9 @@ def test_no_process_no_chatter_no_file(capsys, tmp_path, monkeypatch):
     X, y = table(600)  # from 500 rows on ctgan transforms columns in joblib's processes
     started = []
     monkeypatch.setattr(
-        joblib.parallel.BACKENDS["loky"], "configure", lambda *_, **__: started.append(1)
+        joblib.parallel.BACKENDS["loky"],
+        "configure",
+        lambda *_, **__: started.append(1),
     )
     CTGAN(epochs=1).fit(X, y, cards=(2,), n_classes=2, rng=rng()).sample(5, rng())
     assert started == []

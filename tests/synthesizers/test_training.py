@@ -11,7 +11,13 @@ from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.synthesizers import make_synthesizer
 from amlb_ext.synthesizers.dense import DenseNetwork
 from amlb_ext.synthesizers.network import Network
-from amlb_ext.synthesizers.training import CHECKS, CLIP, PATIENCE, FlatAdamW, train_network
+from amlb_ext.synthesizers.training import (
+    CHECKS,
+    CLIP,
+    PATIENCE,
+    FlatAdamW,
+    train_network,
+)
 from amlb_ext.synthesizers.vae import BETAS, VAE
 from amlb_ext.synthesizers.vae_paper import PaperVAE
 
@@ -81,7 +87,10 @@ def test_the_weights_of_the_best_look_are_kept():
     at_best = float(network.weight.detach())
     assert 0.3 < at_best < 0.5
     nn.init.zeros_(network.weight)
-    assert train_network(network, loss, learn=learn, held=held[:0], batch=90, steps=steps) == steps
+    assert (
+        train_network(network, loss, learn=learn, held=held[:0], batch=90, steps=steps)
+        == steps
+    )
     assert float(network.weight.detach()) > at_best
 
 
@@ -101,7 +110,13 @@ def test_training_ends_after_looks_without_a_gain():
 def test_few_rows_weigh_the_kl_term_more_and_hold_none_out():
     model = fitted(100, epochs=1)[0]
     # 500 rows and more: the paper's 1e-2; 250: twice; 50 and fewer: tenfold at most
-    assert [model._last_beta(n) / BETAS[1] for n in (5000, 500, 250, 50, 5)] == [1, 1, 2, 10, 10]
+    assert [model._last_beta(n) / BETAS[1] for n in (5000, 500, 250, 50, 5)] == [
+        1,
+        1,
+        2,
+        10,
+        10,
+    ]
     assert [model._n_held_out(n) for n in (5, 99, 100, 2000)] == [0, 0, 10, 200]
     paper = PaperVAE(**TINY)
     assert (paper._n_held_out(2000), paper._last_beta(5)) == (0, BETAS[1])
@@ -109,7 +124,11 @@ def test_few_rows_weigh_the_kl_term_more_and_hold_none_out():
 
 def test_dense_network_has_the_shapes_of_the_paper_s():
     network = DenseNetwork((3, 2), 4, 2, latent=6, width=16)
-    k, v, y = torch.zeros(5, 2, dtype=torch.long), torch.rand(5, 4), torch.zeros(5).long()
+    k, v, y = (
+        torch.zeros(5, 2, dtype=torch.long),
+        torch.rand(5, 4),
+        torch.zeros(5).long(),
+    )
     mu, log_s2 = network.encode(k, v, y)
     v_hat, log_p = network.decode(mu, y)
     assert mu.shape == log_s2.shape == (5, 6)
@@ -182,7 +201,9 @@ def test_cpu_is_the_same_as_auto_without_a_gpu():
     if torch.cuda.is_available():
         pytest.skip("there is a GPU: auto takes it")
     draws = [
-        fitted(40, epochs=2, device=device)[0].sample(9, np.random.default_rng(0))[0].tobytes()
+        fitted(40, epochs=2, device=device)[0]
+        .sample(9, np.random.default_rng(0))[0]
+        .tobytes()
         for device in ("auto", "cpu")
     ]
     assert draws[0] == draws[1]

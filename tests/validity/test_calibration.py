@@ -61,7 +61,9 @@ def found():
 
 def test_the_same_twice_and_plain_json(found):
     assert calibrate(*ready(bent())) == found
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["kappa"] == found.kappa
+    assert (
+        json.loads(json.dumps(found.to_json(), allow_nan=False))["kappa"] == found.kappa
+    )
 
 
 def test_another_seed_another_stream(found):
@@ -76,7 +78,9 @@ def test_test_rows_have_no_say(found):
     rng = np.random.default_rng(5)
     for name in "abcd":
         features.loc[test, name] = rng.normal(0, 100, len(test))
-    features.loc[test, "colour"] = features["colour"].iloc[rng.permutation(test)].to_numpy()
+    features.loc[test, "colour"] = (
+        features["colour"].iloc[rng.permutation(test)].to_numpy()
+    )
     target.loc[test] = rng.normal(0, 100, len(test))
     altered = dataclasses.replace(task, features=features, target=target)
     assert calibrate(altered, fold, config) == found
@@ -86,7 +90,9 @@ def test_models_never_see_the_failures_they_judge():
     task, fold, config = ready(bent())
     parts = parts_of(task, fold, config)
     rows = np.concatenate([part.rows.row for part in parts])
-    assert sorted(rows) == sorted(task.folds[0].train)  # each training row left out once
+    assert sorted(rows) == sorted(
+        task.folds[0].train
+    )  # each training row left out once
     for part in parts:
         fitted = {tuple(row) for row in part.models.Z}
         assert not fitted & {tuple(row) for row in part.rows.Z}
@@ -99,7 +105,12 @@ def test_models_never_see_the_failures_they_judge():
 
 @pytest.mark.parametrize(
     ("passing", "chosen", "tried"),
-    [({0.5, 0.0}, 0.5, 1), ({0.02, 0.005, 0.0}, 0.02, 3), ({0.0}, 0.0, 5), (set(), 0.0, 5)],
+    [
+        ({0.5, 0.0}, 0.5, 1),
+        ({0.02, 0.005, 0.0}, 0.02, 3),
+        ({0.0}, 0.0, 5),
+        (set(), 0.0, 5),
+    ],
 )
 def test_the_largest_passing_rung_is_chosen(monkeypatch, passing, chosen, tried):
     def planted(parts, kappa, *rest):
@@ -142,10 +153,14 @@ def test_without_pressure_a_search_returns_the_failure_itself(engine):
     part = parts_of(*ready(bent()))[0]
     models, bad = part.models, part.rows.take(np.flatnonzero(part.rows.is_bad)[:4])
     m = models.encoder.n_categorical_
-    domain = learn_domain(part.rows.Z, models.Z, models.y[:, 0], n_classes=0, n_categorical=m)
+    domain = learn_domain(
+        part.rows.Z, models.Z, models.y[:, 0], n_classes=0, n_categorical=m
+    )
     config = SearchConfig(kappa=0.0, categoricals="free")
     predict = models.targets[0].baseline.predict
-    best, value = engine(predict, bad.Z, bad.y[:, 0], domain=domain, config=config, seed=1)
+    best, value = engine(
+        predict, bad.Z, bad.y[:, 0], domain=domain, config=config, seed=1
+    )
     np.testing.assert_array_equal(best, bad.Z)
     np.testing.assert_array_equal(value, np.zeros(4))
 

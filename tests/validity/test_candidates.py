@@ -13,12 +13,19 @@ from amlb_ext.validity.candidates import (
     fit_zoo,
     named_candidates,
 )
-from amlb_ext.validity.refits import NULL_SHARE, baseline_spec, refit_baseline, refit_rows
+from amlb_ext.validity.refits import (
+    NULL_SHARE,
+    baseline_spec,
+    refit_baseline,
+    refit_rows,
+)
 
 
 def table(kind, n=120):
     rng = np.random.default_rng(0)
-    Z = np.column_stack([rng.integers(0, 4, n), rng.random((n, 2))])  # one categorical, two numbers
+    Z = np.column_stack(
+        [rng.integers(0, 4, n), rng.random((n, 2))]
+    )  # one categorical, two numbers
     Z[::11, 1] = np.nan
     if kind is Kind.REGRESSION:
         return Z, Z[:, 2] + 0.1 * rng.normal(size=n), 0
@@ -82,17 +89,28 @@ def test_boosting_has_the_rounds_of_f(kind):
         ("HistGradientBoosting", {"max_iter": 20}),
         ("GradientBoosting", {"n_estimators": 9000}),
     ):
-        specs = candidates_beside(ModelSpec(f"sklearn.ensemble.{name}{family}", params), kind)
+        specs = candidates_beside(
+            ModelSpec(f"sklearn.ensemble.{name}{family}", params), kind
+        )
         assert set(specs) == set(candidate_zoo(kind))
-        found = {specs[boosting].params["max_iter"] for boosting in ("boosting", "boosting_slow")}
+        found = {
+            specs[boosting].params["max_iter"]
+            for boosting in ("boosting", "boosting_slow")
+        }
         rounds[(name, *params.values())] = found
     assert list(rounds.values()) == [{100}, {250}, {150}, {100}, {1000}]
-    assert set(WHOLE) & set(candidate_zoo(kind)) >= {"linear", "boosting", "boosting_slow"}
+    assert set(WHOLE) & set(candidate_zoo(kind)) >= {
+        "linear",
+        "boosting",
+        "boosting_slow",
+    }
 
 
 def test_too_many_neighbours_leave_the_zoo_with_a_reason():
     Z, y, classes = table(Kind.BINARY, 20)
-    _, failed = fit_zoo(candidate_zoo(Kind.BINARY), Kind.BINARY, classes, 1, Z, y, seed=1)
+    _, failed = fit_zoo(
+        candidate_zoo(Kind.BINARY), Kind.BINARY, classes, 1, Z, y, seed=1
+    )
     assert failed == {"neighbours_25": "25 neighbours, 20 training rows"}
 
 
@@ -116,7 +134,8 @@ def test_refit_rows_hold_every_class_where_they_can():
 def test_twins_differ_from_each_other_and_come_again():
     Z, y, classes = table(Kind.BINARY)
     spec = baseline_spec(
-        {"baseline": {"model": "random_forest", "params": {"n_estimators": 5}}}, Kind.BINARY
+        {"baseline": {"model": "random_forest", "params": {"n_estimators": 5}}},
+        Kind.BINARY,
     )
     f = EstimatorBaseline(spec, Kind.BINARY, classes, 1)
     twins, reason = refit_baseline(f, Z, y, 3, 1, ("task", 0))
@@ -124,4 +143,6 @@ def test_twins_differ_from_each_other_and_come_again():
     assert (len(twins), reason) == (3, "")
     outputs = [twin.predict(Z) for twin in twins]
     assert not np.array_equal(outputs[0], outputs[1])
-    assert all(np.array_equal(a, b.predict(Z)) for a, b in zip(outputs, again, strict=True))
+    assert all(
+        np.array_equal(a, b.predict(Z)) for a, b in zip(outputs, again, strict=True)
+    )

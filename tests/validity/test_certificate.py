@@ -10,7 +10,13 @@ from planted_suites import make_suite, region_table
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite import Rows, Suite
-from amlb_ext.validity import Certificate, certify, certify_rows, decide_verdict, read_task
+from amlb_ext.validity import (
+    Certificate,
+    certify,
+    certify_rows,
+    decide_verdict,
+    read_task,
+)
 from amlb_ext.validity.measures import make_measure
 from amlb_ext.validity.realism_measures import measure_copies
 from amlb_ext.validity.refits import REFITS
@@ -41,7 +47,13 @@ def clean(rows):
 
 
 def test_an_honest_suite_passes_what_it_should(clean):
-    for name in ("region", "solvability", "target check", "null on region", "effective size"):
+    for name in (
+        "region",
+        "solvability",
+        "target check",
+        "null on region",
+        "effective size",
+    ):
         assert clean[name].passed, clean[name]
     for name in ("label agreement", "label support", "exact copies", "closest record"):
         assert clean[name].passed, clean[name]
@@ -73,7 +85,10 @@ def test_the_failed_checks_are_counted_and_named():
     assert made.failed == ("low",)
     assert made.checks == "1 of 3 checks failed; 1 could not be measured"
     assert "  1 of 3 checks failed: low; 1 could not be measured\n" in made.text()
-    assert Certificate("t", "binary", "rank", "Yes.", measures[:1]).checks == "0 of 1 checks failed"
+    assert (
+        Certificate("t", "binary", "rank", "Yes.", measures[:1]).checks
+        == "0 of 1 checks failed"
+    )
 
 
 def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
@@ -81,13 +96,19 @@ def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
         assert means["reducible"] is not None, name
     assert len(clean.null["reducible"]["twins"]) == REFITS
     # v lies where F departs from the oracle, so the forest gains most there
-    gain = {w: clean.candidates["forest"][w] - clean.null[w]["F"] for w in ("full", "reducible")}
+    gain = {
+        w: clean.candidates["forest"][w] - clean.null[w]["F"]
+        for w in ("full", "reducible")
+    }
     assert gain["reducible"] < gain["full"] < 0
     size, ahead = clean["effective size, v"], clean["candidates ahead of F"]
     assert 1 < size.value < 1500
     assert size.threshold is size.passed is ahead.threshold is ahead.passed is None
     assert size.sense == ahead.sense == ""
-    assert all(words in ahead.text for words in ("on all rows", "weighted by w", "weighted by v"))
+    assert all(
+        words in ahead.text
+        for words in ("on all rows", "weighted by w", "weighted by v")
+    )
 
     def nothing(part):
         return Rows(part.features, part.target, part.provenance.assign(reducible=0.0))
@@ -104,14 +125,21 @@ def test_random_labels_are_caught(rows, clean):
     def flip(part):
         codes = rng.integers(0, 2, len(part))
         target = pd.Categorical.from_codes(codes, dtype=part.target.dtype)
-        return Rows(part.features, pd.Series(target, name=part.target.name), part.provenance)
+        return Rows(
+            part.features, pd.Series(target, name=part.target.name), part.provenance
+        )
 
     spoiled = certify_rows(rows.tampered("synthetic", flip))
-    assert spoiled["label support"].passed is False or spoiled["label agreement"].passed is False
+    assert (
+        spoiled["label support"].passed is False
+        or spoiled["label agreement"].passed is False
+    )
     assert not (spoiled["synthetic: z2"].passed and spoiled["synthetic: tau"].passed)
     assert spoiled.verdict != "rank"
     assert spoiled.verdict == "stress-test only"
-    assert spoiled["ga: z2"].value == clean["ga: z2"].value  # the other rows were left alone
+    assert (
+        spoiled["ga: z2"].value == clean["ga: z2"].value
+    )  # the other rows were left alone
 
 
 def test_copies_are_caught(rows):
@@ -133,7 +161,10 @@ def test_copies_are_caught(rows):
 
     spoiled = certify_rows(rows.tampered("synthetic", copy))
     # all made rows are looked at: the synthetic ones are copies, the augmented ones are not
-    made = {n: sum(len(parts[n]) for _, parts in rows.folds.values()) for n in ("ga", "synthetic")}
+    made = {
+        n: sum(len(parts[n]) for _, parts in rows.folds.values())
+        for n in ("ga", "synthetic")
+    }
     share = made["synthetic"] / (made["ga"] + made["synthetic"])
     assert spoiled["exact copies"].value == pytest.approx(share)
     assert spoiled["exact copies"].passed is False
@@ -143,7 +174,10 @@ def test_copies_are_caught(rows):
     assert (
         spoiled["synthetic: tau"].value > 0.7
     )  # copies rank well: that is why they must be caught
-    assert (spoiled.verdict, "exact copies" in spoiled.reason) == ("stress-test only", True)
+    assert (spoiled.verdict, "exact copies" in spoiled.reason) == (
+        "stress-test only",
+        True,
+    )
 
 
 def test_copies_of_features_with_another_label_are_contradictions(rows):
@@ -158,7 +192,9 @@ def test_copies_of_features_with_another_label_are_contradictions(rows):
     few = train.take(np.arange(len(train)) < 20)
     about = pd.DataFrame({"source_row": np.full(20, -1)})
     planted = contradict(Rows(few.features, few.target, about))
-    one = replace(rows, folds={0: (train, {"full": parts["full"], "synthetic": planted})})
+    one = replace(
+        rows, folds={0: (train, {"full": parts["full"], "synthetic": planted})}
+    )
     found = {m.name: m for m in measure_copies(one.count_copies())}
     assert found["exact copies"].value == found["contradictions"].value == 1.0
     assert found["repeated rows"].value == 0.0
@@ -224,7 +260,12 @@ def test_text_shows_every_measure(clean):
 
 
 def test_own_candidates(rows):
-    words = ("knn", "ridge", "random_forest", "sklearn.tree.DecisionTreeClassifier:max_depth=2")
+    words = (
+        "knn",
+        "ridge",
+        "random_forest",
+        "sklearn.tree.DecisionTreeClassifier:max_depth=2",
+    )
     own = certify_rows(rows, candidates=words)
     assert tuple(sorted(own.candidates)) == tuple(sorted(words))
     assert own.size == "own"
@@ -241,7 +282,9 @@ def test_f_as_a_file_has_no_null(rows):
 
 
 def test_few_bad_rows_pass_nothing(rows):
-    few = certify_rows(rows.tampered("bad", lambda part: part.take(np.arange(len(part)) < 3)))
+    few = certify_rows(
+        rows.tampered("bad", lambda part: part.take(np.arange(len(part)) < 3))
+    )
     for name in ("target check", "synthetic: z2", "label support"):
         assert few[name].value is None
         assert few[name].passed is False
@@ -286,7 +329,9 @@ def test_the_first_failing_rule_decides():
     ]
     assert decide_verdict(good)[0] == "rank"
     low = make_measure("effective size", 12.0, "", "", threshold=50.0, sense=">=")
-    verdict, reason = decide_verdict([m for m in good if m.name != "effective size"] + [low])
+    verdict, reason = decide_verdict(
+        [m for m in good if m.name != "effective size"] + [low]
+    )
     assert (verdict, "12" in reason) == ("describe", True)
     copies = make_measure("exact copies", 0.9, "", "", threshold=0.02, sense="<=")
     assert decide_verdict([low, copies])[0] == "stress-test only"

@@ -17,9 +17,9 @@ def rng(seed=0):
 def test_auc_is_that_of_scikit_learn_with_ties():
     score = rng().integers(0, 6, 200).astype(float)
     positive = rng(1).random(200) < 0.3
-    assert measures.clustered_auc(score, positive, np.arange(200)).point == pytest.approx(
-        roc_auc_score(positive, score)
-    )
+    assert measures.clustered_auc(
+        score, positive, np.arange(200)
+    ).point == pytest.approx(roc_auc_score(positive, score))
 
 
 def test_auc_interval_covers():
@@ -27,7 +27,9 @@ def test_auc_interval_covers():
     for seed in range(100):
         r = rng(seed)
         positive = np.arange(200) < 60
-        e = measures.clustered_auc(r.normal(size=200) + positive, positive, np.arange(200))
+        e = measures.clustered_auc(
+            r.normal(size=200) + positive, positive, np.arange(200)
+        )
         inside += e.low <= 0.760250 <= e.high  # Phi(1 / sqrt 2)
     assert inside >= 88  # .95 of 100 less three standard errors
 
@@ -41,8 +43,12 @@ def test_solvability_by_hand():
     # candidate 0 halves F's loss everywhere, candidate 1 doubles it
     F = rng().random(400) + 0.5
     noise = rng(1).normal(0, 0.01, 400)
-    losses = Losses(np.column_stack([F / 2 + noise - noise.mean(), 2 * F]), F, np.arange(400))
-    found = measures.measure_solvability(losses, np.ones(400), ["half", "double"], rng())
+    losses = Losses(
+        np.column_stack([F / 2 + noise - noise.mean(), 2 * F]), F, np.arange(400)
+    )
+    found = measures.measure_solvability(
+        losses, np.ones(400), ["half", "double"], rng()
+    )
     assert found.value == pytest.approx(0.5)
     assert found.passed
     assert "half" in found.text
@@ -118,11 +124,18 @@ def test_real_rows_pass_as_synthetic_ones():
 def test_shifted_and_shuffled_rows_are_told_apart():
     bad, made = real_rows(1), real_rows(2, 300)
     X = made.X.copy()
-    X[:, 2] = rng().permutation(X[:, 2])  # every column is right, their relation is gone
+    X[:, 2] = rng().permutation(
+        X[:, 2]
+    )  # every column is right, their relation is gone
     told, w1, tv, corr = realism_measures.measure_realism(
         ScaledTable(X, made.c + 1000, made.codes), bad, rng()
     )
-    assert (told.passed, w1.passed, tv.passed, corr.passed) == (False, True, True, False)
+    assert (told.passed, w1.passed, tv.passed, corr.passed) == (
+        False,
+        True,
+        True,
+        False,
+    )
     assert corr.value > 0.9
     X = made.X + np.array([0, 0.5, 0])
     assert realism_measures.mean_wasserstein(

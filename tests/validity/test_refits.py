@@ -21,7 +21,9 @@ def fitted(kind, rng, model="ridge", params=None):
     else:
         y = truth + rng.normal(0, 0.3, 300)
     spec = resolve_model(BaselineConfig(model=model, params=params or {}), kind)
-    F = EstimatorBaseline(spec, kind, 2 if kind is Kind.BINARY else 0, 0).fit(Z[:200], y[:200], 1)
+    F = EstimatorBaseline(spec, kind, 2 if kind is Kind.BINARY else 0, 0).fit(
+        Z[:200], y[:200], 1
+    )
     return F, Z[:200], y[:200], Z[200:], y[200:], np.exp(-4 * np.abs(Z[200:, 0] - 0.5))
 
 
@@ -31,10 +33,14 @@ def test_a_linear_F_fitted_again_is_seldom_flagged_on_a_region(kind):
     for draw in range(40):
         F, Z, y, Z_test, y_test, w = fitted(kind, np.random.default_rng(draw))
         twins, _ = refit_baseline(F, Z, y, 3, draw, ("draw",))
-        again = np.column_stack([row_losses.row_loss(y_test, t.predict(Z_test)) for t in twins])
+        again = np.column_stack(
+            [row_losses.row_loss(y_test, t.predict(Z_test)) for t in twins]
+        )
         loss = row_losses.row_loss(y_test, F.predict(Z_test))
         rows = np.arange(100)
-        flags.append(not measure_null(again, loss, rows, np.zeros(100), w, "region").passed)
+        flags.append(
+            not measure_null(again, loss, rows, np.zeros(100), w, "region").passed
+        )
     assert np.mean(flags) <= 0.15  # 5 %, and three standard errors of 40 draws
 
 
@@ -42,7 +48,9 @@ def test_rounding_is_no_win():
     # the same fit again, its losses off by one bit in one direction, in six folds
     F = np.random.default_rng(0).random(120) + 0.1
     twins = np.column_stack([np.nextafter(F, 0)] * 3)
-    found = measure_null(twins, F, np.arange(120), np.arange(120) % 6, np.ones(120), "region")
+    found = measure_null(
+        twins, F, np.arange(120), np.arange(120) % 6, np.ones(120), "region"
+    )
     assert (found.value, found.passed) == (0.0, True)
     assert "win 0 and lose 0 of 18" in found.text
 

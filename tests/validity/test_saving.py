@@ -58,7 +58,9 @@ def test_few_failures_never_prove_that_nothing_can_be_mended(case, rows):
 def test_enough_failures_show_that_much_can_be_mended(case):
     found = taken(Planted(case, "multiclass"), 800)
     assert (found.finding, found.passed) == ("mendable", True)
-    assert found.text.startswith(f"a candidate mends {100 * found.low:.0f} % or more of F's loss")
+    assert found.text.startswith(
+        f"a candidate mends {100 * found.low:.0f} % or more of F's loss"
+    )
     if case == "one of twelve":
         assert "most often chosen: model 3;" in found.text
 
@@ -67,12 +69,16 @@ def test_nothing_to_mend_is_said_where_it_is_shown():
     planted = Planted("twins", "multiclass")
     shown, few = taken(planted, 800), taken(Planted("nothing", "multiclass"), 80)
     assert (shown.finding, shown.passed, shown.low) == ("nothing to mend", False, 0.0)
-    assert shown.text.startswith("nothing to mend: none of 12 candidates saves more than")
+    assert shown.text.startswith(
+        "nothing to mend: none of 12 candidates saves more than"
+    )
     assert 0 <= shown.high <= measures.NOTHING_LEFT
     assert "no candidate tried saves more than" in nothing_to_mend([shown])
     assert (few.finding, few.passed, few.low) == ("not shown", None, 0.0)
     assert few.high > measures.NOTHING_LEFT
-    assert few.text.startswith("not shown: the best of 12 candidates may save none or up to")
+    assert few.text.startswith(
+        "not shown: the best of 12 candidates may save none or up to"
+    )
 
 
 def test_candidates_that_are_far_worse_do_not_make_the_upper_limit_negative():
@@ -90,7 +96,9 @@ def test_a_candidate_that_is_f_saves_nothing():
     rng = np.random.default_rng(0)
     F = 0.5 + rng.random(400)
     G = np.column_stack([F * (1 + 1e-14 * rng.random(400)), F])
-    found = measures.measure_solvability(Losses(G, F, np.arange(400)), F, ["a", "b"], rng)
+    found = measures.measure_solvability(
+        Losses(G, F, np.arange(400)), F, ["a", "b"], rng
+    )
     assert (found.low, found.high, found.finding) == (0.0, 0.0, "nothing to mend")
 
 
@@ -117,9 +125,14 @@ def test_weights_that_rest_on_one_row_say_nothing():
 def test_an_f_without_errors_has_nothing_to_save():
     zero = np.zeros(50)
     with pytest.raises(DataError, match="F makes no error"):
-        best_saving(np.ones((50, 2)), zero, zero + 1, np.arange(50), np.random.default_rng(0))
+        best_saving(
+            np.ones((50, 2)), zero, zero + 1, np.arange(50), np.random.default_rng(0)
+        )
     found = measures.measure_solvability(
-        Losses(np.ones((50, 2)), zero, np.arange(50)), zero + 1, NAMES[:2], np.random.default_rng(0)
+        Losses(np.ones((50, 2)), zero, np.arange(50)),
+        zero + 1,
+        NAMES[:2],
+        np.random.default_rng(0),
     )
     assert (found.value, found.finding) == (None, "not shown")
 
@@ -160,9 +173,13 @@ def test_the_verdict_rests_on_what_is_shown():
     assert decide_verdict([*good_measures(), unknown])[0] == "rank"
     verdict, reason = decide_verdict([*good_measures(), nothing])
     assert (verdict, "no region of failure to mend" in reason) == ("describe", True)
-    certificate = Certificate("t", "binary", "rank", "Yes.", (*good_measures(), unknown))
+    certificate = Certificate(
+        "t", "binary", "rank", "Yes.", (*good_measures(), unknown)
+    )
     assert certificate.failed == ()
-    line = next(x for x in certificate.text().splitlines() if x.startswith("  solvability"))
+    line = next(
+        x for x in certificate.text().splitlines() if x.startswith("  solvability")
+    )
     assert line.endswith("not shown")
 
 
@@ -180,7 +197,10 @@ def format_1(value, low, high, reason, notes=()):
         "text": "share of F's loss in the region that a model can mend; best: forest, chosen on "
         "one half, judged on the other",
     }
-    others = [{k: v for k, v in m.to_json().items() if k != "finding"} for m in good_measures()]
+    others = [
+        {k: v for k, v in m.to_json().items() if k != "finding"}
+        for m in good_measures()
+    ]
     return {
         "task": "t",
         "kind": "binary",
@@ -211,9 +231,14 @@ def test_certificates_of_0_1_0_are_read_without_their_false_claim():
     assert nothing_to_mend(old.measures) == ""
     assert "-66%" not in old.text()
     assert "'hardsynth certify DIR' measures it again" in old.reason
-    noted = Certificate.from_json(format_1(-0.66, -1.1, -0.19, "Other.", [claim, "Another."]))
+    noted = Certificate.from_json(
+        format_1(-0.66, -1.1, -0.19, "Other.", [claim, "Another."])
+    )
     assert (noted.reason, noted.notes[1]) == ("Other.", "Another.")
     assert "-66%" not in noted.text()
     sound = Certificate.from_json(format_1(0.4, 0.3, 0.5, "Other."))
-    assert (sound["solvability"].finding, sound["solvability"].passed) == ("mendable", True)
+    assert (sound["solvability"].finding, sound["solvability"].passed) == (
+        "mendable",
+        True,
+    )
     assert Certificate.from_json(json.loads(old.json())) == old

@@ -55,10 +55,15 @@ def test_stored_losses_are_those_of_the_fits_on_the_rows_of_the_file(rows):
         cross = cross_fit([task], fold, config)
         for name in ("full", "bad", "ga", "synthetic"):
             part = parts[name]
-            Z, y = cross.encoder.transform(part.features), cross.scales[0].transform(part.target)
+            Z, y = (
+                cross.encoder.transform(part.features),
+                cross.scales[0].transform(part.target),
+            )
             for k, fit in enumerate(cross.refits[0]):
                 loss = row_losses.row_loss(y, fit.predict(Z))
-                np.testing.assert_allclose(part.provenance[f"null_{k}"], loss, atol=1e-12)
+                np.testing.assert_allclose(
+                    part.provenance[f"null_{k}"], loss, atol=1e-12
+                )
             # another forest on other rows: another loss, of the same size
             twins = part.provenance[[f"null_{k}" for k in range(PARTS)]].to_numpy()
             assert len(np.unique(twins.mean(axis=0))) == PARTS
@@ -69,7 +74,9 @@ def test_a_certificate_fits_no_f(rows, monkeypatch):
     certificate = certify_rows(rows)
     assert not made
     assert len(certificate.null["full"]["twins"]) == PARTS
-    full = np.concatenate([p["full"].provenance["null_0"] for _, p in rows.folds.values()])
+    full = np.concatenate(
+        [p["full"].provenance["null_0"] for _, p in rows.folds.values()]
+    )
     assert certificate.null["full"]["twins"][0] == pytest.approx(full.mean(), abs=1e-4)
 
 

@@ -15,7 +15,11 @@ from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.suite import Suite
 from amlb_ext.validity import Certificate, certify_rows, certify_suite, read_task
-from amlb_ext.validity.unlabelled import assign_unlabelled_files, expected_contrast, read_unlabelled
+from amlb_ext.validity.unlabelled import (
+    assign_unlabelled_files,
+    expected_contrast,
+    read_unlabelled,
+)
 
 COLUMNS = (Column("a", "numeric"), Column("b", "categorical", ("u", "v"), True))
 
@@ -44,7 +48,11 @@ def folder(tmp_path_factory):
         }
     )
     request = Request(
-        (str(folder / "planted.csv"),), config, folder / "suite", quiet=True, certificate="none"
+        (str(folder / "planted.csv"),),
+        config,
+        folder / "suite",
+        quiet=True,
+        certificate="none",
     )
     assert generate_suite(request).written
     return folder
@@ -117,7 +125,8 @@ def test_the_expected_contrast_is_the_mean_over_labels():
     rng = np.random.default_rng(0)
     g, f, t = (rng.dirichlet(np.ones(3), 50) for _ in range(3))
     wanted = sum(
-        t[:, c] * (brier_loss(np.full(50, c), g) - brier_loss(np.full(50, c), f)) for c in range(3)
+        t[:, c] * (brier_loss(np.full(50, c), g) - brier_loss(np.full(50, c), f))
+        for c in range(3)
     )
     assert np.allclose(expected_contrast(g, f, t), wanted)
     g, f, t = rng.random((3, 50))
@@ -144,7 +153,9 @@ def test_the_intervals_are_in_json_and_text(certificates):
     assert set(more.powered) == {"random_forest", "knn"}
     for name, entry in more.powered.items():
         want = plain.candidates[name]["region"] - plain.null["region"]["F"]
-        assert entry["difference"] == pytest.approx(want, abs=1e-9)  # refitted weights are the same
+        assert entry["difference"] == pytest.approx(
+            want, abs=1e-9
+        )  # refitted weights are the same
         assert entry["low"] < entry["difference"] < entry["high"]
         assert entry["ppi_low"] < entry["ppi_difference"] < entry["ppi_high"]
         assert 0 <= entry["lam"] <= 1
@@ -157,7 +168,9 @@ def test_the_intervals_are_in_json_and_text(certificates):
 
 
 def test_copies_of_labelled_rows_are_left_out(folder, rows, tmp_path):
-    both = pd.concat([pd.read_csv(folder / name) for name in ("planted.csv", "more.csv")])
+    both = pd.concat(
+        [pd.read_csv(folder / name) for name in ("planted.csv", "more.csv")]
+    )
     both.to_csv(tmp_path / "both.csv", index=False)
     far = read_unlabelled(tmp_path / "both.csv", rows, 1)
     assert len(far.features) == 3000
@@ -215,10 +228,16 @@ def test_intervals_cover_and_are_narrower():
     for _ in range(60):
         x, y = world(100, rng)
         far = world(2000, rng)[0]
-        tau, tau_far = (expected_contrast(*(np.polyval(p, z) for p in fit)) for z in (x, far))
+        tau, tau_far = (
+            expected_contrast(*(np.polyval(p, z) for p in fit)) for z in (x, far)
+        )
         loss_g, loss_f = losses(fit, x, y)
         both = prediction_powered_mean(
-            loss_g - loss_f, tau, tau_far, weights=np.exp(x), weights_unlabelled=np.exp(far)
+            loss_g - loss_f,
+            tau,
+            tau_far,
+            weights=np.exp(x),
+            weights_unlabelled=np.exp(far),
         )
         inside.append(both.estimate.low <= truth <= both.estimate.high)
         ratios.append(both.width_ratio)

@@ -18,4 +18,11 @@ from amlb_ext.core.parallel.execution import Execution, available_cores
 from amlb_ext.core.parallel.jobs import run_jobs, run_units
 from amlb_ext.core.parallel.units import Unit, UnitOutcome
 
-__all__ = ["Execution", "Unit", "UnitOutcome", "available_cores", "run_jobs", "run_units"]
+__all__ = [
+    "Execution",
+    "Unit",
+    "UnitOutcome",
+    "available_cores",
+    "run_jobs",
+    "run_units",
+]

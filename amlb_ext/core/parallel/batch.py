@@ -71,7 +71,9 @@ class BatchJobs:
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             self._remove_keys()
             raise self.error(str(error)) from None
-        _tell_address(self._name, self.cluster.scheduler_address, self._keys is not None)
+        _tell_address(
+            self._name, self.cluster.scheduler_address, self._keys is not None
+        )
 
     def error(self, said: str) -> ClusterError:
         """Return the error that says why there are no jobs."""
@@ -148,16 +150,27 @@ def _keys(wish: str, shared: Path, name: str) -> TemporaryDirectory[str] | None:
             "everyone on the network may run code as you",
         ) from None
     shared = shared.expanduser().absolute()
-    remedy = "give --cluster-option shared_temp_directory=FOLDER, which the jobs see, too"
-    if shlex.quote(str(shared)) != str(shared):  # dask-jobqueue writes it into a script as it is
-        raise ClusterError(f"the keys of the jobs cannot stand in {str(shared)!r}", remedy)
+    remedy = (
+        "give --cluster-option shared_temp_directory=FOLDER, which the jobs see, too"
+    )
+    if shlex.quote(str(shared)) != str(
+        shared
+    ):  # dask-jobqueue writes it into a script as it is
+        raise ClusterError(
+            f"the keys of the jobs cannot stand in {str(shared)!r}", remedy
+        )
     try:
         folder = TemporaryDirectory(prefix=".hardsynth-keys-", dir=shared)
-        Path(folder.name, "cert.pem").write_text(made.tls_scheduler_cert, encoding="ascii")
-        Path(folder.name, "key.pem").write_text(made.tls_scheduler_key, encoding="ascii")
+        Path(folder.name, "cert.pem").write_text(
+            made.tls_scheduler_cert, encoding="ascii"
+        )
+        Path(folder.name, "key.pem").write_text(
+            made.tls_scheduler_key, encoding="ascii"
+        )
     except OSError as error:
         raise ClusterError(
-            f"the keys of the jobs cannot be written into {shared}: {error.strerror}", remedy
+            f"the keys of the jobs cannot be written into {shared}: {error.strerror}",
+            remedy,
         ) from None
     return folder
 
@@ -198,7 +211,9 @@ def _started(kind: type, job_cls: type, security: Any, options: dict[str, Any]) 
 
 def _tell_address(name: str, address: str, is_secure: bool) -> None:
     if is_secure:
-        text = f"{name}: listening on {address}, for jobs with this run's own keys alone"
+        text = (
+            f"{name}: listening on {address}, for jobs with this run's own keys alone"
+        )
     else:
         text = (
             f"{name}: listening on {address} without encryption or keys: whoever reaches it can "
@@ -213,7 +228,8 @@ def _imported(name: str) -> Any:
         import dask_jobqueue
     except ImportError:
         raise ClusterError(
-            f"--cluster {name} needs dask-jobqueue", "pip install 'hardsynth[dask,jobqueue]'"
+            f"--cluster {name} needs dask-jobqueue",
+            "pip install 'hardsynth[dask,jobqueue]'",
         ) from None
     if signal.getsignal(signal.SIGINT) is not handler:  # Ctrl-C would end with status 0
         signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
@@ -230,9 +246,13 @@ def _telling(kind: type, batch: BatchJobs) -> type:
                 await super().start()
             except (OSError, RuntimeError, ValueError) as error:
                 # what the command wrote to stderr, where dask-jobqueue tells it
-                batch.refusals.append(str(error).partition("\nstderr:\n")[2].strip() or str(error))
+                batch.refusals.append(
+                    str(error).partition("\nstderr:\n")[2].strip() or str(error)
+                )
                 error.is_told = True  # type: ignore[union-attr]
-                self.status = Status.failed  # without it, closing the cluster stops half-way
+                self.status = (
+                    Status.failed
+                )  # without it, closing the cluster stops half-way
                 raise
             batch.taken.append(str(self.job_id))
 

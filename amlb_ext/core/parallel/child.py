@@ -24,7 +24,9 @@ THREADS = {
 }
 
 
-def run_single_threaded(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def run_single_threaded(
+    function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
     """Return ``function(*arguments)`` with numerical libraries held to one thread."""
     from threadpoolctl import threadpool_limits
 

@@ -23,7 +23,13 @@ from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.batch import BatchJobs
 from amlb_ext.core.parallel.execution import BATCH_SYSTEMS, Execution
 from amlb_ext.core.parallel.processes import WorkerProcess
-from amlb_ext.core.parallel.units import Unit, UnitReport, WorkerDied, WorkerRefused, WorkersGone
+from amlb_ext.core.parallel.units import (
+    Unit,
+    UnitReport,
+    WorkerDied,
+    WorkerRefused,
+    WorkersGone,
+)
 from amlb_ext.core.parallel.versions import collect_versions, describe_differences
 
 #: Seconds to wait for a scheduler, and for a first worker of one that runs.
@@ -112,7 +118,9 @@ class ClusterPool:
         if self._batch is not None:
             self._batch.tell()
         here = self._wait_for_workers()
-        self._held = {future: held for future, held in self._held.items() if not future.done()}
+        self._held = {
+            future: held for future, held in self._held.items() if not future.done()
+        }
         for future, (task, workers) in list(self._held.items()):
             if workers and not workers & here and not future.done():
                 with contextlib.suppress(InvalidStateError):
@@ -144,12 +152,18 @@ class ClusterPool:
         if time.monotonic() - self._asked > FRESH:
             self._known = self._client.scheduler_info(n_workers=-1)["workers"]
             self._asked = time.monotonic()
-        return {name: about for name, about in self._known.items() if name not in self._refused}
+        return {
+            name: about
+            for name, about in self._known.items()
+            if name not in self._refused
+        }
 
     def _wait_for_job(self, batch: BatchJobs) -> None:
         """Wait as long as the queue makes us wait, unless it takes no job at all."""
         name, waited = self._execution.cluster, 0.0
-        print(f"hardsynth: waiting for the first job of {name} to start", file=sys.stderr)
+        print(
+            f"hardsynth: waiting for the first job of {name} to start", file=sys.stderr
+        )
         while True:
             try:
                 self._client.wait_for_workers(1, timeout=FRESH)
@@ -226,7 +240,9 @@ def _pass_on(task: Any, future: Future[UnitReport]) -> None:
         try:
             future.set_result(task.result())
         except KilledWorker:
-            future.set_exception(WorkerDied("the workers that had it were lost, one after another"))
+            future.set_exception(
+                WorkerDied("the workers that had it were lost, one after another")
+            )
         except CancelledError:
             future.set_exception(WorkerDied("its worker was lost"))
         except InvalidStateError:

@@ -43,7 +43,9 @@ def parse_size(text: str) -> int:
     """
     size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
     if size is None or size[2] not in _UNITS or float(size[1]) == 0:
-        raise ConfigError(f"{text!r} is not a size", "give a number and a unit, e.g. 4GB or 512MiB")
+        raise ConfigError(
+            f"{text!r} is not a size", "give a number and a unit, e.g. 4GB or 512MiB"
+        )
     return int(float(size[1]) * _UNITS[size[2]])
 
 
@@ -98,10 +100,13 @@ class Execution:
     def __post_init__(self) -> None:
         if self.timeout < 0:
             raise ConfigError(
-                f"a limit of {self.timeout:g} seconds", "give a number above 0, or 0 for none"
+                f"a limit of {self.timeout:g} seconds",
+                "give a number above 0, or 0 for none",
             )
         if self.memory < 0:
-            raise ConfigError(f"a limit of {self.memory} bytes", "give a size such as 4GB")
+            raise ConfigError(
+                f"a limit of {self.memory} bytes", "give a size such as 4GB"
+            )
         if self.retries < 0:
             raise ConfigError(f"{self.retries} retries", "give 0 or more")
         if self.options and self.cluster not in BATCH_SYSTEMS:

@@ -93,7 +93,9 @@ def open_pool(execution: Execution) -> Pool:
 
 
 def run_units(
-    units: Iterable[Unit], execution: Execution, raises: tuple[type[Exception], ...] = (Exception,)
+    units: Iterable[Unit],
+    execution: Execution,
+    raises: tuple[type[Exception], ...] = (Exception,),
 ) -> Iterator[UnitOutcome]:
     """Yield what came of each unit, as they finish.
 
@@ -125,7 +127,9 @@ def run_units(
                 if pending is None:
                     break
                 pending.times_submitted += 1
-                future = pool.submit(pending.unit, pending.index, pending.times_submitted)
+                future = pool.submit(
+                    pending.unit, pending.index, pending.times_submitted
+                )
                 running[future] = pending
                 if future.done():
                     # In this process a unit is done on return: its outcome is given back at once.
@@ -137,7 +141,9 @@ def run_units(
                 pool.check()
             for future in done:
                 pending = running.pop(future)
-                outcome = _settle(future, pending, pool, retries=execution.retries, raises=raises)
+                outcome = _settle(
+                    future, pending, pool, retries=execution.retries, raises=raises
+                )
                 if outcome is None:
                     to_repeat.append(pending)
                 else:

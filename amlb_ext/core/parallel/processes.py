@@ -27,7 +27,13 @@ from amlb_ext.core.parallel.child import (
     run_single_threaded,
 )
 from amlb_ext.core.parallel.execution import Execution
-from amlb_ext.core.parallel.units import LimitExceeded, Unit, UnitFailed, UnitReport, WorkerDied
+from amlb_ext.core.parallel.units import (
+    LimitExceeded,
+    Unit,
+    UnitFailed,
+    UnitReport,
+    WorkerDied,
+)
 
 #: Seconds between two looks at a process.
 POLL = 0.1
@@ -140,7 +146,9 @@ class WorkerProcess:
             return done, result, trace
         except BrokenProcessPool as error:
             self.close()
-            lack = "" if "SIGKILL" not in str(error) else ", most often for lack of memory"
+            lack = (
+                "" if "SIGKILL" not in str(error) else ", most often for lack of memory"
+            )
             raise WorkerDied(f"its process died{lack}", _read_end(log)) from None
 
     def _pid(self) -> int:

@@ -147,7 +147,9 @@ def osyn_counts(
     masses = masses or generated
     settings, loss_s, g_star = prepare(loss_s, masses, settings, rng, g_star)
     if generated.loss_sums is None or not generated.zero_one or not is_zero_one(loss_s):
-        raise DataError("losses that are missing, or other than 0 and 1", "use osyn_iterative")
+        raise DataError(
+            "losses that are missing, or other than 0 and 1", "use osyn_iterative"
+        )
     n_wrong = generated.loss_sums.astype(np.int64)
     wrong = np.minimum(n_wrong, g_star)
     right = np.minimum(generated.counts - n_wrong, g_star - wrong)
@@ -215,7 +217,9 @@ def osyn_iterative(
     (100, 0.5, 0.5)
     """
     placed = place_rows(stream, regions)
-    return osyn_selected(placed, loss_s, masses, settings=settings, rng=rng, g_star=g_star)
+    return osyn_selected(
+        placed, loss_s, masses, settings=settings, rng=rng, g_star=g_star
+    )
 
 
 def osyn_selected(
@@ -250,7 +254,9 @@ def osyn_selected(
     kept = _Kept(np.empty(0, dtype=np.int64), np.empty(0))
     counts, loss_sums = np.zeros(K, dtype=np.int64), np.zeros(K)
     outside, zero_one = 0, True
-    filled = np.zeros(K, dtype=np.int64)  # rows of the largest possible Target, by region
+    filled = np.zeros(
+        K, dtype=np.int64
+    )  # rows of the largest possible Target, by region
     for region, loss, missed in rows_inside(stream, settings.C_h):
         if loss is None:
             raise DataError("rows without losses", "let the stream give losses as well")
@@ -266,7 +272,8 @@ def osyn_selected(
         filled = np.bincount(kept.regions[is_largest], minlength=K)
     if len(kept.targets) == 0:
         raise DataError(
-            f"none of {outside} generated rows was selected", "generate rows inside the regions"
+            f"none of {outside} generated rows was selected",
+            "generate rows inside the regions",
         )
     return bound_of_selected(
         "osyn",
@@ -287,11 +294,15 @@ class _Kept:
     regions: np.ndarray
     targets: np.ndarray
 
-    def with_rows(self, regions: np.ndarray, targets: np.ndarray, g_star: np.ndarray) -> _Kept:
+    def with_rows(
+        self, regions: np.ndarray, targets: np.ndarray, g_star: np.ndarray
+    ) -> _Kept:
         """Return the g*_i largest of these and of other rows, region by region."""
         regions = np.concatenate([self.regions, regions])
         targets = np.concatenate([self.targets, targets])
-        order = np.lexsort((-targets, regions))  # stable: of equal rows the earlier stays
+        order = np.lexsort(
+            (-targets, regions)
+        )  # stable: of equal rows the earlier stays
         regions, targets = regions[order], targets[order]
         sizes = np.bincount(regions, minlength=len(g_star))
         starts = np.cumsum(sizes) - sizes
@@ -393,7 +404,9 @@ def bound_of_selected(
     means = loss_s if generated.means is None else generated.means
     if settings.a_hat == "paper":
         if generated.means is None:
-            raise ConfigError("a_hat = 'paper' without generated losses", "give the stream losses")
+            raise ConfigError(
+                "a_hat = 'paper' without generated losses", "give the stream losses"
+            )
         a_hat = float(means.max())
     else:
         a_hat = settings.C_h if settings.a_hat is None else float(settings.a_hat)
@@ -408,7 +421,9 @@ def bound_of_selected(
     )
     beta = 2 * float(masses.masses @ means**2)
     # A generator on which the model errs nowhere gives a_hat = 0 and beta = 0: not met.
-    condition_holds = a_hat > 0 and settings.delta1 > math.exp(-0.5 * g * beta / a_hat**2)
+    condition_holds = a_hat > 0 and settings.delta1 > math.exp(
+        -0.5 * g * beta / a_hat**2
+    )
     return OsynBound(
         bound=parts.bound,
         F_minus_eps=F_minus_eps,

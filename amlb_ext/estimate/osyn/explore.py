@@ -74,11 +74,15 @@ def sweep_settings(
     else:
         deltas2 = np.asarray(delta2, dtype=float)
     if not 0 < delta < 1 or ((deltas2 <= 0) | (deltas2 >= delta)).any():
-        raise ConfigError(f"delta2 is not within 0..{delta}", "choose delta2 above 0, below delta")
+        raise ConfigError(
+            f"delta2 is not within 0..{delta}", "choose delta2 above 0, below delta"
+        )
     deltas1 = delta - deltas2
     p, loss_s = checked_masses(p), checked_losses(loss_s, C_h)
     if len(p) != len(loss_s):
-        raise DataError(f"{len(p)} masses for {len(loss_s)} losses", "give one of each a region")
+        raise DataError(
+            f"{len(p)} masses for {len(loss_s)} losses", "give one of each a region"
+        )
     a_hat = C_h if a_hat is None else a_hat
     tables = []
     for size in g:

@@ -80,7 +80,9 @@ class Regions:
                     f"labels of shape {codes.shape} for {self.n_regions} centres",
                     "give one class code for each centre",
                 )
-            self._groups = [(c, np.flatnonzero(codes == c)) for c in np.unique(codes).tolist()]
+            self._groups = [
+                (c, np.flatnonzero(codes == c)) for c in np.unique(codes).tolist()
+            ]
         self._radius: np.ndarray | None = None
         if k is not None:
             if not 1 <= k < self.n_regions:
@@ -152,7 +154,9 @@ class _NearestCentre:
     def find(self, X: np.ndarray) -> np.ndarray:
         """Return the index of the nearest centre for each row of X."""
         X32 = X.astype(np.float32)
-        score = X32 @ self.S32  # x·s_i - h_i, to be maximised; see the top of the module
+        score = (
+            X32 @ self.S32
+        )  # x·s_i - h_i, to be maximised; see the top of the module
         score -= self.h
         best = score.max(axis=1)
         if not np.isfinite(best).all():
@@ -174,7 +178,9 @@ class _NearestCentre:
         nearest[row[first]] = centre[first]
         return nearest
 
-    def _first_of_nearest(self, X: np.ndarray, row: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    def _first_of_nearest(
+        self, X: np.ndarray, row: np.ndarray, centre: np.ndarray
+    ) -> np.ndarray:
         """Return the position of each row's nearest candidate, the first of those equally near.
 
         Parameters

@@ -15,7 +15,12 @@ from scipy import special
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.rng import random_stream
-from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_estimate, osyn_iterative
+from amlb_ext.estimate.osyn.bound import (
+    osyn_closed,
+    osyn_counts,
+    osyn_estimate,
+    osyn_iterative,
+)
 from amlb_ext.estimate.osyn.explore import B_GRID, sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
 from amlb_ext.estimate.osyn.tallies import Batch, tally_regions
@@ -73,14 +78,18 @@ class OsynAsked:
         values: dict[str, Any] = {}
         for key, value in words.items():
             if key not in known:
-                raise ConfigError(f"unknown setting {key!r} of OSYN", suggest_nearest(key, known))
+                raise ConfigError(
+                    f"unknown setting {key!r} of OSYN", suggest_nearest(key, known)
+                )
             try:
                 values[key] = _parse_setting(key, value)
             except ValueError:
                 raise ConfigError(f"OSYN: {key} = {value!r}", "give a number") from None
         settings = cls(**values)
         if settings.regions not in ("features", "labels"):
-            raise ConfigError(f"OSYN: regions = {settings.regions!r}", "choose features or labels")
+            raise ConfigError(
+                f"OSYN: regions = {settings.regions!r}", "choose features or labels"
+            )
         return dataclasses.replace(
             settings,
             delta1=settings.delta1 or round(DELTA1 * (1 - level), 12),
@@ -122,7 +131,9 @@ class OsynRun:
 
     def rows(self) -> list[ErrorEstimate]:
         """Return a row for each form."""
-        bounds = [self.closed] if self.iterative is None else [self.iterative, self.closed]
+        bounds = (
+            [self.closed] if self.iterative is None else [self.iterative, self.closed]
+        )
         return [osyn_estimate(bound) for bound in bounds]
 
     def synthetic(self, level: float) -> ErrorEstimate | None:
@@ -149,7 +160,9 @@ class OsynRun:
             "outside": self.outside,
             "bounds": {
                 "closed": _bound_to_json(self.closed),
-                "iterative": None if self.iterative is None else _bound_to_json(self.iterative),
+                "iterative": None
+                if self.iterative is None
+                else _bound_to_json(self.iterative),
             },
             "curve": self.curve.to_dict(orient="records"),
         }
@@ -193,7 +206,9 @@ def run_osyn(
         See :func:`~amlb_ext.estimate.osyn.tallies.tally_regions`.
     """
     if asked.regions == "labels" and loss.needs == "numbers":
-        raise ConfigError("OSYN: regions = 'labels' for regression", "use regions=features")
+        raise ConfigError(
+            "OSYN: regions = 'labels' for regression", "use regions=features"
+        )
     codes = y.astype(int) if asked.regions == "labels" else None
     regions = Regions(centres, codes, asked.k)
     g = asked.g or max(50_000, 10 * len(centres))

@@ -53,7 +53,9 @@ class RegionTally:
         return self.loss_sums / np.maximum(self.counts, 1)
 
 
-def drawn_batches(draw: Callable[[int], Batch], n: int, batch: int = 50_000) -> Iterator[Batch]:
+def drawn_batches(
+    draw: Callable[[int], Batch], n: int, batch: int = 50_000
+) -> Iterator[Batch]:
     """Return a stream of n rows from a function that draws as many as it is told.
 
     Examples
@@ -65,7 +67,9 @@ def drawn_batches(draw: Callable[[int], Batch], n: int, batch: int = 50_000) -> 
         yield draw(min(batch, n - start))
 
 
-def tally_regions(stream: Iterable[Batch], regions: Regions, C_h: float = 1.0) -> RegionTally:
+def tally_regions(
+    stream: Iterable[Batch], regions: Regions, C_h: float = 1.0
+) -> RegionTally:
     """Count generated rows and their losses by region: all that the closed form needs.
 
     Parameters
@@ -133,7 +137,9 @@ def rows_inside(
             continue
         loss = checked_losses(losses, C_h)
         if len(loss) != len(region):
-            raise DataError(f"{len(loss)} losses for {len(region)} rows", "give one loss a row")
+            raise DataError(
+                f"{len(loss)} losses for {len(region)} rows", "give one loss a row"
+            )
         yield region[is_inside], loss[is_inside], missed
 
 

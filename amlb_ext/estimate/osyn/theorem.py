@@ -69,9 +69,12 @@ class OsynSettings:
                 "choose both above 0, with a sum below 1",
             )
         number = self.a_hat is not None and self.a_hat != "paper"
-        if number and (isinstance(self.a_hat, str) or not 0 <= float(self.a_hat or 0) <= self.C_h):
+        if number and (
+            isinstance(self.a_hat, str) or not 0 <= float(self.a_hat or 0) <= self.C_h
+        ):
             raise ConfigError(
-                f"a_hat = {self.a_hat!r}", f"give a number in 0..{self.C_h}, 'paper' or None"
+                f"a_hat = {self.a_hat!r}",
+                f"give a number in 0..{self.C_h}, 'paper' or None",
             )
 
 
@@ -150,7 +153,9 @@ def target_loss(loss_u: np.ndarray, loss_s: np.ndarray) -> np.ndarray:
     return np.minimum(loss_s, 2 * u - loss_s)
 
 
-def adjusted_counts(p: np.ndarray, g: int, b: float, rng: np.random.Generator) -> np.ndarray:
+def adjusted_counts(
+    p: np.ndarray, g: int, b: float, rng: np.random.Generator
+) -> np.ndarray:
     """Return g*, a multinomial draw clipped to g (1 ± b) / K (section 4).
 
     NOTE[DIFF] the paper leaves the rounding open; the limits are rounded inwards.
@@ -191,7 +196,8 @@ def clip_counts(counts: np.ndarray, g: int, b: float) -> np.ndarray:
     high = math.floor(min(share * (1 + b), g) + 1e-9)
     if low > high:
         raise ConfigError(
-            f"no whole number within {share:.3g} (1 ± {b})", "raise g above K, or raise b"
+            f"no whole number within {share:.3g} (1 ± {b})",
+            "raise g above K, or raise b",
         )
     return np.clip(counts, low, high)
 
@@ -242,7 +248,8 @@ def checked_masses(p: np.ndarray) -> np.ndarray:
     p = np.asarray(p, dtype=float)
     if p.ndim != 1 or not np.isfinite(p).all() or (p < 0).any() or p.sum() <= 0:
         raise DataError(
-            "region masses are missing, negative or sum to 0", "give counts of generated rows"
+            "region masses are missing, negative or sum to 0",
+            "give counts of generated rows",
         )
     return p / p.sum()
 

@@ -86,7 +86,9 @@ def draw_waves(
 
 
 def _tree(size: int, seed: int) -> Population:
-    return _mixture("tree", DecisionTreeClassifier(random_state=0), ("zero_one",), size, seed)
+    return _mixture(
+        "tree", DecisionTreeClassifier(random_state=0), ("zero_one",), size, seed
+    )
 
 
 def _logistic(size: int, seed: int) -> Population:
@@ -94,7 +96,9 @@ def _logistic(size: int, seed: int) -> Population:
     return _mixture("logistic", model, ("zero_one", "brier", "log"), size, seed)
 
 
-def _mixture(name: str, model: Any, losses: tuple[str, ...], size: int, seed: int) -> Population:
+def _mixture(
+    name: str, model: Any, losses: tuple[str, ...], size: int, seed: int
+) -> Population:
     rng = random_stream(seed, "coverage", "mixture")
     model.fit(*draw_rows(TRAIN, rng))
     X, y = draw_rows(size, rng)
@@ -105,21 +109,29 @@ def _mixture(name: str, model: Any, losses: tuple[str, ...], size: int, seed: in
     for word in losses:
         loss = LOSSES[word]
         v, v_far = loss(y, f), loss(y_far, f_far)
-        if name == "tree":  # its probabilities are 0 or 1: learn what to expect on other rows
-            learnt = _learnt(other[0], loss(other[1], model.predict_proba(other[0])), seed)
+        if (
+            name == "tree"
+        ):  # its probabilities are 0 or 1: learn what to expect on other rows
+            learnt = _learnt(
+                other[0], loss(other[1], model.predict_proba(other[0])), seed
+            )
             tau, tau_far = learnt(X), learnt(X_far)
         else:
             tau, tau_far = expected_loss(loss, f), expected_loss(loss, f_far)
         pools.append(Pool(loss, v, tau, v_far, tau_far))
     priors = np.bincount(y, minlength=len(SHARES)) / size
-    return Population("mixture", name, tuple(pools), y, y_far, priors, np.argsort(y, kind="stable"))
+    return Population(
+        "mixture", name, tuple(pools), y, y_far, priors, np.argsort(y, kind="stable")
+    )
 
 
 def _boosting(size: int, seed: int) -> Population:
     rng = random_stream(seed, "coverage", "waves")
     X, y = draw_waves(TRAIN, rng)
     low, high = float(y.min()), float(y.max())
-    model = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(X, y)
+    model = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(
+        X, y
+    )
     X, y = draw_waves(size, rng)
     X_far, y_far = draw_waves(size // 5, rng, SHIFT)
     f, f_far = model.predict(X), model.predict(X_far)
@@ -128,11 +140,15 @@ def _boosting(size: int, seed: int) -> Population:
     pools = []
     for loss in (squared_loss(low, high), absolute_loss(low, high)):
         learnt = _learnt(other[0], loss(other[1], seen), seed)
-        pools.append(Pool(loss, loss(y, f), learnt(X), loss(y_far, f_far), learnt(X_far)))
+        pools.append(
+            Pool(loss, loss(y, f), learnt(X), loss(y_far, f_far), learnt(X_far))
+        )
     return Population("waves", "boosting", tuple(pools))
 
 
-def _learnt(X: np.ndarray, v: np.ndarray, seed: int) -> Callable[[np.ndarray], np.ndarray]:
+def _learnt(
+    X: np.ndarray, v: np.ndarray, seed: int
+) -> Callable[[np.ndarray], np.ndarray]:
     """Return a surrogate learnt on labelled rows that no draw holds."""
     model = HistGradientBoostingRegressor(
         max_leaf_nodes=31,

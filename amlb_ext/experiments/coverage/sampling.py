@@ -41,7 +41,14 @@ from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squa
 #: What is given beside the labelled rows.
 GIVEN = ("nothing", "unlabelled", "train", "train and unlabelled")
 DESIGNS = {
-    "classes": ("random", "by_class", "by_class, priors", "by_score", "early", "outdated"),
+    "classes": (
+        "random",
+        "by_class",
+        "by_class, priors",
+        "by_score",
+        "early",
+        "outdated",
+    ),
     "numbers": ("random", "by_target", "by_score", "early", "outdated"),
 }
 #: Rows of the training set, without labels, to draw S from, and to measure the true error on.
@@ -102,7 +109,10 @@ def sampling_study(
     if draws < 1:
         raise ConfigError(f"{draws} draws", "give at least 1")
     records: list[dict[str, Any]] = []
-    chosen = {kind: [d for d in DESIGNS[kind] if designs is None or d in designs] for kind in kinds}
+    chosen = {
+        kind: [d for d in DESIGNS[kind] if designs is None or d in designs]
+        for kind in kinds
+    }
     total = draws * sum(len(some) for some in chosen.values())
     with (
         tqdm(total=total, desc="sampling", unit="draw", disable=quiet) as bar,
@@ -147,9 +157,17 @@ def sampling_markdown(table: pd.DataFrame) -> str:
         rows = []
         for design, group in part.groupby("design", sort=False):
             by_given = {row.given: row for row in group.itertuples()}
-            cells = [_refusal_text(by_given[name]) if name in by_given else "" for name in given]
+            cells = [
+                _refusal_text(by_given[name]) if name in by_given else ""
+                for name in given
+            ]
             rows.append([design, *cells])
-        lines += [f"## {kind}, {loss}", "", markdown_table(["design", *given], rows), ""]
+        lines += [
+            f"## {kind}, {loss}",
+            "",
+            markdown_table(["design", *given], rows),
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -264,7 +282,9 @@ def _draw(scene: Scene, design: str, n: int, rng: np.random.Generator) -> pd.Dat
     return pool.iloc[rows]
 
 
-def _classes(n: int, rng: np.random.Generator, first: float, last: float) -> pd.DataFrame:
+def _classes(
+    n: int, rng: np.random.Generator, first: float, last: float
+) -> pd.DataFrame:
     """Rows of two classes, about 22 % yes; the small class moves closer with the time."""
     t = rng.uniform(first, last, n)
     y = rng.random(n) < 0.22
@@ -276,7 +296,9 @@ def _classes(n: int, rng: np.random.Generator, first: float, last: float) -> pd.
     return table.assign(kind=kind, y=np.where(y, "yes", "no"))
 
 
-def _numbers(n: int, rng: np.random.Generator, first: float, last: float) -> pd.DataFrame:
+def _numbers(
+    n: int, rng: np.random.Generator, first: float, last: float
+) -> pd.DataFrame:
     """Rows of a regression whose noise grows with a column and with the time."""
     t = rng.uniform(first, last, n)
     X = rng.uniform(-1.5, 1.5, (n, 5))

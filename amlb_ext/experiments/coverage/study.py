@@ -106,7 +106,9 @@ def coverage_study(
         raise ConfigError(f"{draws} draws", "give at least 1")
     for name in populations:
         if name not in MAKERS:
-            raise ConfigError(f"unknown population {name!r}", suggest_nearest(name, MAKERS))
+            raise ConfigError(
+                f"unknown population {name!r}", suggest_nearest(name, MAKERS)
+            )
     rows: list[dict[str, Any]] = []
     total = len(n) * draws * sum(2 if name == "boosting" else 3 for name in populations)
     with tqdm(total=total, desc="coverage", unit="draw", disable=quiet) as bar:
@@ -119,7 +121,9 @@ def coverage_study(
                     found: dict[tuple[str, float, str], list[ErrorEstimate]] = {}
                     for r in range(draws):
                         rng = random_stream(seed, "coverage", name, design, size, r)
-                        for key, e in _draw(population, design, size, levels, rng, r < bca_draws):
+                        for key, e in _draw(
+                            population, design, size, levels, rng, r < bca_draws
+                        ):
                             found.setdefault(key, []).append(e)
                         bar.update()
                     rows += _summary(population, design, size, found)
@@ -152,7 +156,9 @@ def coverage_markdown(table: pd.DataFrame) -> str:
         rows = []
         for estimator, group in part.groupby("estimator", sort=False):
             by_n = {row.n: row for row in group.itertuples()}
-            cells = [_coverage_text(by_n[size]) if size in by_n else "" for size in sizes]
+            cells = [
+                _coverage_text(by_n[size]) if size in by_n else "" for size in sizes
+            ]
             rows.append([estimator, *cells])
         headers = ["estimator", *(f"n = {size}" for size in sizes)]
         lines += [markdown_table(headers, rows), ""]
@@ -211,7 +217,9 @@ def _draw(
                     *answers,
                 ]
             if bootstrap:
-                answers.append(bounded_mean.bca_interval(v, level, loss.bound, seed=boot))
+                answers.append(
+                    bounded_mean.bca_interval(v, level, loss.bound, seed=boot)
+                )
             answers.append(bounded_mean.empirical_bernstein(v, level, loss.bound))
             if not loss.binary:
                 answers.append(bounded_mean.hall_interval(v, level, loss.bound))
@@ -230,7 +238,9 @@ def _draw(
                     )
                 )
             answers.append(prediction_powered_error(v, real, level, loss.bound))
-            answers.append(prediction_powered_error(v, made, level, loss.bound, generated=True))
+            answers.append(
+                prediction_powered_error(v, made, level, loss.bound, generated=True)
+            )
             for e in answers:
                 yield (loss.name, level, e.name), e
 
@@ -255,7 +265,9 @@ def _summary(
         points = np.array([e.point for e in answers if np.isfinite(e.point)])
         k = max(len(given), 1)
         nan = float("nan")
-        cover = float(np.mean([e.low <= theta <= e.high for e in given])) if given else nan
+        cover = (
+            float(np.mean([e.low <= theta <= e.high for e in given])) if given else nan
+        )
         rows.append(
             {
                 "population": population.name,

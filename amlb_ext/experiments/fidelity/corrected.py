@@ -42,7 +42,9 @@ class Corrected:
         seen = np.eye(self.n_classes)[labels.astype(int)] if self.n_classes else labels
         self.gaps_ = (seen - T).reshape(len(labels), -1)
         Z = np.vstack([models.Z, points.Z])
-        self.near_ = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(Z))).fit(fill_missing(Z))
+        self.near_ = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(Z))).fit(
+            fill_missing(Z)
+        )
 
     def outcomes(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         """Return possible targets and their probabilities, ``(n, q)`` each."""

@@ -20,7 +20,12 @@ import numpy as np
 from amlb_ext.experiments.fidelity import proposals
 from amlb_ext.experiments.fidelity.corrected import Corrected
 from amlb_ext.experiments.fidelity.draw import Answer, Points, without_interval
-from amlb_ext.experiments.fidelity.sample import Function, Method, Sample, expected_contrasts
+from amlb_ext.experiments.fidelity.sample import (
+    Function,
+    Method,
+    Sample,
+    expected_contrasts,
+)
 from amlb_ext.hardening.population_teacher import draw_outcomes, failing_chance
 
 #: What made rows stand for: rows on which F fails, or any rows where failures are likely.
@@ -71,7 +76,9 @@ def _proposed(s: Sample, propose: Propose) -> Points:
     return s.shared[word]
 
 
-def _label(s: Sample, design: Design, rng: np.random.Generator) -> tuple[Points, np.ndarray] | None:
+def _label(
+    s: Sample, design: Design, rng: np.random.Generator
+) -> tuple[Points, np.ndarray] | None:
     points = _proposed(s, design.propose)
     if not len(points):
         return None
@@ -123,7 +130,9 @@ def fitted_share(
     target = made - made.mean()
     for _ in range(SPLITS):
         order = rng.permutation(len(few))
-        a, b = (np.average(few[h], axis=0, weights=w[h]) for h in np.array_split(order, 2))
+        a, b = (
+            np.average(few[h], axis=0, weights=w[h]) for h in np.array_split(order, 2)
+        )
         a, b = a - a.mean() - target, b - b.mean() - target
         up, down = up + float(a @ b), down + float(a @ a)
     share = float(np.clip(up / down, 0.0, 1.0)) if down > 0 else 0.5
@@ -141,7 +150,9 @@ def _form(design: Design, share: float | None) -> Function:
             delta, w = s.delta[s.bad], np.ones(len(s.bad))
         weight = share
         if weight is None:
-            weight = fitted_share(delta[:, :-1], point[:-1], s.rng(f"{design.name} share"), w)
+            weight = fitted_share(
+                delta[:, :-1], point[:-1], s.rng(f"{design.name} share"), w
+            )
         point = weight * (w @ delta) / w.sum() + (1 - weight) * point
         return without_interval(point, size + (len(delta) if weight else 0))
 
@@ -163,7 +174,9 @@ def _stacked(design: Design) -> Function:
         tau, beta = expected_contrasts(s.draw, s.points)
         flags = np.isin(np.arange(len(s.y)), s.bad)
         few = s.delta * flags[:, None]
-        b, c = fitted_mixture(few, flags, tau, beta, point, s.rng(f"{design.name} mixture"))
+        b, c = fitted_mixture(
+            few, flags, tau, beta, point, s.rng(f"{design.name} mixture")
+        )
         teacher = tau.sum(axis=0) / beta.sum()
         mixed = (1 - b - c) * s.delta[s.bad].mean(axis=0) + b * teacher + c * point
         return without_interval(mixed, size + len(s.y))
@@ -229,5 +242,6 @@ for _design in _DESIGNS:
         ),
     }
 DESIGNS["population_stacked"] = Method(
-    _stacked(_DESIGNS[0]), "bad rows, the teacher on S and population, shares by cross-validation"
+    _stacked(_DESIGNS[0]),
+    "bad rows, the teacher on S and population, shares by cross-validation",
 )

@@ -70,7 +70,9 @@ class Points:
     def take(self, rows: np.ndarray) -> Points:
         """Return some rows."""
         kept = {
-            f.name: getattr(self, f.name)[rows] for f in dataclasses.fields(self) if f.name != "g"
+            f.name: getattr(self, f.name)[rows]
+            for f in dataclasses.fields(self)
+            if f.name != "g"
         }
         return Points(g=self.g[:, rows], **kept)
 
@@ -107,7 +109,9 @@ class Draw:
     def bad(self, points: Points, y: np.ndarray) -> np.ndarray:
         """Return K of rows with targets y, ``(n,)`` bool."""
         rule = self.ready.models.rule
-        return rule.select(rule.hardness(y[:, None], points.f[:, None], points.t[:, None]))
+        return rule.select(
+            rule.hardness(y[:, None], points.f[:, None], points.t[:, None])
+        )
 
 
 def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
@@ -150,18 +154,25 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
 
     def known(rows: np.ndarray) -> tuple[Points, np.ndarray]:
         Z = encoder.transform(split.features.iloc[rows])
-        return _points(ready, models, teacher, Z), target.transform(split.target.iloc[rows])
+        return _points(ready, models, teacher, Z), target.transform(
+            split.target.iloc[rows]
+        )
 
     on_pool, y_pool = known(pool)
     rule_k = ready.models.rule
-    bad = rule_k.select(rule_k.hardness(y_pool[:, None], on_pool.f[:, None], on_pool.t[:, None]))
+    bad = rule_k.select(
+        rule_k.hardness(y_pool[:, None], on_pool.f[:, None], on_pool.t[:, None])
+    )
     references = _references(on_pool, y_pool, bad, seed)
     near_points, y = known(near)
     about = {"pool": float(len(pool)), "bad_share": float(bad.mean())}
     about |= {
-        f"twin_{name}": float(r[-1] / np.abs(r[:-1]).mean()) for name, r in references.items()
+        f"twin_{name}": float(r[-1] / np.abs(r[:-1]).mean())
+        for name, r in references.items()
     }
-    label = "_".join([chosen.model, *(f"{k}={v}" for k, v in sorted(chosen.params.items()))])
+    label = "_".join(
+        [chosen.model, *(f"{k}={v}" for k, v in sorted(chosen.params.items()))]
+    )
     return Draw(table, seed, label, names, split, config, ready, models, teacher, near_points, y,
                 known(far)[0], references, about)  # fmt: skip
 
@@ -182,7 +193,10 @@ def _models(
 
 
 def _points(
-    ready: Prepared, models: tuple[EstimatorBaseline, ...], teacher: Teacher, Z: np.ndarray
+    ready: Prepared,
+    models: tuple[EstimatorBaseline, ...],
+    teacher: Teacher,
+    Z: np.ndarray,
 ) -> Points:
     [own_models] = ready.models.targets
     f = own_models.baseline.predict(Z)
@@ -192,12 +206,20 @@ def _points(
     return Points(Z, f, g, outcomes, chance, t, ready.region.weights(Z))
 
 
-def _references(pool: Points, y: np.ndarray, bad: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+def _references(
+    pool: Points, y: np.ndarray, bad: np.ndarray, seed: int
+) -> dict[str, np.ndarray]:
     delta = pool.delta(y)
     if not bad.any() or bad.all():
-        raise DataError("no row of the pool is bad, or every one", "choose another share or rule")
-    forest = RandomForestClassifier(60, min_samples_leaf=25, max_features=0.5, random_state=seed)
-    own = cross_val_predict(forest, fill_missing(pool.Z), bad, cv=3, method="predict_proba")[:, 1]
+        raise DataError(
+            "no row of the pool is bad, or every one", "choose another share or rule"
+        )
+    forest = RandomForestClassifier(
+        60, min_samples_leaf=25, max_features=0.5, random_state=seed
+    )
+    own = cross_val_predict(
+        forest, fill_missing(pool.Z), bad, cv=3, method="predict_proba"
+    )[:, 1]
     weights = {
         "realised": bad.astype(float),
         "region": own + 1e-4,
@@ -229,13 +251,16 @@ class Answer:
     def of(cls, each: Sequence[MeanEstimate], rows: int) -> Answer:
         """Return the answer of one estimate per model."""
         point, low, high = (
-            np.array([getattr(e, name) for e in each]) for name in ("point", "low", "high")
+            np.array([getattr(e, name) for e in each])
+            for name in ("point", "low", "high")
         )
         return cls(point, low, high, rows)
 
 
 def from_rows(
-    delta: np.ndarray, weights: np.ndarray | None = None, clusters: np.ndarray | None = None
+    delta: np.ndarray,
+    weights: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
 ) -> Answer | None:
     """Return weighted means with intervals clustered by the real row; None without rows."""
     if not len(delta):

@@ -51,8 +51,12 @@ def judge_answer(answer: Answer, reference: np.ndarray) -> dict[str, float]:
     return {
         "tau": kendall_tau(a, r),
         "regret": float(r[a.argmin()] - r.min()) / spread if spread > 0 else nan,
-        "coverage": float(((low <= r) & (r <= high))[known].mean()) if known.any() else nan,
-        "width": float((high - low)[known].mean()) / size if known.any() and size > 0 else nan,
+        "coverage": float(((low <= r) & (r <= high))[known].mean())
+        if known.any()
+        else nan,
+        "width": float((high - low)[known].mean()) / size
+        if known.any() and size > 0
+        else nan,
         "claims": float(better.mean()) if known.any() else nan,
         "false_claims": float((r > 0)[better].mean()) if better.any() else nan,
         "twin": float(twin) / size if size > 0 else nan,

@@ -57,7 +57,9 @@ def answer(s: Sample, made: JudgedRows, alone: bool = False) -> Answer | None:
     return from_rows(delta, None, clusters)
 
 
-def _enter(name: str, text: str, layer: Mapping[str, Any], part: str, alone: bool = False) -> None:
+def _enter(
+    name: str, text: str, layer: Mapping[str, Any], part: str, alone: bool = False
+) -> None:
     made_as = name.removesuffix("_alone")
 
     def run(s: Sample) -> Answer | None:
@@ -77,7 +79,13 @@ def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _STILL: dict[str, Any] = {
-    "search": {"kappa": 0.0, "generations": 0, "sigma2": 0.0, "jitter": 0.03, "reapply": False}
+    "search": {
+        "kappa": 0.0,
+        "generations": 0,
+        "sigma2": 0.0,
+        "jitter": 0.03,
+        "reapply": False,
+    }
 }
 _enter("jitter", "bad rows and jittered copies, labels kept",
        _merged(_STILL, _UNFILTERED, _NO_SYNTHESIZER), "augmented")  # fmt: skip

@@ -22,7 +22,9 @@ which it has an answer; a figure's mean is over those in which the figure exists
 only against the reference a method aims at."""
 
 
-def describe_progress(records: Sequence[Record], protocol: Protocol, phase: Phase) -> str:
+def describe_progress(
+    records: Sequence[Record], protocol: Protocol, phase: Phase
+) -> str:
     """Return how much of what was declared has been drawn.
 
     Examples
@@ -40,7 +42,15 @@ def describe_progress(records: Sequence[Record], protocol: Protocol, phase: Phas
 
 def contrast_rows(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return headers and cells of contrasts, see :func:`~.summary.paired`."""
-    headers = ["n", "method", "against", "reference", "difference in tau", "p", "p (Holm)"]
+    headers = [
+        "n",
+        "method",
+        "against",
+        "reference",
+        "difference in tau",
+        "p",
+        "p (Holm)",
+    ]
     headers += ["draws", "left out", "tables"]
     rows = [
         [
@@ -51,7 +61,12 @@ def contrast_rows(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
                 r.reference,
                 format_mean(r.difference, r.se, "+"),
             ),
-            *(format_p_value(r.p), format_p_value(r.p_holm), str(r.draws), str(r.left_out)),
+            *(
+                format_p_value(r.p),
+                format_p_value(r.p_holm),
+                str(r.draws),
+                str(r.left_out),
+            ),
             f"{r.agree}/{r.tables}",
         ]
         for r in found.itertuples()
@@ -60,7 +75,11 @@ def contrast_rows(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def level_rows(
-    every: pd.DataFrame, table: str, n: int, figures: Sequence[str], references: Sequence[str]
+    every: pd.DataFrame,
+    table: str,
+    n: int,
+    figures: Sequence[str],
+    references: Sequence[str],
 ) -> tuple[list[str], list[list[str]]]:
     """Return headers and cells of methods: some figures against some references."""
     part = every[(every["table"] == table) & (every["n"] == n)]
@@ -68,7 +87,12 @@ def level_rows(
         (r.method, r.reference, r.figure): r for r in part.itertuples()
     }
     shown = [(reference, figure) for figure in figures for reference in references]
-    headers = ["method", "draws", "rows", *(f"{f.replace('_', ' ')}, {r}" for r, f in shown)]
+    headers = [
+        "method",
+        "draws",
+        "rows",
+        *(f"{f.replace('_', ' ')}, {r}" for r, f in shown),
+    ]
     rows = []
     for method in dict.fromkeys(part["method"]):
         size = cells[method, references[0], "rows"]
@@ -121,13 +145,22 @@ def phase_markdown(
     else:
         lines += ["No contrast is declared.", ""]
     lines += ["## Levels", "", _LEVELS, ""]
-    lines += [*(f"- {figure.replace('_', ' ')}: {text}" for figure, text in FIGURES.items()), ""]
+    lines += [
+        *(f"- {figure.replace('_', ' ')}: {text}" for figure, text in FIGURES.items()),
+        "",
+    ]
     others = [figure for figure in FIGURES if figure not in ("tau", "coverage")]
     for n in sorted(every["n"].unique()):
         lines += [f"### n = {n}", ""]
         for figure in ("tau", "coverage"):
-            lines += [markdown_table(*level_rows(every, ALL_TABLES, n, [figure], REFERENCES)), ""]
-        lines += [markdown_table(*level_rows(every, ALL_TABLES, n, others, REFERENCES[:1])), ""]
+            lines += [
+                markdown_table(*level_rows(every, ALL_TABLES, n, [figure], REFERENCES)),
+                "",
+            ]
+        lines += [
+            markdown_table(*level_rows(every, ALL_TABLES, n, others, REFERENCES[:1])),
+            "",
+        ]
     return "\n".join(lines).rstrip() + "\n"
 
 

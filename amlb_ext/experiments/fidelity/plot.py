@@ -16,7 +16,16 @@ from amlb_ext.experiments.fidelity.judge import ALL_TABLES
 _STRONG = "#14365c"
 #: One mark and shade per table, light beside the mean over all.
 _MARKS = "osD^vPX*"
-_LIGHT = ("#e08a3c", "#5fa88f", "#a98bc9", "#d56b83", "#8aa23c", "#6fa5d8", "#b08968", "#999999")
+_LIGHT = (
+    "#e08a3c",
+    "#5fa88f",
+    "#a98bc9",
+    "#d56b83",
+    "#8aa23c",
+    "#6fa5d8",
+    "#b08968",
+    "#999999",
+)
 
 
 def forest_plot(found: pd.DataFrame, title: str) -> str:
@@ -53,12 +62,17 @@ def forest_plot(found: pd.DataFrame, title: str) -> str:
         gap = 0.2
         height = 1.3 + (0.3 + 0.07 * len(tables)) * len(keys) + gap * (len(tables) > 0)
         figure = Figure(figsize=(2.6 + 3.0 * len(sizes), height), layout="constrained")
-        panels = figure.subplots(1, len(sizes), sharex=True, sharey=True, squeeze=False)[0]
+        panels = figure.subplots(
+            1, len(sizes), sharex=True, sharey=True, squeeze=False
+        )[0]
         for axes, n in zip(panels, sizes, strict=True):
             _panel(axes, found[found["n"] == n], keys, tables)
             axes.set_title(f"n = {n}", fontsize=9)
             axes.set_xlabel("difference in Kendall's tau, ± 1.96 s.e.", fontsize=8)
-        labels = [f"{method} − {against}\non {reference}" for method, against, reference in keys]
+        labels = [
+            f"{method} − {against}\non {reference}"
+            for method, against, reference in keys
+        ]
         panels[0].set_yticks(np.arange(len(keys)), labels)
         panels[0].set_ylim(len(keys) - 0.4, -0.6)
         figure.suptitle(title, fontsize=10)
@@ -82,7 +96,9 @@ def _panel(
 ) -> None:
     place = {key: i for i, key in enumerate(keys)}
     axes.axvline(0, color="#555555", linewidth=0.8)
-    spread = np.linspace(0.14, 0.4, len(tables)) if len(tables) > 1 else np.array([0.25])
+    spread = (
+        np.linspace(0.14, 0.4, len(tables)) if len(tables) > 1 else np.array([0.25])
+    )
     for key, row in zip(_keys(part), part.itertuples(), strict=True):
         if row.table == ALL_TABLES:
             mark, colour, size, y, order = "o", _STRONG, 6.0, float(place[key]), 3
@@ -110,4 +126,6 @@ def _style(i: int) -> tuple[str, str]:
 
 
 def _mark(label: str, mark: str, colour: str, size: float) -> Line2D:
-    return Line2D([], [], marker=mark, color=colour, markersize=size, linestyle="-", label=label)
+    return Line2D(
+        [], [], marker=mark, color=colour, markersize=size, linestyle="-", label=label
+    )

@@ -64,7 +64,12 @@ def searched(s: Sample, rng: np.random.Generator) -> np.ndarray:
         pool, models.Z, models.y[:, 0], n_classes=models.n_classes, n_categorical=m
     )
     config = SearchConfig(
-        kappa=0.1, fitness="reducible", population=10, generations=6, strength=0.05, sigma2=0.0
+        kappa=0.1,
+        fitness="reducible",
+        population=10,
+        generations=6,
+        strength=0.05,
+        sigma2=0.0,
     )
     best, _ = genetic_search(
         models.targets[0].baseline.predict,

@@ -114,12 +114,16 @@ class Protocol(_Part):
 
     def tables_of(self, phase: Phase) -> dict[str, Table]:
         """Return the tables of a phase; one without a phase belongs to both."""
-        return {n: t for n, t in self.tables.items() if self.phases.get(n, phase) == phase}
+        return {
+            n: t for n, t in self.tables.items() if self.phases.get(n, phase) == phase
+        }
 
     @property
     def sha256(self) -> str:
         """Hash of everything that decides a draw's result (not the number of draws)."""
-        entry = self.model_dump(mode="json", exclude={"seeds", "contrasts", "phases", "tables"})
+        entry = self.model_dump(
+            mode="json", exclude={"seeds", "contrasts", "phases", "tables"}
+        )
         entry["methods"] = sorted(self.used())
         return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
@@ -152,7 +156,9 @@ def read_protocol(path: Path | None = None) -> Protocol:
         hint = ""
         if problem["type"] == "extra_forbidden":
             hint = suggest_nearest(str(problem["loc"][-1]), Protocol.model_fields)
-        raise ConfigError(f"{path.name}: {where}: {problem['msg'].lower()}", hint) from None
+        raise ConfigError(
+            f"{path.name}: {where}: {problem['msg'].lower()}", hint
+        ) from None
     unknown = sorted(set(protocol.phases) - set(protocol.tables))
     if unknown:
         raise ConfigError(

@@ -81,7 +81,8 @@ REAL = {
     "reducible": Method(weighted_reducible, "all of S weighted by v = (T - F)^2"),
     "half": Method(half, "half the bad rows, half the teacher's expected loss on S"),
     "half_unlabelled": Method(
-        half_unlabelled, "half the bad rows, half the teacher's expected loss on real rows U"
+        half_unlabelled,
+        "half the bad rows, half the teacher's expected loss on real rows U",
     ),
     "ppi_weighted": Method(
         ppi_weighted, "S weighted by w, prediction-powered by unlabelled real rows U"

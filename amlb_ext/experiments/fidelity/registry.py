@@ -25,5 +25,7 @@ def find_method(name: str) -> Method:
     'the few real bad rows of S'
     """
     if name not in METHODS:
-        raise ConfigError(f"no method {name!r} to study", suggest_nearest(name, METHODS))
+        raise ConfigError(
+            f"no method {name!r} to study", suggest_nearest(name, METHODS)
+        )
     return METHODS[name]

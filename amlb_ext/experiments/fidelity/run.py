@@ -74,7 +74,9 @@ def run_study(
     for name in protocol.used():
         find_method(name)
     if not protocol.used():
-        raise ConfigError("the protocol names no method", "declare contrasts or methods")
+        raise ConfigError(
+            "the protocol names no method", "declare contrasts or methods"
+        )
     tables = protocol.tables_of(phase)
     if not tables:
         raise ConfigError(f"no table for the {phase} phase", "add one under 'tables'")
@@ -86,14 +88,18 @@ def run_study(
         for seed in sorted(seeds):
             path = draw_file(out, phase, name, seed)
             key = hash_key(protocol.sha256, task.content_hash)
-            repetitions.append(Repetition(path, key, compute_draw, (task, name, seed, protocol)))
+            repetitions.append(
+                Repetition(path, key, compute_draw, (task, name, seed, protocol))
+            )
     results = run_repetitions(
         repetitions, name=f"{phase} draws", unit="draw", workers=workers, quiet=quiet
     )
     return [record for result in results for record in result["records"]]
 
 
-def phase_seeds(protocol: Protocol, phase: Phase, draws: int | None = None) -> tuple[int, ...]:
+def phase_seeds(
+    protocol: Protocol, phase: Phase, draws: int | None = None
+) -> tuple[int, ...]:
     """Return the seeds of a phase, or the first ``draws`` from its first seed on.
 
     The exploratory phase may take more than declared, as far as the confirmatory seeds; the
@@ -120,7 +126,9 @@ def phase_seeds(protocol: Protocol, phase: Phase, draws: int | None = None) -> t
             f"{draws} confirmatory draws were asked for, the protocol declares {declared.draws}",
             "declare more under 'seeds' in a new protocol, and choose a new folder",
         )
-    if phase == "exploratory" and set(wanted) & set(protocol.seeds.confirmatory.values()):
+    if phase == "exploratory" and set(wanted) & set(
+        protocol.seeds.confirmatory.values()
+    ):
         raise ConfigError(
             f"{draws} exploratory draws would use seeds of the confirmatory phase",
             f"give fewer than {protocol.seeds.confirmatory.first - declared.first + 1}",
@@ -148,7 +156,9 @@ def _claim(protocol: Protocol, out: Path) -> None:
                 "choose another folder with -o, and fresh seeds",
             )
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise SuiteError(f"{out} is not empty and holds no study", "choose another folder with -o")
+        raise SuiteError(
+            f"{out} is not empty and holds no study", "choose another folder with -o"
+        )
     write_text(path, json_text(entry))
 
 
@@ -160,12 +170,16 @@ def _read(path: Path) -> Any:
         return None
 
 
-def compute_draw(task: Task, table: str, seed: int, protocol: Protocol) -> dict[str, Any]:
+def compute_draw(
+    task: Task, table: str, seed: int, protocol: Protocol
+) -> dict[str, Any]:
     """Return the records of one draw under ``records``; see :func:`draw_records`."""
     return {"records": draw_records(task, table, seed, protocol)}
 
 
-def draw_records(task: Task, table: str, seed: int, protocol: Protocol) -> list[dict[str, Any]]:
+def draw_records(
+    task: Task, table: str, seed: int, protocol: Protocol
+) -> list[dict[str, Any]]:
     """Return the records of one draw, one for each sample of S."""
     draw = make_draw(task, table, seed, protocol)
     records = []
@@ -176,7 +190,9 @@ def draw_records(task: Task, table: str, seed: int, protocol: Protocol) -> list[
         for name in protocol.used():
             try:
                 found = find_method(name).function(s)
-            except HardsynthError as error:  # one method's failure costs no other its answer
+            except (
+                HardsynthError
+            ) as error:  # one method's failure costs no other its answer
                 without[name] = error.message
                 continue
             if found is None:
@@ -184,7 +200,10 @@ def draw_records(task: Task, table: str, seed: int, protocol: Protocol) -> list[
             elif not np.isfinite(found.point).all():
                 without[name] = "a score that is no number"
             else:
-                judged = {r: judge_answer(found, delta) for r, delta in draw.references.items()}
+                judged = {
+                    r: judge_answer(found, delta)
+                    for r, delta in draw.references.items()
+                }
                 answers[name] = {"rows": found.rows, **judged}
         records.append(
             {

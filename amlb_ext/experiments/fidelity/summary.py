@@ -31,7 +31,18 @@ from amlb_ext.stats.weighted_mean import holm_adjusted
 _NAN = float("nan")
 _LEVELS = ["reference", "table", "n", "method", "figure", "mean", "se", "draws"]
 _PAIRED = [
-    *("table", "n", "primary", "method", "against", "reference", "difference", "se", "p", "p_holm"),
+    *(
+        "table",
+        "n",
+        "primary",
+        "method",
+        "against",
+        "reference",
+        "difference",
+        "se",
+        "p",
+        "p_holm",
+    ),
     *("draws", "left_out", "agree", "tables"),
 ]
 
@@ -70,7 +81,9 @@ def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
             answer = record["answers"].get(method)
             if answer is None:
                 return _NAN
-            return _number(answer["rows"] if figure == "rows" else answer[reference].get(figure))
+            return _number(
+                answer["rows"] if figure == "rows" else answer[reference].get(figure)
+            )
 
         return read
 
@@ -80,11 +93,15 @@ def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
             for table, n, draws in _groups(_per_draw(records, reader(method, figure))):
                 values = draws[np.isfinite(draws)]
                 mean, se = mean_and_se(values)
-                rows.append([reference, table, n, method, figure, mean, se, len(values)])
+                rows.append(
+                    [reference, table, n, method, figure, mean, se, len(values)]
+                )
     return _sorted(pd.DataFrame(rows, columns=_LEVELS))
 
 
-def paired_contrasts(records: Sequence[Record], contrasts: Iterable[Contrast]) -> pd.DataFrame:
+def paired_contrasts(
+    records: Sequence[Record], contrasts: Iterable[Contrast]
+) -> pd.DataFrame:
     """Return the declared contrasts: by how much more one method agrees than another.
 
     Within each sample tau(method) - tau(against) on the contrast's reference, averaged over the
@@ -137,12 +154,21 @@ def paired_contrasts(records: Sequence[Record], contrasts: Iterable[Contrast]) -
             parts = [d for other, m, d in found if m == n and other == table]
             if table == ALL_TABLES:
                 parts = [d for other, m, d in found if m == n and other != ALL_TABLES]
-            signs = [np.sign(np.mean(d[np.isfinite(d)])) for d in parts if np.isfinite(d).any()]
+            signs = [
+                np.sign(np.mean(d[np.isfinite(d)]))
+                for d in parts
+                if np.isfinite(d).any()
+            ]
             agree = sum(bool(s == np.sign(mean)) for s in signs) if mean else 0
             rows.append(
                 [
                     *(table, n, c.primary, c.method, c.against, c.reference, mean, se),
-                    *(t_test(mean, se, len(used)), _NAN, len(used), len(draws) - len(used)),
+                    *(
+                        t_test(mean, se, len(used)),
+                        _NAN,
+                        len(used),
+                        len(draws) - len(used),
+                    ),
                     *(agree, len(signs)),
                 ]
             )
@@ -162,7 +188,11 @@ def mean_and_se(values: np.ndarray) -> tuple[float, float]:
     """
     if not len(values):
         return _NAN, _NAN
-    se = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else _NAN
+    se = (
+        float(np.std(values, ddof=1) / math.sqrt(len(values)))
+        if len(values) > 1
+        else _NAN
+    )
     return float(np.mean(values)), se
 
 
@@ -200,7 +230,9 @@ def write_phase(
     from amlb_ext.experiments.fidelity.page_text import phase_markdown
 
     found = paired_contrasts(records, protocol.contrasts)
-    every = pd.concat([summarize_levels(records, r) for r in REFERENCES], ignore_index=True)
+    every = pd.concat(
+        [summarize_levels(records, r) for r in REFERENCES], ignore_index=True
+    )
     text, figure = out / f"{phase}.md", out / f"{phase}.svg"
     paths = [text]
     write_text(text, phase_markdown(phase, records, protocol, found, every))
@@ -244,7 +276,11 @@ def _groups(
     tables = list(dict.fromkeys(table for _, table, _ in per_draw))
     for n in sorted({n for n, _, _ in per_draw}):
         for table in (ALL_TABLES, *tables):
-            picked = [v for (m, t, _), v in per_draw.items() if m == n and table in (ALL_TABLES, t)]
+            picked = [
+                v
+                for (m, t, _), v in per_draw.items()
+                if m == n and table in (ALL_TABLES, t)
+            ]
             if picked:
                 yield table, n, np.array(picked)
 
@@ -252,5 +288,7 @@ def _groups(
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
     """Sort by table, all of them first, and n; keep the declared order of the rest."""
     first = frame["table"].ne(ALL_TABLES)
-    out = frame.assign(_first=first).sort_values(["_first", "table", "n"], kind="stable")
+    out = frame.assign(_first=first).sort_values(
+        ["_first", "table", "n"], kind="stable"
+    )
     return out.drop(columns="_first").reset_index(drop=True)

@@ -36,13 +36,16 @@ def load_table(name: str, table: Table, folder: Path) -> Task:
     spec = _spec(name, table.source, folder)
     refs = list(open_specs([spec], SourceConfig(target=table.target)))
     if len(refs) != 1:
-        raise DataError(f"{name}: {table.source} holds {len(refs)} tasks", "name one of them")
+        raise DataError(
+            f"{name}: {table.source} holds {len(refs)} tasks", "name one of them"
+        )
     task = refs[0].load()
     known = [column.name for column in task.columns]
     for column in table.drop:
         if column not in known:
             raise ConfigError(
-                f"{name} has no column {column!r} to drop", suggest_nearest(column, known)
+                f"{name} has no column {column!r} to drop",
+                suggest_nearest(column, known),
             )
     columns = tuple(c for c in task.columns if c.name not in table.drop)
     task = dataclasses.replace(
@@ -53,7 +56,9 @@ def load_table(name: str, table: Table, folder: Path) -> Task:
     )
     if len(task) <= table.most:
         return task
-    rows = random_stream(0, name, "study rows").choice(len(task), table.most, replace=False)
+    rows = random_stream(0, name, "study rows").choice(
+        len(task), table.most, replace=False
+    )
     rows.sort()
     return dataclasses.replace(
         task,
@@ -71,6 +76,7 @@ def _spec(name: str, source: str, folder: Path) -> str:
     is_file = Path(source).suffix.lower() in READERS and "://" not in source
     if is_file and not Path(source).is_file():
         raise SourceError(
-            f"{name}: there is no file {path}", "name the folder of the tables with --data DIR"
+            f"{name}: there is no file {path}",
+            "name the folder of the tables with --data DIR",
         )
     return source

@@ -64,7 +64,9 @@ class Evidence:
     priors: np.ndarray | None = None
 
 
-def algorithm_1(found: Evidence, settings: OsynSettings, rng: np.random.Generator) -> OsynBound:
+def algorithm_1(
+    found: Evidence, settings: OsynSettings, rng: np.random.Generator
+) -> OsynBound:
     """Return the bound of Algorithm 1 on rows that are at hand."""
     K = len(found.loss_s)
     if found.zero_one:
@@ -104,7 +106,9 @@ def feasible_widths(g: int, K: int) -> list[float]:
     return [b for b in B_GRID if b * g >= K]
 
 
-def tune_together(sweeps: Sequence[pd.DataFrame], oracles: Sequence[float]) -> list[float]:
+def tune_together(
+    sweeps: Sequence[pd.DataFrame], oracles: Sequence[float]
+) -> list[float]:
     """Return the bounds by the one setting that is nearest to all oracle losses from below.
 
     Where no setting is below all of them, that which exceeds one by the least.
@@ -197,7 +201,9 @@ def evaluate_model(
 
 def from_labels(found: Evidence, delta: float) -> dict[str, float]:
     """Return what labelled rows alone tell: ``limit`` fails with delta, so does ``stratified``."""
-    limit = (clopper_pearson if found.zero_one else t_interval)(found.loss_s, 1 - 2 * delta)
+    limit = (clopper_pearson if found.zero_one else t_interval)(
+        found.loss_s, 1 - 2 * delta
+    )
     out = {"limit": limit.low, "low": math.nan, "high": math.nan}
     if found.classes is not None and found.priors is not None:
         both = stratified_interval(
@@ -207,7 +213,9 @@ def from_labels(found: Evidence, delta: float) -> dict[str, float]:
     return out
 
 
-def bootstrap_limit(loss_s: np.ndarray, delta: float, n: int, rng: np.random.Generator) -> float:
+def bootstrap_limit(
+    loss_s: np.ndarray, delta: float, n: int, rng: np.random.Generator
+) -> float:
     """Return the delta percentile of the mean loss of n resamples (section 5.2.1).
 
     Examples

@@ -51,14 +51,18 @@ class Case:
         Positions.
     """
 
-    def __init__(self, task: Task, choice: Choice, repetition: int, regression: bool) -> None:
+    def __init__(
+        self, task: Task, choice: Choice, repetition: int, regression: bool
+    ) -> None:
         self.task, self.choice, self.regression = task, choice, regression
         self.key = (task.name, int(regression), repetition)
         self.classes = task.kind.is_classification
         target = TargetEncoder(task.kind, task.labels, task.target)
         self.y = target.transform(task.target)
         self.train, self.oracle = self._split()
-        self.encoder = Encoder(task.columns, known="table").fit(task.features.iloc[self.train])
+        self.encoder = Encoder(task.columns, known="table").fit(
+            task.features.iloc[self.train]
+        )
         self.Z = fill_missing(self.encoder.transform(task.features))
         self.n_classes = target.n_classes
         self.loss = LOSSES["absolute" if regression else "zero_one"]
@@ -72,7 +76,9 @@ class Case:
         strata = self.y if self.classes else np.zeros(len(self.y))
         train = []
         for label in np.unique(strata):
-            rows = self.rng("split", int(label)).permutation(np.flatnonzero(strata == label))
+            rows = self.rng("split", int(label)).permutation(
+                np.flatnonzero(strata == label)
+            )
             train.append(rows[: max(1, round(TRAIN * len(rows)))])
         chosen = np.sort(np.concatenate(train))
         return chosen, np.setdiff1d(np.arange(len(self.y)), chosen)
@@ -133,7 +139,8 @@ class Case:
             )
         if len(taken) < size:
             raise ConfigError(
-                f"{self.task.name}: {len(taken)} of {size} labelled rows", "give a smaller size"
+                f"{self.task.name}: {len(taken)} of {size} labelled rows",
+                "give a smaller size",
             )
         return np.sort(taken)
 
@@ -147,7 +154,9 @@ class Case:
 
     def generator(self) -> Generator:
         """Return a generator fitted on D_oracle, as in the paper: it has seen the answer."""
-        config = SynthesizerConfig(name=self.choice.generator, epochs=self.choice.epochs)
+        config = SynthesizerConfig(
+            name=self.choice.generator, epochs=self.choice.epochs
+        )
         made = make_synthesizer(config).fit(
             self.Z[self.oracle],
             self.y[self.oracle],

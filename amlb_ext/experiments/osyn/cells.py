@@ -13,7 +13,11 @@ import pandas as pd
 import yaml
 
 from amlb_ext.core.assets import asset_path
-from amlb_ext.experiments.agreement import agrees_with_printed, float_or_nan, mean_and_deviation
+from amlb_ext.experiments.agreement import (
+    agrees_with_printed,
+    float_or_nan,
+    mean_and_deviation,
+)
 from amlb_ext.experiments.osyn.choices import SHIFTS, OsynTable
 from amlb_ext.experiments.osyn.cost import PARTS, SIZES, form_part, sized_row
 
@@ -66,7 +70,10 @@ class Arm:
 ARMS = {
     "oracle": Arm(heading="true loss", printed="oracle"),
     "a_priori": Arm(
-        heading="OSYN, a priori", printed="osyn", note="settings fixed before", is_limit=True
+        heading="OSYN, a priori",
+        printed="osyn",
+        note="settings fixed before",
+        is_limit=True,
     ),
     "reading": Arm(
         heading="OSYN, b as printed bounds suggest",
@@ -86,11 +93,18 @@ ARMS = {
         note=f"b and δ2 for all models of the data; {ANSWER}",
         is_limit=True,
     ),
-    "tuned": Arm(heading="OSYN, tuned with the oracle", printed="osyn", note=ANSWER, is_limit=True),
+    "tuned": Arm(
+        heading="OSYN, tuned with the oracle",
+        printed="osyn",
+        note=ANSWER,
+        is_limit=True,
+    ),
     "bootstrap": Arm(heading="bootstrap", printed="bootstrap", is_limit=True),
     "synthetic": Arm(heading="synthetic rows", printed="synthetic"),
     "limit": Arm(
-        heading="limit from S", note="what a user has: lower limit from S alone", is_limit=True
+        heading="limit from S",
+        note="what a user has: lower limit from S alone",
+        is_limit=True,
     ),
     "low": Arm(
         heading="by class, low",
@@ -144,7 +158,9 @@ def printed_numbers() -> dict[str, Any]:
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-def compare_cells(table: OsynTable, done: Sequence[Outcome], size: int = 500) -> pd.DataFrame:
+def compare_cells(
+    table: OsynTable, done: Sequence[Outcome], size: int = 500
+) -> pd.DataFrame:
     """Return one row per cell.
 
     Parameters
@@ -252,7 +268,9 @@ def _pearson_cells(runs: Sequence[Rows], printed: float) -> list[dict[str, Any]]
                 "ours": ours,
                 "ours_std": ours_std,
                 "repetitions": int(np.isfinite(correlations).sum()),
-                "within": agrees_with_printed(printed, ours, deviation=math.nan, least=LEAST),
+                "within": agrees_with_printed(
+                    printed, ours, deviation=math.nan, least=LEAST
+                ),
                 "note": PEARSON_NOTE,
                 "each": ", ".join(texts),
             }
@@ -274,7 +292,9 @@ def _minute_cells(
 ) -> list[dict[str, Any]]:
     """Return cells of minutes; those of another machine cannot agree or disagree."""
     row_sizes = {"SVM": size} | {sized_row(other): other for other in SIZES}
-    part_arms = {form_part(form, part) for form in ("closed", "iterative") for part in PARTS}
+    part_arms = {
+        form_part(form, part) for form in ("closed", "iterative") for part in PARTS
+    }
     cells = []
     for row in runs[0]:
         # the paper's minutes are those of the SVM, by the number of labelled rows

@@ -184,7 +184,9 @@ epochs, g, generator, iterations, k, models, oracle, rows, size, space, train)
             values[key] = tuple(str(word).strip() for word in words)
             continue
         kind = type(plain[key])
-        if kind is not str and (isinstance(value, bool) or not isinstance(value, int | float)):
+        if kind is not str and (
+            isinstance(value, bool) or not isinstance(value, int | float)
+        ):
             raise ConfigError(f"{key} = {value!r}", "give a number")
         if kind is int and value != int(value):
             raise ConfigError(f"{key} = {value!r}", "give a whole number")
@@ -203,12 +205,28 @@ def _check(choice: Choice) -> None:
             f"delta1 = {choice.delta1}, delta2 = {choice.delta2}",
             "choose both above 0, with a sum below .5",
         )
-    if min(choice.b, choice.c_h, choice.b_reading, choice.k, choice.data_rows, choice.bias) < 0:
-        raise ConfigError("b, c_h, b_reading, k, bias or data_rows below 0", "give 0 or more")
-    make_synthesizer(SynthesizerConfig(name=choice.generator))  # raises where there is none
+    if (
+        min(
+            choice.b,
+            choice.c_h,
+            choice.b_reading,
+            choice.k,
+            choice.data_rows,
+            choice.bias,
+        )
+        < 0
+    ):
+        raise ConfigError(
+            "b, c_h, b_reading, k, bias or data_rows below 0", "give 0 or more"
+        )
+    make_synthesizer(
+        SynthesizerConfig(name=choice.generator)
+    )  # raises where there is none
     for key, known in WORDS.items():
         if getattr(choice, key) not in known:
-            raise ConfigError(f"{key} = {getattr(choice, key)!r}", f"one of {', '.join(known)}")
+            raise ConfigError(
+                f"{key} = {getattr(choice, key)!r}", f"one of {', '.join(known)}"
+            )
     every = {*CLASSIFIERS, *SIMULATED, *REGRESSORS}
     for name in choice.models:
         if name not in every:
@@ -224,4 +242,8 @@ def models_of(table: OsynTable, data: str, choice: Choice) -> tuple[str, ...]:
     ('SVR',)
     """
     every = table.data[data]
-    return tuple(name for name in every if name in choice.models) if choice.models else every
+    return (
+        tuple(name for name in every if name in choice.models)
+        if choice.models
+        else every
+    )

@@ -74,7 +74,9 @@ class Clock:
         return sum(self.seconds.values())
 
 
-def measure_cost(task: Task, choice: Choice, repetition: int) -> dict[str, dict[str, float]]:
+def measure_cost(
+    task: Task, choice: Choice, repetition: int
+) -> dict[str, dict[str, float]]:
     """Return, for each model, minutes of both forms of OSYN, their parts, and the baselines.
 
     The closed form places ``rows`` generated rows and predicts none but the labelled ones;
@@ -87,7 +89,9 @@ def measure_cost(task: Task, choice: Choice, repetition: int) -> dict[str, dict[
     if choice.size == SIZES[0] and "SVM" in names:
         for size in SIZES[1:]:
             sized_choice = replace(choice, size=size)
-            rows[sized_row(size)] = _measure_size(task, sized_choice, repetition, ["SVM"])["SVM"]
+            rows[sized_row(size)] = _measure_size(
+                task, sized_choice, repetition, ["SVM"]
+            )["SVM"]
     return rows
 
 
@@ -143,7 +147,10 @@ def _model_seconds(
     search_began = time.process_time()
     placed_losses = _placed_losses(case, generator, regions, model, search_clock)
     osyn_selected(
-        placed_losses, loss_s, masses, OsynSettings(choice.g, choice.b, *deltas, 1.0, "paper")
+        placed_losses,
+        loss_s,
+        masses,
+        OsynSettings(choice.g, choice.b, *deltas, 1.0, "paper"),
     )
     # The parts ran inside Algorithm 1, which pulls its rows: what is left is its own.
     search_seconds = time.process_time() - search_began
@@ -169,7 +176,9 @@ def _model_seconds(
     return seconds | baselines.seconds | {CLOCK_ARM: wall_seconds}
 
 
-def _region_masses(case: Case, generator: Generator, regions: Regions, clock: Clock) -> RegionTally:
+def _region_masses(
+    case: Case, generator: Generator, regions: Regions, clock: Clock
+) -> RegionTally:
     """Return the region masses p from generated rows, timed."""
     n_rows = case.choice.rows
     counts = np.zeros(regions.n_regions, dtype=np.int64)

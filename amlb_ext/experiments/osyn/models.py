@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 from sklearn import discriminant_analysis as da
-from sklearn import ensemble, linear_model, naive_bayes, neighbors, neural_network, svm, tree
+from sklearn import (
+    ensemble,
+    linear_model,
+    naive_bayes,
+    neighbors,
+    neural_network,
+    svm,
+    tree,
+)
 
 #: NOTE[DIFF]: "Linear SVM"; on columns of raw numbers a linear one does not converge, so the
 #: tables take the kernel that is scikit-learn's default, and the simulation the linear one.

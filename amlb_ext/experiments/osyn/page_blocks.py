@@ -20,7 +20,9 @@ NOTES = {
     "osyn-table-1": (
         "S is of one class, so what no estimate from S alone can see is four classes in five.",
     ),
-    "osyn-table-2": ("S lacks three classes in five: no interval by class, and it says so.",),
+    "osyn-table-2": (
+        "S lacks three classes in five: no interval by class, and it says so.",
+    ),
     "osyn-table-3": (
         "CTGAN in the paper; the generator here is fitted on the oracle's rows as well.",
     ),
@@ -101,7 +103,12 @@ def table_markdown(table: OsynTable, cells: pd.DataFrame) -> str:
     """Return the blocks as Markdown."""
     lines = [f"# {table.title}", ""]
     for block in table_blocks(table, cells):
-        lines += [f"## {block.heading}", "", markdown_table(block.head, block.lines), ""]
+        lines += [
+            f"## {block.heading}",
+            "",
+            markdown_table(block.head, block.lines),
+            "",
+        ]
     lines += [f"{note}\n" for note in table_notes(table)]
     return "\n".join(lines)
 
@@ -114,7 +121,9 @@ def _estimates_block(heading: str, cells: pd.DataFrame) -> Block:
         entries = [_column_entry(column, by_arm) for column in columns]
         lines.append([str(row), *entries])
     return Block(
-        heading=heading, head=["row", *(column.heading for column in columns)], lines=lines
+        heading=heading,
+        head=["row", *(column.heading for column in columns)],
+        lines=lines,
     )
 
 
@@ -133,7 +142,9 @@ def _columns(cells: pd.DataFrame) -> list[_Column]:
             elif not is_osyn_printed:
                 is_osyn_printed = True
                 columns.append(
-                    _Column(heading="OSYN, paper", arms=PRINTED_OSYN_ARMS, is_printed=True)
+                    _Column(
+                        heading="OSYN, paper", arms=PRINTED_OSYN_ARMS, is_printed=True
+                    )
                 )
         columns.append(_Column(heading=arm.heading, arms=(name,)))
     return columns
@@ -145,7 +156,9 @@ def _column_entry(column: _Column, by_arm: Mapping[str, Any]) -> str:
         return ""
     if column.is_printed:
         return format_number(
-            float_or_nan(cell.paper), float_or_nan(cell.paper_std), float_or_nan(cell.paper_gap)
+            float_or_nan(cell.paper),
+            float_or_nan(cell.paper_std),
+            float_or_nan(cell.paper_gap),
         )
     text = format_number(
         float_or_nan(cell.ours), float_or_nan(cell.ours_std), float_or_nan(cell.gap)
@@ -187,7 +200,9 @@ def _lines_not_run(rows: set[str]) -> list[list[str]]:
         # the paper's first size is that of the row "SVM"
         if int(size) != Choice().size and row not in rows:
             empty = [""] * len(PARTS)
-            lines.append([row, "iterative", _minutes(printed["osyn"]), "not run", *empty])
+            lines.append(
+                [row, "iterative", _minutes(printed["osyn"]), "not run", *empty]
+            )
     return lines
 
 

@@ -39,11 +39,15 @@ Rows = dict[str, dict[str, float]]
 class _Simulated:
     """D_train, D_oracle and S of one repetition (Appendix B.1.1)."""
 
-    def __init__(self, choice: Choice, repetition: int, classes: tuple[int, ...]) -> None:
+    def __init__(
+        self, choice: Choice, repetition: int, classes: tuple[int, ...]
+    ) -> None:
         self.choice, self.key = choice, ("simulation", len(classes), repetition)
         self.X, self.y = draw_rows(choice.train, self.rng("train"))
         self.X_oracle, self.y_oracle = draw_rows(choice.oracle, self.rng("oracle"))
-        share = [len(part) for part in np.array_split(np.arange(choice.size), len(classes))]
+        share = [
+            len(part) for part in np.array_split(np.arange(choice.size), len(classes))
+        ]
         self.y_s = np.repeat(classes, share)
         self.X_s = draw_class_rows(self.y_s, self.rng("labelled"))
 
@@ -57,7 +61,9 @@ class _Simulated:
     def masses(self, regions: Regions, a: float) -> RegionTally:
         rng = self.rng("masses", str(a))
         rows = drawn_batches(
-            lambda n: (draw_rows(n, rng, a)[0], None, None), self.choice.rows, self.choice.batch
+            lambda n: (draw_rows(n, rng, a)[0], None, None),
+            self.choice.rows,
+            self.choice.batch,
         )
         return tally_regions(rows, regions)
 
@@ -112,7 +118,9 @@ def repeat_table_1(choice: Choice, repetition: int) -> Rows:
                 b["tuned"] = float(nearest_below(sweep, oracle)["b"])
             row = {"kl": kl_divergence(a), "oracle": oracle, "b": b["tuned"]}
             for arm, width in b.items():
-                s = OsynSettings(choice.g, width, choice.delta1, choice.delta2, 1.0, "paper")
+                s = OsynSettings(
+                    choice.g, width, choice.delta1, choice.delta2, 1.0, "paper"
+                )
                 row[arm] = algorithm_1(found, s, np.random.default_rng(key)).bound
             out[shift] = row
     return out
@@ -136,7 +144,9 @@ def repeat_table_2(choice: Choice, repetition: int) -> Rows:
         loss_s, oracle = of.losses(model)
         loss_u = np.concatenate(wrong[name]).astype(float)
         found = Evidence(loss_s, masses, region, loss_u, oracle, True, of.y_s, SHARES)
-        out[name], sweep = evaluate_model(found, choice, derive_seed(SEED, "table-2", repetition))
+        out[name], sweep = evaluate_model(
+            found, choice, derive_seed(SEED, "table-2", repetition)
+        )
         sweeps.append(sweep)
     return _tuned_together(out, sweeps)
 
@@ -149,7 +159,9 @@ def _tuned_together(rows: Rows, sweeps: list[pd.DataFrame]) -> Rows:
     return rows
 
 
-def repeat_tabular(name: str, data: str, task: Task, choice: Choice, repetition: int) -> Rows:
+def repeat_tabular(
+    name: str, data: str, task: Task, choice: Choice, repetition: int
+) -> Rows:
     """Return every estimate of a data set's models (Tables 3 and 7)."""
     case = Case(task, choice, repetition, name == "osyn-table-7")
     names = models_of(TABLES[name], data, choice)
@@ -162,7 +174,9 @@ def repeat_tabular(name: str, data: str, task: Task, choice: Choice, repetition:
     regions = Regions(case.placed(case.Z[rows]), None, choice.k or None)
     generator = case.generator()
     made = generator.batches(choice.rows, "masses")
-    masses = tally_regions(((case.placed(fill_missing(Z)), None, None) for Z, _ in made), regions)
+    masses = tally_regions(
+        ((case.placed(fill_missing(Z)), None, None) for Z, _ in made), regions
+    )
     placed: list[np.ndarray] = []
     lost: dict[str, list[np.ndarray]] = {which: [] for which in names}
     for Z, target in generator.batches(choice.iterations * choice.batch, "search"):
@@ -185,6 +199,8 @@ def repeat_tabular(name: str, data: str, task: Task, choice: Choice, repetition:
             codes,
             case.priors,
         )
-        out[which], sweep = evaluate_model(found, choice, derive_seed(SEED, name, data, repetition))
+        out[which], sweep = evaluate_model(
+            found, choice, derive_seed(SEED, name, data, repetition)
+        )
         sweeps.append(sweep)
     return _tuned_together(out, sweeps)

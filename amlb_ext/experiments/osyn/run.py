@@ -14,7 +14,13 @@ from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
 from amlb_ext.experiments.osyn import cost, repeat
 from amlb_ext.experiments.osyn.case import SEED
 from amlb_ext.experiments.osyn.cells import Outcome
-from amlb_ext.experiments.osyn.choices import TABLES, Choice, OsynTable, make_choice, models_of
+from amlb_ext.experiments.osyn.choices import (
+    TABLES,
+    Choice,
+    OsynTable,
+    make_choice,
+    models_of,
+)
 from amlb_ext.experiments.osyn.tabular import load_table
 
 REPETITIONS = "repetitions"
@@ -32,8 +38,12 @@ def check_choice(names: Sequence[str], changes: Mapping[str, Any] | None) -> Cho
     for name in names:
         table = TABLES[name]
         if not any(models_of(table, data, choice) for data in table.data):
-            known = ", ".join(sorted({m for models in table.data.values() for m in models}))
-            raise ConfigError(f"{name} has none of the models asked for", f"it has {known}")
+            known = ", ".join(
+                sorted({m for models in table.data.values() for m in models})
+            )
+            raise ConfigError(
+                f"{name} has none of the models asked for", f"it has {known}"
+            )
     return choice
 
 
@@ -77,7 +87,9 @@ def reproduce_osyn(
             continue
         try:
             simulated = name == "simulation"
-            tasks[name] = None if simulated else load_table(name, data, choice.data_rows)
+            tasks[name] = (
+                None if simulated else load_table(name, data, choice.data_rows)
+            )
         except SourceError as error:
             left_out[name] = str(error)
     repeated = []
@@ -85,7 +97,9 @@ def reproduce_osyn(
         content = "" if task is None else task.content_hash
         for number in range(repetitions or table.repetitions):
             path = out / REPETITIONS / f"{name}_{number:02d}.json"
-            key = hash_key(table.name, name, dataclasses.asdict(choice), content, number, SEED)
+            key = hash_key(
+                table.name, name, dataclasses.asdict(choice), content, number, SEED
+            )
             arguments = (table.name, name, task, choice, number)
             repeated.append(Repetition(path, key, compute_repetition, arguments))
     results = run_repetitions(
@@ -120,10 +134,17 @@ def compute_repetition(
     """
     began = time.process_time()
     if task is None:
-        simulate = repeat.repeat_table_1 if table == "osyn-table-1" else repeat.repeat_table_2
+        simulate = (
+            repeat.repeat_table_1 if table == "osyn-table-1" else repeat.repeat_table_2
+        )
         rows = simulate(choice, number)
     elif table == "osyn-cost":
         rows = cost.measure_cost(task, choice, number)
     else:
         rows = repeat.repeat_tabular(table, data, task, choice, number)
-    return {"data": data, "number": number, "seconds": time.process_time() - began, "rows": rows}
+    return {
+        "data": data,
+        "number": number,
+        "seconds": time.process_time() - began,
+        "rows": rows,
+    }

@@ -33,7 +33,16 @@ ADULT = (
 )  # fmt: skip
 #: Irrelevant (dates, a row number), or parts of the target.
 BIKE_DROPPED = ("instant", "dteday", "casual", "registered")
-BIKE_CODES = ("season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit")
+BIKE_CODES = (
+    "season",
+    "yr",
+    "mnth",
+    "hr",
+    "holiday",
+    "weekday",
+    "workingday",
+    "weathersit",
+)
 
 
 def load_table(name: str, folder: Path | None, rows: int = 0) -> Task:
@@ -73,12 +82,16 @@ def load_table(name: str, folder: Path | None, rows: int = 0) -> Task:
         target, kind = "y", Kind.BINARY
     else:
         table = pd.read_csv(path)
-        table = table.drop(columns=[column for column in BIKE_DROPPED if column in table])
+        table = table.drop(
+            columns=[column for column in BIKE_DROPPED if column in table]
+        )
         target, kind = "cnt", Kind.REGRESSION
         types = dict.fromkeys(BIKE_CODES, "categorical")
     lacking = [column for column in (target, *types) if column not in table]
     if lacking:
-        raise DataError(f"{path.name} has no column {lacking[0]!r}", "use UCI's file as it is")
+        raise DataError(
+            f"{path.name} has no column {lacking[0]!r}", "use UCI's file as it is"
+        )
     if 0 < rows < len(table):
         kept = random_stream(0, "osyn", name, "rows").permutation(len(table))[:rows]
         table = table.iloc[np.sort(kept)].reset_index(drop=True)
@@ -93,5 +106,6 @@ def _find(name: str, folder: Path | None) -> Path:
         if (place / file).is_file():
             return place / file
     raise SourceError(
-        f"{folder} holds no {name}/{file}, nor {file}", "see docs/reproduce.md for where to get it"
+        f"{folder} holds no {name}/{file}, nor {file}",
+        "see docs/reproduce.md for where to get it",
     )

@@ -85,14 +85,26 @@ def compare_cells(experiment: Experiment, done: Sequence[SplitResult]) -> pd.Dat
             setting = next(iter(rows)) if name == INITIAL_ROW else name
             for model, part, measure, numbers in _printed_cells(table.get(name, {})):
                 values = _split_values(
-                    splits, setting, part=part, model=model, measure=_our_measure(measure)
+                    splits,
+                    setting,
+                    part=part,
+                    model=model,
+                    measure=_our_measure(measure),
                 )
-                key = {"data": data, "row": name, "model": model, "part": part, "measure": measure}
+                key = {
+                    "data": data,
+                    "row": name,
+                    "model": model,
+                    "part": part,
+                    "measure": measure,
+                }
                 cells.append(key | _compare_cell(numbers, values))
     return pd.DataFrame(cells, columns=list(COLUMNS))
 
 
-def _printed_cells(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Sequence[float]]]:
+def _printed_cells(
+    row: Mapping[str, Any],
+) -> Iterator[tuple[str, str, str, Sequence[float]]]:
     """Yield model, part, measure and the printed numbers of one row of a table."""
     for model in (name for name in row if name in MODELS):
         for part, measures in row[model].items():
@@ -154,7 +166,17 @@ def compare_shares(experiment: Experiment, done: Sequence[SplitResult]) -> pd.Da
             }
             entry |= counts[["bad", "ga", "synthetic"]].mean().to_dict()
             shares.append(entry | {"splits": len(share)})
-    columns = ["data", "row", "paper", "ours", "ours_std", "bad", "ga", "synthetic", "splits"]
+    columns = [
+        "data",
+        "row",
+        "paper",
+        "ours",
+        "ours_std",
+        "bad",
+        "ga",
+        "synthetic",
+        "splits",
+    ]
     return pd.DataFrame(shares, columns=columns)
 
 
@@ -174,7 +196,16 @@ def format_printed(value: Any, deviation: Any = math.nan) -> str:
 
 def cells_markdown(experiment: Experiment, table: pd.DataFrame) -> str:
     """Return the cells as Markdown, one table per data set."""
-    headers = ["row", "model", "rows of", "measure", "paper", "ours", "splits", "two std"]
+    headers = [
+        "row",
+        "model",
+        "rows of",
+        "measure",
+        "paper",
+        "ours",
+        "splits",
+        "two std",
+    ]
     blocks = [f"# {experiment.title}", ""]
     for data in experiment.rows:
         part = table[table["data"] == data]

@@ -74,7 +74,9 @@ def _suite_verdict(request: Request) -> dict[str, Any]:
     except HardsynthError as error:
         return {"verdict": "none", "reason": str(error), "checks": {}}
     if not report.verdicts:
-        reason = report.failures[0]["reason"] if report.failures else "no suite was made"
+        reason = (
+            report.failures[0]["reason"] if report.failures else "no suite was made"
+        )
         return {"verdict": "none", "reason": reason, "checks": {}}
     # the table is the suite's only task
     return dict(next(iter(report.verdicts.values())))

@@ -93,18 +93,26 @@ class Split:
     (['bad', 'ga', 'synthetic'], ['mse', 'residual_variance', 'smape', 'w_features', 'w_target'])
     """
 
-    def __init__(self, task: Task, number: int, setting: Setting, split: int | None = None) -> None:
+    def __init__(
+        self, task: Task, number: int, setting: Setting, split: int | None = None
+    ) -> None:
         rows = task.folds[number]
         self.key = (task.name, number if split is None else split)
         self.seed = setting.config.seed
         self.encoder = Encoder(task.columns).fit(task.features.iloc[rows.train])
-        self.target = TargetEncoder(task.kind, task.labels, task.target.iloc[rows.train])
+        self.target = TargetEncoder(
+            task.kind, task.labels, task.target.iloc[rows.train]
+        )
         self.kind, self.labels = task.kind, task.labels
         self.Z, self.y = self._encoded(task, rows.train)
         seed = derive_seed(self.seed, *self.key, "fit") % 2**31
-        self.F: Baseline = make_baseline(setting.config.baseline, task, self.encoder, self.target)
+        self.F: Baseline = make_baseline(
+            setting.config.baseline, task, self.encoder, self.target
+        )
         self.F.fit(self.Z, self.y, seed)
-        self.G: Baseline = make_baseline(setting.candidate, task, self.encoder, self.target)
+        self.G: Baseline = make_baseline(
+            setting.candidate, task, self.encoder, self.target
+        )
         self.G.fit(self.Z, self.y, seed)
         self.test = self._judged(*self._encoded(task, rows.test))
 
@@ -117,7 +125,12 @@ class Split:
         bad = rule.select(rule.hardness(y, f))
         found = self.test.take(bad)
         parts = {"test": self.test, "bad": found}
-        counts = {"test": len(self.test.y), "bad": len(found.y), "ga": 0, "synthetic": 0}
+        counts = {
+            "test": len(self.test.y),
+            "bad": len(found.y),
+            "ga": 0,
+            "synthetic": 0,
+        }
         if len(found.y):
             searched = self._augment(setting, rule, found)
             counts["ga"] = len(searched.y)
@@ -140,20 +153,28 @@ class Split:
         rng = random_stream(self.seed, *self.key, setting.name, "augment")
         copies = min(config.copies, max(1, config.max_rows // len(bad.y)))
         own, bad = bad, bad.take(np.repeat(np.arange(len(bad.y)), copies))
-        moved = perturb_targets(bad.y, self.test.y, config, rng, n_classes=target.n_classes)
+        moved = perturb_targets(
+            bad.y, self.test.y, config, rng, n_classes=target.n_classes
+        )
         y = target.snap(moved)
         pool = bad.Z if read.pool == "bad" else self.test.Z
         m = self.encoder.n_categorical_
-        domain = learn_domain(pool, self.Z, self.y, n_classes=target.n_classes, n_categorical=m)
+        domain = learn_domain(
+            pool, self.Z, self.y, n_classes=target.n_classes, n_categorical=m
+        )
         # section 4.3.2: confidence in the positive class falls, whatever the row's label
-        lowered = np.ones_like(y) if target.n_classes and read.fitness == "printed" else y
+        lowered = (
+            np.ones_like(y) if target.n_classes and read.fitness == "printed" else y
+        )
         seed = derive_seed(self.seed, *self.key, setting.name, "search")
-        Z = genetic_search(self.F.predict, bad.Z, lowered, domain=domain, config=config, seed=seed)[
-            0
-        ]
+        Z = genetic_search(
+            self.F.predict, bad.Z, lowered, domain=domain, config=config, seed=seed
+        )[0]
         made = self._judged(Z, y)
         if config.reapply:
-            made = made.take(rule.select(rule.hardness(made.y[:, None], made.f[:, None])))
+            made = made.take(
+                rule.select(rule.hardness(made.y[:, None], made.f[:, None]))
+            )
         if read.with_bad:
             both = zip(vars(own).values(), vars(made).values(), strict=True)
             made = ScoredRows(*(np.concatenate(pair) for pair in both))
@@ -176,7 +197,9 @@ class Split:
     def _judged(self, Z: np.ndarray, y: np.ndarray) -> ScoredRows:
         return ScoredRows(Z, y, self.F.predict(Z), self.G.predict(Z))
 
-    def _scores(self, parts: dict[str, ScoredRows], name: str) -> dict[str, dict[str, float]]:
+    def _scores(
+        self, parts: dict[str, ScoredRows], name: str
+    ) -> dict[str, dict[str, float]]:
         part = parts[name]
         against = parts["ga"] if name == "synthetic" else parts["bad"]
         extra = wasserstein_distances(part.Z, against.Z)

@@ -129,7 +129,9 @@ def make_simulated(rows: int = 253_000) -> Task:
     dear = (X[:, 10] > 0.97) & (X[:, 11] > 0.9) & (kind == 2)
     price = price * np.where(dear, 1.0 + 3.0 * rng.random(rows), 1.0)
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(15)])
-    table["building"] = pd.Categorical(np.array(["economy", "comfort", "business"])[kind])
+    table["building"] = pd.Categorical(
+        np.array(["economy", "comfort", "business"])[kind]
+    )
     return _task("simulated", table.assign(price=price), "price")
 
 
@@ -153,12 +155,16 @@ def load_diabetes(folder: Path | None, balanced: bool = True) -> Task:
     DataError
         A column is missing.
     """
-    path = _find(folder, "diabetes", ("diabetes_dataset.parquet", "diabetes_dataset.csv"))
+    path = _find(
+        folder, "diabetes", ("diabetes_dataset.parquet", "diabetes_dataset.csv")
+    )
     table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     wanted = [name for names in DIABETES.values() for name in names]
     lacking = [name for name in (*wanted, "diagnosed_diabetes") if name not in table]
     if lacking:
-        raise DataError(f"{path.name} has no column {lacking[0]!r}", "use Kaggle's file as it is")
+        raise DataError(
+            f"{path.name} has no column {lacking[0]!r}", "use Kaggle's file as it is"
+        )
     table = table[[*wanted, "diagnosed_diabetes"]]
     if balanced:
         rng, y = random_stream(0, "diabetes"), table["diagnosed_diabetes"].to_numpy()
@@ -167,7 +173,9 @@ def load_diabetes(folder: Path | None, balanced: bool = True) -> Task:
         kept = np.sort(np.concatenate([rng.permutation(side)[:few] for side in sides]))
         table = table.iloc[kept].reset_index(drop=True)
     labels = np.where(table["diagnosed_diabetes"] == 1, "yes", "no")
-    return _task("diabetes", table.assign(diagnosed_diabetes=labels), "diagnosed_diabetes")
+    return _task(
+        "diabetes", table.assign(diagnosed_diabetes=labels), "diagnosed_diabetes"
+    )
 
 
 def _task(name: str, table: pd.DataFrame, target: str) -> Task:
@@ -177,7 +185,9 @@ def _task(name: str, table: pd.DataFrame, target: str) -> Task:
 def _find(folder: Path | None, name: str, files: tuple[str, ...]) -> Path:
     """Return the first of the files, in the folder or in one of the data set's name."""
     if folder is None:
-        raise SourceError(f"{name} needs a file, {' or '.join(files)}", "give its folder as --data")
+        raise SourceError(
+            f"{name} needs a file, {' or '.join(files)}", "give its folder as --data"
+        )
     for place in (folder / name, folder):
         for file in files:
             if (place / file).is_file():
@@ -190,7 +200,10 @@ def _find(folder: Path | None, name: str, files: tuple[str, ...]) -> Path:
 
 def _toy_set(row: str) -> DataSet:
     return DataSet(
-        lambda _, read: make_toy(row, read.by_area, read.sample), f"toy, {row} % bad", True, "toy"
+        lambda _, read: make_toy(row, read.by_area, read.sample),
+        f"toy, {row} % bad",
+        True,
+        "toy",
     )
 
 

@@ -33,7 +33,9 @@ MAP = {"regression": (15, 3), "classification": (30, 4)}
 Arrays = dict[str, dict[str, dict[str, np.ndarray]]]
 
 
-def draw_figures(experiment: Experiment, done: Sequence[SplitResult], folder: Path) -> list[Path]:
+def draw_figures(
+    experiment: Experiment, done: Sequence[SplitResult], folder: Path
+) -> list[Path]:
     """Draw a figure of each data set's first split.
 
     Returns
@@ -66,21 +68,33 @@ def _svg(figure: Figure, name: str) -> str:
     FigureCanvasSVG(figure)
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, dpi=140)
+        figure.savefig(
+            text, format="svg", metadata={"Date": None, "Creator": None}, dpi=140
+        )
     return text.getvalue()
 
 
-def _panels(count: int, width: float = 3.2, height: float = 2.9) -> tuple[Figure, list[Axes]]:
-    figure = Figure((width * min(count, 3), height * -(-count // 3)), layout="constrained")
-    return figure, list(figure.subplots(-(-count // 3), min(count, 3), squeeze=False).flat)
+def _panels(
+    count: int, width: float = 3.2, height: float = 2.9
+) -> tuple[Figure, list[Axes]]:
+    figure = Figure(
+        (width * min(count, 3), height * -(-count // 3)), layout="constrained"
+    )
+    return figure, list(
+        figure.subplots(-(-count // 3), min(count, 3), squeeze=False).flat
+    )
 
 
 def _some(size: int, most: int = MOST) -> np.ndarray:
     """Return at most so many positions, evenly spread."""
-    return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(int)
+    return (
+        np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(int)
+    )
 
 
-def _scatter(ax: Axes, x: np.ndarray, y: np.ndarray, part: str, label: str = "") -> None:
+def _scatter(
+    ax: Axes, x: np.ndarray, y: np.ndarray, part: str, label: str = ""
+) -> None:
     rows = _some(len(x))
     ax.scatter(x[rows], y[rows], s=5, color=COLOURS[part], alpha=0.6, linewidths=0,
                label=label or TEXT[part], rasterized=True)  # fmt: skip
@@ -103,7 +117,13 @@ def _steps(rows: Arrays, data: str) -> Figure:
         for name in (n for n in names if n in parts):
             _scatter(ax, parts[name]["Z"][:, 0], parts[name]["Z"][:, 1], name)
         if names:
-            ax.set(xlabel="x1", ylabel="x2", title=title, xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
+            ax.set(
+                xlabel="x1",
+                ylabel="x2",
+                title=title,
+                xlim=(-0.05, 1.05),
+                ylim=(-0.05, 1.05),
+            )
             ax.legend(fontsize=7, markerscale=2)
     for name in ("test", "ga", "bad"):
         if name in parts:
@@ -138,7 +158,11 @@ def _targets(rows: Arrays, data: str) -> Figure:
             if name in parts:
                 ax.hist(parts[name]["y"], bins=40, density=True, alpha=0.5,
                         color=COLOURS[name], label=TEXT[name])  # fmt: skip
-        ax.set(xlabel="scaled target", ylabel="density", title=f"std of the perturbation {row}")
+        ax.set(
+            xlabel="scaled target",
+            ylabel="density",
+            title=f"std of the perturbation {row}",
+        )
         ax.legend(fontsize=7)
     return figure
 
@@ -164,7 +188,9 @@ def _roc(rows: Arrays, data: str) -> Figure:
     ):
         for name in (n for n in names if n in parts):
             for model, style in (("f", "-"), ("g", "--")):
-                false, true, _ = roc_curve(parts[name]["y"] == 1, parts[name][model][:, 1])
+                false, true, _ = roc_curve(
+                    parts[name]["y"] == 1, parts[name][model][:, 1]
+                )
                 ax.plot(false, true, style, color=COLOURS[name], linewidth=1.1,
                         label=f"{model.upper()}, {TEXT[name]}")  # fmt: skip
         ax.axline((0, 0), slope=1, color="#1b2025", linewidth=0.6, linestyle=":")
@@ -178,7 +204,10 @@ def _maps(rows: Arrays, data: str) -> Figure:
     parts = next(iter(rows.values()))
     perplexity, clusters = MAP[DATA[data].family]
     names = [name for name in COLOURS if name in parts]
-    chosen = {name: parts[name]["Z"][_some(len(parts[name]["Z"]), MOST_MAPPED)] for name in names}
+    chosen = {
+        name: parts[name]["Z"][_some(len(parts[name]["Z"]), MOST_MAPPED)]
+        for name in names
+    }
     Z = fill_missing(np.vstack(list(chosen.values())))
     at = TSNE(2, perplexity=min(perplexity, len(Z) - 1), random_state=42, init="pca")
     place = dict(zip(names, np.split(at.fit_transform(Z), _ends(chosen)), strict=True))
@@ -189,7 +218,9 @@ def _maps(rows: Arrays, data: str) -> Figure:
         found = KMeans(clusters, n_init=10, random_state=42).fit_predict(bad)
         for k, colour in zip(range(clusters), _cycle(), strict=False):
             x, z = bad[found == k].T
-            axes[0].scatter(x, z, s=7, color=colour, label=f"bad, cluster {k + 1}", rasterized=True)
+            axes[0].scatter(
+                x, z, s=7, color=colour, label=f"bad, cluster {k + 1}", rasterized=True
+            )
     for name in names:
         _scatter(axes[1], place[name][:, 0], place[name][:, 1], name)
     for ax, title in zip(axes, ("clusters of bad rows", "made rows"), strict=True):

@@ -51,7 +51,10 @@ def score_predictions(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
         }
     positive = (y == 1).astype(int)
     p = f[:, 1]
-    found = {"f1": float(f1_score(positive, p >= 0.5, zero_division=0.0)), "auc": math.nan}
+    found = {
+        "f1": float(f1_score(positive, p >= 0.5, zero_division=0.0)),
+        "auc": math.nan,
+    }
     if 0 < positive.sum() < len(positive):
         found["auc"] = float(roc_auc_score(positive, p))
     return found

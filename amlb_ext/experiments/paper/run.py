@@ -93,7 +93,9 @@ def run_experiment(
         for number in range(splits):
             path = out / SPLITS / f"{data}_{number:02d}.json"
             is_drawn = bool(experiment.figure)
-            key = split_key(settings, task.content_hash, number=number, is_drawn=is_drawn)
+            key = split_key(
+                settings, task.content_hash, number=number, is_drawn=is_drawn
+            )
             fold = split.with_folds((split.folds[number],))
             arrays = path.with_suffix(".npz") if is_drawn else None
             arguments = (fold, number, settings, arrays)
@@ -107,9 +109,13 @@ def run_experiment(
     ]
 
 
-def split_key(settings: Sequence[Setting], content: str, *, number: int, is_drawn: bool) -> str:
+def split_key(
+    settings: Sequence[Setting], content: str, *, number: int, is_drawn: bool
+) -> str:
     """Return the hash of everything a split's result depends on."""
-    return hash_key([setting.to_json() for setting in settings], content, number, SEED, is_drawn)
+    return hash_key(
+        [setting.to_json() for setting in settings], content, number, SEED, is_drawn
+    )
 
 
 def compute_split(

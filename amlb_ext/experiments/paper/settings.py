@@ -45,10 +45,18 @@ class Setting:
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values, for keys and manifests."""
         without = {"source", "split", "name"}
-        config = self.config.model_dump(mode="json", exclude=without, exclude_defaults=True)
-        entry = {"name": self.name, "config": config, "candidate": self.candidate.model_dump()}
+        config = self.config.model_dump(
+            mode="json", exclude=without, exclude_defaults=True
+        )
+        entry = {
+            "name": self.name,
+            "config": config,
+            "candidate": self.candidate.model_dump(),
+        }
         plain = dataclasses.asdict(Readings())
-        read = {k: v for k, v in dataclasses.asdict(self.readings).items() if v != plain[k]}
+        read = {
+            k: v for k, v in dataclasses.asdict(self.readings).items() if v != plain[k]
+        }
         return entry | {"readings": read, "sampled": self.sampled}
 
 
@@ -128,7 +136,11 @@ def settings_of(
     family = DATA[data].family
     out = []
     for name, row in experiment.rows[data].items():
-        below = {"preset": "literal", "baseline": baseline_layer(family), "train_hard": False}
+        below = {
+            "preset": "literal",
+            "baseline": baseline_layer(family),
+            "train_hard": False,
+        }
         config = build_config(below, row, layer)
         out.append(
             Setting(
@@ -183,7 +195,9 @@ def read_changes(words: list[str]) -> dict[str, Any]:
     for word in words:
         key, sign, value = word.partition("=")
         if not sign:
-            raise ConfigError(f"{word!r} is no KEY=VALUE", "write --set search.kappa=0.3")
+            raise ConfigError(
+                f"{word!r} is no KEY=VALUE", "write --set search.kappa=0.3"
+            )
         found[key] = yaml.safe_load(value)
     return found
 
@@ -199,7 +213,9 @@ def _rows(family: str) -> dict[str, Layer]:
 def _levels() -> dict[str, Layer]:
     """Return Table 1's rows: alpha .1, xi of four standard deviations (section 5.4)."""
     base = _rows("regression")["0.1"]
-    return {f"{s:g}": {**base, "search": {**base["search"], "sigma2": s**2}} for s in LEVELS}
+    return {
+        f"{s:g}": {**base, "search": {**base["search"], "sigma2": s**2}} for s in LEVELS
+    }
 
 
 _TOY = {f"toy_{row}": {row: _rows("toy")["0.1"]} for row in ("10", "56", "75")}

@@ -13,4 +13,10 @@ from amlb_ext.hardening.baseline.estimator import Baseline, EstimatorBaseline
 from amlb_ext.hardening.baseline.from_file import make_baseline
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
 
-__all__ = ["BASELINES", "Baseline", "EstimatorBaseline", "make_baseline", "resolve_model"]
+__all__ = [
+    "BASELINES",
+    "Baseline",
+    "EstimatorBaseline",
+    "make_baseline",
+    "resolve_model",
+]

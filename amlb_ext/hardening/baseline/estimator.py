@@ -102,7 +102,9 @@ class EstimatorBaseline(Baseline):
         M_c, the leading columns that hold category codes.
     """
 
-    def __init__(self, spec: ModelSpec, kind: Kind, n_classes: int, n_categorical: int) -> None:
+    def __init__(
+        self, spec: ModelSpec, kind: Kind, n_classes: int, n_categorical: int
+    ) -> None:
         self.spec = spec
         self.kind = kind
         self.n_classes = n_classes
@@ -128,16 +130,22 @@ class EstimatorBaseline(Baseline):
                 only_class = int(y[train][0])
                 f[held_out, only_class] = 1.0
                 continue
-            fit = EstimatorBaseline(self.spec, self.kind, self.n_classes, self.n_categorical)
+            fit = EstimatorBaseline(
+                self.spec, self.kind, self.n_classes, self.n_categorical
+            )
             fit.fit(Z[train], y[train], derive_seed(seed, number) % 2**31)
             f[held_out] = fit.predict(Z[held_out])
             fits.append(fit)
         # callers ask the fits part by part: an incomplete list would be out of step
         return f, fits if len(fits) == len(parts) else []
 
-    def _fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> tuple[BaseEstimator, np.ndarray]:
+    def _fit(
+        self, Z: np.ndarray, y: np.ndarray, seed: int
+    ) -> tuple[BaseEstimator, np.ndarray]:
         is_empty = np.isnan(Z).all(axis=0)
-        model = self._with_preprocessing(build_estimator(self.spec, self.kind, seed), is_empty)
+        model = self._with_preprocessing(
+            build_estimator(self.spec, self.kind, seed), is_empty
+        )
         classes = np.array([])
         target = y
         if self.n_classes:
@@ -161,34 +169,48 @@ class EstimatorBaseline(Baseline):
                 raise ModelError(f"{self.spec.path} failed in fit: {reason}") from error
         return model, classes
 
-    def _with_preprocessing(self, estimator: BaseEstimator, is_empty: np.ndarray) -> BaseEstimator:
+    def _with_preprocessing(
+        self, estimator: BaseEstimator, is_empty: np.ndarray
+    ) -> BaseEstimator:
         """Return a pipeline that gives the estimator rows it can read."""
         # a column without any training value is constant 0, whatever test rows have there
-        steps: list[BaseEstimator] = [FunctionTransformer(fill_empty, kw_args={"empty": is_empty})]
+        steps: list[BaseEstimator] = [
+            FunctionTransformer(fill_empty, kw_args={"empty": is_empty})
+        ]
         if not self.spec.reads_missing:
             steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
         if self.spec.encoding == "onehot" and self.n_categorical:
             # rare categories of a column with very many share one column, and so do unknown ones
             one_hot = OneHotEncoder(
-                handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False
+                handle_unknown="infrequent_if_exist",
+                max_categories=50,
+                sparse_output=False,
             )
             columns = list(range(self.n_categorical))
             steps.append(
-                ColumnTransformer([("categories", one_hot, columns)], remainder="passthrough")
+                ColumnTransformer(
+                    [("categories", one_hot, columns)], remainder="passthrough"
+                )
             )
         return make_pipeline(*steps, estimator)
 
-    def _predict(self, model: BaseEstimator, classes: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    def _predict(
+        self, model: BaseEstimator, classes: np.ndarray, Z: np.ndarray
+    ) -> np.ndarray:
         with warnings.catch_warnings():
             # a category the training part lacked is a zero row, as intended
             warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
             try:
                 if not self.n_classes:
-                    return np.asarray(forests.predict(model, Z), dtype=float).reshape(len(Z))
+                    return np.asarray(forests.predict(model, Z), dtype=float).reshape(
+                        len(Z)
+                    )
                 p = np.asarray(forests.predict_proba(model, Z), dtype=float)
             except Exception as error:
                 reason = describe_error(error)
-                raise ModelError(f"{self.spec.path} failed in predict: {reason}") from error
+                raise ModelError(
+                    f"{self.spec.path} failed in predict: {reason}"
+                ) from error
         f = np.zeros((len(Z), self.n_classes))
         # of a single class some models still return two columns
         f[:, classes.astype(int)] = p if len(classes) > 1 else 1.0
@@ -215,7 +237,9 @@ def fill_missing(Z: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(Z), -1.0, Z)
 
 
-def class_probabilities(model: BaseEstimator, Z: np.ndarray, n_classes: int) -> np.ndarray:
+def class_probabilities(
+    model: BaseEstimator, Z: np.ndarray, n_classes: int
+) -> np.ndarray:
     """Return ``(n, C)`` probabilities; classes the model never saw get 0."""
     f = np.zeros((len(Z), n_classes))
     # of a single class some models still return two columns

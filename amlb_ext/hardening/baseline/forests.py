@@ -20,7 +20,12 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 
 #: These very classes: a subclass may predict in another way.
-FORESTS = (ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor)
+FORESTS = (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 
 def predict(model: BaseEstimator, Z: np.ndarray) -> np.ndarray:
@@ -64,7 +69,9 @@ def predict_proba(model: BaseEstimator, Z: np.ndarray) -> np.ndarray:
 def _predict_fast(model: BaseEstimator, Z: np.ndarray, method: str) -> np.ndarray:
     """Return what a method of the model returns, of a plain forest by its trees' arrays."""
     forest = model.steps[-1][1] if type(model) is Pipeline else model
-    if not _is_plain_forest(forest) or is_classifier(forest) != (method == "predict_proba"):
+    if not _is_plain_forest(forest) or is_classifier(forest) != (
+        method == "predict_proba"
+    ):
         return np.asarray(getattr(model, method)(Z))
     if forest is not model:
         for _, step in model.steps[:-1]:
@@ -85,4 +92,6 @@ def _predict_fast(model: BaseEstimator, Z: np.ndarray, method: str) -> np.ndarra
 
 def _is_plain_forest(model: BaseEstimator) -> bool:
     """Whether a model is a forest that predicts one target in one thread."""
-    return type(model) in FORESTS and model.n_jobs in (None, 1) and model.n_outputs_ == 1
+    return (
+        type(model) in FORESTS and model.n_jobs in (None, 1) and model.n_outputs_ == 1
+    )

@@ -48,7 +48,9 @@ def make_baseline(
     """
     path = Path(config.model)
     if _has_suffix(config, MODEL_SUFFIXES):
-        return FittedBaseline(load_model(path, config.trust_pickle), path.name, encoder, target)
+        return FittedBaseline(
+            load_model(path, config.trust_pickle), path.name, encoder, target
+        )
     if _has_suffix(config, PREDICTION_SUFFIXES):
         return PredictionsBaseline(read_predictions(path, task), target)
     spec = resolve_model(config, task.kind)
@@ -61,7 +63,9 @@ def is_baseline_file(config: BaselineConfig) -> bool:
 
 
 def _has_suffix(config: BaselineConfig, suffixes: Sequence[str]) -> bool:
-    return config.model not in BASELINES and Path(config.model).suffix.lower() in suffixes
+    return (
+        config.model not in BASELINES and Path(config.model).suffix.lower() in suffixes
+    )
 
 
 class FittedBaseline(Baseline):
@@ -81,7 +85,9 @@ class FittedBaseline(Baseline):
 
     can_refit = False
 
-    def __init__(self, model: Any, name: str, encoder: Encoder, target: TargetEncoder) -> None:
+    def __init__(
+        self, model: Any, name: str, encoder: Encoder, target: TargetEncoder
+    ) -> None:
         self.model = model
         self.name = name
         self.encoder = encoder
@@ -107,7 +113,9 @@ class FittedBaseline(Baseline):
     def _predict_frame(self, frame: pd.DataFrame) -> np.ndarray:
         try:
             if not self.target.n_classes:
-                raw = np.asarray(self.model.predict(frame), dtype=float).reshape(len(frame))
+                raw = np.asarray(self.model.predict(frame), dtype=float).reshape(
+                    len(frame)
+                )
                 return (raw - self.target.low) / self.target.span
             p = np.asarray(self.model.predict_proba(frame), dtype=float)
         except Exception as error:
@@ -209,7 +217,9 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         ``--trust-pickle``: loading a pickle runs whatever code it holds.
     """
     if not path.is_file():
-        raise ModelError(f"there is no model file {path}", "check the path of the model")
+        raise ModelError(
+            f"there is no model file {path}", "check the path of the model"
+        )
     is_skops = path.suffix.lower() == ".skops"
     if not is_skops and not trust_pickle:
         raise ModelError(
@@ -250,9 +260,15 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
         Missing file or column, wrong number of rows, values that are no numbers.
     """
     if not path.is_file():
-        raise ModelError(f"there is no file of predictions {path}", "check the path of the model")
+        raise ModelError(
+            f"there is no file of predictions {path}", "check the path of the model"
+        )
     try:
-        table = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+        table = (
+            pd.read_csv(path)
+            if path.suffix.lower() == ".csv"
+            else pd.read_parquet(path)
+        )
     except Exception as error:
         raise ModelError(f"cannot read {path.name}: {describe_error(error)}") from error
     table.columns = [str(name) for name in table.columns]

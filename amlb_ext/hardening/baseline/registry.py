@@ -69,12 +69,16 @@ def _both_kinds(
 #: suite. Trees see ordinal codes (paper, section 4.3.1), the others one-hot columns.
 BASELINES: dict[str, NamedBaseline] = {
     "ridge": NamedBaseline(
-        ModelSpec("sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"),
+        ModelSpec(
+            "sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"
+        ),
         ModelSpec("sklearn.linear_model.Ridge", {}, "onehot"),
         "linear model with an L2 penalty (logistic for classes)",
     ),
     "logistic": NamedBaseline(
-        ModelSpec("sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"),
+        ModelSpec(
+            "sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"
+        ),
         ModelSpec("sklearn.linear_model.Ridge", {}, "onehot"),
         "logistic regression (ridge for regression)",
     ),
@@ -187,7 +191,8 @@ def _inline_params(text: str) -> dict[str, Any]:
         key, equals, value = item.partition("=")
         if not equals:
             raise ModelError(
-                f"{item!r} is not of the form key=value", "write package.Class:key=value,key=value"
+                f"{item!r} is not of the form key=value",
+                "write package.Class:key=value,key=value",
             )
         params[key.strip()] = yaml.safe_load(value)
     return params
@@ -206,14 +211,22 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
         estimator = estimator_class()
         known = estimator.get_params()
     except (TypeError, AttributeError) as error:
-        raise ModelError(f"{spec.path} is not a scikit-learn estimator: {error}", remedy) from None
+        raise ModelError(
+            f"{spec.path} is not a scikit-learn estimator: {error}", remedy
+        ) from None
     for key in spec.params:
         if key not in known:
-            raise ModelError(f"{spec.path} has no parameter {key!r}", suggest_nearest(key, known))
+            raise ModelError(
+                f"{spec.path} has no parameter {key!r}", suggest_nearest(key, known)
+            )
     defaults: dict[str, Any] = {"random_state": seed % 2**31}
-    if not spec.path.startswith("sklearn."):  # scikit-learn is single-threaded by itself
+    if not spec.path.startswith(
+        "sklearn."
+    ):  # scikit-learn is single-threaded by itself
         defaults["n_jobs"] = 1
-    estimator.set_params(**{key: value for key, value in defaults.items() if key in known})
+    estimator.set_params(
+        **{key: value for key, value in defaults.items() if key in known}
+    )
     estimator.set_params(**spec.params)
     is_other_family = is_regressor if kind.is_classification else is_classifier
     if is_other_family(estimator):

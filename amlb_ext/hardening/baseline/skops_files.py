@@ -33,7 +33,9 @@ from amlb_ext.hardening.baseline.skops_types import (
     xgboost_classes,
 )
 
-_TRUST = "use --trust-pickle only if the file is your own, since it may then run any code"
+_TRUST = (
+    "use --trust-pickle only if the file is your own, since it may then run any code"
+)
 #: Member of the archive that describes the model as a tree of nodes.
 _SCHEMA = "schema.json"
 #: Bytes that are unpacked at once.
@@ -114,7 +116,9 @@ _ALLOWED_CLASSES: dict[str, frozenset[Name]] = {
     "SliceNode": frozenset({("builtins", "slice")}),
     "BytesNode": frozenset({("builtins", "bytes")}),
     "BytearrayNode": frozenset({("builtins", "bytearray")}),
-    "MaskedArrayNode": frozenset({("numpy.ma", "MaskedArray"), ("numpy.ma.core", "MaskedArray")}),
+    "MaskedArrayNode": frozenset(
+        {("numpy.ma", "MaskedArray"), ("numpy.ma.core", "MaskedArray")}
+    ),
     "RandomStateNode": frozenset({("numpy.random.mtrand", "RandomState")}),
     "RandomGeneratorNode": frozenset({("numpy.random._generator", "Generator")}),
     "SparseMatrixNode": _SPARSE,
@@ -146,7 +150,8 @@ def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) ->
         import skops.io
     except ImportError:
         raise ModelError(
-            "reading a .skops file needs the package skops", "pip install 'hardsynth[skops]'"
+            "reading a .skops file needs the package skops",
+            "pip install 'hardsynth[skops]'",
         ) from None
     if trusted:
         # the user vouches for the file: every type in it counts as trusted
@@ -156,7 +161,9 @@ def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) ->
         try:
             contents = _checked_copy(path, copy, limits)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise ModelError(f"cannot load {path.name}: {error}", "save it again") from None
+            raise ModelError(
+                f"cannot load {path.name}: {error}", "save it again"
+            ) from None
         # from the copy, not the path: the file may have been exchanged since it was looked through
         copy.seek(0)
         model = skops.io.load(copy, trusted=names_of(contents.types))
@@ -171,10 +178,14 @@ def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> SchemaCo
         try:
             schema = json.loads(text)
         except (ValueError, RecursionError):
-            raise ModelError(f"cannot load {path.name}: its schema.json is not JSON") from None
+            raise ModelError(
+                f"cannot load {path.name}: its schema.json is not JSON"
+            ) from None
         contents = inspect_schema(schema, path.name, limits)
         most = limits.most_bytes(path.stat().st_size)
-        declared = sum(_member(packed, name, path.name).file_size for name in contents.files)
+        declared = sum(
+            _member(packed, name, path.name).file_size for name in contents.files
+        )
         # what the archive declares may be a lie, but an honest bomb is refused before any work
         if declared > most:
             raise _too_large(path.name, most)
@@ -237,7 +248,9 @@ def _too_large(name: str, most: int) -> ModelError:
     )
 
 
-def inspect_schema(schema: Any, name: str, limits: UnpackLimits | None = None) -> SchemaContents:
+def inspect_schema(
+    schema: Any, name: str, limits: UnpackLimits | None = None
+) -> SchemaContents:
     """Walk every node of a model's description; nothing that it names is called.
 
     Parameters
@@ -262,7 +275,9 @@ def inspect_schema(schema: Any, name: str, limits: UnpackLimits | None = None) -
     if type(protocol) is not int:
         raise walk.damaged()
     if protocol < 1:  # there a function's name stands elsewhere
-        raise ModelError(f"{name} was written by a skops older than 0.6", "save it again")
+        raise ModelError(
+            f"{name} was written by a skops older than 0.6", "save it again"
+        )
     walk.visit(schema, 0)
     return SchemaContents(walk.types, walk.files)
 
@@ -281,14 +296,20 @@ class _Walk:
     def visit(self, node: Any, depth: int) -> None:
         """Check a node and all below it."""
         if depth > self.depth:
-            raise ModelError(f"{self.name} holds more than {self.depth} nested objects", _TRUST)
+            raise ModelError(
+                f"{self.name} holds more than {self.depth} nested objects", _TRUST
+            )
         if not isinstance(node, dict):
             raise self.damaged()
         kind, module = node.get("__loader__"), node.get("__module__")
         class_name = node.get("__class__")
         if kind == "CachedNode":
             return
-        if not (isinstance(kind, str) and isinstance(module, str) and isinstance(class_name, str)):
+        if not (
+            isinstance(kind, str)
+            and isinstance(module, str)
+            and isinstance(class_name, str)
+        ):
             raise self.damaged()
         self.check(kind, (module, class_name), node)
         is_new = self.is_new(kind, (module, class_name), node)
@@ -341,7 +362,12 @@ class _Walk:
         elif kind == "DictNode":
             yield node.get("key_types")
             yield from self.values(content)
-        elif kind in ("DefaultDictNode", "MaskedArrayNode", "PartialNode", "RandomGeneratorNode"):
+        elif kind in (
+            "DefaultDictNode",
+            "MaskedArrayNode",
+            "PartialNode",
+            "RandomGeneratorNode",
+        ):
             yield from self.values(content)
         elif kind in ("TreeNode", "LossNode"):
             yield content
@@ -373,7 +399,9 @@ def _is_allowed(kind: str, named: Name, node: dict[str, Any]) -> bool:
     if kind == "FunctionNode":
         return is_known_function(module, class_name)
     if kind == "RandomGeneratorNode":
-        return named in _ALLOWED_CLASSES[kind] and _bit_generator(node) in _BIT_GENERATORS
+        return (
+            named in _ALLOWED_CLASSES[kind] and _bit_generator(node) in _BIT_GENERATORS
+        )
     if kind == "PartialNode":
         return named == ("functools", "partial") and _is_of_function(node)
     if kind == "DTypeNode":
@@ -395,7 +423,11 @@ def _is_allowed(kind: str, named: Name, node: dict[str, Any]) -> bool:
 
 
 def _described(kind: str) -> str:
-    nouns = {"FunctionNode": "the function", "MethodNode": "a method of", "TypeNode": "the type"}
+    nouns = {
+        "FunctionNode": "the function",
+        "MethodNode": "a method of",
+        "TypeNode": "the type",
+    }
     return nouns.get(kind, "an object of the type")
 
 
@@ -431,7 +463,9 @@ def check_trees(model: Any, name: str) -> None:
             class_name == "TreePredictor" and not _is_sound_predictor(part)
         )
         if is_damaged:
-            raise ModelError(f"{name} holds a tree whose nodes are damaged", "save it again")
+            raise ModelError(
+                f"{name} holds a tree whose nodes are damaged", "save it again"
+            )
 
 
 def _inner_objects(model: Any) -> Iterator[Any]:
@@ -481,7 +515,9 @@ def _is_sound_predictor(predictor: Any) -> bool:
         return False
     inner = nodes["is_leaf"] == 0
     categorical = inner & (nodes["is_categorical"] != 0)
-    bitsets = min(len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets))
+    bitsets = min(
+        len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets)
+    )
     return bool(
         np.all((nodes["feature_idx"] >= 0) | ~inner)
         and np.all((nodes["bitset_idx"] < bitsets) | ~categorical)

@@ -29,7 +29,10 @@ _INNER: dict[str, tuple[str, ...]] = {
         "_TemperatureScaling",
     ),
     "sklearn.cluster._bisect_k_means": ("_BisectingTree",),
-    "sklearn.compose._column_transformer": ("make_column_selector", "_RemainderColsList"),
+    "sklearn.compose._column_transformer": (
+        "make_column_selector",
+        "_RemainderColsList",
+    ),
     "sklearn.ensemble._hist_gradient_boosting.binning": ("_BinMapper",),
     "sklearn.ensemble._hist_gradient_boosting.predictor": ("TreePredictor",),
     "sklearn.gaussian_process._gpc": ("_BinaryGaussianProcessClassifierLaplace",),
@@ -50,7 +53,12 @@ _INNER: dict[str, tuple[str, ...]] = {
 _LOSSES = ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast")
 #: Scikit-learn's estimators of XGBoost, and the model inside them.
 _XGBOOST = {
-    "xgboost.sklearn": ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor"),
+    "xgboost.sklearn": (
+        "XGBClassifier",
+        "XGBRegressor",
+        "XGBRFClassifier",
+        "XGBRFRegressor",
+    ),
     "xgboost.core": ("Booster",),
 }
 #: Functions of arrays that fitted estimators hold; none writes, reads or starts anything.
@@ -58,7 +66,10 @@ _FUNCTIONS: dict[str, tuple[str, ...]] = {
     "numpy": ("max", "mean", "median", "min", "sum"),
     "scipy._lib.array_api_compat.numpy._aliases": ("asarray",),
     "sklearn.cluster._kmeans": ("_kmeans_single_elkan", "_kmeans_single_lloyd"),
-    "sklearn.feature_selection._mutual_info": ("mutual_info_classif", "mutual_info_regression"),
+    "sklearn.feature_selection._mutual_info": (
+        "mutual_info_classif",
+        "mutual_info_regression",
+    ),
     "sklearn.feature_selection._univariate_selection": (
         "chi2",
         "f_classif",
@@ -82,7 +93,18 @@ _UFUNC_MODULES = (
 #: Types that a file names as values: of dictionary keys, of parameters such as ``dtype``.
 _PLAIN = frozenset(
     ("builtins", name)
-    for name in ("bool", "bytes", "dict", "float", "int", "list", "NoneType", "set", "str", "tuple")
+    for name in (
+        "bool",
+        "bytes",
+        "dict",
+        "float",
+        "int",
+        "list",
+        "NoneType",
+        "set",
+        "str",
+        "tuple",
+    )
 )
 
 
@@ -98,7 +120,10 @@ def _imported(module: str) -> Any:
 
 def _is_defined_as(thing: Any, module: str, name: str) -> bool:
     """Whether an object says that it was defined under this very name."""
-    return getattr(thing, "__module__", None) == module and getattr(thing, "__name__", "") == name
+    return (
+        getattr(thing, "__module__", None) == module
+        and getattr(thing, "__name__", "") == name
+    )
 
 
 def _is_found_by_name(cls: type) -> bool:
@@ -168,7 +193,9 @@ def _listed_functions() -> frozenset[Name]:
     """Return the functions of the list, and those behind scikit-learn's own scorers."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
-    scoring = [getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()]
+    scoring = [
+        getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()
+    ]
     scorers = {
         (score.__module__, score.__name__)
         for score in scoring
@@ -188,7 +215,9 @@ def is_known_function(module: str, name: str) -> bool:
     """
     if (module, name) in _listed_functions():
         return callable(getattr(_imported(module), name, None))
-    return module in _UFUNC_MODULES and isinstance(getattr(_imported(module), name, None), np.ufunc)
+    return module in _UFUNC_MODULES and isinstance(
+        getattr(_imported(module), name, None), np.ufunc
+    )
 
 
 def names_of(kinds: Iterable[Name]) -> list[str]:

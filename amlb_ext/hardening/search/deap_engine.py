@@ -97,7 +97,9 @@ class _PointSearch:
         toolbox.register("mutate", self.mutate)
         toolbox.register("select", tools.selTournament, tournsize=3)
         population = [_Individual(self.bad.tolist())]
-        population += [self.make_individual() for _ in range(self.config.population - 1)]
+        population += [
+            self.make_individual() for _ in range(self.config.population - 1)
+        ]
         hall_of_fame = tools.HallOfFame(1)
         algorithms.eaSimple(
             population,
@@ -155,7 +157,9 @@ class _PointSearch:
                 row[j] = float(random.choice(self.domain.pools[j]))
         return (row,)
 
-    def mate(self, one: _Individual, other: _Individual) -> tuple[_Individual, _Individual]:
+    def mate(
+        self, one: _Individual, other: _Individual
+    ) -> tuple[_Individual, _Individual]:
         """Cross two individuals in place: blend numbers, swap categories and missing numbers."""
         for j in range(len(one)):
             a, b = one[j], other[j]

@@ -95,11 +95,15 @@ def _linear_coefficients(Z: np.ndarray, y: np.ndarray, n_classes: int) -> np.nda
     filled = np.where(np.isnan(Z), 0.0, Z)
     centred = filled - filled.mean(axis=0)
     targets = np.eye(n_classes)[y.astype(int)] if n_classes else y.reshape(len(y), -1)
-    coefficients = np.linalg.lstsq(centred, targets - targets.mean(axis=0), rcond=None)[0]
+    coefficients = np.linalg.lstsq(centred, targets - targets.mean(axis=0), rcond=None)[
+        0
+    ]
     return np.asarray(coefficients.T)
 
 
-def target_slopes(predict: Predict, bad: np.ndarray, y: np.ndarray, domain: Domain) -> np.ndarray:
+def target_slopes(
+    predict: Predict, bad: np.ndarray, y: np.ndarray, domain: Domain
+) -> np.ndarray:
     """Return ``omega_i zeta`` for each gene of each point, ``(n, d)`` (section 4.3.1).
 
     zeta is +1 where y_ga >= F(X_b), else -1: the sign of the slope says which way a gene must

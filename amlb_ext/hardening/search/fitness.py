@@ -76,7 +76,10 @@ def error_term(f: np.ndarray, y: np.ndarray, t: np.ndarray | None = None) -> np.
 
 
 def distance_term(
-    P: np.ndarray, bad: np.ndarray, n_categorical: int, scratch: np.ndarray | None = None
+    P: np.ndarray,
+    bad: np.ndarray,
+    n_categorical: int,
+    scratch: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the mean squared difference to the bad point, ``(p, n)``.
 

@@ -64,7 +64,9 @@ class Genes:
         """Prepare the columns of a domain for ``n`` points."""
         is_category = np.arange(len(domain.low)) < domain.n_categorical
 
-        def for_each_point(of_categories: ArrayLike, of_numbers: ArrayLike) -> np.ndarray:
+        def for_each_point(
+            of_categories: ArrayLike, of_numbers: ArrayLike
+        ) -> np.ndarray:
             row = np.where(is_category, of_categories, of_numbers)
             return np.repeat(row[None], n, axis=0)
 
@@ -204,7 +206,9 @@ def mutate_numbers(
     P += step
 
 
-def mutate_categories(P: np.ndarray, u: np.ndarray, *, rate: float, genes: Genes) -> None:
+def mutate_categories(
+    P: np.ndarray, u: np.ndarray, *, rate: float, genes: Genes
+) -> None:
     """Draw categories anew from their columns' pools, in place (Algorithm 1, line 6).
 
     Parameters

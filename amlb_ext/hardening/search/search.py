@@ -122,7 +122,9 @@ def _make_blocks(
     for start in range(0, len(bad), plan.block_points):
         members = slice(start, start + plan.block_points)
         words = RandomWords(seed, first_number + len(blocks))
-        blocks.append(Block(bad[members], y[members], directions[members], plan=plan, words=words))
+        blocks.append(
+            Block(bad[members], y[members], directions[members], plan=plan, words=words)
+        )
     return blocks
 
 
@@ -148,7 +150,9 @@ def _evolve(
     scratch = np.empty((parts[0].stop, d))
     for generation in range(config.generations + 1):
         for block, part in zip(blocks, parts, strict=True):
-            P = offspring[part].reshape(p, -1, d)  # a view: the block fills its rows in place
+            P = offspring[part].reshape(
+                p, -1, d
+            )  # a view: the block fills its rows in place
             work = scratch[: part.stop - part.start].reshape(P.shape)
             if generation == 0:
                 block.initialise(P, work)
@@ -316,7 +320,9 @@ class Block:
     def _mutate(self, P: np.ndarray, scratch: np.ndarray) -> None:
         (p, n, d), full = P.shape, self.plan.block_points
         u = self.words.bits16(p, full, d)[:, :n]
-        mutate_numbers(P, u, steps=self._steps, direction=self._step_lengths, scratch=scratch)
+        mutate_numbers(
+            P, u, steps=self._steps, direction=self._step_lengths, scratch=scratch
+        )
         if not self.plan.freezes_categories:
             u = self.words.bits32(p, full, self.plan.n_categorical)[:, :n]
             mutate_categories(P, u, rate=self.plan.config.mutation, genes=self.genes)

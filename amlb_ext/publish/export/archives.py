@@ -90,7 +90,9 @@ def plan_copy(member: Member) -> Upload:
     'a_train_0-0000000000000000.csv'
     """
     stem, _, ending = member.name.rpartition(".")
-    return Upload(f"{stem}-{member.sha256[:_DIGITS]}.{ending}", (member,), is_archive=False)
+    return Upload(
+        f"{stem}-{member.sha256[:_DIGITS]}.{ending}", (member,), is_archive=False
+    )
 
 
 def write_upload(upload: Upload, path: Path) -> str:

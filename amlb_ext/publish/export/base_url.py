@@ -50,12 +50,22 @@ and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKE
     scheme, mark, rest = url.partition("://")
     scheme = scheme.lower()
     if not mark:
-        _refuse(url, "it does not begin with a scheme such as https://", f"type {_EXAMPLE}")
+        _refuse(
+            url, "it does not begin with a scheme such as https://", f"type {_EXAMPLE}"
+        )
     if scheme in ("s3a", "s3n"):
-        _refuse(url, f"AMLB calls {scheme} s3", f"type --base-url {redact_url(f's3://{rest}')}")
+        _refuse(
+            url,
+            f"AMLB calls {scheme} s3",
+            f"type --base-url {redact_url(f's3://{rest}')}",
+        )
     if scheme not in SCHEMES:
         kind = scheme if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "that"
-        _refuse(url, f"AMLB fetches by http, https and s3, not by {kind}", f"type {_EXAMPLE}")
+        _refuse(
+            url,
+            f"AMLB fetches by http, https and s3, not by {kind}",
+            f"type {_EXAMPLE}",
+        )
     place, _, path = rest.partition("/")
     if "?" in rest or "#" in rest:
         _refuse(
@@ -70,8 +80,12 @@ and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKE
             "user and password would be written into every definition",
             "leave them out; with s3:// the worker's own credentials are used",
         )
-    if any(part in ("", ".", "..") for part in path.rstrip("/").split("/")) and path.strip("/"):
-        _refuse(url, "its folder has an empty part, a . or a ..", "write the folder out")
+    if any(
+        part in ("", ".", "..") for part in path.rstrip("/").split("/")
+    ) and path.strip("/"):
+        _refuse(
+            url, "its folder has an empty part, a . or a ..", "write the folder out"
+        )
     if scheme == "s3":
         _check_bucket(url, place, path)
     else:

@@ -126,8 +126,13 @@ def export_suite(
             raise _damaged_manifest(f"{name!r} cannot name a task or a definition")
 
     # everything is planned before the first byte is written
-    by_task = {name: _plan_uploads(suite, task, form) for name, task in suite.amlb_tasks.items()}
-    whole_suite = plan_archive(f"{suite.manifest.name}-suite", list(_all_members(suite)))
+    by_task = {
+        name: _plan_uploads(suite, task, form)
+        for name, task in suite.amlb_tasks.items()
+    }
+    whole_suite = plan_archive(
+        f"{suite.manifest.name}-suite", list(_all_members(suite))
+    )
     uploads: dict[str, Upload] = {}
     for uploads_of_task in by_task.values():
         uploads |= {upload.name: upload for upload in uploads_of_task}
@@ -182,7 +187,9 @@ def _plan_uploads(suite: Suite, task: AmlbTask, form: str) -> list[Upload]:
         members = [_member(suite, file) for file in (*task.train, *task.test)]
         for member in members:
             if not _NAME.fullmatch(member.name.removesuffix(".csv")):
-                raise _damaged_manifest(f"{member.file!r} is not a data file of a suite")
+                raise _damaged_manifest(
+                    f"{member.file!r} is not a data file of a suite"
+                )
         return [plan_copy(member) for member in members]
     # named by the task, whatever task the files belong to, and numbered as AMLB numbers folds
     members = []
@@ -210,7 +217,8 @@ def _member(suite: Suite, file: str, name: str = "") -> Member:
 
 def _damaged_manifest(problem: str) -> SuiteError:
     return SuiteError(
-        f"the manifest is damaged: {problem}", "run the command that generated the suite again"
+        f"the manifest is damaged: {problem}",
+        "run the command that generated the suite again",
     )
 
 
@@ -243,7 +251,9 @@ def _definition_texts(
     manifest, layout = suite.manifest, Layout(Path())
     has_constraints = layout.relative(layout.constraints) in manifest.files
     contents: dict[Path, Any] = {
-        layout.config: amlb_configuration(manifest.seed, constraints=has_constraints, data=False)
+        layout.config: amlb_configuration(
+            manifest.seed, constraints=has_constraints, data=False
+        )
     }
     for name in suite.definitions:
         place = layout.definition(name)
@@ -252,11 +262,17 @@ def _definition_texts(
             entries = []
             for entry in _entries(suite, layout.relative(place)):
                 uploads = by_task[names[entry["name"]]]
-                entries.append({**entry, "dataset": _dataset(entry, uploads, address, form)})
+                entries.append(
+                    {**entry, "dataset": _dataset(entry, uploads, address, form)}
+                )
         except (yaml.YAMLError, KeyError, TypeError, ValueError, RecursionError):
-            raise _damaged_manifest(f"its definition {name} is not one of AMLB's") from None
+            raise _damaged_manifest(
+                f"its definition {name} is not one of AMLB's"
+            ) from None
         contents[place] = entries
-    return {layout.relative(path): yaml_text(content) for path, content in contents.items()}
+    return {
+        layout.relative(path): yaml_text(content) for path, content in contents.items()
+    }
 
 
 def _task_names(suite: Suite, definition: str) -> dict[str, str]:

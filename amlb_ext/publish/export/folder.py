@@ -46,15 +46,21 @@ class ExportFolder:
         """
         export_path, suite_path = root.resolve(), suite.resolve()
         remedy = "choose another folder with -o"
-        if export_path.is_relative_to(suite_path) or suite_path.is_relative_to(export_path):
-            raise PublishError(f"one of {root} and the suite {suite} is inside the other", remedy)
+        if export_path.is_relative_to(suite_path) or suite_path.is_relative_to(
+            export_path
+        ):
+            raise PublishError(
+                f"one of {root} and the suite {suite} is inside the other", remedy
+            )
         if not root.exists() or (root.is_dir() and is_fresh(root)):
             return cls(root)
         if not root.is_dir():
             raise PublishError(f"{root} is not a folder", remedy)
         files = _recorded_files(root)
         if files is None:
-            raise PublishError(f"{root} holds files that are not an export of hardsynth", remedy)
+            raise PublishError(
+                f"{root} holds files that are not an export of hardsynth", remedy
+            )
         for relative, digest in sorted(files.items()):
             path = root / relative
             if digest and path.is_file() and sha256_file(path) != digest:
@@ -71,7 +77,11 @@ class ExportFolder:
     def begin(self, planned: Iterable[str]) -> None:
         """Say that an export is under way, so that a killed one is known and continued."""
         planned = list(planned)
-        foreign = [name for name in planned if name not in self.files and self.at(name).exists()]
+        foreign = [
+            name
+            for name in planned
+            if name not in self.files and self.at(name).exists()
+        ]
         if foreign:
             raise PublishError(
                 f"{self.at(foreign[0])} is in the way: it does not belong to the export there",
@@ -107,7 +117,12 @@ class ExportFolder:
         self._write({"finished": True, **about}, files)
 
     def _write(self, about: Mapping[str, Any], files: Mapping[str, str]) -> None:
-        entry = {"tool": "hardsynth export", "format": FORMAT, **about, "files": dict(files)}
+        entry = {
+            "tool": "hardsynth export",
+            "format": FORMAT,
+            **about,
+            "files": dict(files),
+        }
         write_text(self.at(RECORD), json_text(entry))
 
 
@@ -120,7 +135,9 @@ def _recorded_files(root: Path) -> dict[str, str] | None:
             return None
         inside = root.resolve()
         for name, digest in files.items():
-            if not isinstance(digest, str) or not (root / name).resolve().is_relative_to(inside):
+            if not isinstance(digest, str) or not (
+                root / name
+            ).resolve().is_relative_to(inside):
                 return None
         return dict(files)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

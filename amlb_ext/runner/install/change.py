@@ -70,7 +70,10 @@ class Change:
 
 
 def install(
-    directory: Path, userdir: Path | None = None, name: str | None = None, dry_run: bool = False
+    directory: Path,
+    userdir: Path | None = None,
+    name: str | None = None,
+    dry_run: bool = False,
 ) -> Change:
     """Add a suite to an AMLB user directory.
 
@@ -103,14 +106,20 @@ def install(
         benchmarks=list(new.benchmarks),
         frameworks=list(new.frameworks),
         constraints=list(new.constraints),
-        files={path: hashlib.sha256(text).hexdigest() for path, text in new.files.items()},
+        files={
+            path: hashlib.sha256(text).hexdigest() for path, text in new.files.items()
+        },
     )
     notes = _check_known(record, known)
     own, text = read_texts(home)
     config = read_config(own)
-    check_names(home, config, new, [other for other in known.values() if other.name != new.name])
+    check_names(
+        home, config, new, [other for other in known.values() if other.name != new.name]
+    )
     for taken in own_constraints(home, config, new):
-        notes.append(f"the constraint {taken} is your own and stays; the suite's is not used")
+        notes.append(
+            f"the constraint {taken} is your own and stays; the suite's is not used"
+        )
     state = read_state(home)
     kept = {**known, new.name: record}
     names = _ordered(state, kept)
@@ -128,11 +137,15 @@ def install(
         made = state.made or not home.root.exists()
         write_copies(home, new, known.get(new.name))
         write_json(home.record(new.name), record)
-        write_config(home, own, text, wanted, State(names, inline=list(inline), made=made))
+        write_config(
+            home, own, text, wanted, State(names, inline=list(inline), made=made)
+        )
     return _change(action, record, home, text, wanted, notes, dry_run)
 
 
-def uninstall(directory: Path, userdir: Path | None = None, dry_run: bool = False) -> Change:
+def uninstall(
+    directory: Path, userdir: Path | None = None, dry_run: bool = False
+) -> Change:
     """Take a suite back; ``config.yaml`` is again what the user made it.
 
     Parameters
@@ -164,7 +177,9 @@ def uninstall(directory: Path, userdir: Path | None = None, dry_run: bool = Fals
     notes: list[str] = []
     if not dry_run:
         check_writable(home)
-        write_config(home, own, text, wanted, State(names, inline=list(inline), made=state.made))
+        write_config(
+            home, own, text, wanted, State(names, inline=list(inline), made=state.made)
+        )
         notes += remove(home, record, bool(names))
     return _change("uninstalled", record, home, text, wanted, notes, dry_run)
 
@@ -176,7 +191,8 @@ def _home(userdir: Path | None) -> Home:
 def _check_home(home: Home, suite: Suite) -> None:
     if home.root.exists() and not home.root.is_dir():
         raise RunError(
-            f"{home.root} is a file, but AMLB's user directory must be a folder", "--userdir DIR"
+            f"{home.root} is a file, but AMLB's user directory must be a folder",
+            "--userdir DIR",
         )
     if home.root.resolve() == suite.layout.root.resolve():
         raise RunError(
@@ -184,7 +200,9 @@ def _check_home(home: Home, suite: Suite) -> None:
             "name yours with --userdir, or use -u SUITE",
         )
     if home.root.joinpath("hardsynth", "manifest.json").is_file():
-        raise RunError(f"{home.root} is a suite itself", "name your own user directory: --userdir")
+        raise RunError(
+            f"{home.root} is a suite itself", "name your own user directory: --userdir"
+        )
 
 
 def _check_known(record: Installed, known: dict[str, Installed]) -> list[str]:
@@ -193,7 +211,9 @@ def _check_known(record: Installed, known: dict[str, Installed]) -> list[str]:
     again = f"hardsynth uninstall {record.suite}"
     for other in known.values():
         if other.name != record.name and _same_folder(other.suite, record.suite):
-            raise RunError(f"this suite is already installed, as {other.name}", f"first: {again}")
+            raise RunError(
+                f"this suite is already installed, as {other.name}", f"first: {again}"
+            )
     if earlier is None or _same_folder(earlier.suite, record.suite):
         return []
     if Path(earlier.suite, "hardsynth", "manifest.json").is_file():
@@ -229,7 +249,9 @@ def _ordered(state: State, known: dict[str, Installed]) -> list[str]:
     return [*first, *(name for name in known if name not in first)]
 
 
-def _added(names: list[str], known: dict[str, Installed]) -> dict[tuple[str, str], list[str]]:
+def _added(
+    names: list[str], known: dict[str, Installed]
+) -> dict[tuple[str, str], list[str]]:
     return added_entries(names, {name: bool(known[name].constraints) for name in names})
 
 

@@ -67,18 +67,23 @@ def entries_of(config: Mapping[str, Any], key: Key) -> list[str] | None:
     name = ".".join(key)
     if not isinstance(section, dict):
         raise RunError(
-            f"config.yaml: {key[0]} is {section!r} instead of a mapping", f"write {key[1]} below"
+            f"config.yaml: {key[0]} is {section!r} instead of a mapping",
+            f"write {key[1]} below",
         )
     if section.get(key[1]) is None:
         return None
     found = section[key[1]]
     listed = [found] if isinstance(found, str) else found
-    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+    if not isinstance(listed, list) or not all(
+        isinstance(text, str) for text in listed
+    ):
         raise RunError(f"config.yaml: {name} is {found!r}", "write a list of paths")
     return list(listed)
 
 
-def insert(text: str, added: Mapping[Key, Sequence[str]]) -> tuple[str, tuple[str, ...]]:
+def insert(
+    text: str, added: Mapping[Key, Sequence[str]]
+) -> tuple[str, tuple[str, ...]]:
     """Add entries to the lists of a configuration.
 
     Parameters
@@ -133,7 +138,9 @@ def insert(text: str, added: Mapping[Key, Sequence[str]]) -> tuple[str, tuple[st
     return new, tuple(inline)
 
 
-def wanted_list(config: Mapping[str, Any], key: Key, entries: Sequence[str]) -> list[str] | None:
+def wanted_list(
+    config: Mapping[str, Any], key: Key, entries: Sequence[str]
+) -> list[str] | None:
     """Return the list at a key with entries of ours."""
     listed = entries_of(config, key)
     if not entries:
@@ -165,11 +172,17 @@ def strip(text: str, inline: Sequence[str], ours: str) -> str:
     for candidate in _candidates(text, inline, ours):
         try:
             after = read_config(candidate)
-            if _normal(after, ours) == _normal(before, ours) and ours not in repr(after):
+            if _normal(after, ours) == _normal(before, ours) and ours not in repr(
+                after
+            ):
                 return candidate
         except RunError:
             continue
-    lines = [str(i) for i, line in enumerate(text.splitlines(), 1) if ours in line or MARK in line]
+    lines = [
+        str(i)
+        for i, line in enumerate(text.splitlines(), 1)
+        if ours in line or MARK in line
+    ]
     raise RunError(
         "config.yaml was changed where the suite's entries stand, they cannot be taken back alone",
         f"remove them by hand in line {', '.join(lines)}, then run the same command again",
@@ -217,7 +230,9 @@ def _normal(config: Mapping[str, Any], ours: str) -> str:
 
 
 def _refused(added: Mapping[Key, Sequence[str]]) -> RunError:
-    said = "; ".join(f"{'.'.join(key)}: {quoted(entries)}" for key, entries in added.items())
+    said = "; ".join(
+        f"{'.'.join(key)}: {quoted(entries)}" for key, entries in added.items()
+    )
     return RunError(
         "config.yaml cannot take the suite's entries without changing more than its lists: an "
         "anchor, a tag or an unusual form stands there",
@@ -252,13 +267,21 @@ class Listed:
 
 
 LISTS: dict[Key, Listed] = {
-    ("benchmarks", "definition_dir"): Listed("{root}/resources/benchmarks", first=False),
-    ("benchmarks", "constraints_file"): Listed("{root}/resources/constraints.yaml", first=True),
-    ("frameworks", "definition_file"): Listed("{root}/resources/frameworks.yaml", first=True),
+    ("benchmarks", "definition_dir"): Listed(
+        "{root}/resources/benchmarks", first=False
+    ),
+    ("benchmarks", "constraints_file"): Listed(
+        "{root}/resources/constraints.yaml", first=True
+    ),
+    ("frameworks", "definition_file"): Listed(
+        "{root}/resources/frameworks.yaml", first=True
+    ),
 }
 
 
-def insertion(text: str, key: Key, entries: list[str], new: bool) -> tuple[list[int], list[str]]:
+def insertion(
+    text: str, key: Key, entries: list[str], new: bool
+) -> tuple[list[int], list[str]]:
     """Return where to insert what, so that a list gets entries.
 
     Parameters
@@ -283,17 +306,25 @@ def insertion(text: str, key: Key, entries: list[str], new: bool) -> tuple[list[
     """
     listed = LISTS[key]
     if new:
-        entries = [*entries, listed.default] if listed.first else [listed.default, *entries]
+        entries = (
+            [*entries, listed.default] if listed.first else [listed.default, *entries]
+        )
     root = YAML(typ="safe", pure=True).compose(text)
     if root is None or (isinstance(root, ScalarNode) and not root.value):
-        at = len(text) if root is None else root.start_mark.index  # the end, or `...` before it
+        at = (
+            len(text) if root is None else root.start_mark.index
+        )  # the end, or `...` before it
         return _lines(text, at, [f"{key[0]}:", f"  {key[1]}:", *_dashed(entries, 4)])
     section_key, section = _child(root, key[0])
     if section_key is None:
         if root.flow_style:
             return _flow_key(root, f"{key[0]}: {{{key[1]}: [{quoted(entries)}]}}")
         pad = " " * root.value[0][0].start_mark.column
-        lines = [f"{pad}{key[0]}:", f"{pad}  {key[1]}:", *_dashed(entries, len(pad) + 4)]
+        lines = [
+            f"{pad}{key[0]}:",
+            f"{pad}  {key[1]}:",
+            *_dashed(entries, len(pad) + 4),
+        ]
         return _lines(text, _line_end(text, _content_end(root)), lines)
     if isinstance(section, ScalarNode):  # `benchmarks:` and nothing after it
         pad = " " * (section_key.start_mark.column + 2)
@@ -343,7 +374,9 @@ def _lines(text: str, at: int, lines: Sequence[str]) -> tuple[list[int], list[st
     """Return whole lines to insert at ``at``, with the file's own line ends."""
     end = "\r\n" if "\r\n" in text else "\n"
     whole = "".join(f"{line}{MARK}{end}" for line in lines)
-    if at and not text[:at].endswith(("\n", "\ufeff")):  # the file's last line has no end
+    if at and not text[:at].endswith(
+        ("\n", "\ufeff")
+    ):  # the file's last line has no end
         whole = end + whole[: -len(end)]
     return [at], [whole]
 

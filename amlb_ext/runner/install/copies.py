@@ -113,7 +113,8 @@ def benchmark_names(stems: list[str], own: str, name: str) -> dict[str, str]:
     plain = {own: name, f"{own}_all": f"{name}_all"}
     ordered = sorted(stems, key=lambda stem: (stem not in plain, stem))
     return {
-        stem: plain.get(stem) or (stem if name == own else f"{stem}_{name}") for stem in ordered
+        stem: plain.get(stem) or (stem if name == own else f"{stem}_{name}")
+        for stem in ordered
     }
 
 
@@ -163,7 +164,9 @@ def _absolute(value: Any, root: str) -> Any:
 
 
 def _module(entry: Any, name: str) -> Any:
-    if isinstance(entry, Mapping) and str(entry.get("module", "")).startswith("extensions."):
+    if isinstance(entry, Mapping) and str(entry.get("module", "")).startswith(
+        "extensions."
+    ):
         return {**entry, "module": f"{FOLDER}.{name}.{entry['module']}"}
     return entry
 

@@ -25,7 +25,15 @@ from amlb_ext.runner.install.config_edit import Key, entries_of, strip
 from amlb_ext.runner.install.copies import FOLDER, Copies
 
 #: AMLB's own definitions, whose names are found before those of a suite.
-AMLB_BENCHMARKS = ("example", "large", "medium", "small", "test", "timeseries", "validation")
+AMLB_BENCHMARKS = (
+    "example",
+    "large",
+    "medium",
+    "small",
+    "test",
+    "timeseries",
+    "validation",
+)
 
 
 @dataclass(frozen=True)
@@ -152,10 +160,14 @@ def write_bytes(path: Path, content: bytes, mode: int | None = None) -> None:
     try:
         write_file(path, write)
     except HardsynthError as error:
-        raise RunError(error.message, "make it writable, or choose another --userdir") from None
+        raise RunError(
+            error.message, "make it writable, or choose another --userdir"
+        ) from None
 
 
-def added_entries(names: list[str], with_constraints: Mapping[str, bool]) -> dict[Key, list[str]]:
+def added_entries(
+    names: list[str], with_constraints: Mapping[str, bool]
+) -> dict[Key, list[str]]:
     """Return the entries of ``config.yaml`` that the installed suites need.
 
     Examples
@@ -165,11 +177,17 @@ def added_entries(names: list[str], with_constraints: Mapping[str, bool]) -> dic
     """
     places = {name: f"{{user}}/{FOLDER}/{name}" for name in names}
     return {
-        ("benchmarks", "definition_dir"): [f"{places[name]}/benchmarks" for name in names],
-        ("benchmarks", "constraints_file"): [
-            f"{places[name]}/constraints.yaml" for name in names if with_constraints[name]
+        ("benchmarks", "definition_dir"): [
+            f"{places[name]}/benchmarks" for name in names
         ],
-        ("frameworks", "definition_file"): [f"{places[name]}/frameworks.yaml" for name in names],
+        ("benchmarks", "constraints_file"): [
+            f"{places[name]}/constraints.yaml"
+            for name in names
+            if with_constraints[name]
+        ],
+        ("frameworks", "definition_file"): [
+            f"{places[name]}/frameworks.yaml" for name in names
+        ],
     }
 
 
@@ -187,23 +205,31 @@ def check_names(
     takers: dict[str, str] = {name: "AMLB itself" for name in AMLB_BENCHMARKS}
     for folder in _paths(home, config, ("benchmarks", "definition_dir")):
         with contextlib.suppress(OSError):
-            takers |= {p.stem.lower(): str(p) for p in folder.iterdir() if p.suffix == ".yaml"}
+            takers |= {
+                p.stem.lower(): str(p) for p in folder.iterdir() if p.suffix == ".yaml"
+            }
     for other in others:
-        takers |= {name.lower(): f"the suite {other.suite}" for name in other.benchmarks}
+        takers |= {
+            name.lower(): f"the suite {other.suite}" for name in other.benchmarks
+        }
     for name in new.benchmarks:
         if name.lower() in takers:
             raise RunError(
-                f"the benchmark's name {name} is taken by {takers[name.lower()]}", remedy
+                f"the benchmark's name {name} is taken by {takers[name.lower()]}",
+                remedy,
             )
     takers = {}
     for path in _paths(home, config, ("frameworks", "definition_file")):
         takers |= {name.lower(): str(path) for name in _keys(path)}
     for other in others:
-        takers |= {name.lower(): f"the suite {other.suite}" for name in other.frameworks}
+        takers |= {
+            name.lower(): f"the suite {other.suite}" for name in other.frameworks
+        }
     for name in new.frameworks:
         if name.lower() in takers:
             raise RunError(
-                f"the framework's name {name} is taken by {takers[name.lower()]}", remedy
+                f"the framework's name {name} is taken by {takers[name.lower()]}",
+                remedy,
             )
 
 
@@ -250,7 +276,9 @@ def read_texts(home: Home) -> tuple[str, str | None]:
         raw = home.config.read_bytes()
         text = raw.decode("utf-8")
     except OSError as error:
-        raise RunError(f"cannot read {home.config}: {error.strerror}", "make it readable") from None
+        raise RunError(
+            f"cannot read {home.config}: {error.strerror}", "make it readable"
+        ) from None
     except UnicodeDecodeError as error:
         raise RunError(
             f"{home.config} is not in UTF-8 (byte {error.start})", "save it as UTF-8"
@@ -258,7 +286,9 @@ def read_texts(home: Home) -> tuple[str, str | None]:
     state = read_state(home)
     if state.after == hashlib.sha256(raw).hexdigest():
         backup = home.backup.read_bytes() if home.backup.is_file() else b""
-        if (hashlib.sha256(backup).hexdigest() if home.backup.is_file() else "") == state.before:
+        if (
+            hashlib.sha256(backup).hexdigest() if home.backup.is_file() else ""
+        ) == state.before:
             return backup.decode("utf-8"), text
     return strip(text, state.inline, f"/{FOLDER}/"), text
 
@@ -292,7 +322,9 @@ def write_copies(home: Home, new: Copies, earlier: Installed | None) -> None:
         folder.joinpath(*relative.split("/")).unlink(missing_ok=True)
 
 
-def write_config(home: Home, own: str, text: str | None, wanted: str, state: State) -> None:
+def write_config(
+    home: Home, own: str, text: str | None, wanted: str, state: State
+) -> None:
     """Write backup, state and configuration, in this order.
 
     Parameters
