@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,16 @@ from amlb_ext.relations.kinds import (
     KnownCombinations,
     Relation,
     Rule,
-    forms_by_column,
     parse_relation,
 )
 from amlb_ext.relations.mining import MinedRelations, mine_relations
-from amlb_ext.relations.values import holds_numbers
+from amlb_ext.relations.values import holds_numbers, numeric_columns
 
 
 def declared_relations(
-    config: RelationsConfig, rows: pd.DataFrame, targets: Sequence[str] = ()
+    config: RelationsConfig,
+    rows: pd.DataFrame,
+    targets: Sequence[str] = (),
 ) -> tuple[Relation, ...]:
     """Return the relations that the settings declare, for a table.
 
@@ -65,12 +67,16 @@ def declared_relations(
                 f"relations.one_way names {name!r}, which holds texts and has no direction",
                 f"use frozen: [{name}] for a column that must keep its value",
             )
-    relations: list[Relation] = [parse_relation(text, rows) for text in config.rules]
-    relations += [_one_hot(group, rows) for group in config.one_hot]
+    relations: list[Relation] = []
+    for text in config.rules:
+        relations.append(parse_relation(text, rows))
+    for group in config.one_hot:
+        relations.append(_one_hot_rule(group, rows))
     for group in config.combinations:
         for name in group:
             _check_column(name, rows)
-        relations.append(KnownCombinations.learn(rows, tuple(group)))
+        combinations = KnownCombinations.learn(rows, tuple(group))
+        relations.append(combinations)
     for relation in relations:
         if set(relation.columns) <= set(targets):
             raise RuleError(
@@ -100,42 +106,53 @@ def _check_feature(name: str, rows: pd.DataFrame, targets: Sequence[str]) -> Non
     _check_column(name, rows)
 
 
-def _one_hot(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:
+def _one_hot_rule(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:
+    """Return the rule that exactly one of several columns is 1, and the others are 0."""
     for name in group:
         _check_column(name, rows)
-    numeric = {name: holds_numbers(rows[name]) for name in rows}
+    for name in group:
+        if not holds_numbers(rows[name]):
+            raise ConfigError(
+                f"relations.one_hot names {name!r}, which holds texts",
+                "name columns of zeros and ones",
+            )
     names = [quote_name(name) for name in group]
-    texts = [name for name in group if not numeric[name]]
-    if texts:
-        raise ConfigError(
-            f"relations.one_hot names {texts[0]!r}, which holds texts",
-            "name columns of zeros and ones",
-        )
-    parts = [" + ".join(names) + " == 1", *(f"{name} in (0, 1)" for name in names)]
-    return Rule("one_hot", parse_condition(" and ".join(parts), numeric))
+    total = " + ".join(names)
+    conditions = [f"{total} == 1"]
+    for name in names:
+        conditions.append(f"{name} in (0, 1)")
+    text = " and ".join(conditions)
+    return Rule("one_hot", parse_condition(text, numeric_columns(rows)))
 
 
 def _refuse_circles(relations: Iterable[Relation]) -> None:
     """Refuse declared dependencies that lead back to where they start."""
+    dependencies = [
+        relation for relation in relations if isinstance(relation, Dependency)
+    ]
     rests_on: dict[str, set[str]] = {}
-    for relation in relations:
-        if isinstance(relation, Dependency):
-            rests_on.setdefault(relation.target, set()).update(relation.sources)
-    for relation in relations:
-        if not isinstance(relation, Dependency):
-            continue
-        reached, waiting = set(), list(relation.sources)
-        while waiting:
-            name = waiting.pop()
-            if name not in reached:
-                reached.add(name)
-                waiting += rests_on.get(name, ())
-        if relation.target in reached:
+    for dependency in dependencies:
+        sources = rests_on.setdefault(dependency.target, set())
+        sources.update(dependency.sources)
+    for dependency in dependencies:
+        if dependency.target in _reach(dependency.sources, rests_on):
             raise RuleError(
-                relation.text,
-                f"is part of a circle: {relation.target!r} would determine itself",
+                dependency.text,
+                f"is part of a circle: {dependency.target!r} would determine itself",
                 "leave one of the dependencies out",
             )
+
+
+def _reach(starts: Iterable[str], steps: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return the columns from which others start, and all that lie behind them."""
+    reached: set[str] = set()
+    waiting = list(starts)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += steps.get(name, ())
+    return reached
 
 
 def _refuse_contradictions(relations: Sequence[Relation], rows: pd.DataFrame) -> None:
@@ -187,24 +204,39 @@ def settle_relations(
     if not (config.mine or declared or config.frozen or config.one_way):
         return Relations(), MinedRelations(len(rows))
     mined = mine_relations(rows, config.evidence, seed)
-    unwanted = {_squeezed(text) for text in config.drop}
-    kept = tuple(r for r in mined.relations if _squeezed(r.text) not in unwanted)
-    mined = MinedRelations(
-        mined.n_rows, kept if config.mine else (), mined.forms, mined.left_out
-    )
-    known = {_squeezed(relation.text) for relation in declared}
-    fresh = tuple(r for r in mined.relations if _squeezed(r.text) not in known)
-    forms = forms_by_column([f for f in mined.forms if f.column not in targets])
-    return Relations(
-        relations=(*declared, *fresh),
-        forms=forms,
+    # where nothing is to be mined, the table still says how its numbers are written
+    kept: tuple[Relation, ...] = ()
+    if config.mine:
+        kept = _without_texts(mined.relations, config.drop)
+    mined = replace(mined, relations=kept)
+    declared_texts = [relation.text for relation in declared]
+    added = _without_texts(mined.relations, declared_texts)
+    # the targets of made rows are not corrected: the oracle checks them as they are
+    forms = [form for form in mined.forms if form.column not in targets]
+    relations = Relations(
+        relations=(*declared, *added),
+        forms={form.column: form for form in forms},
         frozen=config.frozen,
         one_way=dict(config.one_way),
         targets=tuple(targets),
-    ), mined
+    )
+    return relations, mined
 
 
-def _squeezed(text: str) -> str:
+def _without_texts(
+    relations: Iterable[Relation],
+    texts: Iterable[str],
+) -> tuple[Relation, ...]:
+    """Return the relations but for those with these texts, spaces aside."""
+    unwanted = {_remove_spaces(text) for text in texts}
+    kept = []
+    for relation in relations:
+        if _remove_spaces(relation.text) not in unwanted:
+            kept.append(relation)
+    return tuple(kept)
+
+
+def _remove_spaces(text: str) -> str:
     """Return a rule without spaces, so that two ways of writing it compare equal."""
     return "".join(text.split())
 
@@ -258,7 +290,9 @@ def read_relations(path: Path) -> dict[str, Any]:
 def line_of_rule(path: Path, rule: str) -> int | None:
     """Return the line of a YAML file in which a rule is written; None where it is not found."""
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        text = path.read_text(encoding="utf-8")
+        # the tree of nodes, which know their lines; loaded values do not
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (OSError, ValueError, yaml.YAMLError):
         return None
     waiting = [root]
@@ -269,7 +303,8 @@ def line_of_rule(path: Path, rule: str) -> int | None:
         if isinstance(node, yaml.SequenceNode):
             waiting += node.value
         if isinstance(node, yaml.MappingNode):
-            waiting += [part for pair in node.value for part in pair]
+            for key, value in node.value:
+                waiting += [key, value]
     return None
 
 
@@ -312,33 +347,35 @@ def sdv_constraints(content: Any) -> dict[str, Any]:
     ...     {"low_column_name": "start", "high_column_name": "end", "strict_boundaries": True}}])
     {'rules': ['start < end'], 'one_hot': [], 'combinations': []}
     """
-    constraints = (
-        content.get("constraints") if isinstance(content, Mapping) else content
-    )
+    constraints = content
+    if isinstance(content, Mapping):
+        constraints = content.get("constraints")
     if not isinstance(constraints, list):
         raise ConfigError(
             "the JSON file holds no list of constraints",
             'write [{"constraint_class": "Inequality", "constraint_parameters": {...}}]',
         )
-    translated: dict[str, list[Any]] = {"rules": [], "one_hot": [], "combinations": []}
+    translated: dict[str, list[Any]] = {
+        "rules": [],
+        "one_hot": [],
+        "combinations": [],
+    }
     for number, constraint in enumerate(constraints, 1):
         if not isinstance(constraint, Mapping):
             raise ConfigError(f"constraint {number} is no mapping")
-        name = str(
-            constraint.get("constraint_class") or constraint.get("constraint_name")
-        )
-        parameters = (
-            constraint.get("constraint_parameters")
-            or constraint.get("parameters")
-            or {}
-        )
+        # SDV's releases name both keys in two ways
+        class_name = constraint.get("constraint_class")
+        name = str(class_name or constraint.get("constraint_name"))
+        parameters = constraint.get("constraint_parameters")
+        parameters = parameters or constraint.get("parameters") or {}
         if name not in _SDV:
             raise ConfigError(
                 f"constraint {number} is of the class {name!r}, which is not supported",
                 suggest_nearest(name, _SDV),
             )
         try:
-            key, value = _SDV[name](parameters)
+            translate = _SDV[name]
+            key, value = translate(parameters)
         except (KeyError, TypeError) as error:
             raise ConfigError(
                 f"constraint {number} ({name}) lacks the parameter {error}"
@@ -347,34 +384,47 @@ def sdv_constraints(content: Any) -> dict[str, Any]:
     return translated
 
 
-def _sdv_inequality(parameters: Mapping[str, Any]) -> tuple[str, Any]:
-    symbol = "<" if parameters.get("strict_boundaries") else "<="
-    low, high = parameters["low_column_name"], parameters["high_column_name"]
-    return "rules", f"{quote_name(low)} {symbol} {quote_name(high)}"
+#: A constraint's parameters, and the setting that it becomes: its key and an entry.
+SDVParameters = Mapping[str, Any]
+Setting = tuple[str, Any]
 
 
-def _sdv_range(parameters: Mapping[str, Any]) -> tuple[str, Any]:
+def _sdv_inequality(parameters: SDVParameters) -> Setting:
+    is_strict = parameters.get("strict_boundaries")
+    low = quote_name(parameters["low_column_name"])
+    high = quote_name(parameters["high_column_name"])
+    symbol = "<" if is_strict else "<="
+    return "rules", f"{low} {symbol} {high}"
+
+
+def _sdv_range(parameters: SDVParameters) -> Setting:
     # SDV's default differs from that of Inequality: a range is strict
-    symbol = "<" if parameters.get("strict_boundaries", True) else "<="
-    names = [
-        quote_name(parameters[f"{place}_column_name"])
-        for place in ("low", "middle", "high")
-    ]
-    return "rules", f" {symbol} ".join(names)
+    is_strict = parameters.get("strict_boundaries", True)
+    low = quote_name(parameters["low_column_name"])
+    middle = quote_name(parameters["middle_column_name"])
+    high = quote_name(parameters["high_column_name"])
+    symbol = "<" if is_strict else "<="
+    return "rules", f"{low} {symbol} {middle} {symbol} {high}"
 
 
-def _sdv_increments(parameters: Mapping[str, Any]) -> tuple[str, Any]:
-    column, step = quote_name(parameters["column_name"]), parameters["increment_value"]
+def _sdv_increments(parameters: SDVParameters) -> Setting:
+    column = quote_name(parameters["column_name"])
+    step = parameters["increment_value"]
     return "rules", f"{column} % {step} == 0"
+
+
+def _sdv_one_hot(parameters: SDVParameters) -> Setting:
+    return "one_hot", list(parameters["column_names"])
+
+
+def _sdv_combinations(parameters: SDVParameters) -> Setting:
+    return "combinations", list(parameters["column_names"])
 
 
 _SDV = {
     "Inequality": _sdv_inequality,
     "Range": _sdv_range,
     "FixedIncrements": _sdv_increments,
-    "OneHotEncoding": lambda parameters: ("one_hot", list(parameters["column_names"])),
-    "FixedCombinations": lambda parameters: (
-        "combinations",
-        list(parameters["column_names"]),
-    ),
+    "OneHotEncoding": _sdv_one_hot,
+    "FixedCombinations": _sdv_combinations,
 }

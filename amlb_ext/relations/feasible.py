@@ -7,7 +7,7 @@ nothing, after as many rounds as there are columns at most. No solver is needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -15,12 +15,14 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.relations.grammar import TOLERANCE
-from amlb_ext.relations.kinds import Dependency, Relation, Rule, WrittenForm
-from amlb_ext.relations.mining import MOST_DECIMALS
-from amlb_ext.relations.values import holds_numbers
+from amlb_ext.relations.conditions import tolerance_at
+from amlb_ext.relations.kinds import Dependency, Relation
+from amlb_ext.relations.values import holds_numbers, read_numbers
+from amlb_ext.relations.written_forms import MOST_DECIMALS, WrittenForm
 
 Direction = Literal["up", "down"]
+#: A column, and the relation by which others determine it.
+Derivation = tuple[str, Relation]
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,13 @@ class Relations:
         """
         corrected = rows.copy()
         for name in self.frozen:
-            corrected[name] = parents[name].to_numpy()
-            corrected[name] = corrected[name].astype(rows[name].dtype)
+            # an array, so that the parents' index plays no part; it has lost the column's type
+            values = pd.Series(parents[name].to_numpy(), index=rows.index)
+            corrected[name] = values.astype(rows[name].dtype)
         for name, form in self.forms.items():
             if name not in self.frozen:
-                corrected[name] = form.correct(corrected[name].to_numpy(dtype=float))
+                corrected[name] = form.correct(read_numbers(rows, name))
+        # last, because what is computed rests on what has been corrected
         for column, relation in self.derivations:
             corrected[column] = self.derive(column, relation, corrected)
         return corrected
@@ -104,18 +108,22 @@ class Relations:
         if isinstance(relation, Dependency):
             return relation.derive(rows)
         # the summand or the total that makes a + b == c true
-        *parts, total = relation.columns
-        numbers = {name: rows[name].to_numpy(dtype=float) for name in relation.columns}
+        *summands, total = relation.columns
         if column == total:
-            solved = np.sum([numbers[name] for name in parts], axis=0)
+            solved = _sum_of(rows, summands)
         else:
-            others = [numbers[name] for name in parts if name != column]
-            solved = numbers[total] - np.sum(others, axis=0)
+            others = [name for name in summands if name != column]
+            solved = read_numbers(rows, total) - _sum_of(rows, others)
+        decimals = self._decimals_of(column)
+        rounded = np.round(solved, decimals)
+        return pd.Series(rounded, index=rows.index, name=column)
+
+    def _decimals_of(self, column: str) -> int:
+        """Return to how many decimals a computed number is rounded."""
         form = self.forms.get(column)
-        decimals = (
-            MOST_DECIMALS if form is None or form.decimals is None else form.decimals
-        )
-        return pd.Series(np.round(solved, decimals), index=rows.index, name=column)
+        if form is None or form.decimals is None:
+            return MOST_DECIMALS
+        return form.decimals
 
     @cached_property
     def derived(self) -> tuple[str, ...]:
@@ -123,31 +131,24 @@ class Relations:
         return tuple(column for column, _ in self.derivations)
 
     @cached_property
-    def derivations(self) -> tuple[tuple[str, Relation], ...]:
+    def derivations(self) -> tuple[Derivation, ...]:
         """Columns that are computed, each with its relation: no column twice, no circle.
 
         Of two columns that determine each other the number is computed and the category kept.
         Targets and frozen columns are never computed.
         """
-        candidates: list[tuple[str, Relation]] = []
-        for relation in self.relations:
-            if isinstance(relation, Dependency):
-                candidates.append((relation.target, relation))
-            elif relation.kind == "sum" and len(relation.columns) == 3:
-                # the total, or where that is the target the second summand
-                first, second, total = relation.columns
-                candidates += [(name, relation) for name in (total, second, first)]
-        candidates.sort(key=lambda pair: pair[0] not in self.forms)
         chosen: dict[str, Relation] = {}
-        rests_on: dict[str, set[str]] = {}
         used: list[Relation] = []
-        for column, relation in candidates:
+        # the columns on which each computed one rests, directly or through others
+        rests_on: dict[str, set[str]] = {}
+        for column, relation in self._derivation_candidates():
+            if column in chosen or relation in used:
+                continue
             sources = set(relation.columns) - {column}
-            reached = sources | {
-                deep for name in sources for deep in rests_on.get(name, ())
-            }
-            is_given = column in self.targets or column in self.frozen
-            if is_given or column in chosen or column in reached or relation in used:
+            reached = set(sources)
+            for name in sources:
+                reached |= rests_on.get(name, set())
+            if column in reached:
                 continue
             # what rests on this column now rests on its sources as well
             for below in rests_on.values():
@@ -156,10 +157,33 @@ class Relations:
             rests_on[column] = reached
             chosen[column] = relation
             used.append(relation)
-        return tuple(_in_order(chosen))
+        return tuple(_sort_by_sources(chosen))
+
+    def _derivation_candidates(self) -> list[Derivation]:
+        """Return columns that may be computed, each with a relation; the preferred ones first."""
+        candidates: list[Derivation] = []
+        for relation in self.relations:
+            if isinstance(relation, Dependency):
+                candidates.append((relation.target, relation))
+            elif relation.kind == "sum" and len(relation.columns) == 3:
+                # the total, or where that is the target the second summand
+                first, second, total = relation.columns
+                for name in (total, second, first):
+                    candidates.append((name, relation))
+        untouchable = {*self.targets, *self.frozen}
+        allowed = [pair for pair in candidates if pair[0] not in untouchable]
+
+        def has_no_form(pair: Derivation) -> bool:
+            column, _ = pair
+            return column not in self.forms
+
+        # numbers have a written form, and come before categories
+        return sorted(allowed, key=has_no_form)
 
     def broken(
-        self, rows: pd.DataFrame, parents: pd.DataFrame | None = None
+        self,
+        rows: pd.DataFrame,
+        parents: pd.DataFrame | None = None,
     ) -> np.ndarray:
         """Return which rows break which relation.
 
@@ -174,18 +198,20 @@ class Relations:
         ndarray of shape (n, m), bool
             One column for each relation, then one for each column with a direction.
         """
-        columns = [relation.breaks(rows) for relation in self.relations]
-        for name, direction in self.one_way.items():
-            columns.append(
-                np.zeros(len(rows), dtype=bool)
-                if parents is None
-                else _goes_wrong_way(rows[name], parents[name], direction)
+        n_relations = len(self.relations)
+        shape = (len(rows), n_relations + len(self.one_way))
+        broken = np.zeros(shape, dtype=bool)
+        for position, relation in enumerate(self.relations):
+            broken[:, position] = relation.breaks(rows)
+        if parents is None:
+            return broken
+        for position, name in enumerate(self.one_way, start=n_relations):
+            broken[:, position] = _goes_wrong_way(
+                read_numbers(rows, name),
+                read_numbers(parents, name),
+                self.one_way[name],
             )
-        return (
-            np.column_stack(columns)
-            if columns
-            else np.zeros((len(rows), 0), dtype=bool)
-        )
+        return broken
 
     def put_back(self, rows: pd.DataFrame, parents: pd.DataFrame) -> FeasibleRows:
         """Give rows their parent's values in the columns of every broken relation.
@@ -202,47 +228,60 @@ class Relations:
         FeasibleRows
             A row stays broken only where its parent breaks the relation as well.
         """
-        names = list(rows.columns)
-        binds = np.array(
-            [[name in columns for name in names] for columns in self._bound_columns],
-            dtype=bool,
-        ).reshape(-1, len(names))
+        binds = self._bound_columns(list(rows.columns))
         put_back = np.zeros(rows.shape, dtype=bool)
         is_broken = np.zeros(len(rows), dtype=bool)
         repaired = rows.reset_index(drop=True)
         parents = parents.reset_index(drop=True)
+        # each round gives a row at least one more cell, so a row is open for d rounds at most
         open_rows = np.arange(len(rows))
         while len(open_rows):
-            broken = self.broken(repaired.iloc[open_rows], parents.iloc[open_rows])
-            wanted = put_back[open_rows] | (broken.astype(int) @ binds.astype(int) > 0)
-            has_more = (wanted != put_back[open_rows]).any(axis=1)
+            made = repaired.iloc[open_rows]
+            broken = self.broken(made, parents.iloc[open_rows])
+            is_bound = broken.astype(int) @ binds > 0
+            before = put_back[open_rows]
+            wanted = before | is_bound
+            has_more = (wanted != before).any(axis=1)
+            breaks_any = broken.any(axis=1)
             # nothing left to put back: the parent itself breaks the relation
-            is_broken[open_rows] = broken.any(axis=1) & ~has_more
+            is_broken[open_rows] = breaks_any & ~has_more
             put_back[open_rows] = wanted
             open_rows = open_rows[has_more]
-            repaired = _with_cells_of(repaired, parents, put_back, open_rows)
+            repaired = _with_parent_cells(repaired, parents, put_back, open_rows)
         return FeasibleRows(repaired, put_back, is_broken)
 
-    @property
-    def _bound_columns(self) -> list[tuple[str, ...]]:
-        return [relation.columns for relation in self.relations] + [
-            (name,) for name in self.one_way
-        ]
+    def _bound_columns(self, names: list[str]) -> np.ndarray:
+        """Return which columns each relation binds, ``(m, d)`` int, as :meth:`broken` has them."""
+        bound = [relation.columns for relation in self.relations]
+        bound += [(name,) for name in self.one_way]
+        binds = np.zeros((len(bound), len(names)), dtype=int)
+        for row, columns in enumerate(bound):
+            positions = [names.index(name) for name in columns]
+            binds[row, positions] = 1
+        return binds
 
     def breaks_form(self, rows: pd.DataFrame) -> np.ndarray:
         """Return which rows have a number that is not written as real ones, ``(n,)`` bool."""
         breaks = np.zeros(len(rows), dtype=bool)
         for name, form in self.forms.items():
-            breaks |= form.breaks(rows[name].to_numpy(dtype=float))
+            breaks |= form.breaks(read_numbers(rows, name))
         return breaks
 
 
-def _in_order(chosen: Mapping[str, Relation]) -> list[tuple[str, Relation]]:
+def _sum_of(rows: pd.DataFrame, names: list[str]) -> np.ndarray:
+    """Return the sum of columns of numbers, ``(n,)``."""
+    numbers = [read_numbers(rows, name) for name in names]
+    return np.sum(numbers, axis=0)
+
+
+def _sort_by_sources(chosen: Mapping[str, Relation]) -> list[Derivation]:
     """Sort derivations so that each one comes after those that its sources need."""
-    waiting, ordered = dict(chosen), []
+    waiting = dict(chosen)
+    ordered = []
     while waiting:
         for column, relation in waiting.items():
-            if not (set(relation.columns) - {column}) & set(waiting):
+            sources = set(relation.columns) - {column}
+            if sources.isdisjoint(waiting):
                 ordered.append((column, relation))
                 del waiting[column]
                 break
@@ -250,40 +289,40 @@ def _in_order(chosen: Mapping[str, Relation]) -> list[tuple[str, Relation]]:
 
 
 def _goes_wrong_way(
-    made: pd.Series, parent: pd.Series, direction: Direction
+    after: np.ndarray,
+    before: np.ndarray,
+    direction: Direction,
 ) -> np.ndarray:
-    now, before = made.to_numpy(dtype=float), parent.to_numpy(dtype=float)
-    room = TOLERANCE * np.maximum(1.0, np.abs(before))
+    """Return which numbers moved against a direction, ``(n,)`` bool."""
+    room = tolerance_at(before)
     with np.errstate(invalid="ignore"):
-        moved = now < before - room if direction == "up" else now > before + room
+        if direction == "up":
+            is_wrong = after < before - room
+        else:
+            is_wrong = after > before + room
     # a value that appears or goes missing has no direction
-    return moved | (np.isnan(now) != np.isnan(before))
+    appears_or_goes = np.isnan(after) != np.isnan(before)
+    return is_wrong | appears_or_goes
 
 
-def _with_cells_of(
-    rows: pd.DataFrame, parents: pd.DataFrame, cells: np.ndarray, changed: np.ndarray
+def _with_parent_cells(
+    rows: pd.DataFrame,
+    parents: pd.DataFrame,
+    cells: np.ndarray,
+    changed: np.ndarray,
 ) -> pd.DataFrame:
     """Return rows with the parents' values in the marked cells of the changed rows."""
     out = rows.copy()
     for position, name in enumerate(rows.columns):
-        these = changed[cells[changed, position]]
-        if not len(these):
+        marked = changed[cells[changed, position]]
+        if not len(marked):
             continue
         column = out[name]
-        if holds_numbers(column):
-            values = column.to_numpy(dtype=float).copy()
-            values[these] = parents[name].to_numpy(dtype=float)[these]
-            out[name] = values
-        else:
-            texts = column.astype(object).to_numpy(copy=True)
-            texts[these] = parents[name].astype(object).to_numpy()[these]
-            out[name] = pd.Series(texts, index=out.index).astype(column.dtype)
+        # categories of parent and row may differ: they meet as texts
+        dtype = float if holds_numbers(column) else object
+        values = column.astype(dtype).to_numpy(copy=True)
+        parent_values = parents[name].to_numpy(dtype=dtype)
+        values[marked] = parent_values[marked]
+        repaired = pd.Series(values, index=out.index)
+        out[name] = repaired.astype(column.dtype)
     return out
-
-
-def breaking_rows(
-    rules: Sequence[Rule | Dependency], rows: pd.DataFrame
-) -> dict[str, int]:
-    """Return how many rows break each relation, by its text; relations that hold are left out."""
-    counts = {rule.text: int(rule.breaks(rows).sum()) for rule in rules}
-    return {text: count for text, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""What a relation is: a rule on one row, a dependency between columns, the written form of numbers.
+"""What a relation is: a rule on one row, a dependency between columns, known combinations.
 
 Rows are tables in the canonical form of :mod:`amlb_ext.core.task`, with the target among the
 columns. A relation never changes the rows it is given.
@@ -6,7 +6,6 @@ columns. A relation never changes the rows it is given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,15 +13,14 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import suggest_nearest
+from amlb_ext.relations.conditions import Condition
 from amlb_ext.relations.grammar import (
-    TOLERANCE,
-    Condition,
     RuleError,
     parse_condition,
     quote_name,
     split_at_word,
 )
-from amlb_ext.relations.values import ValueIndex, holds_numbers
+from amlb_ext.relations.values import ValueIndex, numeric_columns
 
 RuleKind = Literal[
     "order", "sum", "exclusive", "implies", "never", "one_hot", "declared"
@@ -108,34 +106,33 @@ class Dependency:
         evidence: float = np.inf,
     ) -> Dependency:
         """Learn the values from rows; of contradicting rows the most frequent value counts."""
-        indexes = tuple(ValueIndex.of(rows[name]) for name in (*sources, target))
+        indexes = _index_values(rows, (*sources, target))
         keys = _joint_codes(rows, sources, indexes)
         codes = indexes[-1].codes(rows[target])
-        counts = (
-            pd.DataFrame({"key": keys, "code": codes})
-            .value_counts(sort=False)
-            .reset_index()
-        )
-        # the last row of each key is its most frequent value
+        pairs = pd.DataFrame({"key": keys, "code": codes})
+        counts = pairs.value_counts(sort=False).reset_index()
+        # the last row of each key is its most frequent value; of equal counts the lowest code
         counts = counts.sort_values(
-            ["key", "count", "code"], ascending=[True, True, False]
+            ["key", "count", "code"],
+            ascending=[True, True, False],
         )
-        last = counts.drop_duplicates("key", keep="last")
+        most_frequent = counts.drop_duplicates("key", keep="last")
         return cls(
             sources=sources,
             target=target,
             evidence=evidence,
             indexes=indexes,
-            known_keys=last["key"].to_numpy(),
-            determined=last["code"].to_numpy(),
+            known_keys=most_frequent["key"].to_numpy(),
+            determined=most_frequent["code"].to_numpy(),
         )
 
     @property
     def text(self) -> str:
         """The dependency as the language writes it."""
-        names = ", ".join(quote_name(name) for name in self.sources)
-        left = names if len(self.sources) == 1 else f"{{{names}}}"
-        return f"{left} determines {quote_name(self.target)}"
+        sources = _quote_names(self.sources)
+        if len(self.sources) > 1:
+            sources = f"{{{sources}}}"
+        return f"{sources} determines {quote_name(self.target)}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -144,31 +141,41 @@ class Dependency:
 
     def breaks(self, rows: pd.DataFrame) -> np.ndarray:
         """Return which rows have another value than the determined one, ``(n,)`` bool."""
-        is_known, expected = self._expected(rows)
-        return is_known & (self.indexes[-1].codes(rows[self.target]) != expected)
+        is_known, expected = self._expected_codes(rows)
+        target_index = self.indexes[-1]
+        codes = target_index.codes(rows[self.target])
+        return is_known & (codes != expected)
 
     def derive(self, rows: pd.DataFrame) -> pd.Series:
         """Return the determined column: its own value where the sources determine none."""
-        is_known, expected = self._expected(rows)
-        column, index = rows[self.target], self.indexes[-1]
+        is_known, expected = self._expected_codes(rows)
+        column = rows[self.target]
+        index = self.indexes[-1]
         # the last two stand for codes that are no values: missing and unknown
-        no_value = [np.nan, np.nan] if index.is_numeric else [None, None]
-        values = np.array([*index.values, *no_value], dtype=index.values.dtype)
-        own = column if index.is_numeric else column.astype(object)
-        filled = np.where(is_known, values[np.where(is_known, expected, 0)], own)
-        return pd.Series(filled, index=rows.index, name=self.target).astype(
-            column.dtype
-        )
+        if index.is_numeric:
+            values = np.append(index.values, [np.nan, np.nan])
+            present = column
+        else:
+            values = np.append(index.values, [None, None])
+            present = column.astype(object)
+        # a row without a known key looks up the first value, and keeps its own
+        codes = np.where(is_known, expected, 0)
+        filled = np.where(is_known, values[codes], present)
+        derived = pd.Series(filled, index=rows.index, name=self.target)
+        return derived.astype(column.dtype)
 
-    def _expected(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    def _expected_codes(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows have known sources, and the code that these determine."""
+        n_keys = len(self.known_keys)
+        if not n_keys:
+            is_known = np.zeros(len(rows), dtype=bool)
+            return is_known, np.zeros(len(rows), dtype=np.int64)
         keys = _joint_codes(rows, self.sources, self.indexes)
-        if not len(self.known_keys):
-            return np.zeros(len(rows), dtype=bool), np.zeros(len(rows), dtype=np.int64)
-        position = np.searchsorted(self.known_keys, keys).clip(
-            max=len(self.known_keys) - 1
-        )
-        return self.known_keys[position] == keys, self.determined[position]
+        position = np.searchsorted(self.known_keys, keys)
+        # a key beyond the largest known one has no position
+        position = position.clip(max=n_keys - 1)
+        is_known = self.known_keys[position] == keys
+        return is_known, self.determined[position]
 
 
 @dataclass(frozen=True)
@@ -199,30 +206,48 @@ class KnownCombinations:
     @classmethod
     def learn(cls, rows: pd.DataFrame, columns: tuple[str, ...]) -> KnownCombinations:
         """Learn the combinations from real rows."""
-        indexes = tuple(ValueIndex.of(rows[name]) for name in columns)
-        return cls(columns, indexes, np.unique(_joint_codes(rows, columns, indexes)))
+        indexes = _index_values(rows, columns)
+        keys = _joint_codes(rows, columns, indexes)
+        return cls(columns, indexes, known_keys=np.unique(keys))
 
     @property
     def text(self) -> str:
         """The relation in words."""
-        names = ", ".join(quote_name(name) for name in self.columns)
-        return f"{{{names}}} as in real rows"
+        return f"{{{_quote_names(self.columns)}}} as in real rows"
 
     def breaks(self, rows: pd.DataFrame) -> np.ndarray:
         """Return which rows combine values that no real row does, ``(n,)`` bool."""
-        return ~np.isin(_joint_codes(rows, self.columns, self.indexes), self.known_keys)
+        keys = _joint_codes(rows, self.columns, self.indexes)
+        return ~np.isin(keys, self.known_keys)
 
 
 Relation = Rule | Dependency | KnownCombinations
 
 
+def _quote_names(columns: tuple[str, ...]) -> str:
+    return ", ".join(quote_name(name) for name in columns)
+
+
+def _index_values(
+    rows: pd.DataFrame,
+    columns: tuple[str, ...],
+) -> tuple[ValueIndex, ...]:
+    return tuple(ValueIndex.of(rows[name]) for name in columns)
+
+
 def _joint_codes(
-    rows: pd.DataFrame, sources: tuple[str, ...], indexes: tuple[ValueIndex, ...]
+    rows: pd.DataFrame,
+    sources: tuple[str, ...],
+    indexes: tuple[ValueIndex, ...],
 ) -> np.ndarray:
-    """Return one number for each combination of source values."""
+    """Return one number for each combination of source values.
+
+    A dependency's indexes hold one more, that of its target, which does not count here.
+    """
     keys = np.zeros(len(rows), dtype=np.int64)
     for name, index in zip(sources, indexes, strict=False):
-        keys = keys * index.size + index.codes(rows[name])
+        codes = index.codes(rows[name])
+        keys = keys * index.size + codes
     return keys
 
 
@@ -254,8 +279,8 @@ def parse_relation(text: str, rows: pd.DataFrame) -> Relation:
     """
     sides = split_at_word(text, "determines")
     if len(sides) == 1:
-        numeric = {name: holds_numbers(rows[name]) for name in rows}
-        return Rule("declared", parse_condition(text, numeric))
+        condition = parse_condition(text, numeric_columns(rows))
+        return Rule("declared", condition)
     if len(sides) > 2 or not all(sides):
         raise RuleError(
             text,
@@ -265,16 +290,21 @@ def parse_relation(text: str, rows: pd.DataFrame) -> Relation:
     left, right = sides
     if left.startswith("{") and left.endswith("}"):
         left = left[1:-1]
-    sources = tuple(_column_name(name, text, rows) for name in left.split(","))
-    target = _column_name(right, text, rows)
-    if target in sources or len(set(sources)) < len(sources):
+    names = left.split(",")
+    sources = tuple(_find_column(name, text, rows) for name in names)
+    target = _find_column(right, text, rows)
+    columns = (*sources, target)
+    if len(set(columns)) < len(columns):
         raise RuleError(text, "names a column twice", "name each column once")
     return Dependency.learn(rows, sources, target)
 
 
-def _column_name(written: str, rule: str, rows: pd.DataFrame) -> str:
+def _find_column(written: str, rule: str, rows: pd.DataFrame) -> str:
+    """Return the column that a rule names, in backticks or without."""
     name = written.strip()
-    if len(name) > 1 and name.startswith("`") and name.endswith("`"):
+    is_quoted = name.startswith("`") and name.endswith("`")
+    # a single backtick opens a name that nothing closes
+    if is_quoted and len(name) > 1:
         name = name[1:-1].replace("``", "`")
     if name not in rows.columns:
         raise RuleError(
@@ -283,67 +313,3 @@ def _column_name(written: str, rule: str, rows: pd.DataFrame) -> str:
             suggest_nearest(name, rows.columns),
         )
     return name
-
-
-@dataclass(frozen=True)
-class WrittenForm:
-    """How the real numbers of a column are written: their range, decimals, and list of values.
-
-    Attributes
-    ----------
-    column : str
-    low, high : float
-        Smallest and largest value.
-    decimals : int or None
-        Decimals that no value exceeds; None where a value has more than six.
-    values : ndarray or None
-        The values that were seen, sorted, where the column takes only few.
-    is_complete : bool
-        Whether a new value is so unlikely that one is not written as real ones are.
-
-    Examples
-    --------
-    >>> form = WrittenForm("temp", 0.0, 1.0, decimals=2, values=None)
-    >>> form.correct(np.array([0.24373, 1.2, np.nan])).tolist()
-    [0.24, 1.0, nan]
-    >>> form.breaks(np.array([0.24373, 0.24])).tolist()
-    [True, False]
-    """
-
-    column: str
-    low: float
-    high: float
-    decimals: int | None = None
-    values: np.ndarray | None = field(default=None, compare=False)
-    is_complete: bool = False
-
-    def correct(self, numbers: np.ndarray) -> np.ndarray:
-        """Return numbers as real ones are written: within range, rounded, from the list."""
-        corrected = np.clip(numbers, self.low, self.high)
-        if self.values is not None:
-            index = ValueIndex(self.values, is_numeric=True)
-            snapped = self.values[index.nearest(corrected)]
-            return np.where(np.isnan(numbers), np.nan, snapped)
-        if self.decimals is not None:
-            # rounding may leave the range where a bound has more digits than are counted
-            corrected = np.clip(np.round(corrected, self.decimals), self.low, self.high)
-        return corrected
-
-    def breaks(self, numbers: np.ndarray) -> np.ndarray:
-        """Return which numbers have too many decimals or are not on the list; bounds aside."""
-        is_known = ~np.isnan(numbers)
-        if self.values is not None and self.is_complete:
-            return is_known & (_codes(self.values, numbers) > len(self.values))
-        if self.decimals is None:
-            return np.zeros(len(numbers), dtype=bool)
-        room = TOLERANCE * np.maximum(1.0, np.abs(numbers))
-        return is_known & (np.abs(numbers - np.round(numbers, self.decimals)) > room)
-
-
-def _codes(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    return ValueIndex(values, is_numeric=True).codes(pd.Series(numbers))
-
-
-def forms_by_column(forms: list[WrittenForm]) -> Mapping[str, WrittenForm]:
-    """Return written forms by the column they describe."""
-    return {form.column: form for form in forms}

@@ -20,7 +20,9 @@ _HEADINGS = {
 
 
 def relations_as_yaml(
-    mined: MinedRelations, about: str, targets: Sequence[str] = ()
+    mined: MinedRelations,
+    about: str,
+    targets: Sequence[str] = (),
 ) -> str:
     """Return mined relations as YAML, each with the evidence for it.
 
@@ -59,10 +61,10 @@ def relations_as_yaml(
         - a < b  # E = 34
     <BLANKLINE>
     """
-    share = f"{100 * mined.most_exceptions:.2g} %"
+    percent = 100 * mined.most_exceptions
     lines = [
-        f"# {about}: relations that hold in each of {mined.n_rows:,} rows. At most {share} of all "
-        "rows break one (3/n).",
+        f"# {about}: relations that hold in each of {mined.n_rows:,} rows. At most "
+        f"{percent:.2g} % of all rows break one (3/n).",
         "# E: rows that would break it if its columns had nothing to do with each other.",
         "relations:",
         "  mine: false  # the rules below, and no others",
@@ -70,26 +72,34 @@ def relations_as_yaml(
         "  one_way: {}  # columns that may only grow (up) or shrink (down)",
         "  rules:" if mined.relations else "  rules: []",
     ]
-    heading = ""
+    last_heading = ""
     listed: list[Relation] = []
     for relation in mined.relations:
-        if _HEADINGS[relation.kind] != heading:
-            heading = _HEADINGS[relation.kind]
+        heading = _HEADINGS[relation.kind]
+        if heading != last_heading:
             lines.append(f"    # {heading}")
-        # one list item, quoted where YAML wants it
-        item = yaml.safe_dump([relation.text], width=10_000, allow_unicode=True).strip()
+        last_heading = heading
+        item = _list_item(relation.text)
         remark = f"E = {relation.evidence:,.0f}"
         if _is_reverse(relation, listed):
-            item, remark = f"# {item}", f"{remark}; the reverse of a rule above"
+            # a comment, because declared dependencies must not run in a circle
+            item = f"# {item}"
+            remark += "; the reverse of a rule above"
         elif set(relation.columns) & set(targets):
             remark += "; names the target"
         listed.append(relation)
         lines.append(f"    {item}  # {remark}")
     for kind, count in mined.left_out.items():
-        lines.append(
-            f"    # and {count:,} more under '{_HEADINGS[kind]}', with less evidence"
-        )
+        heading = _HEADINGS[kind]
+        lines.append(f"    # and {count:,} more under '{heading}', with less evidence")
     return "\n".join(lines) + "\n"
+
+
+def _list_item(text: str) -> str:
+    """Return an item of a YAML list, quoted where YAML wants it."""
+    # so wide that no rule is wrapped
+    item = yaml.safe_dump([text], width=10_000, allow_unicode=True)
+    return item.strip()
 
 
 def _is_reverse(relation: Relation, listed: Sequence[Relation]) -> bool:
@@ -100,15 +110,15 @@ def _is_reverse(relation: Relation, listed: Sequence[Relation]) -> bool:
     """
     if not isinstance(relation, Dependency):
         return False
-    reached, waiting = set(), [relation.target]
+    # the columns that follow from the target by the dependencies that are listed
+    reached = set()
+    waiting = [relation.target]
     while waiting:
         column = waiting.pop()
         for other in listed:
-            if (
-                isinstance(other, Dependency)
-                and column in other.sources
-                and other.target not in reached
-            ):
+            if not isinstance(other, Dependency) or column not in other.sources:
+                continue
+            if other.target not in reached:
                 reached.add(other.target)
                 waiting.append(other.target)
-    return bool(reached & set(relation.sources))
+    return not reached.isdisjoint(relation.sources)

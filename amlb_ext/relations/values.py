@@ -7,12 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from amlb_ext.relations.grammar import TOLERANCE
+from amlb_ext.relations.conditions import tolerance_at
 
 
 def holds_numbers(values: pd.Series) -> bool:
     """Return whether a column of a table in canonical form holds numbers."""
     return values.dtype.kind == "f"
+
+
+def numeric_columns(rows: pd.DataFrame) -> dict[str, bool]:
+    """Return for each column whether it holds numbers."""
+    return {name: holds_numbers(rows[name]) for name in rows}
+
+
+def read_numbers(rows: pd.DataFrame, name: str) -> np.ndarray:
+    """Return the numbers of a column, ``(n,)`` float, NaN where one is missing."""
+    return rows[name].to_numpy(dtype=float)
 
 
 @dataclass(frozen=True)
@@ -32,16 +42,22 @@ class ValueIndex:
     @classmethod
     def of(cls, column: pd.Series) -> ValueIndex:
         """Learn the values of a column."""
+        known_values = column.dropna()
         if holds_numbers(column):
-            return cls(
-                np.unique(column.dropna().to_numpy(dtype=float)), is_numeric=True
-            )
-        return cls(np.asarray(column.dropna().unique(), dtype=object), is_numeric=False)
+            numbers = np.unique(known_values.to_numpy(dtype=float))
+            return cls(numbers, is_numeric=True)
+        texts = np.asarray(known_values.unique(), dtype=object)
+        return cls(texts, is_numeric=False)
 
     @property
     def missing(self) -> int:
-        """The code of a missing value; ``missing + 1`` is that of an unknown one."""
+        """The code of a missing value."""
         return len(self.values)
+
+    @property
+    def unknown(self) -> int:
+        """The code of a value that the column does not have."""
+        return self.missing + 1
 
     @property
     def size(self) -> int:
@@ -50,26 +66,36 @@ class ValueIndex:
 
     def codes(self, column: pd.Series) -> np.ndarray:
         """Return the code of each value, ``(n,)`` int64."""
-        if not self.is_numeric:
-            codes = pd.Index(self.values).get_indexer(column.astype(object))
-            codes = np.where(codes < 0, self.missing + 1, codes)
-            return np.where(column.isna().to_numpy(), self.missing, codes)
-        numbers = column.to_numpy(dtype=float)
+        if self.is_numeric:
+            return self.number_codes(column.to_numpy(dtype=float))
+        texts = column.astype(object)
+        positions = pd.Index(self.values).get_indexer(texts)
+        # the index has -1 for a text that it does not hold
+        codes = np.where(positions < 0, self.unknown, positions)
+        is_missing = column.isna().to_numpy()
+        return np.where(is_missing, self.missing, codes)
+
+    def number_codes(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the code of each number, ``(n,)`` int64."""
+        is_missing = np.isnan(numbers)
         if not len(self.values):
-            return np.where(np.isnan(numbers), self.missing, self.missing + 1)
+            return np.where(is_missing, self.missing, self.unknown)
         nearest = self.nearest(numbers)
         distance = np.abs(self.values[nearest] - numbers)
-        is_known = distance <= TOLERANCE * np.maximum(1.0, np.abs(numbers))
-        codes = np.where(is_known, nearest, self.missing + 1)
-        return np.where(np.isnan(numbers), self.missing, codes)
+        # a number that went through the scaling of its column and back is the same number
+        is_known = distance <= tolerance_at(numbers)
+        codes = np.where(is_known, nearest, self.unknown)
+        return np.where(is_missing, self.missing, codes)
 
     def nearest(self, numbers: np.ndarray) -> np.ndarray:
         """Return the position of the value nearest to each number; the lower one of two."""
-        right = np.clip(
-            np.searchsorted(self.values, numbers), 1, max(len(self.values) - 1, 1)
-        )
         if len(self.values) == 1:
             return np.zeros(len(numbers), dtype=np.int64)
+        last = len(self.values) - 1
+        right = np.searchsorted(self.values, numbers)
+        # both neighbours exist also for numbers outside the range
+        right = np.clip(right, 1, last)
         left = right - 1
-        is_left = numbers - self.values[left] <= self.values[right] - numbers
-        return np.where(is_left, left, right)
+        to_left = numbers - self.values[left]
+        to_right = self.values[right] - numbers
+        return np.where(to_left <= to_right, left, right)

@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.rng import random_stream
-from amlb_ext.relations.kinds import Relation, WrittenForm
+from amlb_ext.relations.kinds import Relation
 from amlb_ext.relations.mining import mine_relations
+from amlb_ext.relations.written_forms import WrittenForm
 from amlb_ext.suite import Rows
 from amlb_ext.validity.measures import Measure, finite_or_none, make_measure
 from amlb_ext.validity.task_rows import TaskRows

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from planted_relations import planted_table, shuffled
 
-from amlb_ext.relations.mining import count_decimals, mine_relations
+from amlb_ext.relations.mining import mine_relations
+from amlb_ext.relations.written_forms import count_decimals
 
 
 @pytest.mark.parametrize("seed", range(8))

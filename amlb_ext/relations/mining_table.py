@@ -1,0 +1,73 @@
+"""A table as the searches for relations share it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.relations.grammar import parse_condition
+from amlb_ext.relations.kinds import Rule, RuleKind
+from amlb_ext.relations.values import numeric_columns, read_numbers
+
+#: Rows on which all candidates are tried first.
+SCREENING_ROWS = 500
+#: Fewer rows than this say nothing.
+LEAST_ROWS = 30
+
+
+@dataclass(frozen=True)
+class MiningTable:
+    """A table, and what every search needs of it.
+
+    Attributes
+    ----------
+    rows : DataFrame of shape (n, d)
+    sample : ndarray of int
+        Positions of the rows on which all candidates are tried first, sorted.
+    permutation : ndarray of shape (n,), int
+        Separates a column from the others: what still holds then holds by chance.
+    numeric : dict of str to bool
+        Whether each column holds numbers.
+    """
+
+    rows: pd.DataFrame
+    sample: np.ndarray
+    permutation: np.ndarray
+    numeric: dict[str, bool]
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, seed: int) -> MiningTable:
+        """Draw the sample and the permutation."""
+        rng = np.random.default_rng([seed, len(rows)])
+        permutation = rng.permutation(len(rows))
+        return cls(
+            rows=rows,
+            sample=np.sort(permutation[:SCREENING_ROWS]),
+            permutation=permutation,
+            numeric=numeric_columns(rows),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
+
+    @property
+    def numeric_names(self) -> list[str]:
+        """The columns that hold numbers."""
+        return [name for name, is_numeric in self.numeric.items() if is_numeric]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return the numbers of a column, NaN where one is missing."""
+        return read_numbers(self.rows, name)
+
+    def screened(self, names: list[str]) -> pd.DataFrame:
+        """Return columns of the rows on which candidates are tried first."""
+        return self.rows[names].iloc[self.sample]
+
+    def make_rule(self, kind: RuleKind, text: str, evidence: float) -> Rule:
+        """Return a rule of this table from its text."""
+        condition = parse_condition(text, self.numeric)
+        return Rule(kind, condition, float(evidence))
