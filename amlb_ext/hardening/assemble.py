@@ -17,22 +17,16 @@ import pandas as pd
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
-from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
+from amlb_ext.hardening.baseline.replacements import substituted_names
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import BadRule, raw_hardness
-from amlb_ext.hardening.judged_rows import (
-    FoldModels,
-    JudgedRows,
-    MadeSide,
-    refit_losses,
-)
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.hardening.made_rows.sides import MadeSide
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.prepare import Prepared
-from amlb_ext.hardening.test_rows import substituted_names
-from amlb_ext.hardening.weights import draw_region
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import FittedRows, Part, Rows
 from amlb_ext.suite.copy_counts import is_made
@@ -91,41 +85,106 @@ def assemble_fold(
 
     # the whole test fold is written once; other parts with real rows are picked from it
     full = write_real_rows(task, models, test, target=target, refits=refits)
-    rng = random_stream(config.seed, *models.key, "region")
-    region_rows, with_replacement = draw_region(test.weight, rng)
-    region = _pick_rows(full, region_rows)
+    region = _pick_rows(full, prepared.region_rows)
     parts = {"full": Part(full, None), "region": Part(region, None)}
-    drawn = {"rows": len(region), "with_replacement": with_replacement}
-    summary = _summarise_real_rows(prepared, target, region=drawn)
-    if test_side is None:
-        summary["no_failures"] = no_failures_text(models.rule, test.hardness)
-        summary["notes"].append(summary["no_failures"])
-        return HardFold(train_rows, parts, summary)
-
-    blocks = {"bad": _pick_rows(full, np.flatnonzero(test.is_bad))}
-    blocks |= write_made_side(
-        task, models, test, test_side, target=target, refits=refits
-    )
-    chosen = [blocks[name] for name in config.composition if name in blocks]
-    # a composition of made rows alone may find none of them
-    parts[""] = Part(stack_rows(chosen or [blocks["bad"]]), None)
-    for name, block in blocks.items():
-        parts[name] = Part(block, None)
-    summary |= test_side.counts()
-    if models.relations is not None:
-        summary["relations"] = models.relations.to_json()
-        summary["notes"] += _relation_notes(models.relations, test)
-    summary["score"] |= _score_hard_rows(models, test, test_side, target)
-    summary["notes"] += test_side.notes
-    if config.train_hard:
-        hard, facts, notes = _assemble_hard(
+    pair_facts: dict[str, Any] = {}
+    pair_notes: list[str] = []
+    if test_side is not None:
+        blocks = {"bad": _pick_rows(full, np.flatnonzero(test.is_bad))}
+        blocks |= write_made_side(
+            task, models, test, test_side, target=target, refits=refits
+        )
+        chosen = [blocks[name] for name in config.composition if name in blocks]
+        # a composition of made rows alone may find none of them
+        parts[""] = Part(stack_rows(chosen or [blocks["bad"]]), None)
+        for name, block in blocks.items():
+            parts[name] = Part(block, None)
+    if test_side is not None and config.train_hard:
+        hard, pair_facts, pair_notes = _assemble_hard(
             task, fold, prepared, train_side, tests=parts[""].test, target=target
         )
-        summary |= facts
-        summary["notes"] += notes
         if hard is not None:
             parts["hard"] = hard
+
+    summary = summarise_fold(prepared, test_side, target) | pair_facts
+    summary["notes"] += pair_notes
     return HardFold(train_rows, parts, summary)
+
+
+# The figures of a fold.
+
+
+def summarise_fold(
+    prepared: Prepared, side: MadeSide | None, target: int
+) -> dict[str, Any]:
+    """Return counts, scores and remarks of a fold; the order is that of the manifest.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    side : MadeSide or None
+        What was made from the test rows; None where none of them failed.
+    target : int
+        Position of the task in its group.
+    """
+    models, test, train = prepared.models, prepared.test, prepared.train
+    scores = _score_parts(models, test, side, target)
+    notes = prepared.changes.notes()
+    summary: dict[str, Any] = {
+        "rule": models.rule.rule,
+        "alpha": models.rule.alpha,
+        "alpha_reason": models.rule.reason,
+        "train": len(train),
+        "test": len(test),
+        "bad": int(test.is_bad.sum()),
+        "bad_train": int(train.is_bad.sum()),
+        "augmented": 0,
+        "synthetic": 0,
+        "dropped": {},  # told even where nothing was made: verify holds such folds to the rule
+        "region": {
+            "rows": len(prepared.region_rows),
+            "with_replacement": prepared.region_repeats,
+            "effective_size": kish_size(test.weight),
+            # a row that F and T agree on counts next to nothing, yet the sum must not be 0
+            "effective_size_reducible": kish_size(test.reducible[:, target] + 1e-12),
+        },
+        "score": scores,
+        "notes": notes,
+        **prepared.changes.to_json(),
+    }
+    if side is None:
+        summary["no_failures"] = no_failures_text(models.rule, test.hardness)
+        notes.append(summary["no_failures"])
+        return summary
+    summary |= side.counts()
+    if models.relations is not None:
+        summary["relations"] = models.relations.to_json()
+        notes += _relation_notes(models.relations, test)
+    notes += side.notes
+    return summary
+
+
+def _score_parts(
+    models: FoldModels, test: JudgedRows, side: MadeSide | None, target: int
+) -> dict[str, float]:
+    """Return F's score on the test rows, and on the bad and made ones where it can be asked."""
+    span = models.targets[target].scale.span
+    name, score = row_losses.summary_score(test.y[:, target], test.f[:, target], span)
+    scores = {name: score}
+    if side is None:
+        return scores
+    failures = {
+        "bad": test.take(test.is_bad),
+        "ga": side.augmented.rows,
+        "synthetic": side.synthetic.rows,
+    }
+    for part, rows in failures.items():
+        y, f = rows.y[:, target], rows.f[:, target]
+        can_score = len(rows) > 0 and not np.isnan(f).any()
+        # the summary always names the bad rows, whatever their score
+        if part == "bad" or can_score:
+            _, scores[part] = row_losses.summary_score(y, f, span)
+    return scores
 
 
 def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[str]:
@@ -148,57 +207,6 @@ def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
         f"row reaches {nearest:.4g}; --alpha {rule.alpha_for(hardness, wanted):.4g} would give "
         f"{wanted} rows, or use --rule quantile --share {wanted / len(hardness):.2g}"
     )
-
-
-def _summarise_real_rows(
-    prepared: Prepared, target: int, *, region: dict[str, Any]
-) -> dict[str, Any]:
-    """Return what the summary says before anything is made; the order is that of the manifest."""
-    models, test, train = prepared.models, prepared.test, prepared.train
-    y, f = test.y[:, target], test.f[:, target]
-    name, score = row_losses.summary_score(y, f, models.targets[target].scale.span)
-    return {
-        "rule": models.rule.rule,
-        "alpha": models.rule.alpha,
-        "alpha_reason": models.rule.reason,
-        "train": len(train),
-        "test": len(test),
-        "bad": int(test.is_bad.sum()),
-        "bad_train": int(train.is_bad.sum()),
-        "augmented": 0,
-        "synthetic": 0,
-        "dropped": {},  # told even where nothing was made: verify holds such folds to the rule
-        "region": {
-            **region,
-            "effective_size": kish_size(test.weight),
-            # a row that F and T agree on counts next to nothing, yet the sum must not be 0
-            "effective_size_reducible": kish_size(test.reducible[:, target] + 1e-12),
-        },
-        "score": {name: score},
-        "notes": prepared.changes.notes(),
-        **prepared.changes.to_json(),
-    }
-
-
-def _score_hard_rows(
-    models: FoldModels, test: JudgedRows, side: MadeSide, target: int
-) -> dict[str, float]:
-    """Return F's score on bad and made rows, where F can be asked about them."""
-    parts = {
-        "bad": test.take(test.is_bad),
-        "ga": side.augmented.rows,
-        "synthetic": side.synthetic.rows,
-    }
-    scores = {}
-    for name, rows in parts.items():
-        y, f = rows.y[:, target], rows.f[:, target]
-        can_score = len(rows) > 0 and not np.isnan(f).any()
-        # the summary always names the bad rows, whatever their score
-        if name == "bad" or can_score:
-            _, scores[name] = row_losses.summary_score(
-                y, f, models.targets[target].scale.span
-            )
-    return scores
 
 
 # Rows as the suite wants them: features and target in canonical form, and provenance.
@@ -328,6 +336,18 @@ def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.nda
     if not scale.n_classes:
         return {"f": f * scale.span + scale.low}
     return {f"f_{code}": f[:, code] for code in range(scale.n_classes)}
+
+
+def refit_losses(
+    refits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    """Return the losses ``(n, R)`` of F's re-fits on one target ``y (n,)``: the null control."""
+    table = np.empty((len(y), len(refits)))
+    if not len(y):
+        return table
+    for number, refit in enumerate(refits):
+        table[:, number] = row_losses.row_loss(y, refit.predict(Z))
+    return table
 
 
 def _refit_columns(table: np.ndarray) -> dict[str, np.ndarray]:
@@ -506,18 +526,18 @@ def _judge_again(
 
     The hardness of rows with several targets is not among them: no target alone decides it.
     """
-    own = models.targets[target]
-    Z, y = models.encoder.transform(features), own.scale.transform(values)
-    f, t = own.baseline.predict(Z), own.oracle.predict(Z)
-    support, agrees = check_labels(t, y, models.config.agreement, rmse=own.oracle.rmse_)
-    columns = {
-        "loss": row_losses.row_loss(y, f),
-        "reducible": raw_hardness("reducible", y, f, t),
-        "label_support": support,
-        "label_agrees": agrees,
-        **_prediction_columns(own.scale, f),
-        **_refit_columns(refit_losses(own.refits, Z, y)),
-    }
+    fitted = models.targets[target]
+    Z = models.encoder.transform(features)
+    y = fitted.scale.transform(values)
+    f = fitted.baseline.predict(Z)
+    t = fitted.oracle.predict(Z)
+    columns = _prediction_columns(fitted.scale, f)
+    columns |= _refit_columns(refit_losses(fitted.refits, Z, y))
+    columns["label_support"], columns["label_agrees"] = check_labels(
+        t, y, models.config.agreement, rmse=fitted.oracle.rmse_
+    )
+    columns["loss"] = row_losses.row_loss(y, f)
+    columns["reducible"] = raw_hardness("reducible", y, f, t)
     if len(models.targets) == 1:
         columns["hardness"] = models.rule.hardness(y[:, None], f[:, None], t[:, None])
     return columns

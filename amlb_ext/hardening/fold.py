@@ -14,24 +14,20 @@ passes the agreement filter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold, assemble_fold
-from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.hardness import RULES
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, MadeSide, TakenRows
-from amlb_ext.hardening.oracle import has_cells_only, least_support
-from amlb_ext.hardening.prepare import CrossFit, Prepared, prepare
+from amlb_ext.hardening.made_rows.sides import make_both_sides
+from amlb_ext.hardening.prepare import CrossFit, prepare
 
 __all__ = [
     "HardFold",
     "check_several_targets",
     "harden_fold",
     "harden_group",
-    "make_both_sides",
 ]
 
 
@@ -127,9 +123,13 @@ def harden_group(
     if len(tasks) > 1:
         check_several_targets(config)
     prepared = prepare(tasks, fold, config, cross)
-    # the tasks share their features, so what is taken for one is taken for all
-    taken = TakenRows.of_fold(tasks[0], prepared.test.features)
-    test_side, train_side = make_both_sides(prepared, config, taken)
+    test_side, train_side = make_both_sides(
+        prepared.models,
+        prepared.test,
+        prepared.train,
+        # the tasks share their features, so what one may not repeat, none may
+        table=tasks[0].features,
+    )
     folds = []
     for target, task in enumerate(tasks):
         hard = assemble_fold(
@@ -173,34 +173,3 @@ def check_several_targets(config: GenerateConfig) -> None:
             "--learn-from population serves a single target, --targets names several",
             "leave it out, or harden the targets one by one with --target",
         )
-
-
-def make_both_sides(
-    prepared: Prepared, config: GenerateConfig, taken: TakenRows
-) -> tuple[MadeSide | None, MadeSide | None]:
-    """Make rows from the failures of the test rows and, where asked, of the training rows.
-
-    None where no row failed; without bad test rows nothing is made at all. No row repeats the
-    features of one that is ``taken``, and none of the training side those of the test side.
-    """
-    test, train = prepared.test, prepared.train
-    if not test.is_bad.any():
-        return None, None
-    models = with_least_support(prepared.models, train)
-    test_side = make_side(models, test, "test", taken)
-    if not (config.train_hard and train.is_bad.any()):
-        return test_side, None
-    # the test side came first, so it is the training side that gives way
-    taken = taken.with_made(test_side.augmented.rows, test_side.synthetic.rows)
-    return test_side, make_side(models, train, "train", taken)
-
-
-def with_least_support(models: FoldModels, train: JudgedRows) -> FoldModels:
-    """Return the models with what a label needs of the oracle, where rows are cells of a table."""
-    if not models.n_classes or not has_cells_only(models.encoder, models.Z):
-        return models
-    oracle = models.targets[0].oracle
-    least = least_support(
-        models.rule, train.y[:, 0], train.f[:, 0], oracle.out_of_fold_
-    )
-    return replace(models, least_support=least)

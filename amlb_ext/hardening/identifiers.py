@@ -28,7 +28,7 @@ from amlb_ext.hardening.baseline.from_file import (
     is_baseline_file,
     load_model,
 )
-from amlb_ext.hardening.prepare import PARTS
+from amlb_ext.hardening.split import PARTS
 
 #: Largest share of out-of-fold training rows whose value the other parts may lack.
 MOST_NEW = 0.05

@@ -1,9 +1,12 @@
 """One fold before anything is made: models fitted, every real row judged.
 
-F is fitted on the training rows and judges the test rows *as they are written*: without those whose
-class no training row has, and with another value where a category is unknown to the training rows
-(:mod:`amlb_ext.hardening.test_rows`). So it is the same F, on the same rows, that AMLB runs and
-scores. The training rows are judged by out-of-fold fits of F and of the oracle T, so both sides are
+F is fitted on the training rows and judges the test rows *as they are written*. AMLB cannot score
+a class that no training row has, and its frameworks fail on a category that no training row has:
+rows of such a class are left out, and such a category is replaced, before F is asked
+(:mod:`amlb_ext.hardening.baseline.replacements`). So it is the same F, on the same rows, that AMLB
+runs and scores.
+
+The training rows are judged by out-of-fold fits of F and of the oracle T, so both sides are
 seen as a model sees new rows.
 
 A fold has one or several tasks: those of a group share features and folds, and each has a target
@@ -14,6 +17,7 @@ one for all. Notation as in :mod:`amlb_ext.hardening.judged_rows`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,8 +26,9 @@ import pandas as pd
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.estimator import Baseline, CvSplits, cross_folds
+from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.from_file import make_baseline
+from amlb_ext.hardening.baseline.replacements import Changes, Chooser, write_test_rows
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import settle_rule
@@ -34,11 +39,48 @@ from amlb_ext.hardening.judged_rows import (
     judge_real_rows,
 )
 from amlb_ext.hardening.oracle import Oracle
-from amlb_ext.hardening.test_rows import Changes, Chooser, write_test_rows
-from amlb_ext.hardening.weights import Region
+from amlb_ext.hardening.split import PARTS, CvSplits, cross_folds
+from amlb_ext.hardening.weights import Region, draw_region
 
-#: CvSplits of the training rows, each left out once.
-PARTS = 5
+
+@dataclass(frozen=True, kw_only=True)
+class FoldSeeds:
+    """Seeds of the random streams of a fold's preparation, one per stage.
+
+    Attributes
+    ----------
+    cross : int
+        Parts of the training rows, and the fits of F without one of them.
+    oracle : int
+    relations : int
+        Evidence of mined relations.
+    fit : int
+        F on all training rows.
+    weights : int
+        The region.
+    region : int
+        The test rows drawn by their weights.
+    """
+
+    cross: int
+    oracle: int
+    relations: int
+    fit: int
+    weights: int
+    region: int
+
+    @classmethod
+    def derive(cls, seed: int, key: tuple[str | int, ...]) -> FoldSeeds:
+        """Derive the seeds of all stages from the user's seed and the fold's key."""
+        return cls(
+            # estimators take 31 bits at most
+            cross=derive_seed(seed, *key, "cross") % 2**31,
+            oracle=derive_seed(seed, *key, "oracle") % 2**31,
+            relations=derive_seed(seed, *key, "relations"),
+            fit=derive_seed(seed, *key, "fit") % 2**31,
+            weights=derive_seed(seed, *key, "weights") % 2**31,
+            region=derive_seed(seed, *key, "region"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +96,8 @@ class CrossFit:
     ----------
     key : tuple
         Of the fold's random streams.
+    seeds : FoldSeeds
+        Derived from it.
     encoder : Encoder
     features : DataFrame
         The training rows, in canonical form.
@@ -66,6 +110,8 @@ class CrossFit:
         Positions among the n rows: fitted on, and left out.
     scales : tuple of TargetEncoder
         Per target.
+    baselines : tuple of Baseline
+        Per target F, not yet fitted on all training rows.
     refits : tuple of list of Baseline
         Per target F without each part; empty where it cannot be fitted again, see
         :meth:`amlb_ext.hardening.baseline.estimator.Baseline.cross_fit`.
@@ -76,6 +122,7 @@ class CrossFit:
     """
 
     key: tuple[str | int, ...]
+    seeds: FoldSeeds
     encoder: Encoder
     features: pd.DataFrame
     row: np.ndarray
@@ -85,6 +132,7 @@ class CrossFit:
     t: np.ndarray
     parts: CvSplits
     scales: tuple[TargetEncoder, ...]
+    baselines: tuple[Baseline, ...]
     refits: tuple[list[Baseline], ...]
     oracles: tuple[Oracle, ...]
     relations: FoldRelations | None = None
@@ -102,6 +150,10 @@ class Prepared:
         ``P(bad | x)``, fitted on the out-of-fold failures of the training rows.
     test, train : JudgedRows
         The predictions of training rows are out of fold.
+    region_rows : ndarray of int
+        Test rows drawn by their weights: positions among them, ascending.
+    region_repeats : bool
+        Whether they were drawn with replacement.
     chooser : Chooser
         Settles replacements by F, by those of all targets where several share the rows.
     changes : Changes
@@ -112,6 +164,8 @@ class Prepared:
     region: Region
     test: JudgedRows
     train: JudgedRows
+    region_rows: np.ndarray
+    region_repeats: bool
     chooser: Chooser
     changes: Changes
 
@@ -155,11 +209,14 @@ def prepare(
     """
     if cross is None:
         cross = cross_fit(tasks, fold, config)
-    baselines = _fit_baselines(tasks, cross, config)
+    baselines = _fit_baselines(cross)
+    # F judges the test rows as AMLB will read them, not as the source has them
     chooser = Chooser(baselines, (cross.encoder,) * len(baselines))
     written = write_test_rows(tasks[0], fold, chooser)
-    models = _settle_models(tasks[0], cross, baselines, config)
+    Z = cross.encoder.transform(written.features)
+    y = _scale_targets(tasks, cross.scales, written.rows)
 
+    models = _settle_models(tasks[0], cross, baselines, config)
     train = judge_real_rows(
         models,
         features=cross.features,
@@ -170,27 +227,15 @@ def prepare(
         row=cross.row,
     )
     # learnt from training rows alone, and from features alone: weights know no test label
-    region_seed = derive_seed(config.seed, *cross.key, "weights") % 2**31
-    region = Region(region_seed).fit(cross.Z, train.is_bad)
+    region = Region(cross.seeds.weights).fit(cross.Z, train.is_bad)
 
-    # F judges the test rows as AMLB will read them, not as the source has them
-    Z = cross.encoder.transform(written.features)
-    targets = [task.target.iloc[written.rows] for task in tasks]
-    y = np.stack(
-        [
-            scale.transform(own)
-            for scale, own in zip(cross.scales, targets, strict=True)
-        ],
-        axis=1,
-    )
-    f = np.stack(
-        [baseline.predict_rows(Z, written.rows) for baseline in baselines], axis=1
-    )
+    predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
+    f = np.stack(predictions, axis=1)
     t = models.predict_oracle(Z)
     if models.rule.rule == "quantile":
         # relative to the rows it judges: the worst share of this side, not of the other
-        own_rule = models.rule.worst_of(config.hardness.share, y, f, t)
-        models = replace(models, rule=own_rule)
+        test_rule = models.rule.worst_of(config.hardness.share, y, f, t)
+        models = replace(models, rule=test_rule)
     test = judge_real_rows(
         models,
         features=written.features,
@@ -202,11 +247,16 @@ def prepare(
         substituted=written.substituted,
         weight=region.weights(Z),
     )
+    region_rows, region_repeats = draw_region(
+        test.weight, np.random.default_rng(cross.seeds.region)
+    )
     return Prepared(
         models=models,
         region=region,
         test=test,
         train=train,
+        region_rows=region_rows,
+        region_repeats=region_repeats,
         chooser=chooser,
         changes=written.changes,
     )
@@ -244,36 +294,34 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     first = tasks[0]
     # the tasks of a group share this key: their streams, and so their parts, are the same
     key = (first.stream_name, fold)
-    seed = derive_seed(config.seed, *key, "cross") % 2**31
-    oracle_seed = derive_seed(config.seed, *key, "oracle") % 2**31
+    seeds = FoldSeeds.derive(config.seed, key)
     rows = first.folds[fold].train
     features = first.features.iloc[rows]
     encoder = Encoder(first.columns).fit(features)
     Z = encoder.transform(features)
 
     parts: CvSplits = []
-    ys, fs, scales, refits, oracles = [], [], [], [], []
+    ys, fs, scales, baselines, refits, oracles = [], [], [], [], [], []
     for task in tasks:
-        scale = TargetEncoder(task.kind, task.labels, task.target.iloc[rows])
-        y = scale.transform(task.target.iloc[rows])
-        parts = cross_folds(y, scale.n_classes, PARTS, seed)
+        target = task.target.iloc[rows]
+        scale = TargetEncoder(task.kind, task.labels, target)
+        y = scale.transform(target)
+        parts = cross_folds(y, scale.n_classes, PARTS, seeds.cross)
         baseline = make_baseline(config.baseline, task, encoder, scale)
-        f, fits = baseline.cross_fit(Z, y, rows, parts, seed)
-        oracle = Oracle(scale.n_classes, oracle_seed)
+        f, fits = baseline.cross_fit(Z, y, rows, parts, seeds.cross)
+        oracle = Oracle(scale.n_classes, seeds.oracle).fit(Z, y, parts)
         ys.append(y)
         fs.append(f)
         scales.append(scale)
+        baselines.append(baseline)
         refits.append(fits)
-        oracles.append(oracle.fit(Z, y, parts))
+        oracles.append(oracle)
     relations = FoldRelations.settle(
-        tasks,
-        rows,
-        scales,
-        config.relations,
-        derive_seed(config.seed, *key, "relations"),
+        tasks, rows, scales, config.relations, seeds.relations
     )
     return CrossFit(
         key=key,
+        seeds=seeds,
         encoder=encoder,
         features=features,
         row=rows,
@@ -283,23 +331,21 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         t=np.stack([oracle.out_of_fold_ for oracle in oracles], axis=1),
         parts=parts,
         scales=tuple(scales),
+        baselines=tuple(baselines),
         refits=tuple(refits),
         oracles=tuple(oracles),
         relations=relations if relations else None,
     )
 
 
-def _fit_baselines(
-    tasks: Sequence[Task], cross: CrossFit, config: GenerateConfig
-) -> tuple[Baseline, ...]:
+def _fit_baselines(cross: CrossFit) -> tuple[Baseline, ...]:
     """Fit the F of each target on all training rows."""
-    # one seed for all targets: each F differs from the next by its target alone
-    seed = derive_seed(config.seed, *cross.key, "fit") % 2**31
-    baselines = []
-    for j, task in enumerate(tasks):
-        baseline = make_baseline(config.baseline, task, cross.encoder, cross.scales[j])
-        baselines.append(baseline.fit(cross.Z, cross.y[:, j], seed))
-    return tuple(baselines)
+    fitted = []
+    for j, baseline in enumerate(cross.baselines):
+        # one seed for all targets: each F differs from the next by its target alone. A copy is
+        # fitted, since what was cross-fitted may be used again.
+        fitted.append(copy(baseline).fit(cross.Z, cross.y[:, j], cross.seeds.fit))
+    return tuple(fitted)
 
 
 def _settle_models(
@@ -329,3 +375,13 @@ def _settle_models(
         key=cross.key,
         relations=cross.relations,
     )
+
+
+def _scale_targets(
+    tasks: Sequence[Task], scales: Sequence[TargetEncoder], rows: np.ndarray
+) -> np.ndarray:
+    """Return y of some rows of the table, ``(n, k)``."""
+    ys = []
+    for task, scale in zip(tasks, scales, strict=True):
+        ys.append(scale.transform(task.target.iloc[rows]))
+    return np.stack(ys, axis=1)

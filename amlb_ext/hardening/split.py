@@ -7,13 +7,25 @@ task, keeps them, or the first so many of them.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import (
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 
 from amlb_ext.core.config import DEFAULT_FOLDS, SplitConfig
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Fold, Task
+
+#: Parts that the training rows of a fold are dealt into for cross-fitting, each left out once.
+PARTS = 5
+
+#: Positions to fit on and positions to predict, once per part: what scikit-learn calls ``cv``.
+CvSplits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
@@ -91,3 +103,22 @@ def _first_folds(task: Task, wanted: int | None) -> Task:
     return dataclasses.replace(
         task, folds=task.folds[:wanted], notes=(*task.notes, note)
     )
+
+
+def cross_folds(
+    y: np.ndarray, n_classes: int, parts: int, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (train, held-out) positions, stratified by class where every class allows it.
+
+    Examples
+    --------
+    >>> [len(held) for _, held in cross_folds(np.arange(10) % 2, 2, 5, seed=0)]
+    [2, 2, 2, 2, 2]
+    """
+    parts = min(parts, len(y))
+    _, class_sizes = np.unique(y, return_counts=True)
+    if n_classes and class_sizes.min() >= parts:
+        splitter = StratifiedKFold(parts, shuffle=True, random_state=seed % 2**31)
+    else:
+        splitter = KFold(parts, shuffle=True, random_state=seed % 2**31)
+    return list(splitter.split(np.zeros(len(y)), y))

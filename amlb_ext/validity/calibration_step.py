@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amlb_ext.core import row_losses
-from amlb_ext.hardening.augment import make_side
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.hardening.made_rows.sides import make_side
 from amlb_ext.validity.candidates import JUDGES
 from amlb_ext.validity.label_measures import judge_labels, measure_labels
 from amlb_ext.validity.measures import Losses, Measure

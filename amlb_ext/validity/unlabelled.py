@@ -23,14 +23,13 @@ from amlb_ext.core.errors import ConfigError, SourceError, suggest_nearest
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import (
     EstimatorBaseline,
-    cross_folds,
     fill_missing,
 )
+from amlb_ext.hardening.baseline.replacements import Chooser
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
-from amlb_ext.hardening.prepare import PARTS
-from amlb_ext.hardening.test_rows import Chooser
+from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.stats.prediction_powered import prediction_powered_mean

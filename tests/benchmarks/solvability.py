@@ -35,10 +35,10 @@ from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, cross_folds
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.prepare import PARTS
+from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity.candidates import candidates_beside, fit_zoo

@@ -39,12 +39,10 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.config import SourceConfig, SynthesizerConfig
 from amlb_ext.core.rng import draw_int_seed, random_stream
-from amlb_ext.hardening.baseline.estimator import (
-    class_probabilities,
-    cross_folds,
-    fill_missing,
-)
+from amlb_ext.hardening.baseline.estimator import fill_missing
+from amlb_ext.hardening.baseline.forests import class_probabilities
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.split import cross_folds
 from amlb_ext.sources import open_specs
 from amlb_ext.synthesizers import SYNTHESIZERS, make_synthesizer
 

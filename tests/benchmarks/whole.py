@@ -74,9 +74,10 @@ class Stages:
 
 def watched() -> Stages:
     """Watch the stages of the pipeline."""
-    from amlb_ext.hardening import augment, test_rows
+    from amlb_ext.hardening.baseline import replacements
     from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
     from amlb_ext.hardening.encode import Encoder, TargetEncoder
+    from amlb_ext.hardening.made_rows import augment, sides
     from amlb_ext.hardening.oracle import Oracle
     from amlb_ext.hardening.weights import Region
     from amlb_ext.pipeline import generate, job
@@ -100,19 +101,19 @@ def watched() -> Stages:
     for name in ("ask_candidates", "ask_judges"):
         stages.watch(rungs.HeldOutPart, name, "zoo", whole=True)
     stages.watch(rungs, "_checks", "checks", whole=True)
-    stages.watch(augment, "search", "search")
+    stages.watch(augment, "genetic_search", "search")
     stages.watch(Encoder, "fit", "encode")
     stages.watch(Encoder, "transform", "encode")
     stages.watch(Encoder, "inverse", "encode")
     stages.watch(TargetEncoder, "transform", "encode")
-    stages.watch(test_rows, "fit_to_train", "encode")
+    stages.watch(replacements, "fit_to_train", "encode")
     stages.watch(job, "write_fold", "write", whole=True)
     stages.watch(generate, "finish_suite", "write", whole=True)
     stages.watch(generate, "load_tasks", "read", whole=True)
     stages.watch(certify, "read_task", "read", whole=True)
     stages.watch(certify, "measure_task", "certificate", whole=True)
     stages.watch(evaluate._FoldScorer, "score", "zoo", whole=False)
-    stages.watch(augment, "sample_synthetic_rows", "sample")
+    stages.watch(sides, "sample_synthetic_rows", "sample")
     stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
     return stages
 

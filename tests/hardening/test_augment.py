@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.config import build_config
-from amlb_ext.hardening.augment import make_side
-from amlb_ext.hardening.judged_rows import (
+from amlb_ext.hardening.judged_rows import JudgedRows
+from amlb_ext.hardening.made_rows.screening import (
     CLASS_SLACK,
-    JudgedRows,
     judge_made_rows,
     label_passes,
 )
+from amlb_ext.hardening.made_rows.sides import make_side
 from amlb_ext.hardening.prepare import prepare
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources import open_specs
@@ -104,6 +104,6 @@ def test_a_made_row_that_is_a_real_one_is_judged_as_that_row(titanic):
 def test_rows_are_concatenated_in_order(titanic):
     test = titanic.test
     three, two = test.take(np.array([3])), test.take(np.array([0, 1]))
-    both = JudgedRows.concatenate([three, two])
+    both = JudgedRows.stack_blocks([three, two])
     assert both.parent.tolist() == [3, 0, 1]
     assert both.features.equals(test.features.iloc[[3, 0, 1]].reset_index(drop=True))

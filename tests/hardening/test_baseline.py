@@ -15,10 +15,10 @@ from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.estimator import cross_folds
 from amlb_ext.hardening.baseline.from_file import load_model, make_baseline
 from amlb_ext.hardening.baseline.registry import BASELINES, is_installed, resolve_model
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.split import cross_folds
 
 
 def make(kind, n=120, seed=0):

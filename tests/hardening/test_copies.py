@@ -21,7 +21,7 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Origin
 from amlb_ext.hardening.assemble import separate_sides
 from amlb_ext.hardening.fold import harden_group
-from amlb_ext.hardening.judged_rows import TakenRows
+from amlb_ext.hardening.made_rows.screening import TakenRows
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
@@ -229,7 +229,7 @@ def test_what_is_taken_is_the_table_and_the_test_rows_as_amlb_has_them():
     written = fit_to_train(
         task.features.iloc[:20], task.features.iloc[20:], task.columns
     )
-    taken = TakenRows.of_fold(task, written.features)
+    taken = TakenRows((task.features, written.features))
     asked = task.features.iloc[[3, 21, 21, 5]].reset_index(drop=True)
     asked.loc[2, "c"] = "a"  # as row 21 is written beside these training rows
     asked.loc[3, "n"] = 5.5

@@ -9,9 +9,13 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Origin
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.hardness import BadRule
+from amlb_ext.hardening.made_rows.population_teacher import (
+    Teacher,
+    draw_outcomes,
+    failing_chance,
+)
 from amlb_ext.hardening.oracle import Oracle
-from amlb_ext.hardening.population_teacher import Teacher, draw_outcomes, failing_chance
-from amlb_ext.hardening.split import split_task
+from amlb_ext.hardening.split import cross_folds, split_task
 
 
 def table(n=400, classes=True, seed=0):
@@ -85,7 +89,7 @@ def test_teacher_is_a_distribution_around_the_oracle():
     rng = np.random.default_rng(0)
     Z = rng.random((500, 2))
     y = Z[:, 0] + (0.02 + 0.2 * Z[:, 1]) * rng.standard_normal(500)
-    oracle = Oracle(0, 0).fit(Z, y)
+    oracle = Oracle(0, 0).fit(Z, y, cross_folds(y, 0, 3, seed=0))
     teacher = Teacher(oracle, Z, y)
     t = oracle.predict(Z)
     outcomes, chance = teacher.outcomes(Z, t)

@@ -12,7 +12,7 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.hardening.fold import harden_fold, harden_group
 from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.judged_rows import judge_made_rows, label_passes
+from amlb_ext.hardening.made_rows.screening import judge_made_rows, label_passes
 from amlb_ext.hardening.prepare import prepare
 from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.hardening.search.domain import target_slopes

@@ -8,8 +8,8 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.config import build_config
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.prepare import PARTS, cross_fit
-from amlb_ext.hardening.split import split_task
+from amlb_ext.hardening.prepare import cross_fit
+from amlb_ext.hardening.split import PARTS, split_task
 from amlb_ext.suite import Suite
 from amlb_ext.validity import certify_rows, read_task
 from amlb_ext.validity.certify import CertifySettings, certify_jobs, certify_with_null

@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.experiments.fidelity.draw import Draw, Points
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.hardening.population_teacher import FLOOR
+from amlb_ext.hardening.made_rows.population_teacher import FLOOR
 
 NEIGHBOURS = 40
 BELIEF = 40.0

@@ -26,7 +26,10 @@ from amlb_ext.experiments.fidelity.sample import (
     Sample,
     expected_contrasts,
 )
-from amlb_ext.hardening.population_teacher import draw_outcomes, failing_chance
+from amlb_ext.hardening.made_rows.population_teacher import (
+    draw_outcomes,
+    failing_chance,
+)
 
 #: What made rows stand for: rows on which F fails, or any rows where failures are likely.
 Aim = Literal["failures", "region"]

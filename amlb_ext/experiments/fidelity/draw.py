@@ -31,7 +31,7 @@ from amlb_ext.core.task import Fold, Task
 from amlb_ext.experiments.fidelity.protocol import Protocol
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
-from amlb_ext.hardening.population_teacher import Teacher
+from amlb_ext.hardening.made_rows.population_teacher import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
 from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo

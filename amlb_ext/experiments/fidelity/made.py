@@ -16,8 +16,8 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.experiments.fidelity.draw import Answer, from_rows
 from amlb_ext.experiments.fidelity.sample import Method, Sample
-from amlb_ext.hardening.augment import make_side
-from amlb_ext.hardening.judged_rows import JudgedRows, MadeSide, judge_real_rows
+from amlb_ext.hardening.judged_rows import JudgedRows, judge_real_rows
+from amlb_ext.hardening.made_rows.sides import MadeSide, make_side
 from amlb_ext.validity.calibration import calibrate
 
 MADE: dict[str, Method] = {}

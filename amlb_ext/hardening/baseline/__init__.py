@@ -5,8 +5,9 @@ predictions.
 
 ``registry`` short names and import paths, and the estimators behind them · ``estimator`` the
 interface of F, and F as an estimator · ``from_file`` F from a file, and the choice between the
-three · ``forests`` predictions of random forests without detours · ``skops_files``,
-``skops_types`` model files of others, looked through before anything of them is loaded.
+three · ``replacements`` test rows as F and AMLB can read them · ``forests`` predictions
+of random forests without detours · ``skops_files``, ``skops_types`` model files of others, looked
+through before anything of them is loaded.
 """
 
 from amlb_ext.hardening.baseline.estimator import Baseline, EstimatorBaseline

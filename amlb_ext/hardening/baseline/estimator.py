@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,6 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
@@ -28,9 +26,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.registry import ModelSpec, build_estimator
 from amlb_ext.hardening.encode import Encoder
-
-#: Positions to fit on and positions to predict, once per part: what scikit-learn calls ``cv``.
-CvSplits = Sequence[tuple[np.ndarray, np.ndarray]]
+from amlb_ext.hardening.split import CvSplits
 
 
 class Baseline(ABC):
@@ -76,7 +72,8 @@ class Baseline(ABC):
         rows : ndarray of shape (n,), int
             Their positions in the table.
         parts : list of (ndarray, ndarray)
-            Positions to fit on and to predict, as :func:`cross_folds` gives them.
+            Positions to fit on and to predict, see
+            :func:`amlb_ext.hardening.split.cross_folds`.
         seed : int
             Every fit has a seed of its own, derived from it.
 
@@ -235,35 +232,3 @@ def fill_empty(Z: np.ndarray, empty: np.ndarray) -> np.ndarray:
 def fill_missing(Z: np.ndarray) -> np.ndarray:
     """Return Z with missing numbers as -1, a value outside the range: for trees."""
     return np.where(np.isnan(Z), -1.0, Z)
-
-
-def class_probabilities(
-    model: BaseEstimator, Z: np.ndarray, n_classes: int
-) -> np.ndarray:
-    """Return ``(n, C)`` probabilities; classes the model never saw get 0."""
-    f = np.zeros((len(Z), n_classes))
-    # of a single class some models still return two columns
-    if len(model.classes_) == 1:
-        f[:, int(model.classes_[0])] = 1.0
-        return f
-    f[:, model.classes_.astype(int)] = forests.predict_proba(model, Z)
-    return f
-
-
-def cross_folds(
-    y: np.ndarray, n_classes: int, parts: int, seed: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return (train, held-out) positions, stratified by class where every class allows it.
-
-    Examples
-    --------
-    >>> [len(held) for _, held in cross_folds(np.arange(10) % 2, 2, 5, seed=0)]
-    [2, 2, 2, 2, 2]
-    """
-    parts = min(parts, len(y))
-    _, class_sizes = np.unique(y, return_counts=True)
-    if n_classes and class_sizes.min() >= parts:
-        splitter = StratifiedKFold(parts, shuffle=True, random_state=seed % 2**31)
-    else:
-        splitter = KFold(parts, shuffle=True, random_state=seed % 2**31)
-    return list(splitter.split(np.zeros(len(y)), y))

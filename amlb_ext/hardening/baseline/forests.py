@@ -66,6 +66,19 @@ def predict_proba(model: BaseEstimator, Z: np.ndarray) -> np.ndarray:
     return _predict_fast(model, Z, "predict_proba")
 
 
+def class_probabilities(
+    model: BaseEstimator, Z: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """Return ``(n, C)`` probabilities; classes the model never saw get 0."""
+    f = np.zeros((len(Z), n_classes))
+    # of a single class some models still return two columns
+    if len(model.classes_) == 1:
+        f[:, int(model.classes_[0])] = 1.0
+        return f
+    f[:, model.classes_.astype(int)] = predict_proba(model, Z)
+    return f
+
+
 def _predict_fast(model: BaseEstimator, Z: np.ndarray, method: str) -> np.ndarray:
     """Return what a method of the model returns, of a plain forest by its trees' arrays."""
     forest = model.steps[-1][1] if type(model) is Pipeline else model

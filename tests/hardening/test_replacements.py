@@ -16,8 +16,12 @@ from amlb_ext.core.task import Fold, Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.from_file import FittedBaseline, PredictionsBaseline
 from amlb_ext.hardening.baseline.registry import ModelSpec
+from amlb_ext.hardening.baseline.replacements import (
+    Chooser,
+    known_classes,
+    write_test_rows,
+)
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.test_rows import Chooser, known_classes, write_test_rows
 
 WORTH = {"a": 0.0, "b": 5.0, "c": 9.0, "new": 8.5}
 

@@ -14,12 +14,17 @@ s(x) : expected |y - T(x)|, by boosting on out-of-fold residuals (regression)
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.hardness import BadRule
-from amlb_ext.hardening.judged_rows import FoldModels
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.hardening.made_rows.screening import TakenRows
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.weights import draw_region
 
@@ -27,6 +32,8 @@ from amlb_ext.hardening.weights import draw_region
 QUANTILES = 41
 #: Least probability of a class: no outcome is impossible.
 FLOOR = 0.005
+#: Rows of the population proposed per failure wanted, and at most: about one in ten is bad.
+PROPOSED_PER_ROW, MOST_PROPOSED = 15, 20_000
 
 
 class Teacher:
@@ -161,6 +168,7 @@ def expected_failures(
     models: FoldModels,
     teacher: Teacher,
     Z: np.ndarray,
+    *,
     most: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -184,3 +192,100 @@ def expected_failures(
     failing = failing_chance(models.rule, f, t, outcomes, chance)
     kept, y = draw_outcomes(outcomes, failing, rng, most)
     return Z[kept], y
+
+
+# Rows drawn from the population, of which the teacher keeps failures.
+
+
+class Sample(NamedTuple):
+    """Encoded rows, their targets, and how many were dropped before they had a target."""
+
+    Z: np.ndarray
+    y: np.ndarray
+    dropped: Mapping[str, int]
+
+
+class Sampler(Protocol):
+    """Whatever rows can be drawn from."""
+
+    def draw(self, n: int) -> Sample:
+        """Draw some n rows."""
+
+
+class ExpectedFailureSampler:
+    """Rows of the population on which the oracle expects F to fail, with targets it draws.
+
+    A group of tasks never comes here: the teacher knows the spread of one target.
+
+    Parameters
+    ----------
+    population : Sampler
+        Of rows that resemble the training rows.
+    models : FoldModels
+    real : JudgedRows
+        The real rows of the side.
+    taken : TakenRows
+    find_nearest_parents : callable
+        Encoded rows to positions of the bad rows they descend from.
+    rng : Generator
+    """
+
+    def __init__(
+        self,
+        population: Sampler,
+        models: FoldModels,
+        real: JudgedRows,
+        *,
+        taken: TakenRows,
+        find_nearest_parents: Callable[[np.ndarray], np.ndarray],
+        rng: np.random.Generator,
+    ) -> None:
+        self.population = population
+        self.models = models
+        self.real = real
+        self.taken = taken
+        self.find_nearest_parents = find_nearest_parents
+        self.rng = rng
+        self.teacher = Teacher(models.targets[0].oracle, models.Z, models.y[:, 0])
+
+    def draw(self, n: int) -> Sample:
+        """Draw n rows at most."""
+        proposed = self.population.draw(min(MOST_PROPOSED, PROPOSED_PER_ROW * n)).Z
+        features, n_broken = self._feasible_features(proposed)
+        repeats_real, repeats_made = self.taken.repeated(features)
+        # a copy must not take the place of a row that may be kept, so it is not even drawn
+        is_new = ~repeats_real & ~repeats_made
+        rows, targets = expected_failures(
+            self.models,
+            self.teacher,
+            self.models.encoder.transform(features)[is_new],
+            most=n,
+            rng=self.rng,
+        )
+        dropped = {
+            "real_row": int(repeats_real.sum()),
+            "made_row": int((repeats_made & ~repeats_real).sum()),
+        }
+        if self.models.relations is not None:
+            dropped["relation"] = n_broken
+        return Sample(rows, targets[:, None], dropped)
+
+    def _feasible_features(self, Z: np.ndarray) -> tuple[pd.DataFrame, int]:
+        """Return the features of rows that break no relation, and how many rows do.
+
+        The rows have no targets yet; those of their parents stand in.
+        """
+        features = self.models.encoder.inverse(Z)
+        if self.models.relations is None or not len(Z):
+            return features, 0
+        parent = self.find_nearest_parents(Z)
+        parent_y = self.real.y[parent]
+        corrected = self.models.relations.correct(
+            features,
+            parent_y,
+            parent_features=self.real.features.iloc[parent].reset_index(drop=True),
+            parent_y=parent_y,
+            repairs=False,
+        )
+        feasible = corrected.features[~corrected.is_broken]
+        return feasible.reset_index(drop=True), int(corrected.is_broken.sum())

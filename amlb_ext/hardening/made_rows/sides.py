@@ -1,0 +1,162 @@
+"""Both sides of a fold: rows made from the failures of its test rows, and of its training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from amlb_ext.core.rng import derive_seed
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.hardening.made_rows.augment import augment_bad_rows
+from amlb_ext.hardening.made_rows.cells import least_support_note, with_least_support
+from amlb_ext.hardening.made_rows.screening import MadeRows, TakenRows
+from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
+from amlb_ext.suite.fold_notes import REASONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeSide:
+    """What was made from the bad rows of one side.
+
+    Attributes
+    ----------
+    augmented, synthetic : MadeRows
+    bad : int
+        Bad rows of the side.
+    least_support : float or None
+        As in :class:`FoldModels`.
+    notes : tuple of str
+        Remarks for the manifest, in the order of the stages.
+    """
+
+    augmented: MadeRows
+    synthetic: MadeRows
+    bad: int
+    least_support: float | None
+    notes: tuple[str, ...]
+
+    def counts(self) -> dict[str, Any]:
+        """Return the side's counts for the manifest."""
+        return {
+            "bad": self.bad,
+            "augmented_asked": self.augmented.asked,
+            "augmented": len(self.augmented.rows),
+            "synthetic_asked": self.synthetic.asked,
+            "synthetic": len(self.synthetic.rows),
+            "dropped": {
+                "augmented": _by_reason(self.augmented.dropped),
+                "synthetic": _by_reason(self.synthetic.dropped),
+            },
+            "least_support": self.least_support,
+        }
+
+
+def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
+    # a fold without relations has no count of rows that break them
+    return {
+        reason: int(dropped.get(reason, 0))
+        for reason in REASONS
+        if reason != "relation" or reason in dropped
+    }
+
+
+def make_both_sides(
+    models: FoldModels,
+    test: JudgedRows,
+    train: JudgedRows,
+    *,
+    table: pd.DataFrame,
+) -> tuple[MadeSide | None, MadeSide | None]:
+    """Make rows from the failures of the test rows and, where asked, of the training rows.
+
+    No made row repeats the features of a row of the table, of a test row as it is written, or of
+    a row made before it.
+
+    Parameters
+    ----------
+    models : FoldModels
+    test, train : JudgedRows
+        The real rows of both sides.
+    table : DataFrame
+        Features of all rows of the table, in canonical form.
+
+    Returns
+    -------
+    test_side, train_side : MadeSide or None
+        None where no row failed; without bad test rows nothing is made at all.
+    """
+    if not test.is_bad.any():
+        return None, None
+    real_sides = {"test": test}
+    if models.config.train_hard and train.is_bad.any():
+        real_sides["train"] = train
+    models = with_least_support(models, train)
+    taken = TakenRows((table, test.features))
+    sides = {}
+    for name, real in real_sides.items():
+        side = make_side(models, real, name, taken)
+        # the test side comes first, so it is the training side that gives way
+        taken = taken.with_made(side.augmented.rows, side.synthetic.rows)
+        sides[name] = side
+    return sides["test"], sides.get("train")
+
+
+def make_side(
+    models: FoldModels, real: JudgedRows, side: str, taken: TakenRows | None = None
+) -> MadeSide:
+    """Augment the bad rows, learn their distribution, sample from it.
+
+    Parameters
+    ----------
+    models : FoldModels
+    real : JudgedRows
+        All real rows of this side, at least one of them bad: they bound columns and targets.
+    side : str
+        ``test`` or ``train``; part of the key of the random streams.
+    taken : TakenRows, optional
+        Rows that no made row may repeat; when omitted those the models were fitted on, and the
+        real rows of this side.
+    """
+    if taken is None:
+        # decoded, not as they came: rows of a study are known by their codes alone
+        fitted_on = models.encoder.inverse(models.Z)
+        taken = TakenRows((fitted_on, models.encoder.inverse(real.Z)))
+    notes: tuple[str, ...] = ()
+    if models.least_support is not None and models.config.agreement.filter:
+        notes = (f"{side}: {least_support_note(models.least_support)}",)
+
+    # one stream per stage, keyed by the side as well
+    seed, key = models.config.seed, (*models.key, side)
+    augment_seed = derive_seed(seed, *key, "augment")
+    synthesize_seed = derive_seed(seed, *key, "synthesize")
+    # suites were made before a bad row had several tries: the key of the first has no number
+    search_seeds = [derive_seed(seed, *key, "search")]
+    for attempt in range(1, models.config.search.tries):
+        search_seeds.append(derive_seed(seed, *key, "search", attempt))
+
+    augmented = augment_bad_rows(
+        models,
+        real,
+        side=side,
+        taken=taken,
+        seed=augment_seed,
+        search_seeds=search_seeds,
+    )
+    synthetic = sample_synthetic_rows(
+        models,
+        real,
+        augmented=augmented.rows,
+        side=side,
+        taken=taken.with_made(augmented.rows),
+        seed=synthesize_seed,
+    )
+    return MadeSide(
+        augmented=augmented,
+        synthetic=synthetic,
+        bad=int(real.is_bad.sum()),
+        least_support=models.least_support,
+        notes=(*notes, *augmented.notes, *synthetic.notes),
+    )

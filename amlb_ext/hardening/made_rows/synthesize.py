@@ -1,0 +1,234 @@
+"""Synthetic rows: a sample of what a synthesizer learnt of the hard rows, or of all rows.
+
+A synthesizer learns the bad and the augmented rows of a side (paper, section 4.4), or the whole
+population of training rows. Of the latter
+:mod:`~amlb_ext.hardening.made_rows.population_teacher` keeps the ones on which the oracle expects F
+to fail, with targets of the oracle's own.
+
+Notation as in :mod:`amlb_ext.hardening.judged_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from amlb_ext.core.config import SynthesizerConfig
+from amlb_ext.hardening.baseline.estimator import fill_missing
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, without_single_axis
+from amlb_ext.hardening.made_rows.population_teacher import (
+    ExpectedFailureSampler,
+    Sample,
+    Sampler,
+)
+from amlb_ext.hardening.made_rows.screening import (
+    MadeRows,
+    MadeRowsCollector,
+    TakenRows,
+    find_parents,
+    no_made_rows,
+)
+from amlb_ext.synthesizers import Synthesizer, make_synthesizer
+
+#: Rounds of sampling until as many synthetic rows passed K as were asked for.
+SAMPLING_ROUNDS = 4
+#: Rows that break a relation are rejected at first, since rows that never did are nearer to real
+#: failures. From this round on they are repaired, so that they do not run out.
+REPAIRING_ROUND = 2
+
+
+def sample_synthetic_rows(
+    models: FoldModels,
+    real: JudgedRows,
+    *,
+    augmented: JudgedRows,
+    side: str,
+    taken: TakenRows,
+    seed: int,
+) -> MadeRows:
+    """Learn the distribution of hard rows and sample from it until enough rows are kept.
+
+    Parameters
+    ----------
+    models : FoldModels
+    real, augmented : JudgedRows
+        The real rows of the side, and those that were augmented from them.
+    side : str
+        Its name in remarks.
+    taken : TakenRows
+        Rows that no made row may repeat.
+    seed : int
+    """
+    config = models.config.synthesizer
+    bad = find_parents(real)
+    wanted = min(config.max_rows, round(config.times * max(len(augmented), len(bad))))
+    if not len(bad) or wanted == 0:
+        return MadeRows(rows=no_made_rows(models, real))
+
+    collector = MadeRowsCollector(models, real, taken)
+    hard = _HardRows(
+        Z=np.vstack([real.Z[bad], augmented.Z]),
+        y=np.concatenate([real.y[bad], augmented.y]),
+        parent=np.concatenate([bad, augmented.parent]),
+    )
+    learnt = _learnt_columns(models)
+    find_nearest_parents = _parent_finder(hard, learnt)
+    learns_population = (
+        models.config.synthesizer.learn_from == "population" and models.can_search
+    )
+    Z, y = (models.Z, models.y) if learns_population else (hard.Z, hard.y)
+    notes = []
+    if config.learn_from == "population" and not learns_population:
+        notes.append(
+            f"{side}: F is a file of predictions, so rows are learnt from its failures"
+        )
+    # a model of a distribution needs more rows; "local" moves rows towards their neighbours
+    if len(Z) < config.min_rows and config.name != "local":
+        notes.append(
+            f"{side}: {len(Z)} rows to learn from, fewer than {config.min_rows}: "
+            f"the synthesizer 'local' stood in for {config.name!r}"
+        )
+        config = config.model_copy(update={"name": "local"})
+    rng = np.random.default_rng(seed)
+    sampler: Sampler = _SynthesizerSampler(
+        _fit_synthesizer(config, models, Z[:, learnt], y, learnt=learnt, rng=rng),
+        learnt=learnt,
+        filling=Z[0],
+        n_targets=y.shape[1],
+        rng=rng,
+    )
+    if learns_population:
+        sampler = ExpectedFailureSampler(
+            sampler,
+            models,
+            real,
+            taken=taken,
+            find_nearest_parents=find_nearest_parents,
+            rng=rng,
+        )
+
+    n_kept = 0
+    for sampling_round in range(SAMPLING_ROUNDS):
+        sample = sampler.draw(wanted - n_kept)
+        collector.dropped.update(sample.dropped)
+        if not len(sample.Z):
+            break
+        passed = collector.screen(
+            Z=sample.Z,
+            y=models.snap_targets(sample.y),
+            parent=find_nearest_parents(sample.Z),
+            repairs=sampling_round >= REPAIRING_ROUND,
+            # targets of the population are the oracle's own: its filter has nothing to say
+            asks_oracle=not learns_population,
+        )
+        collector.keep(passed)
+        n_kept += len(passed)
+        if n_kept >= wanted:
+            break
+    return MadeRows(
+        rows=collector.collected(),
+        asked=wanted,
+        dropped=collector.dropped,
+        notes=tuple(notes),
+    )
+
+
+class _HardRows(NamedTuple):
+    """Bad and augmented rows of a side, each with the bad row that it descends from."""
+
+    Z: np.ndarray
+    y: np.ndarray
+    parent: np.ndarray
+
+
+def _parent_finder(
+    hard: _HardRows, learnt: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that finds, for sampled rows, the parent of the nearest hard row."""
+    nearest = NearestNeighbors(n_neighbors=1).fit(fill_missing(hard.Z[:, learnt]))
+
+    def find_nearest_parents(rows: np.ndarray) -> np.ndarray:
+        filled = fill_missing(rows[:, learnt])
+        closest = nearest.kneighbors(filled, return_distance=False)[:, 0]
+        return hard.parent[closest]
+
+    return find_nearest_parents
+
+
+def _learnt_columns(models: FoldModels) -> np.ndarray:
+    """Return which encoded columns a synthesizer learns, ``(d,)`` bool.
+
+    Columns that others determine are computed, so that they cannot be broken, and frozen ones are
+    the parent's. At least one column is learnt: synthesizers need something to learn.
+    """
+    everything = np.ones(models.Z.shape[1], dtype=bool)
+    if models.relations is None:
+        return everything
+    bound = models.relations.keeps_parent_value(models.encoder)
+    bound = bound | models.relations.is_computed(models.encoder)
+    return everything if bound.all() else ~bound
+
+
+def _fit_synthesizer(
+    config: SynthesizerConfig,
+    models: FoldModels,
+    Z: np.ndarray,
+    y: np.ndarray,
+    *,
+    learnt: np.ndarray,
+    rng: np.random.Generator,
+) -> Synthesizer:
+    is_categorical = learnt[: models.encoder.n_categorical_]
+    cards = np.array(models.encoder.cards_, dtype=int)[is_categorical]
+    synthesizer = make_synthesizer(config)
+    synthesizer.fit(
+        Z,
+        without_single_axis(y),
+        cards=tuple(cards.tolist()),
+        n_classes=models.n_classes,
+        rng=rng,
+    )
+    return synthesizer
+
+
+class _SynthesizerSampler:
+    """Rows and targets as a synthesizer samples them.
+
+    Parameters
+    ----------
+    synthesizer : Synthesizer
+        Fitted.
+    learnt : ndarray of shape (d,), bool
+        The encoded columns it was fitted on.
+    filling : ndarray of shape (d,)
+        What stands in the others. They are computed later, or the parent's, so that any values
+        will do until then.
+    n_targets : int
+        k.
+    rng : Generator
+    """
+
+    def __init__(
+        self,
+        synthesizer: Synthesizer,
+        *,
+        learnt: np.ndarray,
+        filling: np.ndarray,
+        n_targets: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self.synthesizer = synthesizer
+        self.learnt = learnt
+        self.filling = filling
+        self.n_targets = n_targets
+        self.rng = rng
+
+    def draw(self, n: int) -> Sample:
+        """Draw some n rows."""
+        sampled, targets = self.synthesizer.sample(n, self.rng)
+        rows = np.tile(self.filling, (len(sampled), 1))
+        rows[:, self.learnt] = sampled
+        return Sample(rows, targets.reshape(len(rows), self.n_targets), {})
