@@ -79,7 +79,8 @@ def assemble_fold(
     target : int
         Position of the task in its group.
     """
-    models, test = prepared.models, prepared.test
+    models = prepared.models
+    test = prepared.test
     refits = models.targets[target].refits
     train_rows = training_rows(task, task.folds[fold].train)
 
@@ -127,7 +128,9 @@ def summarise_fold(
     target : int
         Position of the task in its group.
     """
-    models, test, train = prepared.models, prepared.test, prepared.train
+    models = prepared.models
+    test = prepared.test
+    train = prepared.train
     scores = _score_parts(models, test, side, target)
     notes = prepared.changes.notes()
     summary: dict[str, Any] = {
@@ -138,9 +141,10 @@ def summarise_fold(
         "test": len(test),
         "bad": int(test.is_bad.sum()),
         "bad_train": int(train.is_bad.sum()),
+        # named even where nothing was made: verify holds such folds to the rule
         "augmented": 0,
         "synthetic": 0,
-        "dropped": {},  # told even where nothing was made: verify holds such folds to the rule
+        "dropped": {},
         "region": {
             "rows": len(prepared.region_rows),
             "with_replacement": prepared.region_repeats,
@@ -179,7 +183,8 @@ def _score_parts(
         "synthetic": side.synthetic.rows,
     }
     for part, rows in failures.items():
-        y, f = rows.y[:, target], rows.f[:, target]
+        y = rows.y[:, target]
+        f = rows.f[:, target]
         can_score = len(rows) > 0 and not np.isnan(f).any()
         # the summary always names the bad rows, whatever their score
         if part == "bad" or can_score:
@@ -200,12 +205,15 @@ def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[str]:
 
 def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
     """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
-    wanted = min(10, int(np.ceil(len(hardness) / 4)))
+    n = len(hardness)
+    # ten rows are the fewest that a certificate speaks of
+    wanted = min(10, int(np.ceil(n / 4)))
     nearest = rule.alpha_for(hardness, 1)
+    sufficient = rule.alpha_for(hardness, wanted)
     return (
         f"no failures found at alpha = {rule.alpha:.4g} under the rule {rule.rule}: the worst "
-        f"row reaches {nearest:.4g}; --alpha {rule.alpha_for(hardness, wanted):.4g} would give "
-        f"{wanted} rows, or use --rule quantile --share {wanted / len(hardness):.2g}"
+        f"row reaches {nearest:.4g}; --alpha {sufficient:.4g} would give "
+        f"{wanted} rows, or use --rule quantile --share {wanted / n:.2g}"
     )
 
 
@@ -268,18 +276,19 @@ def write_made_side(
 
     ``real`` are the real rows of the side; the others as in :func:`write_real_rows`.
     """
+    made = {"ga": side.augmented.rows, "synthetic": side.synthetic.rows}
     blocks = {}
-    for origin, rows in (
-        ("ga", side.augmented.rows),
-        ("synthetic", side.synthetic.rows),
-    ):
+    for origin, rows in made.items():
         if not len(rows):
             continue
+        # from positions among the side's real rows to those in the table, to the source's
+        parent_rows = real.row[rows.parent]
+        parent_ids = task.row_ids[parent_rows].astype(np.int64)
         provenance = pd.DataFrame(
             {
                 "origin": np.full(len(rows), origin, dtype=object),
                 "source_row": rows.row,
-                "parent_row": task.row_ids[real.row[rows.parent]].astype(np.int64),
+                "parent_row": parent_ids,
                 **_judgement_columns(models, rows, target, refits),
                 "substituted": rows.substituted,
                 **_put_back_column(models, rows),
@@ -293,10 +302,13 @@ def write_made_side(
 
 def stack_rows(blocks: list[Rows]) -> Rows:
     """Return the rows of all blocks, in order."""
+    features = [block.features for block in blocks]
+    targets = [block.target for block in blocks]
+    provenances = [block.provenance for block in blocks]
     return Rows(
-        features=pd.concat([block.features for block in blocks], ignore_index=True),
-        target=pd.concat([block.target for block in blocks], ignore_index=True),
-        provenance=pd.concat([block.provenance for block in blocks], ignore_index=True),
+        features=pd.concat(features, ignore_index=True),
+        target=pd.concat(targets, ignore_index=True),
+        provenance=pd.concat(provenances, ignore_index=True),
     )
 
 
@@ -313,7 +325,8 @@ def _judgement_columns(
     models: FoldModels, rows: JudgedRows, target: int, refits: Sequence[Baseline]
 ) -> dict[str, np.ndarray]:
     """Return what F, K and the oracle say of rows, as columns of the provenance."""
-    y, f = rows.y[:, target], rows.f[:, target]
+    y = rows.y[:, target]
+    f = rows.f[:, target]
     return {
         "hardness": rows.hardness,
         "loss": row_losses.row_loss(y, f),
@@ -332,27 +345,35 @@ def _put_back_column(models: FoldModels, rows: JudgedRows) -> dict[str, np.ndarr
 
 
 def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.ndarray]:
-    """F's predictions as columns: ``f`` in the target's own unit, or ``f_0``, ... per label."""
+    """Return F's predictions as columns: ``f`` in the target's unit, or ``f_0``, ... per label."""
     if not scale.n_classes:
         return {"f": f * scale.span + scale.low}
-    return {f"f_{code}": f[:, code] for code in range(scale.n_classes)}
+    columns = {}
+    for code in range(scale.n_classes):
+        columns[f"f_{code}"] = f[:, code]
+    return columns
 
 
 def refit_losses(
     refits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
     """Return the losses ``(n, R)`` of F's re-fits on one target ``y (n,)``: the null control."""
-    table = np.empty((len(y), len(refits)))
+    losses = np.empty((len(y), len(refits)))
+    # most models refuse to predict no rows at all
     if not len(y):
-        return table
+        return losses
     for number, refit in enumerate(refits):
-        table[:, number] = row_losses.row_loss(y, refit.predict(Z))
-    return table
+        f = refit.predict(Z)
+        losses[:, number] = row_losses.row_loss(y, f)
+    return losses
 
 
-def _refit_columns(table: np.ndarray) -> dict[str, np.ndarray]:
-    """Losses of F's re-fits as columns ``null_0``, ..."""
-    return {f"null_{number}": table[:, number] for number in range(table.shape[1])}
+def _refit_columns(losses: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the losses ``(n, R)`` of F's re-fits as columns ``null_0``, ..."""
+    columns = {}
+    for number in range(losses.shape[1]):
+        columns[f"null_{number}"] = losses[:, number]
+    return columns
 
 
 # The pair <task>_hard: hard rows of both sides, to train on and to test on.
@@ -373,15 +394,17 @@ def _assemble_hard(
     """
     if train_side is None:
         return None, {}, ["no _hard: no training row failed out of fold"]
-    models, bad_train = prepared.models, prepared.train.take(prepared.train.is_bad)
-    # of training rows a re-fit is no judge: it was fitted on most of them
+    models = prepared.models
+    bad_train = prepared.train.take(prepared.train.is_bad)
+    # without re-fits: of training rows a re-fit is no judge, since it was fitted on most of them
     real_block = write_real_rows(task, models, bad_train, target=target)
     made_blocks = write_made_side(
         task, models, prepared.train, train_side, target=target
     )
 
     def fit(train: pd.DataFrame, test: pd.DataFrame) -> FittedRows:
-        return prepared.chooser.fit(train, test, task)[0]
+        fitted, _ = prepared.chooser.fit(train, test, task)
+        return fitted
 
     # a test row stands in files as it came and as it was fitted to the training rows
     own_test = task.features.iloc[task.folds[fold].test]
@@ -396,10 +419,11 @@ def _assemble_hard(
     assert rows is not None
     facts = {"hard_train": {**train_side.counts(), "left_out": left_out}}
     notes = [*train_side.notes, *_left_out_notes(left_out)]
-    if len(rows.target) < MIN_HARD_TRAIN or rows.target.nunique() < 2:
+    n_targets = rows.target.nunique()
+    if len(rows) < MIN_HARD_TRAIN or n_targets < 2:
         notes.append(
-            f"no _hard: its training file would have {len(rows.target)} rows and "
-            f"{rows.target.nunique()} distinct targets"
+            f"no _hard: its training file would have {len(rows)} rows and "
+            f"{n_targets} distinct targets"
         )
         return None, facts, notes
     tests = make_readable(task, prepared, tests=pair.test, train=rows, target=target)
@@ -407,15 +431,16 @@ def _assemble_hard(
 
 
 def _left_out_notes(left_out: dict[str, int]) -> list[str]:
-    words = {
+    descriptions = {
         "train_real": "real training rows with the features of a test row",
         "train_made": "made training rows with the features of a test row",
         "test_made": "made test rows that repeat another row as they are written there",
     }
-    counted = [
-        f"{left_out[key]} {text}" for key, text in words.items() if left_out[key]
-    ]
-    return [f"_hard: left out {', '.join(counted)}"] if counted else []
+    counts = []
+    for key, description in descriptions.items():
+        if left_out[key]:
+            counts.append(f"{left_out[key]} {description}")
+    return [f"_hard: left out {', '.join(counts)}"] if counts else []
 
 
 def separate_sides(
@@ -452,26 +477,30 @@ def separate_sides(
         ``train_real``, ``train_made``: training rows with the features of a test row;
         ``test_made``: made test rows that repeat another row as they are written there.
     """
-    n_train, n_made = len(train), int(is_made(train).sum())
+    n_train = len(train)
+    n_made = int(is_made(train).sum())
     fitted = FittedRows(test.features, [], np.zeros(0, dtype=int))
+    # what is known may become less with each training row that goes, and the fitted test rows
+    # others, so that new clashes come up: look again until there are none
     while len(train):
         fitted = fit(train.features, test.features)
-        own, *others = number_rows(
+        train_numbers, *test_numbers = number_rows(
             train.features, *tested, test.features, fitted.features
         )
-        clashes = np.isin(own, np.concatenate(others))
+        clashes = np.isin(train_numbers, np.concatenate(test_numbers))
         if not clashes.any():
             break
-        # what is known may become less, and the fitted rows others: so look again
         train = train.take(~clashes)
     made_left_out = n_made - int(is_made(train).sum())
     repeats = _repeated_made_rows(test, fitted, real)
+    if repeats.any():
+        test = test.take(~repeats)
     left_out = {
         "train_made": made_left_out,
         "train_real": n_train - len(train) - made_left_out,
         "test_made": int(repeats.sum()),
     }
-    return Part(test.take(~repeats) if repeats.any() else test, train), left_out
+    return Part(test, train), left_out
 
 
 def _repeated_made_rows(
@@ -479,13 +508,16 @@ def _repeated_made_rows(
 ) -> np.ndarray:
     """Return which made test rows repeat another row once cells of theirs were replaced."""
     has_new_cells = np.zeros(len(test), dtype=bool)
-    has_new_cells[[row for row, _ in fitted.cells]] = True
-    own, *others = number_rows(fitted.features, *real, fitted.features[~is_made(test)])
+    changed_rows = [row for row, _ in fitted.cells]
+    has_new_cells[changed_rows] = True
+    numbers, *real_numbers = number_rows(
+        fitted.features, *real, fitted.features[~is_made(test)]
+    )
     # rows that stand as they were made come first, so that it is the changed ones that repeat
     order = np.lexsort([np.arange(len(test)), has_new_cells])
     repeats_test = np.zeros(len(test), dtype=bool)
-    repeats_test[order] = repeats_earlier(own[order])
-    repeats_real = np.isin(own, np.concatenate(others))
+    repeats_test[order] = repeats_earlier(numbers[order])
+    repeats_real = np.isin(numbers, np.concatenate(real_numbers))
     return is_made(test) & has_new_cells & (repeats_test | repeats_real)
 
 
@@ -505,6 +537,7 @@ def make_readable(
     all_names = []
     for pair in zip(earlier, names, strict=True):
         all_names.append(",".join(filter(None, pair)))
+    # what F, K and the oracle said of a row before its cells were replaced does not hold any more
     provenance = tests.provenance.assign(substituted=all_names)
     if prepared.models.can_search:
         changed = np.flatnonzero(names != "")
@@ -539,5 +572,6 @@ def _judge_again(
     columns["loss"] = row_losses.row_loss(y, f)
     columns["reducible"] = raw_hardness("reducible", y, f, t)
     if len(models.targets) == 1:
+        # rules read rows with an axis of targets
         columns["hardness"] = models.rule.hardness(y[:, None], f[:, None], t[:, None])
     return columns

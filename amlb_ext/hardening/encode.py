@@ -81,54 +81,67 @@ class Encoder(BaseEstimator):
         self.categorical_: list[Column] = []
         self.numeric_: list[Column] = []
         for column in self.columns:
-            has_codes = (
-                not column.is_numeric and len(self._known_codes(column, features)) > 0
-            )
-            (self.categorical_ if has_codes else self.numeric_).append(column)
-        self.names_ = [column.name for column in (*self.categorical_, *self.numeric_)]
+            # a column without any training value is read as numbers, whatever its type
+            if column.is_numeric or not len(self._known_codes(column, features)):
+                self.numeric_.append(column)
+            else:
+                self.categorical_.append(column)
+        self.names_ = [column.name for column in self.categorical_]
+        self.names_ += [column.name for column in self.numeric_]
         self._learn_categories(features)
         self._learn_ranges(features)
         return self
-
-    def _learn_ranges(self, features: pd.DataFrame) -> None:
-        values = self._numbers(features)
-        is_known = ~np.isnan(values)
-        # infinite where no row has a value; the ``initial`` serves a table without rows
-        low = np.where(is_known, values, np.inf).min(axis=0, initial=np.inf)
-        high = np.where(is_known, values, -np.inf).max(axis=0, initial=-np.inf)
-        self.low_ = np.where(np.isfinite(low), low, 0.0)
-        span = np.where(np.isfinite(high), high, 0.0) - self.low_
-        self.span_ = np.where(span > 0, span, 1.0)
-
-    def _learn_categories(self, features: pd.DataFrame) -> None:
-        self.values_: list[tuple[str, ...]] = []
-        # by column: from the table's codes to ours, -1 (missing) counting from the end, and back
-        self._to_ours: list[np.ndarray] = []
-        self._to_table: list[np.ndarray] = []
-        for column in self.categorical_:
-            written = np.array(written_values(column), dtype=object)
-            text_order = np.argsort(written, kind="stable")
-            known = text_order[np.isin(text_order, self._known_codes(column, features))]
-            to_ours = np.full(len(column.categories) + 1, len(known))
-            to_ours[known] = np.arange(len(known))
-            self.values_.append(tuple(column.categories[code] for code in known))
-            self._to_ours.append(to_ours)
-            self._to_table.append(np.array([*known, _code_for_unknown(column, known)]))
-        self.cards_ = tuple(len(values) + 1 for values in self.values_)
 
     def _known_codes(self, column: Column, features: pd.DataFrame) -> np.ndarray:
         """Return the table's codes of the categories that get one of ours."""
         if self.known == "table":
             return np.arange(len(column.categories))
-        codes = np.unique(features[column.name].cat.codes.to_numpy())
+        codes = np.unique(_table_codes(column, features))
+        # -1 is pandas' code of a missing value
         return codes[codes >= 0]
+
+    def _learn_categories(self, features: pd.DataFrame) -> None:
+        """Number the known categories of each column in text order, both ways."""
+        self.values_: list[tuple[str, ...]] = []
+        # per column, from the table's codes to ours and back; see _number_categories
+        self._to_ours: list[np.ndarray] = []
+        self._to_table: list[np.ndarray] = []
+        for column in self.categorical_:
+            known = self._known_codes(column, features)
+            # the integration sees what is written, and sorts that
+            written = np.array(written_values(column), dtype=object)
+            text_order = np.argsort(written, kind="stable")
+            known = text_order[np.isin(text_order, known)]
+            unknown = len(known)
+            # one entry more than there are categories: pandas' -1 for a missing value is the
+            # last entry, and so becomes ``unknown`` without a case of its own
+            to_ours = np.full(len(column.categories) + 1, unknown)
+            to_ours[known] = np.arange(len(known))
+            to_table = np.append(known, _code_for_unknown(column, known))
+            self._to_ours.append(to_ours)
+            self._to_table.append(to_table)
+            self.values_.append(tuple(column.categories[code] for code in known))
+        self.cards_ = tuple(len(values) + 1 for values in self.values_)
+
+    def _learn_ranges(self, features: pd.DataFrame) -> None:
+        """Learn where the numbers of each column begin, and how far they reach."""
+        numbers = self._numeric_values(features)
+        is_known = ~np.isnan(numbers)
+        # infinite where no row has a value; ``initial`` serves a table without rows
+        low = np.where(is_known, numbers, np.inf).min(axis=0, initial=np.inf)
+        high = np.where(is_known, numbers, -np.inf).max(axis=0, initial=-np.inf)
+        low = np.where(np.isfinite(low), low, 0.0)
+        high = np.where(np.isfinite(high), high, 0.0)
+        span = high - low
+        self.low_ = low
+        self.span_ = np.where(span > 0, span, 1.0)
 
     @property
     def n_categorical_(self) -> int:
         """M_c, the number of categorical columns."""
         return len(self.cards_)
 
-    def _numbers(self, features: pd.DataFrame) -> np.ndarray:
+    def _numeric_values(self, features: pd.DataFrame) -> np.ndarray:
         """Return the numeric columns as they stand in the table."""
         numbers = np.full((len(features), len(self.numeric_)), np.nan)
         for j, column in enumerate(self.numeric_):
@@ -141,10 +154,10 @@ class Encoder(BaseEstimator):
         """Return the encoded rows, ``(n, d)``."""
         codes = np.empty((len(features), self.n_categorical_))
         for j, column in enumerate(self.categorical_):
-            table_codes = features[column.name].cat.codes.to_numpy()
-            codes[:, j] = self._to_ours[j][table_codes]
-        numbers = (self._numbers(features) - self.low_) / self.span_
-        return np.hstack([codes, numbers])
+            codes[:, j] = self._to_ours[j][_table_codes(column, features)]
+        numbers = self._numeric_values(features)
+        scaled = (numbers - self.low_) / self.span_
+        return np.hstack([codes, scaled])
 
     def metric(self, encoded: np.ndarray) -> np.ndarray:
         """Return rows in which two categories lie as far apart as a column's extremes.
@@ -160,38 +173,46 @@ class Encoder(BaseEstimator):
         >>> encoder.metric(encoder.transform(table)).round(2).tolist()
         [[0.71, 0.0, 0.0, 0.0], [0.0, 0.71, 0.0, 1.0]]
         """
-        # two one-hot rows that differ lie the root of 2 apart
         blocks = []
         for j, card in enumerate(self.cards_):
-            one_hot = np.eye(card)[encoded[:, j].astype(int)]
+            codes = encoded[:, j].astype(int)
+            one_hot = np.eye(card)[codes]
+            # two one-hot rows that differ lie the root of 2 apart
             blocks.append(one_hot / np.sqrt(2))
-        return np.hstack([*blocks, encoded[:, self.n_categorical_ :]])
+        numbers = encoded[:, self.n_categorical_ :]
+        return np.hstack([*blocks, numbers])
 
     def decode_column(self, name: str, encoded: np.ndarray) -> pd.Series:
         """Return one column in canonical form, from its encoded values ``(n,)``."""
         position = self.names_.index(name)
         if position < self.n_categorical_:
-            code = np.clip(np.rint(encoded).astype(int), 0, self.cards_[position] - 1)
             column = self.categorical_[position]
-            return _categories_from_codes(column, self._to_table[position][code])
+            # a synthesizer's codes may be fractions, or lie outside
+            last_code = self.cards_[position] - 1
+            codes = np.clip(np.rint(encoded).astype(int), 0, last_code)
+            return _categories_from_codes(column, self._to_table[position][codes])
         j = position - self.n_categorical_
         column = self.numeric_[j]
         if not column.is_numeric:
             all_missing = np.full(len(encoded), -1)
             return _categories_from_codes(column, all_missing)
         values = encoded * self.span_[j] + self.low_[j]
-        # adding 0 turns -0.0 into 0.0, which is written without a sign
-        return pd.Series(np.rint(values) + 0.0 if column.type == "integer" else values)
+        if column.type == "integer":
+            # adding 0 turns -0.0 into 0.0, which is written without a sign
+            values = np.rint(values) + 0.0
+        return pd.Series(values)
 
     def encode_column(self, name: str, values: pd.Series) -> np.ndarray:
         """Return one encoded column, ``(n,)``, from its values in canonical form."""
         position = self.names_.index(name)
         if position < self.n_categorical_:
-            return self._to_ours[position][values.cat.codes.to_numpy()].astype(float)
+            table_codes = values.cat.codes.to_numpy()
+            return self._to_ours[position][table_codes].astype(float)
         j = position - self.n_categorical_
         if not self.numeric_[j].is_numeric:
             return np.full(len(values), np.nan)
-        return np.asarray((values.to_numpy(dtype=float) - self.low_[j]) / self.span_[j])
+        numbers = values.to_numpy(dtype=float)
+        return np.asarray((numbers - self.low_[j]) / self.span_[j])
 
     def inverse(self, encoded: np.ndarray) -> pd.DataFrame:
         """Return rows in canonical form; integers are rounded, the column order is the task's.
@@ -199,26 +220,33 @@ class Encoder(BaseEstimator):
         A category's last code becomes missing; of a column written as ``True``/``False`` it
         becomes the truth value that the training rows lack.
         """
-        decoded = {
-            name: self.decode_column(name, encoded[:, position])
-            for position, name in enumerate(self.names_)
-        }
+        decoded = {}
+        for position, name in enumerate(self.names_):
+            decoded[name] = self.decode_column(name, encoded[:, position])
         return pd.DataFrame(
             {column.name: decoded[column.name] for column in self.columns}
         )
+
+
+def _table_codes(column: Column, features: pd.DataFrame) -> np.ndarray:
+    """Return a column's codes in the table, ``(n,)``; -1 is a missing value."""
+    codes: np.ndarray = features[column.name].cat.codes.to_numpy()
+    return codes
 
 
 def _code_for_unknown(column: Column, known: np.ndarray) -> int:
     """Return the table's code for a column's last code: -1, missing, where there is a choice."""
     if column_form(column) != "boolean":
         return -1
-    absent = set(range(len(column.categories))) - set(known.tolist())
-    return min(absent, default=-1)
+    # written as True or False, a column has no room for a missing value
+    absent = np.setdiff1d(np.arange(len(column.categories)), known)
+    return int(absent[0]) if len(absent) else -1
 
 
 def _categories_from_codes(column: Column, codes: np.ndarray) -> pd.Series:
     dtype = pd.CategoricalDtype(list(column.categories))
-    return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype))
+    categories = pd.Categorical.from_codes(codes, dtype=dtype)
+    return pd.Series(categories)
 
 
 class TargetEncoder:
@@ -243,12 +271,14 @@ class TargetEncoder:
     def __init__(self, kind: Kind, labels: Sequence[str], train: pd.Series) -> None:
         self.kind = kind
         self.labels = tuple(labels)
-        self.low, self.span = 0.0, 1.0
+        self.low = 0.0
+        self.span = 1.0
         self.has_whole_numbers = False
         if kind is Kind.REGRESSION:
             values = train.to_numpy(dtype=float)
             self.low = float(values.min())
-            self.span = float(values.max() - values.min()) or 1.0
+            # a constant target has no range, and must not divide by zero
+            self.span = float(values.max() - self.low) or 1.0
             self.has_whole_numbers = bool(np.all(values == np.rint(values)))
 
     @property
@@ -267,19 +297,20 @@ class TargetEncoder:
         """
         if not self.has_whole_numbers:
             return y
-        return (np.rint(y * self.span + self.low) - self.low) / self.span
+        whole = np.rint(y * self.span + self.low)
+        return (whole - self.low) / self.span
 
     def transform(self, target: pd.Series) -> np.ndarray:
         """Return y: float64 scaled values, or int64 codes."""
         if self.kind.is_classification:
             return target.cat.codes.to_numpy().astype(np.int64)
-        return (target.to_numpy(dtype=float) - self.low) / self.span
+        values = target.to_numpy(dtype=float)
+        return np.asarray((values - self.low) / self.span)
 
     def inverse(self, y: np.ndarray, name: str) -> pd.Series:
         """Return targets in canonical form."""
         if self.kind.is_classification:
             dtype = pd.CategoricalDtype(list(self.labels))
-            return pd.Series(
-                pd.Categorical.from_codes(y.astype(int), dtype=dtype), name=name
-            )
+            labels = pd.Categorical.from_codes(y.astype(int), dtype=dtype)
+            return pd.Series(labels, name=name)
         return pd.Series(y * self.span + self.low, name=name)

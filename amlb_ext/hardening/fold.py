@@ -145,7 +145,7 @@ def harden_group(
         if task.group:
             hard.summary["shared"] = {
                 "group": task.group,
-                "targets": [each.target_name for each in tasks],
+                "targets": [member.target_name for member in tasks],
                 "over": config.hardness.over,
             }
         folds.append(hard)
@@ -160,10 +160,12 @@ def check_several_targets(config: GenerateConfig) -> None:
     ConfigError
     """
     rule = config.hardness.rule
+    # "auto" chooses a rule for the kind of the task
     if rule != "auto" and RULES[rule][0] == "classification":
-        fitting = [
-            name for name, (family, _) in RULES.items() if family != "classification"
-        ]
+        fitting = []
+        for name, (family, _) in RULES.items():
+            if family != "classification":
+                fitting.append(name)
         raise ConfigError(
             f"the rule {rule!r} serves classification, --targets regression",
             f"--rule {' or '.join(fitting)}",

@@ -58,7 +58,8 @@ RULES: dict[str, tuple[str, str]] = {
     "reducible": ("any", "a cross-fitted oracle departs from F: by features alone"),
 }
 CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
-_FALLING = ("band", "wrong")  # hardness is 1 - what alpha bounds from above
+#: Rules whose alpha bounds a probability from above: their hardness is 1 - that probability.
+_FALLING = ("band", "wrong")
 _COMBINE: dict[str, Callable[..., np.ndarray]] = {
     "mean": np.mean,
     "intersection": np.min,
@@ -108,14 +109,15 @@ class BadRule:
             The oracle's predictions, for ``reducible``.
         """
         by_target = hardness_by_target(self.rule, y, f, t)
-        shifted = [
-            own + shift for own, shift in zip(by_target, self.shifts, strict=True)
-        ]
+        shifted = []
+        for target_hardness, shift in zip(by_target, self.shifts, strict=True):
+            shifted.append(target_hardness + shift)
         hardness = _COMBINE[self.over](shifted, axis=0)
         if self.class_alpha:
             # paper 4.2: a threshold per class, folded into the hardness so one threshold serves
-            own_threshold = 1 - np.asarray(self.class_alpha)[y[:, 0].astype(int)]
-            hardness = hardness + self.threshold - own_threshold
+            classes = y[:, 0].astype(int)
+            class_threshold = 1 - np.asarray(self.class_alpha)[classes]
+            hardness = hardness + self.threshold - class_threshold
         return hardness
 
     def select(self, hardness: np.ndarray) -> np.ndarray:
@@ -132,8 +134,8 @@ class BadRule:
         reason = f"the worst {share:.0%} of the test rows"
         thresholds = []
         for hardness in by_target:
-            count = max(1, int(np.ceil(share * len(hardness))))
-            worst = float(np.sort(hardness)[::-1][count - 1])
+            n_bad = max(1, int(np.ceil(share * len(hardness))))
+            worst = _nth_largest(hardness, n_bad)
             thresholds.append(_Threshold(worst, worst, reason))
         rule = _combined(self.rule, self.over, thresholds, n_targets=y.shape[1])
         # one threshold for the mean of the targets: its reason says nothing of any target
@@ -141,13 +143,19 @@ class BadRule:
 
     def alpha_for(self, hardness: np.ndarray, rows: int) -> float:
         """Return an alpha of four digits that would call at least ``rows`` of these rows bad."""
-        rank = min(rows, len(hardness))
-        worst = float(np.sort(hardness)[::-1][rank - 1])
+        worst = _nth_largest(hardness, min(rows, len(hardness)))
         # rounded to the lenient side, so that no row which should be bad is lost
         if self.rule in _FALLING:
             return float(np.ceil((1 - worst) * 1e4) / 1e4)
-        unit = 10.0 ** (np.floor(np.log10(worst)) - 3) if worst > 0 else 1.0
+        if worst <= 0:
+            return float(np.floor(worst))
+        # the unit of the fourth digit that counts
+        unit = 10.0 ** (np.floor(np.log10(worst)) - 3)
         return float(np.floor(worst / unit) * unit)
+
+
+def _nth_largest(hardness: np.ndarray, n: int) -> float:
+    return float(np.sort(hardness)[::-1][n - 1])
 
 
 def raw_hardness(
@@ -179,7 +187,9 @@ def raw_hardness(
         return row_losses.row_loss(y, f)
     if t is None:
         raise ConfigError("the rule 'reducible' needs an oracle's predictions")
-    return ((t - f) ** 2).reshape(len(f), -1).sum(axis=1)
+    # of classes the sum over their probabilities, of regression the one squared difference
+    squared = ((t - f) ** 2).reshape(len(f), -1)
+    return squared.sum(axis=1)
 
 
 def hardness_by_target(
@@ -195,8 +205,8 @@ def hardness_by_target(
     """
     by_target = []
     for j in range(y.shape[1]):
-        oracle = None if t is None else t[:, j]
-        by_target.append(raw_hardness(rule, y[:, j], f[:, j], oracle))
+        t_j = t[:, j] if t is not None else None
+        by_target.append(raw_hardness(rule, y[:, j], f[:, j], t_j))
     return by_target
 
 
@@ -243,15 +253,11 @@ def settle_rule(
     rule = config.rule
     if rule == "auto":
         rule = "band" if kind.is_classification else "absolute"
-    serves = RULES[rule][0]
-    if serves not in ("any", _family(kind)):
-        fitting = [
-            name
-            for name, (family, _) in RULES.items()
-            if family in ("any", _family(kind))
-        ]
+    family, _ = RULES[rule]
+    fitting = _rules_for(kind)
+    if rule not in fitting:
         raise ConfigError(
-            f"the rule {rule!r} serves {serves}, this task is {kind}",
+            f"the rule {rule!r} serves {family}, this task is {kind}",
             f"use --rule {' or '.join(fitting)}",
         )
     by_target = hardness_by_target(rule, y, f, t)
@@ -280,21 +286,20 @@ def _combined(
     reasons = dict.fromkeys(settled.reason for settled in thresholds)
     reason = "; ".join(reasons)
     if n_targets > 1:
-        joined = (
-            f"mean over {n_targets} targets"
-            if over == "mean"
-            else f"{over} of {n_targets} targets"
-        )
-        reason = f"{joined}: {reason}"
+        how = "mean over" if over == "mean" else f"{over} of"
+        reason = f"{how} {n_targets} targets: {reason}"
     # a hardness moved by this much is held against the common threshold as against its own
-    shifts = tuple(strictest.threshold - settled.threshold for settled in thresholds)
+    shifts = [strictest.threshold - settled.threshold for settled in thresholds]
+    if over == "mean":
+        # one threshold for the mean of the targets: nothing to bring in line
+        shifts = [0.0] * n_targets
     return BadRule(
         rule=rule,
         threshold=strictest.threshold,
         alpha=strictest.alpha,
         reason=reason,
         over=over,
-        shifts=(0.0,) * n_targets if over == "mean" else shifts,
+        shifts=tuple(shifts),
     )
 
 
@@ -326,8 +331,14 @@ def _from_alpha(rule: str, alpha: float, reason: str) -> _Threshold:
     return _Threshold(threshold - 1e-12, alpha, reason)
 
 
-def _family(kind: Kind) -> str:
-    return "classification" if kind.is_classification else "regression"
+def _rules_for(kind: Kind) -> list[str]:
+    """Return the names of the rules that serve a kind of task."""
+    served = "classification" if kind.is_classification else "regression"
+    names = []
+    for name, (family, _) in RULES.items():
+        if family in ("any", served):
+            names.append(name)
+    return names
 
 
 def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> BadRule:
@@ -347,6 +358,7 @@ def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> Ba
         raise ConfigError(
             f"class_alpha belongs to the rule 'wrong', not {rule!r}", "--rule wrong"
         )
+    # classes that the user does not name have the threshold of the rule
     default = config.alpha if config.alpha is not None else CUSTOMARY["wrong"]
     base = _from_alpha(rule, default, "given by the user, per class")
     return BadRule(

@@ -70,10 +70,8 @@ on them')
             return "one value per row"
         if self.per_value >= ONE_PER_ROW:
             return "almost one value per row"
-        return (
-            f"{self.share_new:.0%} of rows hold a value unknown to a model that was not fitted on "
-            "them"
-        ).replace("%", " %")
+        percent = f"{self.share_new:.0%}".replace("%", " %")
+        return f"{percent} of rows hold a value unknown to a model that was not fitted on them"
 
 
 @dataclass(frozen=True)
@@ -132,19 +130,24 @@ def find_identifiers(task: Task) -> list[IdentifierColumn]:
 def _measure_identifier(column: Column, task: Task) -> IdentifierColumn:
     """Measure over all folds how many rows a column's values tell apart."""
     codes = task.features[column.name].cat.codes.to_numpy()
-    rows, new_rows, known_rows, distinct = 0, 0.0, 0, 0
+    n_rows = 0
+    n_new = 0.0
+    n_known = 0
+    n_distinct = 0
     for fold in task.folds:
         train_codes = codes[fold.train]
-        counts = np.bincount(train_codes[train_codes >= 0])
-        counts = counts[counts > 0]
-        rows += len(train_codes)
-        new_rows += float((counts * _chance_together(counts, len(train_codes))).sum())
-        known_rows += int(counts.sum())
-        distinct += len(counts)
+        # a missing value has the code -1 and is never a new one
+        value_counts = np.bincount(train_codes[train_codes >= 0])
+        value_counts = value_counts[value_counts > 0]
+        chances = _chance_together(value_counts, len(train_codes))
+        n_rows += len(train_codes)
+        n_new += float((value_counts * chances).sum())
+        n_known += int(value_counts.sum())
+        n_distinct += len(value_counts)
     return IdentifierColumn(
         name=column.name,
-        share_new=new_rows / max(rows, 1),
-        per_value=distinct / max(known_rows, 1),
+        share_new=n_new / max(n_rows, 1),
+        per_value=n_distinct / max(n_known, 1),
     )
 
 
@@ -161,9 +164,11 @@ def _chance_together(counts: np.ndarray, rows: int) -> np.ndarray:
     """
     part_size = rows / PARTS
     chance = np.where(counts > min(part_size, RARE), 0.0, 1.0)
-    for taken in range(1, RARE):
-        one_row_more = chance * (part_size - taken) / (rows - taken)
-        chance = np.where(counts > taken, one_row_more, chance)
+    # place the rows of a value one after the other: the next one finds as many places left in
+    # the part, and in all, as rows were not placed before it
+    for n_placed in range(1, RARE):
+        one_row_more = chance * (part_size - n_placed) / (rows - n_placed)
+        chance = np.where(counts > n_placed, one_row_more, chance)
     return np.maximum(chance, 0.0)
 
 
@@ -181,7 +186,8 @@ def row_numbers(task: Task) -> list[str]:
         if values.max() - values.min() >= rows_of_table:
             continue
         are_whole = (values == np.rint(values)).all()
-        if are_whole and len(np.unique(values)) == len(values):
+        are_distinct = len(np.unique(values)) == len(values)
+        if are_whole and are_distinct:
             names.append(column.name)
     return names
 
@@ -197,10 +203,12 @@ def read_required_columns(config: BaselineConfig) -> RequiredColumns:
     path = Path(config.model)
     if not is_baseline_file(config) or path.suffix.lower() not in MODEL_SUFFIXES:
         return RequiredColumns()
-    names = getattr(load_model(path, config.trust_pickle), "feature_names_in_", None)
-    return RequiredColumns(
-        path.name, None if names is None else frozenset(map(str, names))
-    )
+    model = load_model(path, config.trust_pickle)
+    # scikit-learn writes the names down only where a model was fitted on a DataFrame
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return RequiredColumns(path.name, None)
+    return RequiredColumns(path.name, frozenset(str(name) for name in names))
 
 
 def check_column_options(
@@ -229,29 +237,45 @@ def check_column_options(
             f"--keep and --drop both name {both[0]!r}",
             "name each column after one of the two",
         )
-    known = {column.name for task in tasks for column in task.columns}
-    for flag, names in (("keep", options.keep), ("drop", options.drop)):
-        for name in names:
-            owner = next((task for task in tasks if task.target_name == name), None)
-            if owner is not None and flag == "drop":
-                raise ConfigError(
-                    f"--drop names {name!r}, the target of {owner.name}",
-                    "name a feature, or another target with --target",
-                )
-            if name not in known and (all_read or owner is not None):
-                as_target = (
-                    f", only as the target of {owner.name}" if owner is not None else ""
-                )
-                raise ConfigError(
-                    f"--{flag} names {name!r}, but no table has such a column{as_target}",
-                    suggest_nearest(name, known),
-                )
+    known: set[str] = set()
     for task in tasks:
-        if {column.name for column in task.columns} <= set(options.drop):
+        known.update(column.name for column in task.columns)
+    for name in options.keep:
+        _check_column_name("keep", name, known, tasks=tasks, all_read=all_read)
+    for name in options.drop:
+        _check_column_name("drop", name, known, tasks=tasks, all_read=all_read)
+    for task in tasks:
+        names = {column.name for column in task.columns}
+        if names <= set(options.drop):
             raise ConfigError(
                 f"--drop names every column of {task.name} but the target",
                 "leave at least one feature",
             )
+
+
+def _check_column_name(
+    flag: str,
+    name: str,
+    known: Collection[str],
+    *,
+    tasks: Sequence[Task],
+    all_read: bool,
+) -> None:
+    """Raise for a name after ``--keep`` or ``--drop`` that is a target, or in no table."""
+    owner = next((task for task in tasks if task.target_name == name), None)
+    if owner is not None and flag == "drop":
+        raise ConfigError(
+            f"--drop names {name!r}, the target of {owner.name}",
+            "name a feature, or another target with --target",
+        )
+    # a table that could not be read may have the column
+    if name in known or not (all_read or owner is not None):
+        return
+    as_target = f", only as the target of {owner.name}" if owner is not None else ""
+    raise ConfigError(
+        f"--{flag} names {name!r}, but no table has such a column{as_target}",
+        suggest_nearest(name, known),
+    )
 
 
 def select_columns(
@@ -288,7 +312,10 @@ def select_columns(
                 f"--drop names {name!r}, but F, the file {required.file}, was fitted on it",
                 "keep the column, or fit F without it",
             )
-    left_out, kept, needed = [], [], []
+    # what the user says comes first, then what F needs
+    left_out = []
+    kept = []
+    needed = []
     for column in find_identifiers(task):
         if column.name in asked:
             continue
@@ -298,16 +325,16 @@ def select_columns(
             needed.append(column)
         else:
             left_out.append(column)
-    dropped = {*asked, *(column.name for column in left_out)}
+    dropped = set(asked)
+    dropped.update(column.name for column in left_out)
     if len(dropped) == len(names):
         raise DataError(
             f"{task.name}: every column looks like an identifier ({_listed(left_out)}), so no "
             "feature would be left",
             f"keep one: --keep {shlex.quote(left_out[0].name)}",
         )
-    counters = [
-        name for name in row_numbers(task) if name not in {*dropped, *options.keep}
-    ]
+    settled = {*dropped, *options.keep}
+    counters = [name for name in row_numbers(task) if name not in settled]
     notes = [
         *_note_left_out(left_out),
         *_note_kept(kept),
@@ -324,6 +351,7 @@ def drop_columns(task: Task, dropped: Collection[str]) -> Task:
         return task
     columns = tuple(column for column in task.columns if column.name not in dropped)
     kept = {column.name: task.features[column.name] for column in columns}
+    # column by column, since picking columns of a wide DataFrame would copy them
     features = pd.DataFrame(kept, index=task.features.index, copy=False)
     return dataclasses.replace(task, columns=columns, features=features)
 
@@ -355,7 +383,7 @@ def _note_needed(
     if required.names is None:
         why = "does not say which columns it was fitted on"
     else:
-        why = f"was fitted on {'it' if len(columns) == 1 else 'them'}"
+        why = "was fitted on it" if len(columns) == 1 else "was fitted on them"
     return [
         f"like identifiers, and kept because F, the file {required.file}, {why}: {_listed(columns)}"
     ]
@@ -364,16 +392,18 @@ def _note_needed(
 def _note_asked(names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    return [f"left out because --drop says so: {', '.join(map(repr, names))}"]
+    listed = ", ".join(repr(name) for name in names)
+    return [f"left out because --drop says so: {listed}"]
 
 
 def _note_row_numbers(names: Sequence[str]) -> list[str]:
     if not names:
         return []
+    listed = ", ".join(repr(name) for name in names)
     flags = " ".join(f"--drop {shlex.quote(name)}" for name in names[:3])
-    does = "counts" if len(names) == 1 else "count"
+    verb = "counts" if len(names) == 1 else "count"
     return [
-        f"{', '.join(map(repr, names))} only {does} the rows; if that says nothing of the "
+        f"{listed} only {verb} the rows; if that says nothing of the "
         f"target, leave it out: {flags}"
     ]
 

@@ -96,11 +96,13 @@ class FoldModels:
 
     def predict_baseline(self, Z: np.ndarray) -> np.ndarray:
         """Return f of any rows; see the module's notation."""
-        return np.stack([target.baseline.predict(Z) for target in self.targets], axis=1)
+        predictions = [target.baseline.predict(Z) for target in self.targets]
+        return np.stack(predictions, axis=1)
 
     def predict_oracle(self, Z: np.ndarray) -> np.ndarray:
         """Return t of rows the oracle was not fitted on; see the module's notation."""
-        return np.stack([target.oracle.predict(Z) for target in self.targets], axis=1)
+        predictions = [target.oracle.predict(Z) for target in self.targets]
+        return np.stack(predictions, axis=1)
 
     def no_predictions(self, n: int) -> np.ndarray:
         """Return predictions of n rows that nobody was asked about: NaN."""
@@ -110,10 +112,10 @@ class FoldModels:
 
     def snap_targets(self, y: np.ndarray) -> np.ndarray:
         """Return targets as they will be written: whole numbers where all are whole."""
-        return np.stack(
-            [target.scale.snap(y[:, j]) for j, target in enumerate(self.targets)],
-            axis=1,
-        )
+        snapped = []
+        for j, target in enumerate(self.targets):
+            snapped.append(target.scale.snap(y[:, j]))
+        return np.stack(snapped, axis=1)
 
     def support_labels(
         self, t: np.ndarray, y: np.ndarray
@@ -202,7 +204,8 @@ class JudgedRows:
         return cls(**joined)
 
 
-_ARRAYS = [each.name for each in fields(JudgedRows) if each.name != "features"]
+#: Fields with one entry per row; features are a DataFrame and are picked by ``iloc``.
+_ARRAYS = [column.name for column in fields(JudgedRows) if column.name != "features"]
 
 
 def judge_real_rows(
@@ -228,12 +231,18 @@ def judge_real_rows(
         Predictions by fits that did not see the rows.
     """
     n = len(y)
-    support, agrees = models.support_labels(t, y)
-    hardness = models.rule.hardness(y, f, t)
-    reducible = hardness_by_target("reducible", y, f, t)
+    if substituted is None:
+        substituted = np.full(n, "", dtype=object)
+    if weight is None:
+        weight = np.full(n, np.nan)
+    # real rows may break a declared relation; no rows are made from those
     is_feasible = np.ones(n, dtype=bool)
     if models.relations is not None:
         is_feasible = ~models.relations.breaks(features, y)
+    support, agrees = models.support_labels(t, y)
+    hardness = models.rule.hardness(y, f, t)
+    # under every rule: real rows may be weighed by it whatever K is
+    reducible = hardness_by_target("reducible", y, f, t)
     return JudgedRows(
         features=features,
         Z=Z,
@@ -244,12 +253,11 @@ def judge_real_rows(
         reducible=np.stack(reducible, axis=1),
         support=support,
         agrees=agrees,
-        weight=np.full(n, np.nan) if weight is None else weight,
+        weight=weight,
+        # a real row comes from itself
         parent=np.arange(n),
         row=row,
-        substituted=np.full(n, "", dtype=object)
-        if substituted is None
-        else substituted,
+        substituted=substituted,
         put_back=np.full(n, "", dtype=object),
         is_feasible=is_feasible,
     )

@@ -63,24 +63,27 @@ class Oracle(BaseEstimator):
         shape = (len(y), self.n_classes) if self.n_classes else (len(y),)
         self.out_of_fold_ = np.zeros(shape)
         self.members_: list[tuple[BaseEstimator, BaseEstimator]] = []
-        for train, held in parts:
+        for train, held_out in parts:
             pair = self._fit_pair(Z[train], y[train])
             self.members_.append(pair)
-            self.out_of_fold_[held] = self._predict_pair(pair, Z[held])
+            self.out_of_fold_[held_out] = self._predict_pair(pair, Z[held_out])
         self.rmse_: float | None = None
         if not self.n_classes:
-            self.rmse_ = float(np.sqrt(((self.out_of_fold_ - y) ** 2).mean()))
+            squared_error = (self.out_of_fold_ - y) ** 2
+            self.rmse_ = float(np.sqrt(squared_error.mean()))
         return self
 
     def without_part(self, number: int) -> Oracle:
         """Return the oracle that never saw one part of its training rows."""
+        # the members are shared with this oracle, not copied
         blind = copy(self)
         blind.members_ = [self.members_[number]]
         return blind
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Predict rows the oracle was not fitted on: ``(n,)`` or ``(n, C)``."""
-        return np.mean([self._predict_pair(pair, Z) for pair in self.members_], axis=0)
+        predictions = [self._predict_pair(pair, Z) for pair in self.members_]
+        return np.mean(predictions, axis=0)
 
     def _fit_pair(
         self, Z: np.ndarray, y: np.ndarray
@@ -153,7 +156,8 @@ def check_labels(
     (array([-2.]), array([ True]))
     """
     if rmse is None:
-        support = t[np.arange(len(y)), y.astype(int)]
+        labels = y.astype(int)
+        support = t[np.arange(len(y)), labels]
         return support, support >= config.min_probability
     # an oracle without any error, of a constant target, must not divide by zero
     support = -np.abs(t - y) / max(rmse, 1e-9)

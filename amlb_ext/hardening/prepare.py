@@ -301,17 +301,26 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     Z = encoder.transform(features)
 
     parts: CvSplits = []
-    ys, fs, scales, baselines, refits, oracles = [], [], [], [], [], []
+    # what is learnt per target, in the order of the tasks
+    ys = []
+    fs = []
+    ts = []
+    scales = []
+    baselines = []
+    refits = []
+    oracles = []
     for task in tasks:
         target = task.target.iloc[rows]
         scale = TargetEncoder(task.kind, task.labels, target)
         y = scale.transform(target)
+        # F and T are fitted on the same parts; of a group they are the same for each target
         parts = cross_folds(y, scale.n_classes, PARTS, seeds.cross)
         baseline = make_baseline(config.baseline, task, encoder, scale)
         f, fits = baseline.cross_fit(Z, y, rows, parts, seeds.cross)
         oracle = Oracle(scale.n_classes, seeds.oracle).fit(Z, y, parts)
         ys.append(y)
         fs.append(f)
+        ts.append(oracle.out_of_fold_)
         scales.append(scale)
         baselines.append(baseline)
         refits.append(fits)
@@ -328,7 +337,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         Z=Z,
         y=np.stack(ys, axis=1),
         f=np.stack(fs, axis=1),
-        t=np.stack([oracle.out_of_fold_ for oracle in oracles], axis=1),
+        t=np.stack(ts, axis=1),
         parts=parts,
         scales=tuple(scales),
         baselines=tuple(baselines),

@@ -1,7 +1,8 @@
-"""Folds: repeated random splits, stratified by class, for sources that have none.
+"""Folds of a task, and parts of a fold's training rows.
 
-The paper (section 5) uses 31 random splits of 8:2. A source with folds of its own, as an OpenML
-task, keeps them, or the first so many of them.
+Folds are repeated random splits, stratified by class, for sources that have none; the paper
+(section 5) uses 31 random splits of 8:2. A source with folds of its own, as an OpenML task, keeps
+them, or the first so many of them.
 """
 
 from __future__ import annotations
@@ -63,23 +64,30 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     # the tasks of a group share this name, and so their folds
     rng = random_stream(seed, task.stream_name, "split")
     # the strata: class codes, or one stratum for a regression
-    codes = np.zeros(len(task), dtype=int)
+    strata = np.zeros(len(task), dtype=int)
     is_alone = np.zeros(len(task), dtype=bool)
     if task.kind.is_classification:
-        codes = task.target.cat.codes.to_numpy()
-        is_alone = np.bincount(codes)[codes] < 2
-    alone, free = np.flatnonzero(is_alone), np.flatnonzero(~is_alone)
-    size = max(1, round(config.test_size * len(task)))
+        strata = task.target.cat.codes.to_numpy()
+        class_sizes = np.bincount(strata)
+        is_alone = class_sizes[strata] < 2
+    alone = np.flatnonzero(is_alone)
+    free = np.flatnonzero(~is_alone)
+    strata = strata[free]
+
+    n_test = max(1, round(config.test_size * len(task)))
+    n_train = len(free) - n_test
     # each class needs a row on either side, or scikit-learn refuses to stratify
-    n_classes = len(np.unique(codes[free]))
-    can_stratify = n_classes <= min(size, len(free) - size)
+    can_stratify = len(np.unique(strata)) <= min(n_test, n_train)
     splitter_class = ShuffleSplit
     if task.kind.is_classification and can_stratify:
         splitter_class = StratifiedShuffleSplit
-    count = DEFAULT_FOLDS if config.folds is None else config.folds
-    splitter = splitter_class(count, test_size=size, random_state=draw_int_seed(rng))
+    splitter = splitter_class(
+        DEFAULT_FOLDS if config.folds is None else config.folds,
+        test_size=n_test,
+        random_state=draw_int_seed(rng),
+    )
     folds = []
-    for train, test in splitter.split(free, codes[free]):
+    for train, test in splitter.split(free, strata):
         train_rows = np.sort(np.concatenate([free[train], alone]))
         test_rows = np.sort(free[test])
         folds.append(Fold(train_rows.astype(np.int64), test_rows.astype(np.int64)))
@@ -91,24 +99,23 @@ def _first_folds(task: Task, wanted: int | None) -> Task:
     available = len(task.folds)
     if wanted is None or wanted == available:
         return task
-    own = f"{available} fold{'' if available == 1 else 's'} of its own"
+    plural = "" if available == 1 else "s"
+    note = f"the source has {available} fold{plural} of its own, "
     if wanted > available:
-        note = (
-            f"the source has {own}, fewer than --folds {wanted} asks for: all are used"
-        )
+        note += f"fewer than --folds {wanted} asks for: all are used"
     else:
-        note = (
-            f"the source has {own}, of which --folds {wanted} takes the first {wanted}"
-        )
+        note += f"of which --folds {wanted} takes the first {wanted}"
     return dataclasses.replace(
-        task, folds=task.folds[:wanted], notes=(*task.notes, note)
+        task,
+        folds=task.folds[:wanted],
+        notes=(*task.notes, note),
     )
 
 
 def cross_folds(
     y: np.ndarray, n_classes: int, parts: int, seed: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return (train, held-out) positions, stratified by class where every class allows it.
+    """Return (train, held-out) positions, stratified where each class has a row for each part.
 
     Examples
     --------
@@ -117,8 +124,11 @@ def cross_folds(
     """
     parts = min(parts, len(y))
     _, class_sizes = np.unique(y, return_counts=True)
+    splitter_class = KFold
     if n_classes and class_sizes.min() >= parts:
-        splitter = StratifiedKFold(parts, shuffle=True, random_state=seed % 2**31)
-    else:
-        splitter = KFold(parts, shuffle=True, random_state=seed % 2**31)
-    return list(splitter.split(np.zeros(len(y)), y))
+        splitter_class = StratifiedKFold
+    # scikit-learn takes seeds of 31 bits
+    splitter = splitter_class(parts, shuffle=True, random_state=seed % 2**31)
+    # splitters look at the number of rows, not at what is in them
+    no_features = np.zeros(len(y))
+    return list(splitter.split(no_features, y))

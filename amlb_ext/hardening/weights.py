@@ -50,12 +50,13 @@ class Region:
         if len(Z) > MOST_ROWS:
             rng = np.random.default_rng(self.seed)
             learnt = rng.choice(len(Z), MOST_ROWS, replace=False)
-            Z, bad = Z[learnt], bad[learnt]
+            Z = Z[learnt]
+            bad = bad[learnt]
         if bad.all() or not bad.any():
             return self
         # leaves of 15 rows smooth, but a few bad rows would vanish in them
-        n_bad = int(bad.sum())
-        leaf = max(2, min(15, n_bad // 2))
+        half_of_bad = int(bad.sum()) // 2
+        leaf = max(2, min(15, half_of_bad))
         forest = RandomForestClassifier(
             100,
             min_samples_leaf=leaf,
@@ -65,10 +66,13 @@ class Region:
             n_jobs=1,
         )
         forest.fit(fill_missing(Z), bad)
-        sigmoid = fit_platt_sigmoid(forest.oob_decision_function_[:, 1], bad)
+        out_of_bag = forest.oob_decision_function_[:, 1]
+        sigmoid = fit_platt_sigmoid(out_of_bag, bad)
         # a falling sigmoid means that the forest is worse than chance out of bag
-        if sigmoid.coef_[0, 0] > 0:
-            self.forest_, self.sigmoid_ = forest, sigmoid
+        slope = sigmoid.coef_[0, 0]
+        if slope > 0:
+            self.forest_ = forest
+            self.sigmoid_ = sigmoid
         return self
 
     def weights(self, Z: np.ndarray) -> np.ndarray:
@@ -78,9 +82,10 @@ class Region:
         """
         if self.forest_ is None:
             return np.ones(len(Z))
-        votes = forests.predict_proba(self.forest_, fill_missing(Z))[:, [1]]
-        calibrated = self.sigmoid_.predict_proba(votes)[:, 1]
-        return calibrated + SMALLEST
+        votes = forests.predict_proba(self.forest_, fill_missing(Z))
+        # the sigmoid reads a matrix of one column, hence the list
+        calibrated = self.sigmoid_.predict_proba(votes[:, [1]])
+        return calibrated[:, 1] + SMALLEST
 
 
 def fit_platt_sigmoid(scores: np.ndarray, bad: np.ndarray) -> LogisticRegression:
@@ -97,7 +102,8 @@ def fit_platt_sigmoid(scores: np.ndarray, bad: np.ndarray) -> LogisticRegression
     >>> model.predict_proba([[0.1], [0.9]])[:, 1].round(1).tolist()
     [0.0, 1.0]
     """
-    n1, n0 = int(bad.sum()), int((~bad).sum())
+    n1 = int(bad.sum())
+    n0 = len(bad) - n1
     target = np.where(bad, (n1 + 1) / (n1 + 2), 1 / (n0 + 2))
     # logistic regression takes labels: each row comes with both, weighted by its target
     scores_twice = np.concatenate([scores, scores])[:, None]
@@ -130,12 +136,14 @@ def draw_region(
     replaced : bool
         Whether rows may repeat.
     """
-    n, total = len(weights), weights.sum()
+    n = len(weights)
+    total = weights.sum()
     fewest = min(smallest, n)
     # the heaviest row is taken for sure; 1e-9 keeps equal weights from losing a row to rounding
     size = int(np.floor(total / weights.max() + 1e-9))
     if size < fewest:
-        rows = rng.choice(n, size=fewest, replace=True, p=weights / total)
+        chances = weights / total
+        rows = rng.choice(n, size=fewest, replace=True, p=chances)
         return np.sort(rows), True
     # rows in random order lie on a line, each as long as its weight; every unit takes the row
     # under one random offset

@@ -6,8 +6,8 @@ predictions.
 ``registry`` short names and import paths, and the estimators behind them · ``estimator`` the
 interface of F, and F as an estimator · ``from_file`` F from a file, and the choice between the
 three · ``replacements`` test rows as F and AMLB can read them · ``forests`` predictions
-of random forests without detours · ``skops_files``, ``skops_types`` model files of others, looked
-through before anything of them is loaded.
+of random forests without detours · ``skops_files``, ``skops_types``, ``skops_trees`` model files of
+others, looked through before anything of them is loaded or asked.
 """
 
 from amlb_ext.hardening.baseline.estimator import Baseline, EstimatorBaseline

@@ -120,17 +120,20 @@ class EstimatorBaseline(Baseline):
         self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
         """Fit F once per part, each with its own seed; see :class:`Baseline`."""
-        f = np.zeros((len(y), self.n_classes) if self.n_classes else len(y))
+        shape = (len(y), self.n_classes) if self.n_classes else (len(y),)
+        f = np.zeros(shape)
         fits: list[Baseline] = []
         for number, (train, held_out) in enumerate(parts):
             if self.n_classes and np.ptp(y[train]) == 0:
+                # many classifiers refuse a single class, which is then what they would predict
                 only_class = int(y[train][0])
                 f[held_out, only_class] = 1.0
                 continue
             fit = EstimatorBaseline(
                 self.spec, self.kind, self.n_classes, self.n_categorical
             )
-            fit.fit(Z[train], y[train], derive_seed(seed, number) % 2**31)
+            part_seed = derive_seed(seed, number) % 2**31
+            fit.fit(Z[train], y[train], part_seed)
             f[held_out] = fit.predict(Z[held_out])
             fits.append(fit)
         # callers ask the fits part by part: an incomplete list would be out of step
@@ -199,9 +202,9 @@ class EstimatorBaseline(Baseline):
             warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
             try:
                 if not self.n_classes:
-                    return np.asarray(forests.predict(model, Z), dtype=float).reshape(
-                        len(Z)
-                    )
+                    f = np.asarray(forests.predict(model, Z), dtype=float)
+                    # linear models may return a column
+                    return f.reshape(len(Z))
                 p = np.asarray(forests.predict_proba(model, Z), dtype=float)
             except Exception as error:
                 reason = describe_error(error)

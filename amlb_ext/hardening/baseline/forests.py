@@ -71,35 +71,36 @@ def class_probabilities(
 ) -> np.ndarray:
     """Return ``(n, C)`` probabilities; classes the model never saw get 0."""
     f = np.zeros((len(Z), n_classes))
+    classes = model.classes_.astype(int)
     # of a single class some models still return two columns
-    if len(model.classes_) == 1:
-        f[:, int(model.classes_[0])] = 1.0
-        return f
-    f[:, model.classes_.astype(int)] = predict_proba(model, Z)
+    f[:, classes] = predict_proba(model, Z) if len(classes) > 1 else 1.0
     return f
 
 
 def _predict_fast(model: BaseEstimator, Z: np.ndarray, method: str) -> np.ndarray:
     """Return what a method of the model returns, of a plain forest by its trees' arrays."""
-    forest = model.steps[-1][1] if type(model) is Pipeline else model
-    if not _is_plain_forest(forest) or is_classifier(forest) != (
-        method == "predict_proba"
-    ):
+    preprocessing = []
+    forest = model
+    if type(model) is Pipeline:
+        *preprocessing, (_, forest) = model.steps
+    wants_classes = method == "predict_proba"
+    if not _is_plain_forest(forest) or is_classifier(forest) != wants_classes:
         return np.asarray(getattr(model, method)(Z))
-    if forest is not model:
-        for _, step in model.steps[:-1]:
-            Z = step.transform(Z)
-    X = np.ascontiguousarray(Z, dtype=np.float32)  # as the trees read numbers
-    if X.shape[1] != forest.n_features_in_ or not len(X) or not np.isfinite(X).all():
+    for _, step in preprocessing:
+        Z = step.transform(Z)
+    # as the trees read numbers
+    X = np.ascontiguousarray(Z, dtype=np.float32)
+    has_columns = X.shape[1] == forest.n_features_in_
+    if not has_columns or not len(X) or not np.isfinite(X).all():
         # the forest itself refuses such rows, or reads missing values
         return np.asarray(getattr(forest, method)(Z))
-    if method == "predict":
-        columns: int | slice = 0
-    else:
-        columns = slice(forest.n_classes_)
+    # a tree returns (n, 1) values, or (n, C) shares of its classes
+    columns: int | slice = slice(forest.n_classes_) if wants_classes else 0
     total: np.ndarray | float = 0.0
+    # summed in the order of the trees, since another one gives other last bits
     for tree in forest.estimators_:
-        total = total + tree.tree_.predict(X)[:, columns]
+        values = tree.tree_.predict(X)
+        total = total + values[:, columns]
     return np.asarray(total) / len(forest.estimators_)
 
 

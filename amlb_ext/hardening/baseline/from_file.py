@@ -48,9 +48,8 @@ def make_baseline(
     """
     path = Path(config.model)
     if _has_suffix(config, MODEL_SUFFIXES):
-        return FittedBaseline(
-            load_model(path, config.trust_pickle), path.name, encoder, target
-        )
+        model = load_model(path, config.trust_pickle)
+        return FittedBaseline(model, path.name, encoder=encoder, target=target)
     if _has_suffix(config, PREDICTION_SUFFIXES):
         return PredictionsBaseline(read_predictions(path, task), target)
     spec = resolve_model(config, task.kind)
@@ -113,30 +112,33 @@ class FittedBaseline(Baseline):
     def _predict_frame(self, frame: pd.DataFrame) -> np.ndarray:
         try:
             if not self.target.n_classes:
-                raw = np.asarray(self.model.predict(frame), dtype=float).reshape(
-                    len(frame)
-                )
-                return (raw - self.target.low) / self.target.span
+                raw = np.asarray(self.model.predict(frame), dtype=float)
+                # in the target's own unit, and perhaps a column
+                return (raw.reshape(len(frame)) - self.target.low) / self.target.span
             p = np.asarray(self.model.predict_proba(frame), dtype=float)
         except Exception as error:
             raise ModelError(
                 f"{self.name} failed in predict: {describe_error(error)}",
                 "it must accept a DataFrame with the columns of the source",
             ) from error
+        # the model has the order of its own classes, and perhaps not all of ours
         f = np.zeros((len(frame), self.target.n_classes))
-        codes = {label: code for code, label in enumerate(self.target.labels)}
         for j, model_class in enumerate(self.model.classes_):
-            # a model fitted on numbers has the class 1.0 where the task has the label 1
-            is_float = isinstance(model_class, float | np.floating)
-            label = str(int(model_class)) if is_float else str(model_class)
-            if label not in codes:
-                raise ModelError(
-                    f"{self.name} predicts the class {label!r}, but the task's classes are "
-                    f"{', '.join(self.target.labels)}",
-                    "give the model that was fitted on this target",
-                )
-            f[:, codes[label]] = p[:, j]
+            f[:, self._code_of_class(model_class)] = p[:, j]
         return f
+
+    def _code_of_class(self, model_class: Any) -> int:
+        """Return our code of one of the model's classes."""
+        # a model fitted on numbers has the class 1.0 where the task has the label 1
+        is_float = isinstance(model_class, float | np.floating)
+        label = str(int(model_class)) if is_float else str(model_class)
+        if label not in self.target.labels:
+            raise ModelError(
+                f"{self.name} predicts the class {label!r}, but the task's classes are "
+                f"{', '.join(self.target.labels)}",
+                "give the model that was fitted on this target",
+            )
+        return self.target.labels.index(label)
 
     def cross_fit(
         self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
@@ -177,7 +179,9 @@ class PredictionsBaseline(Baseline):
     def predict_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Look the rows up."""
         f = self.table[rows]
-        return f if self.target.n_classes else (f - self.target.low) / self.target.span
+        if self.target.n_classes:
+            return f
+        return (f - self.target.low) / self.target.span
 
     def cross_fit(
         self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
@@ -264,11 +268,8 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
             f"there is no file of predictions {path}", "check the path of the model"
         )
     try:
-        table = (
-            pd.read_csv(path)
-            if path.suffix.lower() == ".csv"
-            else pd.read_parquet(path)
-        )
+        is_csv = path.suffix.lower() == ".csv"
+        table = pd.read_csv(path) if is_csv else pd.read_parquet(path)
     except Exception as error:
         raise ModelError(f"cannot read {path.name}: {describe_error(error)}") from error
     table.columns = [str(name) for name in table.columns]
@@ -292,7 +293,8 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
     try:
         values = table[names].to_numpy(dtype=float)[task.row_ids]
     except (TypeError, ValueError):
-        values = np.array([[np.nan]])  # text: no finite number either
+        # text is no finite number either, and gets the same message
+        values = np.array([[np.nan]])
     if not np.isfinite(values).all():
         raise ModelError(f"{path.name} holds predictions that are not finite numbers")
     return values if task.kind.is_classification else values[:, 0]

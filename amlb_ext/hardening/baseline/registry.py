@@ -220,13 +220,13 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
                 f"{spec.path} has no parameter {key!r}", suggest_nearest(key, known)
             )
     defaults: dict[str, Any] = {"random_state": seed % 2**31}
-    if not spec.path.startswith(
-        "sklearn."
-    ):  # scikit-learn is single-threaded by itself
+    # scikit-learn is single-threaded by itself; others take every core of a busy machine
+    if not spec.path.startswith("sklearn."):
         defaults["n_jobs"] = 1
-    estimator.set_params(
-        **{key: value for key, value in defaults.items() if key in known}
-    )
+    for key, value in defaults.items():
+        if key in known:
+            estimator.set_params(**{key: value})
+    # last, so that what the user says of them holds
     estimator.set_params(**spec.params)
     is_other_family = is_regressor if kind.is_classification else is_classifier
     if is_other_family(estimator):

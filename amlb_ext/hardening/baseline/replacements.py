@@ -159,9 +159,10 @@ def known_classes(task: Task, fold: int) -> tuple[np.ndarray, dict[str, int]]:
         return rows, {}
     codes = task.target.cat.codes.to_numpy()
     train_codes = codes[task.folds[fold].train]
-    kept = rows[np.isin(codes[rows], train_codes)]
-    if len(kept) == len(rows):
+    is_known = np.isin(codes[rows], train_codes)
+    if is_known.all():
         return rows, {}
+    kept = rows[is_known]
     if not len(kept):
         raise DataError(
             f"{task.name}, fold {fold}: no training row has a class of the {len(rows)} test rows",
@@ -179,12 +180,14 @@ def write_test_rows(task: Task, fold: int, chooser: Chooser) -> WrittenRows:
         No test row has a class that a training row has.
     """
     rows, left_out = known_classes(task, fold)
-    train, test = task.features.iloc[task.folds[fold].train], task.features.iloc[rows]
+    train = task.features.iloc[task.folds[fold].train]
+    test = task.features.iloc[rows]
     fitted, judged = chooser.fit(train, test, task)
+    replaced = Counter(name for _, name in fitted.cells)
     changes = Changes(
         rows=len(rows),
         left_out=left_out,
-        replaced=dict(Counter(name for _, name in fitted.cells)),
+        replaced=dict(replaced),
         copies=len(fitted.copies),
         judged=judged,
     )
@@ -206,6 +209,7 @@ def substituted_names(
     written = dict(zip(sources, safe_names, strict=True))
     names = np.full(n, "", dtype=object)
     for row, source in cells:
+        # a row may have several replaced cells
         separator = "," if names[row] else ""
         names[row] += separator + written[source]
     return names

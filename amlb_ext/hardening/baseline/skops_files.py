@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from amlb_ext.core.errors import ModelError
+from amlb_ext.hardening.baseline.skops_trees import check_trees
 from amlb_ext.hardening.baseline.skops_types import (
     Name,
     array_scalars,
@@ -183,9 +182,8 @@ def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> SchemaCo
             ) from None
         contents = inspect_schema(schema, path.name, limits)
         most = limits.most_bytes(path.stat().st_size)
-        declared = sum(
-            _member(packed, name, path.name).file_size for name in contents.files
-        )
+        members = [_member(packed, name, path.name) for name in contents.files]
+        declared = sum(member.file_size for member in members)
         # what the archive declares may be a lie, but an honest bomb is refused before any work
         if declared > most:
             raise _too_large(path.name, most)
@@ -195,6 +193,7 @@ def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> SchemaCo
             left = most
             for name in dict.fromkeys(contents.files):
                 data = _unpacked(packed, name, left, path.name)
+                # a sparse matrix is an archive itself, and may be the bomb
                 if name.endswith(".npz") or data.startswith(_ZIP_MAGIC):
                     data = _plain_archive(data, left, path.name)
                 left -= len(data) * contents.files.count(name)
@@ -211,7 +210,8 @@ def _plain_archive(data: bytes, most: int, name: str) -> bytes:
         zipfile.ZipFile(io.BytesIO(data)) as packed,
         zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as plain,
     ):
-        if sum(member.file_size for member in packed.infolist()) > most:
+        declared = sum(member.file_size for member in packed.infolist())
+        if declared > most:
             raise _too_large(name, most)
         for member in dict.fromkeys(packed.namelist()):
             array = _unpacked(packed, member, most, name)
@@ -274,7 +274,8 @@ def inspect_schema(
     protocol = schema.get("protocol") if isinstance(schema, dict) else None
     if type(protocol) is not int:
         raise walk.damaged()
-    if protocol < 1:  # there a function's name stands elsewhere
+    if protocol < 1:
+        # there a function's name stands elsewhere, so that what is checked is not what is called
         raise ModelError(
             f"{name} was written by a skops older than 0.6", "save it again"
         )
@@ -301,18 +302,20 @@ class _Walk:
             )
         if not isinstance(node, dict):
             raise self.damaged()
-        kind, module = node.get("__loader__"), node.get("__module__")
-        class_name = node.get("__class__")
+        kind = node.get("__loader__")
+        # it stands for a node that came before and was checked there
         if kind == "CachedNode":
             return
-        if not (
-            isinstance(kind, str)
-            and isinstance(module, str)
-            and isinstance(class_name, str)
-        ):
+        module = node.get("__module__")
+        class_name = node.get("__class__")
+        if not isinstance(kind, str):
             raise self.damaged()
-        self.check(kind, (module, class_name), node)
-        is_new = self.is_new(kind, (module, class_name), node)
+        if not isinstance(module, str) or not isinstance(class_name, str):
+            raise self.damaged()
+        named = (module, class_name)
+        self.check(kind, named, node)
+        is_new = self.is_new(kind, named, node)
+        # a member is read once for all nodes of one number, and so counted once
         if "file" in node and is_new:
             self.files.append(self.member_name(node))
         for child in self.children(kind, node):
@@ -372,7 +375,8 @@ class _Walk:
         elif kind in ("TreeNode", "LossNode"):
             yield content
             yield from self.values(node.get("__reduce__"))
-        elif content is not None:  # an object without any state has none
+        elif content is not None:
+            # an object without any state has no content
             yield content
 
     def values(self, content: Any) -> Iterator[Any]:
@@ -445,82 +449,3 @@ def _bit_generator(node: dict[str, Any]) -> str:
         return str(json.loads(state["content"]))
     except (KeyError, TypeError, ValueError, RecursionError):
         return ""
-
-
-def check_trees(model: Any, name: str) -> None:
-    """Raise where a tree of a model leads outside of itself.
-
-    Scikit-learn's compiled code follows the numbers of a tree's nodes without looking, so that a
-    crafted file could read the memory of the process, crash it, or keep it busy for ever.
-
-    Raises
-    ------
-    ModelError
-    """
-    for part in _inner_objects(model):
-        class_name = type(part).__name__
-        is_damaged = (class_name == "Tree" and not _is_sound_tree(part)) or (
-            class_name == "TreePredictor" and not _is_sound_predictor(part)
-        )
-        if is_damaged:
-            raise ModelError(
-                f"{name} holds a tree whose nodes are damaged", "save it again"
-            )
-
-
-def _inner_objects(model: Any) -> Iterator[Any]:
-    """Yield every object inside a model once."""
-    seen: set[int] = set()
-    waiting = [model]
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen or isinstance(part, str | bytes | int | float | type):
-            continue
-        seen.add(id(part))
-        yield part
-        if isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list | tuple | set):
-            waiting.extend(part)
-        elif isinstance(part, np.ndarray):
-            waiting.extend(part.ravel().tolist() if part.dtype == object else [])
-        if hasattr(part, "__dict__"):
-            waiting.extend(vars(part).values())
-
-
-def _leads_on(children: np.ndarray, inner: np.ndarray) -> bool:
-    """Whether every child stands behind its parent, and none beyond the last node."""
-    parent = np.arange(len(children))
-    leads_on = (children > parent) & (children < len(children))
-    return bool(np.all(leads_on | ~inner))
-
-
-def _is_sound_tree(tree: Any) -> bool:
-    left, right, feature = tree.children_left, tree.children_right, tree.feature
-    if not len(left):
-        return False
-    inner = left != -1  # scikit-learn's mark of a leaf
-    within = (feature >= 0) & (feature < tree.n_features)
-    return bool(
-        len(left) == tree.node_count == len(tree.value)
-        and np.all(within | ~inner)
-        and _leads_on(left, inner)
-        and _leads_on(right, inner)
-    )
-
-
-def _is_sound_predictor(predictor: Any) -> bool:
-    nodes = getattr(predictor, "nodes", None)
-    if not isinstance(nodes, np.ndarray) or nodes.ndim != 1 or not len(nodes):
-        return False
-    inner = nodes["is_leaf"] == 0
-    categorical = inner & (nodes["is_categorical"] != 0)
-    bitsets = min(
-        len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets)
-    )
-    return bool(
-        np.all((nodes["feature_idx"] >= 0) | ~inner)
-        and np.all((nodes["bitset_idx"] < bitsets) | ~categorical)
-        and _leads_on(nodes["left"].astype(np.int64), inner)
-        and _leads_on(nodes["right"].astype(np.int64), inner)
-    )

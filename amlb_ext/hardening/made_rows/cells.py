@@ -52,8 +52,11 @@ def has_cells_only(encoder: Encoder, Z: np.ndarray) -> bool:
     True
     False
     """
-    numeric = range(encoder.n_categorical_, Z.shape[1])
-    return all(len(np.unique(Z[:, j])) <= MOST_VALUES for j in numeric)
+    for j in range(encoder.n_categorical_, Z.shape[1]):
+        if len(np.unique(Z[:, j])) > MOST_VALUES:
+            return False
+    # a category is a value of a few by itself
+    return True
 
 
 def least_support(
@@ -86,26 +89,33 @@ def least_support(
     >>> least_support(rule, y=y, f=f, t=t)
     0.7
     """
+    # rules read rows with an axis of targets, and classes have one
+    f_rows = f[:, None]
+    t_rows = t[:, None]
     supports = []
     hits = []
     for label in range(t.shape[1]):
-        asked = np.full(len(y), label)
-        fails = rule.select(rule.hardness(asked[:, None], f[:, None], t[:, None]))
+        asked = np.full((len(y), 1), label)
+        hardness = rule.hardness(asked, f_rows, t_rows)
+        fails = rule.select(hardness)
         supports.append(t[fails, label])
         hits.append(y[fails] == label)
     support = np.concatenate(supports)
-    hit = np.concatenate(hits)
-    if not hit.any():
+    is_right = np.concatenate(hits)
+    if not is_right.any():
         return np.inf
-    isotonic = IsotonicRegression(y_min=0.0, y_max=1.0).fit(support, hit)
+    # from the best supported label down: how often right there, and so far
     order = np.argsort(-support, kind="stable")
-    asked_so_far = np.arange(1, len(order) + 1)
-    right_so_far = np.cumsum(hit[order])
-    suffices = (right_so_far + 1) / (asked_so_far + 2) >= RIGHT_SHARE
-    suffices &= isotonic.predict(support)[order] >= RIGHT_SHARE
+    isotonic = IsotonicRegression(y_min=0.0, y_max=1.0).fit(support, is_right)
+    right_there = isotonic.predict(support)[order]
+    n_asked = np.arange(1, len(order) + 1)
+    n_right = np.cumsum(is_right[order])
+    right_so_far = (n_right + 1) / (n_asked + 2)
+    suffices = (right_so_far >= RIGHT_SHARE) & (right_there >= RIGHT_SHARE)
     # of equal supports all are in or none
-    suffices[:-1] &= np.diff(support[order]) < 0
-    return float(support[order][suffices].min(initial=np.inf))
+    support = support[order]
+    suffices[:-1] &= np.diff(support) < 0
+    return float(support[suffices].min(initial=np.inf))
 
 
 def least_support_note(least: float) -> str:

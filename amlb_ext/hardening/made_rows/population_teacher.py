@@ -54,20 +54,25 @@ class Teacher:
         self.n_classes = oracle.n_classes
         if self.n_classes:
             return
-        gap = y - oracle.out_of_fold_
+        # in regression the oracle says where y lies, and is asked how far from it y may lie
+        residual = y - oracle.out_of_fold_
         regressor = HistGradientBoostingRegressor(
             max_iter=40, max_leaf_nodes=8, min_samples_leaf=40, early_stopping=False
         )
-        self.size_ = regressor.fit(fill_missing(Z), np.abs(gap))
+        self.size_ = regressor.fit(fill_missing(Z), np.abs(residual))
         # where the oracle seems to be exact, a tenth of its usual error is left to it
-        self.least_ = max(1e-6, 0.1 * float(np.abs(gap).mean()))
-        self.low_, self.high_ = float(y.min()), float(y.max())
+        usual_error = float(np.abs(residual).mean())
+        self.least_ = max(1e-6, 0.1 * usual_error)
+        self.low_ = float(y.min())
+        self.high_ = float(y.max())
         mid_ranks = (np.arange(QUANTILES) + 0.5) / QUANTILES
-        self.residuals_ = np.quantile(gap / self.spread(Z), mid_ranks)
+        standardised = residual / self.spread(Z)
+        self.residuals_ = np.quantile(standardised, mid_ranks)
 
     def spread(self, Z: np.ndarray) -> np.ndarray:
         """Return s(x), regression only."""
-        return np.maximum(self.size_.predict(fill_missing(Z)), self.least_)
+        expected = self.size_.predict(fill_missing(Z))
+        return np.maximum(expected, self.least_)
 
     def outcomes(self, Z: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return possible targets and their probabilities, ``(n, q)`` each.
@@ -83,11 +88,13 @@ class Teacher:
             p = np.clip(t, FLOOR, None)
             total = p.sum(axis=1, keepdims=True)
             return codes, p / total
-        spread = self.spread(Z)[:, None]
-        y = t[:, None] + spread * self.residuals_
+        # T(x) + s(x) e: rows against quantiles of e
+        spread = self.spread(Z)
+        y = t[:, None] + spread[:, None] * self.residuals_
         # no outcome lies beyond the targets that were seen
         y = np.clip(y, self.low_, self.high_)
-        return y, np.full(y.shape, 1 / QUANTILES)
+        equal_chances = np.full(y.shape, 1 / QUANTILES)
+        return y, equal_chances
 
 
 def failing_chance(
@@ -107,8 +114,12 @@ def failing_chance(
     outcomes, chance : ndarray of shape (n, q)
     """
     is_bad = np.empty(outcomes.shape, dtype=bool)
-    for number, y in enumerate(outcomes.T):
-        hardness = rule.hardness(y[:, None], f[:, None], t[:, None])
+    # rules read rows with an axis of targets, and here there is one
+    f = f[:, None]
+    t = t[:, None]
+    for number in range(outcomes.shape[1]):
+        y = outcomes[:, [number]]
+        hardness = rule.hardness(y, f, t)
         is_bad[:, number] = rule.select(hardness)
     return chance * is_bad
 
@@ -155,12 +166,13 @@ def draw_outcomes(
     kept = able[drawn]
     if len(kept) > most:
         kept = np.sort(rng.choice(kept, most, replace=False))
-    # the first step of the cumulated chances that lies above a uniform number
+    # an outcome by inversion: the first step of the cumulated chances above a uniform height
     steps = np.cumsum(chance[kept], axis=1)
     height = rng.random((len(kept), 1)) * steps[:, -1:]
     which = (height > steps).sum(axis=1)
     # rounding may lift the height above the last step
-    which = np.minimum(which, steps.shape[1] - 1)
+    last = steps.shape[1] - 1
+    which = np.minimum(which, last)
     return kept, outcomes[kept, which]
 
 
@@ -184,7 +196,8 @@ def expected_failures(
     most : int
     rng : Generator
     """
-    if not len(Z):  # every row that was proposed may have been a copy
+    if not len(Z):
+        # every row that was proposed may have been a copy
         return Z, np.empty(0)
     t = models.predict_oracle(Z)[:, 0]
     f = models.predict_baseline(Z)[:, 0]
@@ -250,15 +263,17 @@ class ExpectedFailureSampler:
 
     def draw(self, n: int) -> Sample:
         """Draw n rows at most."""
-        proposed = self.population.draw(min(MOST_PROPOSED, PROPOSED_PER_ROW * n)).Z
-        features, n_broken = self._feasible_features(proposed)
+        n_proposed = min(MOST_PROPOSED, PROPOSED_PER_ROW * n)
+        proposed = self.population.draw(n_proposed)
+        features, n_broken = self._feasible_features(proposed.Z)
         repeats_real, repeats_made = self.taken.repeated(features)
         # a copy must not take the place of a row that may be kept, so it is not even drawn
         is_new = ~repeats_real & ~repeats_made
+        encoded = self.models.encoder.transform(features)
         rows, targets = expected_failures(
             self.models,
             self.teacher,
-            self.models.encoder.transform(features)[is_new],
+            encoded[is_new],
             most=n,
             rng=self.rng,
         )

@@ -66,17 +66,19 @@ class TakenRows:
 
     def with_made(self, *made: JudgedRows) -> TakenRows:
         """Return these rows and others that were made."""
-        return replace(self, made=(*self.made, *(rows.features for rows in made)))
+        features = [rows.features for rows in made]
+        return replace(self, made=(*self.made, *features))
 
     def repeated(self, features: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows repeat a real row, and which one that was made before."""
-        asked, *others = number_rows(features, *self.real, *self.made)
-        n_real = len(self.real)
-        real, made = others[:n_real], others[n_real:]
+        # rows that are alike have the same number, whichever table they stand in
+        numbers, *taken = number_rows(features, *self.real, *self.made)
+        real_numbers = taken[: len(self.real)]
+        made_numbers = taken[len(self.real) :]
         # nothing may have been made before, and concatenating nothing is an error
-        nothing = np.zeros(0, dtype=asked.dtype)
-        repeats_real = np.isin(asked, np.concatenate([nothing, *real]))
-        repeats_made = np.isin(asked, np.concatenate([nothing, *made]))
+        nothing = np.zeros(0, dtype=numbers.dtype)
+        repeats_real = np.isin(numbers, np.concatenate([nothing, *real_numbers]))
+        repeats_made = np.isin(numbers, np.concatenate([nothing, *made_numbers]))
         return repeats_real, repeats_made
 
 
@@ -236,11 +238,13 @@ def label_passes(models: FoldModels, made: JudgedRows, real: JudgedRows) -> np.n
     passes = made.agrees
     if models.least_support is None:
         slack = CLASS_SLACK if models.n_classes else REGRESSION_SLACK
-        as_plausible = made.support >= real.support[made.parent] - slack
+        parent_support = real.support[made.parent]
+        as_plausible = made.support >= parent_support - slack
         if models.n_classes:
             # another label than the parent's has nothing to lean on
             as_plausible &= made.y == real.y[made.parent]
         passes = passes | as_plausible
+    # of several targets each must pass
     return np.all(passes, axis=1)
 
 
@@ -284,13 +288,14 @@ def screen_made_rows(
         checks["good"] = ~made.is_bad
     checks["label"] = ~passes_oracle
     checks["made_row"] = repeats_made
-    keep = np.ones(len(made), dtype=bool)
+    passes = np.ones(len(made), dtype=bool)
     dropped: Counter[str] = Counter()
     for reason, applies in checks.items():
-        dropped[reason] = int((keep & applies).sum())
-        keep &= ~applies
+        dropped[reason] = int((passes & applies).sum())
+        passes &= ~applies
     # of several rows alike the first one that passed stays, so this check comes last
-    kept = np.flatnonzero(keep)
-    repeats = repeats_earlier(number_rows(made.features.iloc[kept])[0])
+    kept = np.flatnonzero(passes)
+    [numbers] = number_rows(made.features.iloc[kept])
+    repeats = repeats_earlier(numbers)
     dropped["made_row"] += int(repeats.sum())
     return kept[~repeats], dropped

@@ -60,7 +60,8 @@ def genetic_search_deap(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search with DEAP; same parameters and result as :func:`.search.genetic_search`."""
     directions = gene_directions(target_slopes(predict, bad, y, domain))
-    best, value = np.empty_like(bad), np.empty(len(bad))
+    best = np.empty_like(bad)
+    value = np.empty(len(bad))
     for i in range(len(bad)):
         point = _PointSearch(
             bad=bad[i],
@@ -73,7 +74,8 @@ def genetic_search_deap(
         )
         with _seeded_global_random(derive_seed(seed, "deap", i)):
             fittest = point.run()
-        best[i], value[i] = fittest, fittest.fitness.values[0]
+        best[i] = fittest
+        value[i] = fittest.fitness.values[0]
     return best, value
 
 
@@ -96,6 +98,7 @@ class _PointSearch:
         toolbox.register("mate", self.mate)
         toolbox.register("mutate", self.mutate)
         toolbox.register("select", tools.selTournament, tournsize=3)
+        # the bad point itself is the first, as in the batched engine
         population = [_Individual(self.bad.tolist())]
         population += [
             self.make_individual() for _ in range(self.config.population - 1)
@@ -105,7 +108,8 @@ class _PointSearch:
             population,
             toolbox,
             cxpb=self.config.crossover,
-            mutpb=1.0,  # ``mutate`` itself leaves most genes as they are
+            # ``mutate`` itself leaves most genes as they are
+            mutpb=1.0,
             ngen=self.config.generations,
             halloffame=hall_of_fame,
             verbose=False,
@@ -121,6 +125,7 @@ class _PointSearch:
         """Return an individual of the initial population."""
         if self.config.start == "near":
             return self.mutate(_Individual(self.bad.tolist()))[0]
+        # ``unique``: each gene is drawn from its column's values (paper, section 4.3.1)
         genes = [float(random.choice(pool)) for pool in self.domain.pools]
         if self.freezes_categories:
             n_categorical = self.domain.n_categorical
@@ -129,8 +134,10 @@ class _PointSearch:
 
     def evaluate(self, row: _Individual) -> tuple[float]:
         """Return the fitness of one individual; DEAP wants a tuple, one value per objective."""
+        # F, the domain and the fitness know arrays: here populations of one, of one point
         Z = np.asarray(row, dtype=float)[None, :]
-        Z[:, self.domain.frozen] = self.bad[self.domain.frozen]
+        frozen = self.domain.frozen
+        Z[:, frozen] = self.bad[frozen]
         if self.domain.derive is not None:
             self.domain.derive(Z)
         row[:] = Z[0].tolist()
@@ -162,7 +169,9 @@ class _PointSearch:
     ) -> tuple[_Individual, _Individual]:
         """Cross two individuals in place: blend numbers, swap categories and missing numbers."""
         for j in range(len(one)):
-            a, b = one[j], other[j]
+            a = one[j]
+            b = other[j]
+            # neither codes nor a missing number can be blended
             if j < self.domain.n_categorical or np.isnan(a) or np.isnan(b):
                 if random.random() < 0.5:
                     one[j], other[j] = b, a

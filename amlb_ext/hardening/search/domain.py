@@ -75,17 +75,21 @@ def learn_domain(
     frozen, derive
         As in :class:`Domain`; without them every gene is free.
     """
-    # A column without any value has infinite bounds here; its genes are missing, so that any
-    # finite bound serves.
-    least = np.where(np.isnan(pool), np.inf, pool).min(axis=0)
-    most = np.where(np.isnan(pool), -np.inf, pool).max(axis=0)
+    n_columns = pool.shape[1]
+    is_missing = np.isnan(pool)
+    least = np.where(is_missing, np.inf, pool).min(axis=0)
+    most = np.where(is_missing, -np.inf, pool).max(axis=0)
+    if frozen is None:
+        frozen = np.zeros(n_columns, dtype=bool)
     return Domain(
-        pools=[np.unique(pool[:, j]) for j in range(pool.shape[1])],
+        pools=[np.unique(pool[:, j]) for j in range(n_columns)],
+        # the bounds of a column without any value are infinite until here; its genes are
+        # missing, so that any finite bound serves
         low=np.where(np.isfinite(least), least, 0.0),
         high=np.where(np.isfinite(most), most, 0.0),
         omega=_linear_coefficients(Z, y, n_classes),
         n_categorical=n_categorical,
-        frozen=np.zeros(pool.shape[1], dtype=bool) if frozen is None else frozen,
+        frozen=frozen,
         derive=derive,
     )
 
@@ -93,11 +97,15 @@ def learn_domain(
 def _linear_coefficients(Z: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
     """Return omega by least squares on centred rows; classes are 0/1 targets."""
     filled = np.where(np.isnan(Z), 0.0, Z)
-    centred = filled - filled.mean(axis=0)
-    targets = np.eye(n_classes)[y.astype(int)] if n_classes else y.reshape(len(y), -1)
-    coefficients = np.linalg.lstsq(centred, targets - targets.mean(axis=0), rcond=None)[
-        0
-    ]
+    features = filled - filled.mean(axis=0)
+    if n_classes:
+        targets = np.eye(n_classes)[y.astype(int)]
+    else:
+        targets = y.reshape(len(y), -1)
+    # both centred, so that there is no intercept to fit
+    targets = targets - targets.mean(axis=0)
+    solution = np.linalg.lstsq(features, targets, rcond=None)
+    coefficients = solution[0]
     return np.asarray(coefficients.T)
 
 

@@ -64,14 +64,17 @@ def error_term(f: np.ndarray, y: np.ndarray, t: np.ndarray | None = None) -> np.
     ([[-0.0]], [[0.5]])
     """
     if y.ndim == 2:
-        wanted = y if t is None else t
-        return ((wanted - f) ** 2).mean(axis=2)
+        # several targets: y and an oracle are wrong in the same unit
+        reference = y if t is None else t
+        return ((reference - f) ** 2).mean(axis=2)
     if t is not None:
         squared = (t - f) ** 2
         return squared.sum(axis=2) if f.ndim == 3 else squared
     if f.ndim == 3:
+        # classes: less is better for the search where F believes in the row's label
         own_class = y.astype(np.intp)[None, :, None]
-        return -np.take_along_axis(f, own_class, axis=2)[..., 0]
+        probability = np.take_along_axis(f, own_class, axis=2)
+        return -probability[..., 0]
     return (y - f) ** 2
 
 
@@ -103,15 +106,17 @@ def distance_term(
     """
     difference = np.subtract(P, bad, out=scratch)
     if n_categorical:
-        # codes are whole numbers: what differs, differs by 1 or more
+        # codes are whole numbers: what differs, differs by 1 or more, and shall count 1
         most = np.ones(bad.shape)
         most[:, n_categorical:] = np.inf
-        np.minimum(np.abs(difference, out=difference), most, out=difference)
+        np.abs(difference, out=difference)
+        np.minimum(difference, most, out=difference)
     total = np.einsum("pnd,pnd->pn", difference, difference)
     # NaN in a sum tells of missing genes far cheaper than a look at every gene
     if np.isnan(total).any():
         one_sided = np.isnan(P) != np.isnan(bad)
         np.copyto(difference, one_sided, where=np.isnan(difference))
         total = np.einsum("pnd,pnd->pn", difference, difference)
-    total /= P.shape[2]
+    n_genes = P.shape[2]
+    total /= n_genes
     return total

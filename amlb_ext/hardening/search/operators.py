@@ -94,7 +94,9 @@ class Genes:
 
     def draw_values(self, u: np.ndarray, column: np.ndarray, below: int) -> np.ndarray:
         """Return a value of each ``column``'s pool, by ``u`` uniform in [0, below)."""
-        place = (u * (self.pool_size / below).take(column)).astype(np.intp)
+        # u (size / below), rounded down, is uniform in 0 .. size - 1
+        share = self.pool_size / below
+        place = (u * share.take(column)).astype(np.intp)
         place += self.pool_start.take(column)
         return self.pool_values.take(place)
 
@@ -155,14 +157,18 @@ def cross_over(
         Memory to work in.
     """
     pairs = len(u_pair)
+    one = P[:pairs]
+    other = P[pairs : 2 * pairs]
     scratch = np.empty_like(P) if scratch is None else scratch
-    one, other = P[:pairs], P[pairs : 2 * pairs]
-    weight, step = scratch[:pairs], scratch[pairs : 2 * pairs]
+    weight = scratch[:pairs]
+    step = scratch[pairs : 2 * pairs]
+    # a word becomes a weight: from -BLEND to 1 + BLEND for numbers, 0 or 1 for categories
     np.bitwise_and(u_gene, genes.weight_bits, out=u_gene)
     weight[...] = u_gene
     weight *= WEIGHT_STEP
     weight += genes.least_weight
     is_crossed = u_pair < round(rate * LEVELS_16)
+    # pairs that are not crossed have the weight 0, which is cheaper than leaving them out
     weight *= is_crossed.astype(float)[..., None]
     np.subtract(other, one, out=step)
     step *= weight
@@ -222,14 +228,16 @@ def mutate_categories(
     below = round(rate * LEVELS_32)
     if not below:
         return
-    d, n_categorical = P.shape[2], u.shape[2]
+    d = P.shape[2]
+    n_categorical = u.shape[2]
     u = u.reshape(-1)
     mutated = np.flatnonzero(u < below)
     # by place in one piece of memory: pairs of indices take three times as long
     row = mutated // n_categorical
     column = mutated - row * n_categorical
+    place = row * d + column
     # a word below ``below`` is uniform there, so it can choose the value too
-    P.reshape(-1)[row * d + column] = genes.draw_values(u.take(mutated), column, below)
+    P.reshape(-1)[place] = genes.draw_values(u.take(mutated), column, below)
 
 
 def repair(P: np.ndarray, genes: Genes) -> None:

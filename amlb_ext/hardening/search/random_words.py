@@ -67,9 +67,10 @@ class RandomWords:
     def _draw(self, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
         size = math.prod(shape)
         # raw words have eight bytes; round their number up, and drop what is left of the last
-        n_raw = -(-size * dtype.itemsize // 8)
-        words = self._generator.random_raw(n_raw)
-        return words.view(dtype)[:size].reshape(shape)
+        n_raw = math.ceil(size * dtype.itemsize / 8)
+        raw = self._generator.random_raw(n_raw)
+        words = raw.view(dtype)
+        return words[:size].reshape(shape)
 
 
 @lru_cache(maxsize=8)
@@ -88,7 +89,9 @@ def mutation_steps(rate: float) -> np.ndarray:
     """
     steps = np.zeros(LEVELS_16)
     mutated = round(rate * LEVELS_16)
+    half_ranks = 0.5 * (np.arange(mutated) + 0.5) / max(1, mutated)
     # the quantile q of |N(0, 1)| is the quantile (1 + q) / 2 of N(0, 1)
-    steps[:mutated] = ndtri(0.5 + 0.5 * (np.arange(mutated) + 0.5) / max(1, mutated))
-    steps.flags.writeable = False  # cached: all searches of a process share it
+    steps[:mutated] = ndtri(0.5 + half_ranks)
+    # cached: all searches of a process share it
+    steps.flags.writeable = False
     return steps

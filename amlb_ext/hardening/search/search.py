@@ -88,10 +88,12 @@ def genetic_search(
     """
     bad = np.asarray(bad, dtype=float)
     plan = _plan_search(bad, domain, config)
-    points = _points_in_chunk(plan, columns=bad.shape[1])
-    best, value = np.empty_like(bad), np.empty(len(bad))
-    for start in range(0, len(bad), points):
-        chunk = slice(start, start + points)
+    best = np.empty_like(bad)
+    value = np.empty(len(bad))
+    # a chunk is what fits into memory at once, a block what fits into the processor's cache
+    chunk_points = _points_in_chunk(plan, columns=bad.shape[1])
+    for start in range(0, len(bad), chunk_points):
+        chunk = slice(start, start + chunk_points)
         slopes = target_slopes(predict, bad[chunk], y[chunk], domain)
         blocks = _make_blocks(
             bad[chunk],
@@ -121,28 +123,38 @@ def _make_blocks(
     blocks: list[Block] = []
     for start in range(0, len(bad), plan.block_points):
         members = slice(start, start + plan.block_points)
-        words = RandomWords(seed, first_number + len(blocks))
-        blocks.append(
-            Block(bad[members], y[members], directions[members], plan=plan, words=words)
+        block = Block(
+            bad[members],
+            y[members],
+            directions[members],
+            plan=plan,
+            words=RandomWords(seed, block=first_number + len(blocks)),
         )
+        blocks.append(block)
     return blocks
 
 
 def _points_in_chunk(plan: SearchPlan, columns: int) -> int:
     """Return how many points evolve together: whole blocks, one at least."""
-    rows = min(plan.config.chunk_rows, CHUNK_GENES // max(1, columns))
-    rows_of_a_block = plan.block_points * plan.config.population
-    return plan.block_points * max(1, rows // rows_of_a_block)
+    rows_in_memory = CHUNK_GENES // max(1, columns)
+    chunk_rows = min(plan.config.chunk_rows, rows_in_memory)
+    block_rows = plan.block_points * plan.config.population
+    blocks = max(1, chunk_rows // block_rows)
+    return plan.block_points * blocks
 
 
 def _evolve(
     predict: Predict, blocks: list[Block], config: SearchConfig, oracle: Predict | None
 ) -> None:
     """Let the populations of all blocks evolve together, with one ``predict`` a generation."""
-    p, d = config.population, blocks[0].bad.shape[1]
-    parts, end = [], 0
+    p = config.population
+    d = blocks[0].bad.shape[1]
+    # each block has rows of its own in the array of a generation
+    parts = []
+    end = 0
     for block in blocks:
-        start, end = end, end + p * len(block.bad)
+        start = end
+        end += p * len(block.bad)
         parts.append(slice(start, end))
     # two generations that change places, and room for one block to work in: nothing else of their
     # size is allocated. The first block is the largest.
@@ -150,19 +162,20 @@ def _evolve(
     scratch = np.empty((parts[0].stop, d))
     for generation in range(config.generations + 1):
         for block, part in zip(blocks, parts, strict=True):
-            P = offspring[part].reshape(
-                p, -1, d
-            )  # a view: the block fills its rows in place
+            # a view: the block fills its rows in place
+            P = offspring[part].reshape(p, -1, d)
             work = scratch[: part.stop - part.start].reshape(P.shape)
             if generation == 0:
                 block.initialise(P, work)
             else:
                 block.breed(parents[part], P, work)
+        # the one call of F in a generation, for all points
         f = predict(offspring)
-        t = None if oracle is None else oracle(offspring)
+        t = oracle(offspring) if oracle is not None else None
         for block, part in zip(blocks, parts, strict=True):
             P = offspring[part].reshape(p, -1, d)
-            block.evaluate(P, f[part], None if t is None else t[part])
+            block_t = t[part] if t is not None else None
+            block.evaluate(P, f[part], block_t)
         parents, offspring = offspring, parents
 
 
@@ -204,13 +217,13 @@ class SearchPlan:
 def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> SearchPlan:
     block_points = points_in_block(config.population, bad.shape[1])
     genes = Genes.of(domain, block_points)
-    # mutated copies of a bad point miss what it misses; only draws from the columns can mix
     has_missing = bool(np.isnan(bad).any() or np.isnan(genes.pool_values).any())
     return SearchPlan(
         config=config,
         genes=genes,
         block_points=block_points,
         n_categorical=domain.n_categorical,
+        # mutated copies of a bad point miss what it misses; only draws from the columns can mix
         mixes_missing=config.start == "unique" and has_missing,
         frozen=np.flatnonzero(domain.frozen),
         derive=domain.derive,
@@ -249,15 +262,21 @@ class Block:
         plan: SearchPlan,
         words: RandomWords,
     ) -> None:
-        self.bad, self.y = bad, y
-        self.plan, self.words = plan, words
+        self.bad = bad
+        self.y = y
+        self.plan = plan
+        self.words = words
         self.genes = plan.genes.first_points(len(bad))
-        self.best, self.value = bad.copy(), np.full(len(bad), -np.inf)
+        self.best = bad.copy()
+        self.value = np.full(len(bad), -np.inf)
         self._step_lengths = plan.config.strength * direction
+        # categories do not step: they are drawn anew
         self._step_lengths[:, : plan.n_categorical] = 0.0
         self._steps = mutation_steps(plan.config.mutation)
         # of the present generation, (p, n); until there is one, of no individuals
-        self._L = self._distance = np.empty((0, len(bad)))
+        nobody = np.empty((0, len(bad)))
+        self._fitness = nobody
+        self._distance = nobody
 
     def initialise(self, P: np.ndarray, scratch: np.ndarray) -> None:
         """Fill P with the initial populations.
@@ -269,7 +288,9 @@ class Block:
         P[...] = self.bad
         if self.plan.config.start == "unique":
             first_gene = self.plan.n_categorical if self.plan.freezes_categories else 0
-            u = self.words.bits32(p, self.plan.block_points, d)[:, :n, first_gene:]
+            # words are drawn for a full block; points beyond the block's own n leave theirs unused
+            words = self.words.bits32(p, self.plan.block_points, d)
+            u = words[:, :n, first_gene:]
             columns = np.arange(first_gene, d)
             P[..., first_gene:] = self.genes.draw_values(u, columns, LEVELS_32)
         else:
@@ -279,17 +300,24 @@ class Block:
     def breed(self, parents: np.ndarray, P: np.ndarray, scratch: np.ndarray) -> None:
         """Fill P with the offspring of ``parents``: selection, crossover, mutation, repair."""
         p, n, d = P.shape
-        # words are drawn for a full block; points beyond the block's own n leave theirs unused
         full = self.plan.block_points
-        winners = tournament(self._L, self.words.bits32(3, p, full)[..., :n])
-        rows = parents.reshape(-1, d)
-        np.take(rows, winners.reshape(-1), axis=0, out=P.reshape(-1, d), mode="wrap")
-        u_pair = self.words.bits16(p // 2, full)[:, :n]
-        u_gene = self.words.bits16(p // 2, full, d)[:, :n]
+        # selection: the winners' rows become P, without a copy of the parents
+        u_draw = self.words.bits32(3, p, full)
+        winners = tournament(self._fitness, u_draw[..., :n])
+        np.take(
+            parents.reshape(-1, d),
+            winners.reshape(-1),
+            axis=0,
+            out=P.reshape(-1, d),
+            # every index exists; "wrap" is the mode that asks for no second copy
+            mode="wrap",
+        )
+        u_pair = self.words.bits16(p // 2, full)
+        u_gene = self.words.bits16(p // 2, full, d)
         cross_over(
             P,
-            u_pair,
-            u_gene,
+            u_pair[:, :n],
+            u_gene[:, :n],
             rate=self.plan.config.crossover,
             genes=self.genes,
             mixes_missing=self.plan.mixes_missing,
@@ -307,34 +335,51 @@ class Block:
         f : ndarray of shape (p n,), (p n, C) or (p n, k)
         t : ndarray of the shape of f, optional
         """
+        # (p n, ...) as F knows them to (p, n, ...) as operators do
         shape = (*P.shape[:2], *f.shape[1:])
         f = f.reshape(shape)
-        t = None if t is None else t.reshape(shape)
-        self._L = self.plan.config.pressure * error_term(f, self.y, t) - self._distance
-        fittest, points = self._L.argmax(axis=0), np.arange(len(self.bad))
-        value = self._L[fittest, points]
+        if t is not None:
+            t = t.reshape(shape)
+        error = error_term(f, self.y, t)
+        self._fitness = self.plan.config.pressure * error - self._distance
+
+        fittest = self._fitness.argmax(axis=0)
+        value = self._fitness[fittest, np.arange(len(self.bad))]
         improved = np.flatnonzero(value > self.value)
         self.best[improved] = P[fittest[improved], improved]
         self.value[improved] = value[improved]
 
     def _mutate(self, P: np.ndarray, scratch: np.ndarray) -> None:
-        (p, n, d), full = P.shape, self.plan.block_points
-        u = self.words.bits16(p, full, d)[:, :n]
+        p, n, d = P.shape
+        full = self.plan.block_points
+        u_number = self.words.bits16(p, full, d)
         mutate_numbers(
-            P, u, steps=self._steps, direction=self._step_lengths, scratch=scratch
+            P,
+            u_number[:, :n],
+            steps=self._steps,
+            direction=self._step_lengths,
+            scratch=scratch,
         )
         if not self.plan.freezes_categories:
-            u = self.words.bits32(p, full, self.plan.n_categorical)[:, :n]
-            mutate_categories(P, u, rate=self.plan.config.mutation, genes=self.genes)
+            u_category = self.words.bits32(p, full, self.plan.n_categorical)
+            mutate_categories(
+                P,
+                u_category[:, :n],
+                rate=self.plan.config.mutation,
+                genes=self.genes,
+            )
 
     def _complete(self, P: np.ndarray, scratch: np.ndarray) -> None:
         """Make P ready for F: repair it, let the elite survive, and measure the distances."""
         repair(P, self.genes)
-        if len(self.plan.frozen):
-            P[..., self.plan.frozen] = self.bad[:, self.plan.frozen]
+        frozen = self.plan.frozen
+        if len(frozen):
+            P[..., frozen] = self.bad[:, frozen]
+        # last, since it computes from what the other steps left
         if self.plan.derive is not None:
             self.plan.derive(P.reshape(-1, P.shape[-1]))
-        P[0] = self.best  # in the initial population the bad point
+        # elitism; in the initial population it is the bad point itself
+        P[0] = self.best
         # frozen categories differ nowhere, so none need be looked at
         n_categorical = 0 if self.plan.freezes_categories else self.plan.n_categorical
         self._distance = distance_term(P, self.bad, n_categorical, scratch)
