@@ -87,6 +87,7 @@ def assemble_fold(
     # the whole test fold is written once; other parts with real rows are picked from it
     full = write_real_rows(task, models, test, target=target, refits=refits)
     region = _pick_rows(full, prepared.region_rows)
+    # no part but ``hard`` has training rows of its own: the others share those of the fold
     parts = {"full": Part(full, None), "region": Part(region, None)}
     pair_facts: dict[str, Any] = {}
     pair_notes: list[str] = []
@@ -96,8 +97,10 @@ def assemble_fold(
             task, models, test, test_side, target=target, refits=refits
         )
         chosen = [blocks[name] for name in config.composition if name in blocks]
-        # a composition of made rows alone may find none of them
-        parts[""] = Part(stack_rows(chosen or [blocks["bad"]]), None)
+        if not chosen:
+            # a composition of made rows alone may find none of them
+            chosen = [blocks["bad"]]
+        parts[""] = Part(stack_rows(chosen), None)
         for name, block in blocks.items():
             parts[name] = Part(block, None)
     if test_side is not None and config.train_hard:
@@ -173,7 +176,9 @@ def _score_parts(
 ) -> dict[str, float]:
     """Return F's score on the test rows, and on the bad and made ones where it can be asked."""
     span = models.targets[target].scale.span
-    name, score = row_losses.summary_score(test.y[:, target], test.f[:, target], span)
+    y = test.y[:, target]
+    f = test.f[:, target]
+    name, score = row_losses.summary_score(y, f, span)
     scores = {name: score}
     if side is None:
         return scores
@@ -185,6 +190,7 @@ def _score_parts(
     for part, rows in failures.items():
         y = rows.y[:, target]
         f = rows.f[:, target]
+        # of made rows f is NaN where F is a file of predictions
         can_score = len(rows) > 0 and not np.isnan(f).any()
         # the summary always names the bad rows, whatever their score
         if part == "bad" or can_score:
@@ -194,10 +200,11 @@ def _score_parts(
 
 def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[str]:
     notes = relations.leaks()
-    unusable = int((test.is_bad & ~test.is_feasible).sum())
-    if unusable:
+    is_unusable = test.is_bad & ~test.is_feasible
+    n_unusable = int(is_unusable.sum())
+    if n_unusable:
         notes.append(
-            f"{unusable} bad test rows break a relation that holds on every training row, or one "
+            f"{n_unusable} bad test rows break a relation that holds on every training row, or one "
             "that is declared; they stay in the test files, and no rows are made from them"
         )
     return notes
@@ -222,9 +229,11 @@ def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
 
 def training_rows(task: Task, rows: np.ndarray) -> Rows:
     """Return the rows F was trained on."""
-    provenance = pd.DataFrame({"source_row": task.row_ids[rows]})
-    features = task.features.iloc[rows].reset_index(drop=True)
-    return Rows(features, task.target.iloc[rows].reset_index(drop=True), provenance)
+    return Rows(
+        features=task.features.iloc[rows].reset_index(drop=True),
+        target=task.target.iloc[rows].reset_index(drop=True),
+        provenance=pd.DataFrame({"source_row": task.row_ids[rows]}),
+    )
 
 
 def write_real_rows(
@@ -247,6 +256,7 @@ def write_real_rows(
     refits : sequence of Baseline
         F's re-fits, whose losses are noted; none where they have seen the rows.
     """
+    # a real row comes from itself, and is named as in the source
     ids = task.row_ids[rows.row].astype(np.int64)
     provenance = pd.DataFrame(
         {
@@ -258,9 +268,12 @@ def write_real_rows(
             **_put_back_column(models, rows),
         }
     )
-    # as in the table: a target that went through the scale may differ in its last bit
-    values = task.target.iloc[rows.row].reset_index(drop=True)
-    return Rows(rows.features.reset_index(drop=True), values, provenance)
+    return Rows(
+        features=rows.features.reset_index(drop=True),
+        # as in the table: a target that went through the scale may differ in its last bit
+        target=task.target.iloc[rows.row].reset_index(drop=True),
+        provenance=provenance,
+    )
 
 
 def write_made_side(
@@ -294,8 +307,9 @@ def write_made_side(
                 **_put_back_column(models, rows),
             }
         )
+        y = rows.y[:, target]
         scale = models.targets[target].scale
-        values = scale.inverse(rows.y[:, target], task.target_name)
+        values = scale.inverse(y, task.target_name)
         blocks[origin] = Rows(rows.features, values, provenance)
     return blocks
 
@@ -573,5 +587,9 @@ def _judge_again(
     columns["reducible"] = raw_hardness("reducible", y, f, t)
     if len(models.targets) == 1:
         # rules read rows with an axis of targets
-        columns["hardness"] = models.rule.hardness(y[:, None], f[:, None], t[:, None])
+        columns["hardness"] = models.rule.hardness(
+            y[:, None],
+            f[:, None],
+            t[:, None],
+        )
     return columns

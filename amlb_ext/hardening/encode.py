@@ -12,6 +12,8 @@ Z : (n, d) float64, the encoded rows; the first M_c columns are category codes, 
 y : (n,) float64, the scaled target (regression) or class codes 0..C-1
 """
 
+# Denser than other modules: most of its lines are arithmetic on arrays.
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -80,84 +82,49 @@ class Encoder(BaseEstimator):
         """Learn categories and ranges from the training rows."""
         self.categorical_: list[Column] = []
         self.numeric_: list[Column] = []
+        category_codings = []
+        number_scales = []
         for column in self.columns:
-            # a column without any training value is read as numbers, whatever its type
-            if column.is_numeric or not len(self._known_codes(column, features)):
-                self.numeric_.append(column)
-            else:
+            values = features[column.name]
+            known = np.zeros(0, dtype=int)
+            if not column.is_numeric:
+                known = self._known_codes(column, values)
+            if len(known):
                 self.categorical_.append(column)
-        self.names_ = [column.name for column in self.categorical_]
-        self.names_ += [column.name for column in self.numeric_]
-        self._learn_categories(features)
-        self._learn_ranges(features)
+                category_codings.append(CategoryCoding(column, known))
+            else:
+                # a text column without any training value is read as numbers, too
+                self.numeric_.append(column)
+                number_scales.append(NumberScale(column, values))
+        # one coder per encoded column, categories first
+        self._coders = [*category_codings, *number_scales]
+        self.names_ = [coder.column.name for coder in self._coders]
+        self.values_ = [coding.values for coding in category_codings]
+        self.cards_ = tuple(len(values) + 1 for values in self.values_)
+        self.low_ = np.array([scale.low for scale in number_scales])
+        self.span_ = np.array([scale.span for scale in number_scales])
         return self
 
-    def _known_codes(self, column: Column, features: pd.DataFrame) -> np.ndarray:
+    def _known_codes(self, column: Column, values: pd.Series) -> np.ndarray:
         """Return the table's codes of the categories that get one of ours."""
         if self.known == "table":
             return np.arange(len(column.categories))
-        codes = np.unique(_table_codes(column, features))
+        codes = np.unique(values.cat.codes.to_numpy())
         # -1 is pandas' code of a missing value
         return codes[codes >= 0]
-
-    def _learn_categories(self, features: pd.DataFrame) -> None:
-        """Number the known categories of each column in text order, both ways."""
-        self.values_: list[tuple[str, ...]] = []
-        # per column, from the table's codes to ours and back; see _number_categories
-        self._to_ours: list[np.ndarray] = []
-        self._to_table: list[np.ndarray] = []
-        for column in self.categorical_:
-            known = self._known_codes(column, features)
-            # the integration sees what is written, and sorts that
-            written = np.array(written_values(column), dtype=object)
-            text_order = np.argsort(written, kind="stable")
-            known = text_order[np.isin(text_order, known)]
-            unknown = len(known)
-            # one entry more than there are categories: pandas' -1 for a missing value is the
-            # last entry, and so becomes ``unknown`` without a case of its own
-            to_ours = np.full(len(column.categories) + 1, unknown)
-            to_ours[known] = np.arange(len(known))
-            to_table = np.append(known, _code_for_unknown(column, known))
-            self._to_ours.append(to_ours)
-            self._to_table.append(to_table)
-            self.values_.append(tuple(column.categories[code] for code in known))
-        self.cards_ = tuple(len(values) + 1 for values in self.values_)
-
-    def _learn_ranges(self, features: pd.DataFrame) -> None:
-        """Learn where the numbers of each column begin, and how far they reach."""
-        numbers = self._numeric_values(features)
-        is_known = ~np.isnan(numbers)
-        # infinite where no row has a value; ``initial`` serves a table without rows
-        low = np.where(is_known, numbers, np.inf).min(axis=0, initial=np.inf)
-        high = np.where(is_known, numbers, -np.inf).max(axis=0, initial=-np.inf)
-        low = np.where(np.isfinite(low), low, 0.0)
-        high = np.where(np.isfinite(high), high, 0.0)
-        span = high - low
-        self.low_ = low
-        self.span_ = np.where(span > 0, span, 1.0)
 
     @property
     def n_categorical_(self) -> int:
         """M_c, the number of categorical columns."""
         return len(self.cards_)
 
-    def _numeric_values(self, features: pd.DataFrame) -> np.ndarray:
-        """Return the numeric columns as they stand in the table."""
-        numbers = np.full((len(features), len(self.numeric_)), np.nan)
-        for j, column in enumerate(self.numeric_):
-            # a text column without any training value stands here too, missing everywhere
-            if column.is_numeric:
-                numbers[:, j] = features[column.name].to_numpy(dtype=float)
-        return numbers
-
     def transform(self, features: pd.DataFrame) -> np.ndarray:
         """Return the encoded rows, ``(n, d)``."""
-        codes = np.empty((len(features), self.n_categorical_))
-        for j, column in enumerate(self.categorical_):
-            codes[:, j] = self._to_ours[j][_table_codes(column, features)]
-        numbers = self._numeric_values(features)
-        scaled = (numbers - self.low_) / self.span_
-        return np.hstack([codes, scaled])
+        Z = np.empty((len(features), len(self._coders)))
+        for position, coder in enumerate(self._coders):
+            values = features[coder.column.name]
+            Z[:, position] = coder.encode(values)
+        return Z
 
     def metric(self, encoded: np.ndarray) -> np.ndarray:
         """Return rows in which two categories lie as far apart as a column's extremes.
@@ -185,34 +152,12 @@ class Encoder(BaseEstimator):
     def decode_column(self, name: str, encoded: np.ndarray) -> pd.Series:
         """Return one column in canonical form, from its encoded values ``(n,)``."""
         position = self.names_.index(name)
-        if position < self.n_categorical_:
-            column = self.categorical_[position]
-            # a synthesizer's codes may be fractions, or lie outside
-            last_code = self.cards_[position] - 1
-            codes = np.clip(np.rint(encoded).astype(int), 0, last_code)
-            return _categories_from_codes(column, self._to_table[position][codes])
-        j = position - self.n_categorical_
-        column = self.numeric_[j]
-        if not column.is_numeric:
-            all_missing = np.full(len(encoded), -1)
-            return _categories_from_codes(column, all_missing)
-        values = encoded * self.span_[j] + self.low_[j]
-        if column.type == "integer":
-            # adding 0 turns -0.0 into 0.0, which is written without a sign
-            values = np.rint(values) + 0.0
-        return pd.Series(values)
+        return self._coders[position].decode(encoded)
 
     def encode_column(self, name: str, values: pd.Series) -> np.ndarray:
         """Return one encoded column, ``(n,)``, from its values in canonical form."""
         position = self.names_.index(name)
-        if position < self.n_categorical_:
-            table_codes = values.cat.codes.to_numpy()
-            return self._to_ours[position][table_codes].astype(float)
-        j = position - self.n_categorical_
-        if not self.numeric_[j].is_numeric:
-            return np.full(len(values), np.nan)
-        numbers = values.to_numpy(dtype=float)
-        return np.asarray((numbers - self.low_[j]) / self.span_[j])
+        return self._coders[position].encode(values)
 
     def inverse(self, encoded: np.ndarray) -> pd.DataFrame:
         """Return rows in canonical form; integers are rounded, the column order is the task's.
@@ -221,17 +166,101 @@ class Encoder(BaseEstimator):
         becomes the truth value that the training rows lack.
         """
         decoded = {}
-        for position, name in enumerate(self.names_):
-            decoded[name] = self.decode_column(name, encoded[:, position])
+        for position, coder in enumerate(self._coders):
+            name = coder.column.name
+            decoded[name] = coder.decode(encoded[:, position])
         return pd.DataFrame(
             {column.name: decoded[column.name] for column in self.columns}
         )
 
 
-def _table_codes(column: Column, features: pd.DataFrame) -> np.ndarray:
-    """Return a column's codes in the table, ``(n,)``; -1 is a missing value."""
-    codes: np.ndarray = features[column.name].cat.codes.to_numpy()
-    return codes
+class CategoryCoding:
+    """The codes of one categorical column: the known categories in text order, and a last one.
+
+    Parameters
+    ----------
+    column : Column
+    known : ndarray of int
+        The table's codes of the categories that have a code of their own, at least one.
+
+    Attributes
+    ----------
+    values : tuple of str
+        Those categories, by our code.
+    """
+
+    def __init__(self, column: Column, known: np.ndarray) -> None:
+        self.column = column
+        # the integration sees what is written, and sorts that
+        written = np.array(written_values(column), dtype=object)
+        text_order = np.argsort(written, kind="stable")
+        known = text_order[np.isin(text_order, known)]
+        self.values = tuple(column.categories[code] for code in known)
+        # one entry more than there are categories: pandas' -1 for a missing value is the last
+        # entry, and so becomes the last code without a case of its own
+        last_code = len(known)
+        self._to_ours = np.full(len(column.categories) + 1, last_code)
+        self._to_ours[known] = np.arange(last_code)
+        self._to_table = np.append(known, _code_for_unknown(column, known))
+
+    def encode(self, values: pd.Series) -> np.ndarray:
+        """Return the codes of values in canonical form, ``(n,)``."""
+        table_codes = values.cat.codes.to_numpy()
+        return self._to_ours[table_codes].astype(float)
+
+    def decode(self, encoded: np.ndarray) -> pd.Series:
+        """Return values in canonical form; what is no code is rounded to the nearest one."""
+        last_code = len(self.values)
+        rounded = np.rint(encoded).astype(int)
+        codes = np.clip(rounded, 0, last_code)
+        return _categories_from_codes(self.column, self._to_table[codes])
+
+
+class NumberScale:
+    """The min–max scale of one numeric column, or of a column without any training value.
+
+    Parameters
+    ----------
+    column : Column
+    values : Series
+        The training rows' values, in canonical form.
+
+    Attributes
+    ----------
+    low, span : float
+        Minimum and range; 0 and 1 where no row has a value, range 1 where all have the same.
+    """
+
+    def __init__(self, column: Column, values: pd.Series) -> None:
+        self.column = column
+        self.low = 0.0
+        self.span = 1.0
+        if not column.is_numeric:
+            return
+        numbers = values.to_numpy(dtype=float)
+        present = numbers[~np.isnan(numbers)]
+        if len(present):
+            self.low = float(present.min())
+            # a constant column has no range, and must not divide by zero
+            self.span = float(present.max() - self.low) or 1.0
+
+    def encode(self, values: pd.Series) -> np.ndarray:
+        """Return scaled values, ``(n,)``."""
+        if not self.column.is_numeric:
+            return np.full(len(values), np.nan)
+        numbers = values.to_numpy(dtype=float)
+        return np.asarray((numbers - self.low) / self.span)
+
+    def decode(self, encoded: np.ndarray) -> pd.Series:
+        """Return values in canonical form, whole numbers where the column has them."""
+        if not self.column.is_numeric:
+            all_missing = np.full(len(encoded), -1)
+            return _categories_from_codes(self.column, all_missing)
+        values = encoded * self.span + self.low
+        if self.column.type == "integer":
+            # adding 0 turns -0.0 into 0.0, which is written without a sign
+            values = np.rint(values) + 0.0
+        return pd.Series(values)
 
 
 def _code_for_unknown(column: Column, known: np.ndarray) -> int:
@@ -279,7 +308,8 @@ class TargetEncoder:
             self.low = float(values.min())
             # a constant target has no range, and must not divide by zero
             self.span = float(values.max() - self.low) or 1.0
-            self.has_whole_numbers = bool(np.all(values == np.rint(values)))
+            are_whole = values == np.rint(values)
+            self.has_whole_numbers = bool(are_whole.all())
 
     @property
     def n_classes(self) -> int:

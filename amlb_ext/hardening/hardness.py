@@ -134,7 +134,8 @@ class BadRule:
         reason = f"the worst {share:.0%} of the test rows"
         thresholds = []
         for hardness in by_target:
-            n_bad = max(1, int(np.ceil(share * len(hardness))))
+            n_bad = int(np.ceil(share * len(hardness)))
+            n_bad = max(1, n_bad)
             worst = _nth_largest(hardness, n_bad)
             thresholds.append(_Threshold(worst, worst, reason))
         rule = _combined(self.rule, self.over, thresholds, n_targets=y.shape[1])
@@ -146,16 +147,19 @@ class BadRule:
         worst = _nth_largest(hardness, min(rows, len(hardness)))
         # rounded to the lenient side, so that no row which should be bad is lost
         if self.rule in _FALLING:
-            return float(np.ceil((1 - worst) * 1e4) / 1e4)
+            probability = 1 - worst
+            return float(np.ceil(probability * 1e4) / 1e4)
         if worst <= 0:
             return float(np.floor(worst))
         # the unit of the fourth digit that counts
-        unit = 10.0 ** (np.floor(np.log10(worst)) - 3)
+        magnitude = np.floor(np.log10(worst))
+        unit = 10.0 ** (magnitude - 3)
         return float(np.floor(worst / unit) * unit)
 
 
 def _nth_largest(hardness: np.ndarray, n: int) -> float:
-    return float(np.sort(hardness)[::-1][n - 1])
+    falling = np.sort(hardness)[::-1]
+    return float(falling[n - 1])
 
 
 def raw_hardness(
@@ -188,8 +192,8 @@ def raw_hardness(
     if t is None:
         raise ConfigError("the rule 'reducible' needs an oracle's predictions")
     # of classes the sum over their probabilities, of regression the one squared difference
-    squared = ((t - f) ** 2).reshape(len(f), -1)
-    return squared.sum(axis=1)
+    squared = (t - f) ** 2
+    return squared.reshape(len(f), -1).sum(axis=1)
 
 
 def hardness_by_target(
@@ -205,8 +209,10 @@ def hardness_by_target(
     """
     by_target = []
     for j in range(y.shape[1]):
+        y_j = y[:, j]
+        f_j = f[:, j]
         t_j = t[:, j] if t is not None else None
-        by_target.append(raw_hardness(rule, y[:, j], f[:, j], t_j))
+        by_target.append(raw_hardness(rule, y_j, f_j, t_j))
     return by_target
 
 
@@ -356,7 +362,8 @@ def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> Ba
         )
     if rule != "wrong":
         raise ConfigError(
-            f"class_alpha belongs to the rule 'wrong', not {rule!r}", "--rule wrong"
+            f"class_alpha belongs to the rule 'wrong', not {rule!r}",
+            "--rule wrong",
         )
     # classes that the user does not name have the threshold of the rule
     default = config.alpha if config.alpha is not None else CUSTOMARY["wrong"]

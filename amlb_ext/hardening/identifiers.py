@@ -342,7 +342,8 @@ def select_columns(
         *_note_asked(asked),
         *_note_row_numbers(counters),
     ]
-    return dataclasses.replace(drop_columns(task, dropped), notes=(*task.notes, *notes))
+    reduced = drop_columns(task, dropped)
+    return dataclasses.replace(reduced, notes=(*task.notes, *notes))
 
 
 def drop_columns(task: Task, dropped: Collection[str]) -> Task:
@@ -362,8 +363,9 @@ def drop_columns(task: Task, dropped: Collection[str]) -> Task:
 def _note_left_out(columns: Sequence[IdentifierColumn]) -> list[str]:
     if not columns:
         return []
-    count = "1 column was" if len(columns) == 1 else f"{len(columns)} columns were"
-    flags = " ".join(f"--keep {shlex.quote(column.name)}" for column in columns[:3])
+    n = len(columns)
+    count = "1 column was" if n == 1 else f"{n} columns were"
+    flags = _column_flags("--keep", [column.name for column in columns])
     return [
         f"{count} left out, being like identifiers: {_listed(columns)}; to bring back: {flags}"
     ]
@@ -400,7 +402,7 @@ def _note_row_numbers(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     listed = ", ".join(repr(name) for name in names)
-    flags = " ".join(f"--drop {shlex.quote(name)}" for name in names[:3])
+    flags = _column_flags("--drop", names)
     verb = "counts" if len(names) == 1 else "count"
     return [
         f"{listed} only {verb} the rows; if that says nothing of the "
@@ -408,5 +410,12 @@ def _note_row_numbers(names: Sequence[str]) -> list[str]:
     ]
 
 
+def _column_flags(flag: str, names: Sequence[str]) -> str:
+    """Return the command-line arguments that name the first three columns."""
+    arguments = [f"{flag} {shlex.quote(name)}" for name in names[:3]]
+    return " ".join(arguments)
+
+
 def _listed(columns: Sequence[IdentifierColumn]) -> str:
-    return ", ".join(f"{column.name!r} ({column.reason})" for column in columns)
+    described = [f"{column.name!r} ({column.reason})" for column in columns]
+    return ", ".join(described)

@@ -124,7 +124,10 @@ class FoldModels:
         supports, agreements = [], []
         for j, target in enumerate(self.targets):
             support, agrees = check_labels(
-                t[:, j], y[:, j], self.config.agreement, rmse=target.oracle.rmse_
+                t[:, j],
+                y[:, j],
+                self.config.agreement,
+                rmse=target.oracle.rmse_,
             )
             supports.append(support)
             agreements.append(agrees)
@@ -200,7 +203,8 @@ class JudgedRows:
         features = [block.features for block in blocks]
         joined: dict[str, Any] = {"features": pd.concat(features, ignore_index=True)}
         for name in _ARRAYS:
-            joined[name] = np.concatenate([getattr(block, name) for block in blocks])
+            arrays = [getattr(block, name) for block in blocks]
+            joined[name] = np.concatenate(arrays)
         return cls(**joined)
 
 

@@ -351,9 +351,11 @@ def _fit_baselines(cross: CrossFit) -> tuple[Baseline, ...]:
     """Fit the F of each target on all training rows."""
     fitted = []
     for j, baseline in enumerate(cross.baselines):
-        # one seed for all targets: each F differs from the next by its target alone. A copy is
-        # fitted, since what was cross-fitted may be used again.
-        fitted.append(copy(baseline).fit(cross.Z, cross.y[:, j], cross.seeds.fit))
+        # a copy is fitted, since what was cross-fitted may be used again
+        unfitted = copy(baseline)
+        y = cross.y[:, j]
+        # one seed for all targets: each F differs from the next by its target alone
+        fitted.append(unfitted.fit(cross.Z, y, cross.seeds.fit))
     return tuple(fitted)
 
 

@@ -88,9 +88,10 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     )
     folds = []
     for train, test in splitter.split(free, strata):
-        train_rows = np.sort(np.concatenate([free[train], alone]))
-        test_rows = np.sort(free[test])
-        folds.append(Fold(train_rows.astype(np.int64), test_rows.astype(np.int64)))
+        train_rows = np.concatenate([free[train], alone])
+        train_rows = np.sort(train_rows).astype(np.int64)
+        test_rows = np.sort(free[test]).astype(np.int64)
+        folds.append(Fold(train_rows, test_rows))
     return task.with_folds(tuple(folds))
 
 

@@ -104,7 +104,9 @@ def fit_platt_sigmoid(scores: np.ndarray, bad: np.ndarray) -> LogisticRegression
     """
     n1 = int(bad.sum())
     n0 = len(bad) - n1
-    target = np.where(bad, (n1 + 1) / (n1 + 2), 1 / (n0 + 2))
+    target_of_bad = (n1 + 1) / (n1 + 2)
+    target_of_good = 1 / (n0 + 2)
+    target = np.where(bad, target_of_bad, target_of_good)
     # logistic regression takes labels: each row comes with both, weighted by its target
     scores_twice = np.concatenate([scores, scores])[:, None]
     labels = np.repeat([True, False], len(scores))
@@ -140,7 +142,8 @@ def draw_region(
     total = weights.sum()
     fewest = min(smallest, n)
     # the heaviest row is taken for sure; 1e-9 keeps equal weights from losing a row to rounding
-    size = int(np.floor(total / weights.max() + 1e-9))
+    heaviest = weights.max()
+    size = int(np.floor(total / heaviest + 1e-9))
     if size < fewest:
         chances = weights / total
         rows = rng.choice(n, size=fewest, replace=True, p=chances)
@@ -148,7 +151,8 @@ def draw_region(
     # rows in random order lie on a line, each as long as its weight; every unit takes the row
     # under one random offset
     order = rng.permutation(n)
-    ends = np.cumsum(weights[order]) * (size / total)
+    lengths = weights[order]
+    ends = np.cumsum(lengths) * (size / total)
     offsets = rng.random() + np.arange(size)
     picks = np.searchsorted(ends, offsets, side="left")
     # the last offset may lie beyond the last end by rounding

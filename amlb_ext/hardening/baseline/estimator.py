@@ -212,8 +212,9 @@ class EstimatorBaseline(Baseline):
                     f"{self.spec.path} failed in predict: {reason}"
                 ) from error
         f = np.zeros((len(Z), self.n_classes))
+        codes = classes.astype(int)
         # of a single class some models still return two columns
-        f[:, classes.astype(int)] = p if len(classes) > 1 else 1.0
+        f[:, codes] = p if len(codes) > 1 else 1.0
         return f
 
 

@@ -73,7 +73,10 @@ def class_probabilities(
     f = np.zeros((len(Z), n_classes))
     classes = model.classes_.astype(int)
     # of a single class some models still return two columns
-    f[:, classes] = predict_proba(model, Z) if len(classes) > 1 else 1.0
+    if len(classes) > 1:
+        f[:, classes] = predict_proba(model, Z)
+    else:
+        f[:, classes] = 1.0
     return f
 
 

@@ -62,9 +62,10 @@ def is_baseline_file(config: BaselineConfig) -> bool:
 
 
 def _has_suffix(config: BaselineConfig, suffixes: Sequence[str]) -> bool:
-    return (
-        config.model not in BASELINES and Path(config.model).suffix.lower() in suffixes
-    )
+    # a short name is no file, whatever stands in the folder
+    if config.model in BASELINES:
+        return False
+    return Path(config.model).suffix.lower() in suffixes
 
 
 class FittedBaseline(Baseline):
@@ -114,7 +115,8 @@ class FittedBaseline(Baseline):
             if not self.target.n_classes:
                 raw = np.asarray(self.model.predict(frame), dtype=float)
                 # in the target's own unit, and perhaps a column
-                return (raw.reshape(len(frame)) - self.target.low) / self.target.span
+                raw = raw.reshape(len(frame))
+                return (raw - self.target.low) / self.target.span
             p = np.asarray(self.model.predict_proba(frame), dtype=float)
         except Exception as error:
             raise ModelError(
@@ -273,7 +275,8 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
     except Exception as error:
         raise ModelError(f"cannot read {path.name}: {describe_error(error)}") from error
     table.columns = [str(name) for name in table.columns]
-    # rows without a target are no rows of the task, but the file has predictions for them too
+    # in the target's own unit, row for row with the source's table: rows without a target are no
+    # rows of the task, but the file has predictions for them too
     n_rows = int(task.row_ids.max()) + 1
     if len(table) < n_rows:
         raise ModelError(
@@ -282,12 +285,15 @@ def read_predictions(path: Path, task: Task) -> np.ndarray:
         )
     if task.kind.is_classification:
         names = list(task.labels)
+    elif "prediction" in table:
+        names = ["prediction"]
     else:
-        names = ["prediction" if "prediction" in table else "predictions"]
+        names = ["predictions"]
     missing = [name for name in names if name not in table]
     if missing:
+        first_columns = ", ".join(table.columns[:8])
         raise ModelError(
-            f"{path.name} lacks the column {missing[0]!r} (it has {', '.join(table.columns[:8])})",
+            f"{path.name} lacks the column {missing[0]!r} (it has {first_columns})",
             f"write the columns {', '.join(names)}",
         )
     try:

@@ -205,8 +205,8 @@ def substituted_names(
     """Return per row the written names of the columns with replaced cells, ``(n,)``."""
     sources = [column.name for column in task.columns]
     # the target's name has a say in how the others are made safe, but no cells
-    safe_names = safe_columns([*sources, task.target_name])[: len(sources)]
-    written = dict(zip(sources, safe_names, strict=True))
+    safe_names = safe_columns([*sources, task.target_name])
+    written = dict(zip(sources, safe_names, strict=False))
     names = np.full(n, "", dtype=object)
     for row, source in cells:
         # a row may have several replaced cells

@@ -12,6 +12,9 @@ import numpy as np
 
 from amlb_ext.core.errors import ModelError
 
+#: Values with nothing inside them that could be a tree.
+_PLAIN_VALUES = (str, bytes, int, float, type)
+
 
 def check_trees(model: Any, name: str) -> None:
     """Raise where a tree of a model leads outside of itself.
@@ -40,7 +43,9 @@ def _inner_objects(model: Any) -> Iterator[Any]:
     while waiting:
         part = waiting.pop()
         # by identity: parts may be equal, and arrays cannot be hashed
-        if id(part) in seen or isinstance(part, str | bytes | int | float | type):
+        if id(part) in seen:
+            continue
+        if isinstance(part, _PLAIN_VALUES):
             continue
         seen.add(id(part))
         yield part
@@ -57,16 +62,21 @@ def _inner_objects(model: Any) -> Iterator[Any]:
 
 def _leads_on(children: np.ndarray, inner: np.ndarray) -> bool:
     """Whether every child stands behind its parent, and none beyond the last node."""
-    parent = np.arange(len(children))
-    leads_on = (children > parent) & (children < len(children))
-    return bool(np.all(leads_on | ~inner))
+    n_nodes = len(children)
+    parent = np.arange(n_nodes)
+    # behind its parent, so that no walk down the tree can go round in a circle
+    is_behind = children > parent
+    is_inside = children < n_nodes
+    return bool(np.all((is_behind & is_inside) | ~inner))
 
 
 def _is_sound_tree(tree: Any) -> bool:
     """Whether a tree of a forest stays within its own arrays."""
     left = tree.children_left
     right = tree.children_right
-    if not len(left) == tree.node_count == len(tree.value) or not len(left):
+    n_nodes = len(left)
+    sizes = {n_nodes, tree.node_count, len(tree.value)}
+    if n_nodes == 0 or len(sizes) > 1:
         return False
     # -1 is scikit-learn's mark of a leaf, which asks about no feature
     inner = left != -1
@@ -79,7 +89,9 @@ def _is_sound_tree(tree: Any) -> bool:
 def _is_sound_predictor(predictor: Any) -> bool:
     """Whether a tree of histogram gradient boosting stays within its own arrays."""
     nodes = getattr(predictor, "nodes", None)
-    if not isinstance(nodes, np.ndarray) or nodes.ndim != 1 or not len(nodes):
+    if not isinstance(nodes, np.ndarray):
+        return False
+    if nodes.ndim != 1 or not len(nodes):
         return False
     inner = nodes["is_leaf"] == 0
     has_feature = nodes["feature_idx"] >= 0

@@ -53,20 +53,24 @@ def augment_bad_rows(
     """
     config = models.config.search
     bad = find_parents(real)
-    copies = min(config.copies, max(1, config.max_rows // max(1, len(bad))))
+    # as many for each bad row as fit into max_rows, one at least
+    affordable = config.max_rows // max(1, len(bad))
+    copies = min(config.copies, max(1, affordable))
     reason = _why_no_search(models, copies)
+    notes: tuple[str, ...] = ()
     if reason is not None or not len(bad):
         # of a side without bad rows there is nothing to remark
-        notes: tuple[str, ...] = (f"{side}: {reason}",) if len(bad) else ()
+        if len(bad):
+            notes = (f"{side}: {reason}",)
         return MadeRows(rows=no_made_rows(models, real), notes=notes)
 
     collector = MadeRowsCollector(models, real, taken)
     domain = _learn_search_domain(models, real)
     rng = np.random.default_rng(seed)
-    notes = ()
     searched = bad
     if len(bad) > config.max_rows:
-        searched = bad[np.sort(rng.choice(len(bad), config.max_rows, replace=False))]
+        drawn = rng.choice(len(bad), config.max_rows, replace=False)
+        searched = bad[np.sort(drawn)]
         notes = (
             f"{side}: {len(searched)} of {len(bad)} bad rows were searched (max_rows)",
         )
@@ -159,10 +163,15 @@ def perturb_targets(
         C, or 0 for regression.
     """
     if n_classes:
-        other = (y + rng.integers(1, n_classes, size=y.shape)) % n_classes
-        return np.where(rng.random(y.shape) < config.flip, other, y)
-    moved = y + rng.normal(0.0, np.sqrt(config.sigma2), size=y.shape)
-    return np.clip(moved, y_pool.min(axis=0), y_pool.max(axis=0))
+        # a step of 1 to C - 1 round the classes ends at another one, each as likely
+        step = rng.integers(1, n_classes, size=y.shape)
+        other = (y + step) % n_classes
+        is_flipped = rng.random(y.shape) < config.flip
+        return np.where(is_flipped, other, y)
+    noise = rng.normal(0.0, np.sqrt(config.sigma2), size=y.shape)
+    low = y_pool.min(axis=0)
+    high = y_pool.max(axis=0)
+    return np.clip(y + noise, low, high)
 
 
 def _search_neighbours(
@@ -205,8 +214,10 @@ def _jitter_numbers(
     numbers = Z[:, numeric]
     if config.jitter:
         numbers = numbers + rng.normal(0.0, config.jitter, size=numbers.shape)
+    low = domain.low[numeric]
+    high = domain.high[numeric]
     moved = Z.copy()
-    moved[:, numeric] = np.clip(numbers, domain.low[numeric], domain.high[numeric])
+    moved[:, numeric] = np.clip(numbers, low, high)
     return moved
 
 

@@ -89,8 +89,9 @@ class Teacher:
             total = p.sum(axis=1, keepdims=True)
             return codes, p / total
         # T(x) + s(x) e: rows against quantiles of e
-        spread = self.spread(Z)
-        y = t[:, None] + spread[:, None] * self.residuals_
+        expected = t[:, None]
+        spread = self.spread(Z)[:, None]
+        y = expected + spread * self.residuals_
         # no outcome lies beyond the targets that were seen
         y = np.clip(y, self.low_, self.high_)
         equal_chances = np.full(y.shape, 1 / QUANTILES)
@@ -168,7 +169,8 @@ def draw_outcomes(
         kept = np.sort(rng.choice(kept, most, replace=False))
     # an outcome by inversion: the first step of the cumulated chances above a uniform height
     steps = np.cumsum(chance[kept], axis=1)
-    height = rng.random((len(kept), 1)) * steps[:, -1:]
+    total = steps[:, -1:]
+    height = rng.random((len(kept), 1)) * total
     which = (height > steps).sum(axis=1)
     # rounding may lift the height above the last step
     last = steps.shape[1] - 1
@@ -259,7 +261,8 @@ class ExpectedFailureSampler:
         self.taken = taken
         self.find_nearest_parents = find_nearest_parents
         self.rng = rng
-        self.teacher = Teacher(models.targets[0].oracle, models.Z, models.y[:, 0])
+        target = models.targets[0]
+        self.teacher = Teacher(target.oracle, models.Z, models.y[:, 0])
 
     def draw(self, n: int) -> Sample:
         """Draw n rows at most."""

@@ -64,7 +64,8 @@ def sample_synthetic_rows(
     """
     config = models.config.synthesizer
     bad = find_parents(real)
-    wanted = min(config.max_rows, round(config.times * max(len(augmented), len(bad))))
+    n_hard = max(len(augmented), len(bad))
+    wanted = min(config.max_rows, round(config.times * n_hard))
     if not len(bad) or wanted == 0:
         return MadeRows(rows=no_made_rows(models, real))
 
@@ -79,7 +80,9 @@ def sample_synthetic_rows(
     learns_population = (
         models.config.synthesizer.learn_from == "population" and models.can_search
     )
-    Z, y = (models.Z, models.y) if learns_population else (hard.Z, hard.y)
+    Z, y = hard.Z, hard.y
+    if learns_population:
+        Z, y = models.Z, models.y
     notes = []
     if config.learn_from == "population" and not learns_population:
         notes.append(
@@ -148,7 +151,9 @@ def _parent_finder(
     hard: _HardRows, learnt: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function that finds, for sampled rows, the parent of the nearest hard row."""
-    nearest = NearestNeighbors(n_neighbors=1).fit(fill_missing(hard.Z[:, learnt]))
+    # only by what is learnt: the other columns of a sampled row say nothing yet
+    learnt_rows = fill_missing(hard.Z[:, learnt])
+    nearest = NearestNeighbors(n_neighbors=1).fit(learnt_rows)
 
     def find_nearest_parents(rows: np.ndarray) -> np.ndarray:
         filled = fill_missing(rows[:, learnt])
@@ -231,4 +236,5 @@ class _SynthesizerSampler:
         sampled, targets = self.synthesizer.sample(n, self.rng)
         rows = np.tile(self.filling, (len(sampled), 1))
         rows[:, self.learnt] = sampled
-        return Sample(rows, targets.reshape(len(rows), self.n_targets), {})
+        y = targets.reshape(len(rows), self.n_targets)
+        return Sample(rows, y, {})

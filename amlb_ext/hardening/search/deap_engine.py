@@ -141,6 +141,9 @@ class _PointSearch:
         if self.domain.derive is not None:
             self.domain.derive(Z)
         row[:] = Z[0].tolist()
+        t = None
+        if self.oracle is not None:
+            t = self.oracle(Z)[None, ...]
         L = fitness(
             self.predict(Z)[None, ...],
             self.y,
@@ -148,7 +151,7 @@ class _PointSearch:
             bad=self.bad[None, :],
             kappa=self.config.pressure,
             n_categorical=self.domain.n_categorical,
-            t=None if self.oracle is None else self.oracle(Z)[None, ...],
+            t=t,
         )
         return (float(L[0, 0]),)
 
@@ -158,7 +161,8 @@ class _PointSearch:
             if random.random() >= self.config.mutation:
                 continue
             if j >= self.domain.n_categorical:
-                step = self.direction[j] * abs(random.gauss(0, self.config.strength))
+                length = abs(random.gauss(0, self.config.strength))
+                step = self.direction[j] * length
                 row[j] = self.clip(row[j] + step, j)
             elif not self.freezes_categories:
                 row[j] = float(random.choice(self.domain.pools[j]))
@@ -177,10 +181,14 @@ class _PointSearch:
                     one[j], other[j] = b, a
                 continue
             w = random.random() * (1 + 2 * BLEND) - BLEND
-            one[j] = self.clip(w * a + (1 - w) * b, j)
-            other[j] = self.clip((1 - w) * a + w * b, j)
+            first = w * a + (1 - w) * b
+            second = (1 - w) * a + w * b
+            one[j] = self.clip(first, j)
+            other[j] = self.clip(second, j)
         return one, other
 
     def clip(self, number: float, j: int) -> float:
         """Return a number within the bounds of gene ``j``."""
-        return float(np.clip(number, self.domain.low[j], self.domain.high[j]))
+        low = self.domain.low[j]
+        high = self.domain.high[j]
+        return float(np.clip(number, low, high))

@@ -237,7 +237,8 @@ def mutate_categories(
     column = mutated - row * n_categorical
     place = row * d + column
     # a word below ``below`` is uniform there, so it can choose the value too
-    P.reshape(-1)[place] = genes.draw_values(u.take(mutated), column, below)
+    words = u.take(mutated)
+    P.reshape(-1)[place] = genes.draw_values(words, column, below)
 
 
 def repair(P: np.ndarray, genes: Genes) -> None:

@@ -164,7 +164,8 @@ def _evolve(
         for block, part in zip(blocks, parts, strict=True):
             # a view: the block fills its rows in place
             P = offspring[part].reshape(p, -1, d)
-            work = scratch[: part.stop - part.start].reshape(P.shape)
+            n_rows = part.stop - part.start
+            work = scratch[:n_rows].reshape(P.shape)
             if generation == 0:
                 block.initialise(P, work)
             else:
@@ -217,7 +218,9 @@ class SearchPlan:
 def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> SearchPlan:
     block_points = points_in_block(config.population, bad.shape[1])
     genes = Genes.of(domain, block_points)
-    has_missing = bool(np.isnan(bad).any() or np.isnan(genes.pool_values).any())
+    misses_bad = np.isnan(bad).any()
+    misses_pool = np.isnan(genes.pool_values).any()
+    has_missing = bool(misses_bad or misses_pool)
     return SearchPlan(
         config=config,
         genes=genes,
@@ -336,7 +339,8 @@ class Block:
         t : ndarray of the shape of f, optional
         """
         # (p n, ...) as F knows them to (p, n, ...) as operators do
-        shape = (*P.shape[:2], *f.shape[1:])
+        p, n, _ = P.shape
+        shape = (p, n, *f.shape[1:])
         f = f.reshape(shape)
         if t is not None:
             t = t.reshape(shape)
@@ -377,7 +381,8 @@ class Block:
             P[..., frozen] = self.bad[:, frozen]
         # last, since it computes from what the other steps left
         if self.plan.derive is not None:
-            self.plan.derive(P.reshape(-1, P.shape[-1]))
+            d = P.shape[-1]
+            self.plan.derive(P.reshape(-1, d))
         # elitism; in the initial population it is the bad point itself
         P[0] = self.best
         # frozen categories differ nowhere, so none need be looked at
