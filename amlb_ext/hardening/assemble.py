@@ -22,7 +22,7 @@ from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.replacements import substituted_names
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
-from amlb_ext.hardening.hardness import BadRule, raw_hardness
+from amlb_ext.hardening.hardness import no_failures_text, raw_hardness
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.sides import MadeSide
 from amlb_ext.hardening.oracle import check_labels
@@ -176,25 +176,22 @@ def _score_parts(
 ) -> dict[str, float]:
     """Return F's score on the test rows, and on the bad and made ones where it can be asked."""
     span = models.targets[target].scale.span
-    y = test.y[:, target]
-    f = test.f[:, target]
-    name, score = row_losses.summary_score(y, f, span)
-    scores = {name: score}
-    if side is None:
-        return scores
-    failures = {
-        "bad": test.take(test.is_bad),
-        "ga": side.augmented.rows,
-        "synthetic": side.synthetic.rows,
-    }
-    for part, rows in failures.items():
+    parts = {"full": test}
+    if side is not None:
+        parts["bad"] = test.take(test.is_bad)
+        parts["ga"] = side.augmented.rows
+        parts["synthetic"] = side.synthetic.rows
+    scores = {}
+    for part, rows in parts.items():
         y = rows.y[:, target]
         f = rows.f[:, target]
         # of made rows f is NaN where F is a file of predictions
         can_score = len(rows) > 0 and not np.isnan(f).any()
-        # the summary always names the bad rows, whatever their score
-        if part == "bad" or can_score:
-            _, scores[part] = row_losses.summary_score(y, f, span)
+        # the summary always names the real rows, whatever their score
+        if part in ("full", "bad") or can_score:
+            name, score = row_losses.summary_score(y, f, span)
+            # the score of the whole test fold is listed under its own name, as "rmse"
+            scores[name if part == "full" else part] = score
     return scores
 
 
@@ -208,20 +205,6 @@ def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[str]:
             "that is declared; they stay in the test files, and no rows are made from them"
         )
     return notes
-
-
-def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
-    """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
-    n = len(hardness)
-    # ten rows are the fewest that a certificate speaks of
-    wanted = min(10, int(np.ceil(n / 4)))
-    nearest = rule.alpha_for(hardness, 1)
-    sufficient = rule.alpha_for(hardness, wanted)
-    return (
-        f"no failures found at alpha = {rule.alpha:.4g} under the rule {rule.rule}: the worst "
-        f"row reaches {nearest:.4g}; --alpha {sufficient:.4g} would give "
-        f"{wanted} rows, or use --rule quantile --share {wanted / n:.2g}"
-    )
 
 
 # Rows as the suite wants them: features and target in canonical form, and provenance.

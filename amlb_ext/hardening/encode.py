@@ -97,6 +97,7 @@ class Encoder(BaseEstimator):
                 self.numeric_.append(column)
                 number_scales.append(NumberScale(column, values))
         # one coder per encoded column, categories first
+        self._coders: list[CategoryCoding | NumberScale]
         self._coders = [*category_codings, *number_scales]
         self.names_ = [coder.column.name for coder in self._coders]
         self.values_ = [coding.values for coding in category_codings]

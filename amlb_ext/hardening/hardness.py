@@ -162,6 +162,20 @@ def _nth_largest(hardness: np.ndarray, n: int) -> float:
     return float(falling[n - 1])
 
 
+def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
+    """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
+    n = len(hardness)
+    # ten rows are the fewest that a certificate speaks of
+    wanted = min(10, int(np.ceil(n / 4)))
+    nearest = rule.alpha_for(hardness, 1)
+    sufficient = rule.alpha_for(hardness, wanted)
+    return (
+        f"no failures found at alpha = {rule.alpha:.4g} under the rule {rule.rule}: the worst "
+        f"row reaches {nearest:.4g}; --alpha {sufficient:.4g} would give "
+        f"{wanted} rows, or use --rule quantile --share {wanted / n:.2g}"
+    )
+
+
 def raw_hardness(
     rule: str, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None
 ) -> np.ndarray:

@@ -76,11 +76,10 @@ def test_every_made_row_is_bad_and_has_a_bad_parent(regression):
         assert (provenance["source_row"] == -1).all()
 
 
-def test_full_is_the_untouched_test_fold():
-    task = planted_regression()
-    config = build_config(QUICK, {"baseline": {"model": "ridge"}})
-    task = split_task(task, config.split, config.seed)
-    full = harden_fold(task, 0, config).parts["full"].test
+def test_full_is_the_untouched_test_fold(regression):
+    config = build_config(QUICK)
+    task = split_task(planted_regression(), config.split, config.seed)
+    full = regression.parts["full"].test
     test = task.folds[0].test
     pd.testing.assert_frame_equal(
         full.features, task.features.iloc[test].reset_index(drop=True)
@@ -114,6 +113,7 @@ def test_classes_fail_where_planted(labels):
         planted_classes(labels=labels),
         baseline={"model": "logistic"},
         hardness={"rule": "wrong", "alpha": 0.3},
+        train_hard=False,
     )
     for part in ("bad", "ga", "synthetic"):
         rows = hard.parts[part].test
@@ -131,6 +131,7 @@ def test_every_preset_and_rule_runs():
             baseline={"model": "logistic"},
             search={"population": 8, "generations": 3},
             synthesizer={"epochs": 5},
+            train_hard=False,
         )
         assert hard.summary["bad"] > 0
     for rule in ("band", "wrong", "quantile", "reducible"):
@@ -138,7 +139,9 @@ def test_every_preset_and_rule_runs():
             task,
             baseline={"model": "logistic"},
             hardness={"rule": rule},
+            search={"population": 8, "generations": 3},
             synthesizer={"name": "local"},
+            train_hard=False,
         )
         assert hard.summary["rule"] == rule
         assert len(hard.parts["bad"].test) == hard.summary["bad"] > 0
@@ -153,7 +156,8 @@ def test_labels_stay_true_in_faithful_and_drift_in_literal():
     }
     drift = {}
     for preset in ("faithful", "literal"):
-        hard = harden(task, preset=preset, synthesizer={"name": "local"}, **layer)
+        layer["synthesizer"] = {"name": "local"}
+        hard = harden(task, preset=preset, train_hard=False, **layer)
         rows = hard.parts["ga"].test
         x = rows.features
         broken = (x["x0"] > 0.7) & (x["color"] == "red")
@@ -166,7 +170,11 @@ def test_labels_stay_true_in_faithful_and_drift_in_literal():
 
 def test_no_failures_suggests_an_alpha_that_gives_rows():
     task = planted_regression(200)
-    layer = {"baseline": {"model": "ridge"}, "synthesizer": {"name": "local"}}
+    layer = {
+        "baseline": {"model": "ridge"},
+        "synthesizer": {"name": "local"},
+        "train_hard": False,
+    }
     none = harden(task, hardness={"rule": "absolute", "alpha": 5.0}, **layer)
     assert sorted(none.parts) == ["full", "region"]
     note = none.summary["notes"][0]

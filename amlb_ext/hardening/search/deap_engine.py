@@ -163,7 +163,7 @@ class _PointSearch:
             if j >= self.domain.n_categorical:
                 length = abs(random.gauss(0, self.config.strength))
                 step = self.direction[j] * length
-                row[j] = self.clip(row[j] + step, j)
+                row[j] = self.clip_gene(row[j] + step, j)
             elif not self.freezes_categories:
                 row[j] = float(random.choice(self.domain.pools[j]))
         return (row,)
@@ -183,11 +183,11 @@ class _PointSearch:
             w = random.random() * (1 + 2 * BLEND) - BLEND
             first = w * a + (1 - w) * b
             second = (1 - w) * a + w * b
-            one[j] = self.clip(first, j)
-            other[j] = self.clip(second, j)
+            one[j] = self.clip_gene(first, j)
+            other[j] = self.clip_gene(second, j)
         return one, other
 
-    def clip(self, number: float, j: int) -> float:
+    def clip_gene(self, number: float, j: int) -> float:
         """Return a number within the bounds of gene ``j``."""
         low = self.domain.low[j]
         high = self.domain.high[j]
