@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,10 +101,15 @@ def build_report(
     points = 0
     if charts:
         # The page holds every point twice, still and live: many tasks share what it may weigh.
-        points = min(MOST_POINTS, ALL_POINTS // max(1, len(suite.tasks)))
-    work = _task_arguments(suite, found.table, framework_colours(names), level, points)
+        n_tasks = max(1, len(suite.tasks))
+        points = min(MOST_POINTS, ALL_POINTS // n_tasks)
+    colours = framework_colours(names)
+    work = _task_arguments(
+        suite, found.table, colours=colours, level=level, points=points
+    )
     evaluations = _evaluate_tasks(work, workers, quiet)
 
+    # Which predictions cannot be used is known only now that they have been read.
     jobs = _with_refused(found.table, evaluations)
     report = _assemble_report(
         suite, evaluations, jobs=jobs, names=names, level=level, notes=found.notes
@@ -113,7 +119,7 @@ def build_report(
         commands = rerun_commands(broken, suite, Path(results[0]))
         report = replace(report, commands=tuple(commands))
     if charts:
-        chart = overall_chart(report.overall, framework_colours(names))
+        chart = overall_chart(report.overall, colours)
         report = replace(report, charts=(chart,) if chart is not None else ())
     added = []
     for evaluation in evaluations:
@@ -129,20 +135,28 @@ def _candidates_first(framework: str) -> tuple[bool, str]:
 def _task_arguments(
     suite: Suite,
     jobs: pd.DataFrame,
+    *,
     colours: Mapping[str, ColourRole],
     level: float,
     points: int,
 ) -> list[tuple[Any, ...]]:
     """Return the arguments of :func:`evaluate_task` for each task."""
     certificates = read_certificates(suite)
+    # The suite goes to a process as its path: it is quicker read again than sent.
     task_of_job = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
     directory = str(suite.layout.root)
     arguments = []
     for task in suite.tasks:
-        task_jobs = jobs[task_of_job == task]
-        arguments.append(
-            (directory, task, task_jobs, certificates.get(task), colours, level, points)
+        task_arguments = (
+            directory,
+            task,
+            jobs[task_of_job == task],
+            certificates.get(task),
+            colours,
+            level,
+            points,
         )
+        arguments.append(task_arguments)
     return arguments
 
 
@@ -150,9 +164,11 @@ def _evaluate_tasks(
     work: Sequence[tuple[Any, ...]], workers: int, quiet: bool
 ) -> list[TaskEvaluation]:
     """Evaluate each task in a process of its own; the order is that of the suite."""
-    evaluations: dict[int, TaskEvaluation] = {}
     # A process without a task would cost its start alone.
-    workers = min(workers or available_cores(), max(1, len(work)))
+    most_workers = max(1, len(work))
+    workers = min(workers or available_cores(), most_workers)
+    # Tasks finish in any order.
+    evaluations: dict[int, TaskEvaluation] = {}
     with tqdm(total=len(work), desc="report", unit="task", disable=quiet) as bar:
         for index, evaluation in run_jobs(evaluate_task, work, workers):
             evaluations[index] = evaluation
@@ -229,14 +245,20 @@ def _rank_frameworks(
         else:
             judged.append(evaluation)
 
-    candidates = [name for name in names if not is_control_framework(name)]
-    n_whole: dict[str, int] = {}
-    for candidate in candidates:
-        n_whole[candidate] = sum(
-            _has_whole_results(task.report, candidate) for task in judged
-        )
-    ranked = [name for name in candidates if 2 * n_whole[name] >= max(1, len(judged))]
+    # Who is ranked: the candidates with whole results on at least half of the judged tasks.
+    fewest_whole = max(1, len(judged)) / 2
+    ranked = []
+    unranked = []
+    for name in names:
+        if is_control_framework(name):
+            continue
+        n_whole = sum(_has_whole_results(task.report, name) for task in judged)
+        if n_whole >= fewest_whole:
+            ranked.append(name)
+        else:
+            unranked.append(f"{name} ({n_whole} of {len(judged)} tasks)")
 
+    # Where: the tasks on which all of them have whole results.
     losses_by_task = {}
     for evaluation in judged:
         task = evaluation.report
@@ -245,24 +267,20 @@ def _rank_frameworks(
             left_out[task.name] = f"no whole results of {', '.join(lacking)}"
         else:
             losses_by_task[task.name] = _mean_losses_on_shared_rows(evaluation, ranked)
+    # F alone is not ranked: there would be one rank.
     losses = pd.DataFrame(losses_by_task).T if ranked else pd.DataFrame()
     ranks = rank_tasks(losses, left_out)
-    unranked = []
-    for name in candidates:
-        if name not in ranked:
-            unranked.append(f"{name} ({n_whole[name]} of {len(judged)} tasks)")
     if not unranked:
         return ranks
-    about = (
-        f"{ranks.about} Not ranked, for want of whole results: {', '.join(unranked)}."
-    )
-    return replace(ranks, about=about)
+    not_ranked = f"Not ranked, for want of whole results: {', '.join(unranked)}."
+    return replace(ranks, about=f"{ranks.about} {not_ranked}")
 
 
 def _has_whole_results(task: TaskReport, framework: str) -> bool:
     """Whether a framework's results on a task are there, and none of them failed."""
-    contrasts = task.contrasts[task.contrasts["framework"] == framework]
-    return len(contrasts) > 0 and not (contrasts["verdict"] == "incomplete").any()
+    is_own = task.contrasts["framework"] == framework
+    verdicts = task.contrasts.loc[is_own, "verdict"]
+    return len(verdicts) > 0 and "incomplete" not in set(verdicts)
 
 
 def _mean_losses_on_shared_rows(
@@ -282,24 +300,26 @@ def _mean_losses_on_shared_rows(
 def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
     """Return what the suite was made with and holds, by label."""
     config: dict[str, Any] = manifest.config
-    verdicts = [
-        task.certificate.verdict if task.certificate else "not certified"
-        for task in tasks
-    ]
-    verdict_counts = pd.Series(verdicts).value_counts()
-    n_rows = {}
-    for part in ("full", "bad", "ga", "synthetic"):
-        n_rows[part] = sum(task.rows.get(part, 0) for task in tasks)
+    verdicts = []
+    n_folds = 0
+    n_rows: Counter[str] = Counter()
+    for task in tasks:
+        certificate = task.certificate
+        verdicts.append(certificate.verdict if certificate else "not certified")
+        n_folds += task.folds
+        n_rows.update(task.rows)
+    certificates = []
+    # The most frequent verdict first.
+    for verdict, count in pd.Series(verdicts).value_counts().items():
+        certificates.append(f"{count} {verdict}")
     return {
         "Suite": manifest.name,
-        "Tasks": f"{len(tasks)}, {sum(task.folds for task in tasks)} folds",
+        "Tasks": f"{len(tasks)}, {n_folds} folds",
         "Baseline F": str(config["baseline"]["model"]),
         "Preset": str(config.get("preset", "")),
         "Test rows": f"{n_rows['full']:,}, of which {n_rows['bad']:,} are bad for F",
         "Made rows": f"{n_rows['ga']:,} augmented, {n_rows['synthetic']:,} synthetic",
-        "Certificates": ", ".join(
-            f"{count} {word}" for word, count in verdict_counts.items()
-        ),
+        "Certificates": ", ".join(certificates),
         "Seed": str(manifest.seed),
         "hardsynth": manifest.version,
         "Made by": manifest.command,
@@ -312,16 +332,20 @@ def _framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     for framework in names:
         framework_jobs = jobs[jobs["framework"] == framework]
         n_by_status = framework_jobs["status"].value_counts()
+        # Jobs that failed have no duration, and perhaps no version.
         seconds = pd.to_numeric(framework_jobs["duration"], errors="coerce").sum()
+        constraints = sorted(set(framework_jobs["constraint"]))
+        versions = sorted(set(framework_jobs["version"]) - {""})
         row = {
             "framework": framework,
             "name": framework_jobs["name"].iloc[0],
-            "constraint": ", ".join(sorted(set(framework_jobs["constraint"]))),
-            "version": ", ".join(sorted(set(framework_jobs["version"]) - {""})),
+            "constraint": ", ".join(constraints),
+            "version": ", ".join(versions),
             "runs": framework_jobs["run"].nunique(),
         }
         for status in ("scored", *_BROKEN, "not run"):
-            row[status.replace(" ", "_")] = int(n_by_status.get(status, 0))
+            column = status.replace(" ", "_")
+            row[column] = int(n_by_status.get(status, 0))
         row["minutes"] = float(seconds) / 60
         rows.append(row)
     columns = ["framework", "name", "constraint", "version", "runs"]
@@ -345,12 +369,11 @@ def _job_warnings(jobs: pd.DataFrame) -> list[str]:
         affected = jobs[jobs["status"] == status]
         if not len(affected):
             continue
+        # The table of jobs has them all; one is enough to begin with.
         first = affected.iloc[0]
-        warnings.append(
-            f"{len(affected)} {text} ({_count_by_framework(affected)}). "
-            f"The first: {first['framework']}, {first['amlb_task']}, fold {first['fold']}: "
-            f"{first['reason']}"
-        )
+        counts = f"{len(affected)} {text} ({_count_by_framework(affected)})."
+        job = f"{first['framework']}, {first['amlb_task']}, fold {first['fold']}"
+        warnings.append(f"{counts} The first: {job}: {first['reason']}")
     not_run = jobs[jobs["status"] == "not run"]
     if len(not_run):
         warnings.append(
@@ -360,8 +383,10 @@ def _job_warnings(jobs: pd.DataFrame) -> list[str]:
 
 
 def _count_by_framework(jobs: pd.DataFrame) -> str:
-    counts = jobs["framework"].value_counts()
-    return ", ".join(f"{count} of {framework}" for framework, count in counts.items())
+    texts = []
+    for framework, count in jobs["framework"].value_counts().items():
+        texts.append(f"{count} of {framework}")
+    return ", ".join(texts)
 
 
 def _certificate_warnings(tasks: Sequence[TaskReport]) -> list[str]:

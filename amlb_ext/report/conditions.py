@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import shorten_text
 from amlb_ext.core.task import Column
 
 #: Categories told apart in one column; the others are one group.
@@ -21,21 +22,8 @@ WIDTH, LISTED = 60, 5
 _FEWEST_ROWS, _SMALLEST_SHARE = 3, 0.005
 #: How many rows' worth the share of a category is drawn towards that of all rows.
 _PRIOR_ROWS = 10
-#: Above this, neighbouring floats are no longer whole numbers apart.
+#: Numbers from here on are shown with an exponent, and not taken for whole ones.
 _LARGEST_WHOLE = 1e15
-
-
-def shorten_text(text: str, width: int = WIDTH) -> str:
-    """Return text of the user's data on one line, with an ellipsis where it is longer.
-
-    Examples
-    --------
-    >>> shorten_text("a long\\nname", 8)
-    'a long …'
-    """
-    printable = "".join(char if char.isprintable() else " " for char in text)
-    line = " ".join(printable.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def plain_number(value: float) -> str:
@@ -46,7 +34,8 @@ def plain_number(value: float) -> str:
     >>> plain_number(45.0), plain_number(0.35), plain_number(1.5e20)
     ('45', '0.35', '1.5e+20')
     """
-    if value == 0 or 1e-5 <= abs(value) < 1e15:
+    has_short_digits = 1e-5 <= abs(value) < _LARGEST_WHOLE
+    if value == 0 or has_short_digits:
         return str(np.format_float_positional(value, trim="-"))
     return f"{value:.4g}"
 
@@ -59,11 +48,15 @@ def quote_category(text: str) -> str:
     >>> quote_category("blue-collar"), quote_category("a, b"), quote_category("")
     ('blue-collar', '“a, b”', '“”')
     """
-    short = shorten_text(text)
-    has_marks = bool(set(short) & set(",()“”"))
-    is_whole = short == text or short.endswith("…")
-    is_plain = short and not has_marks and short == short.strip() and is_whole
-    return short if is_plain else f"“{short}”"
+    short = shorten_text(text, WIDTH)
+    # A reader takes these for the punctuation of a list.
+    has_marks = not set(short).isdisjoint(",()“”")
+    # White space or control characters were taken out: quotation marks say that it is not the
+    # text itself. An ellipsis says so without them.
+    is_altered = short != text and not short.endswith("…")
+    if not short or has_marks or is_altered or short != short.strip():
+        return f"“{short}”"
+    return short
 
 
 @dataclass
@@ -80,7 +73,8 @@ class Condition:
         is_bounded = self.low > -np.inf or self.high < np.inf
         # Above infinity lies no number: such a condition is about missing values alone.
         has_numbers = self.low < np.inf
-        return 2 if self.missing and is_bounded and has_numbers else 1
+        has_range = is_bounded and has_numbers
+        return 2 if has_range and self.missing else 1
 
 
 @dataclass(kw_only=True)
@@ -115,23 +109,30 @@ class CodedColumn:
     def matches(self, condition: Condition) -> np.ndarray:
         """Return which rows meet the condition, ``(n,)`` bool."""
         with np.errstate(invalid="ignore"):
-            in_range = (self.x > condition.low) & (self.x <= condition.high)
-        return np.where(np.isnan(self.x), condition.missing, in_range)
+            is_above = self.x > condition.low
+            is_in_range = is_above & (self.x <= condition.high)
+        return np.where(np.isnan(self.x), condition.missing, is_in_range)
 
     def rounded(self, condition: Condition) -> Condition:
         """Round the bounds to few digits, without moving a row of the finding half."""
-        low, high = self._short_bound(condition.low), self._short_bound(condition.high)
-        return Condition(low, high, condition.missing)
+        return Condition(
+            low=self._short_bound(condition.low),
+            high=self._short_bound(condition.high),
+            missing=condition.missing,
+        )
 
     def _short_bound(self, threshold: float) -> float:
-        if not np.isfinite(threshold) or self.category_names:
+        # Bounds of a categorical lie between ranks; no reader sees them.
+        if self.category_names or not np.isfinite(threshold):
             return threshold
         position = int(np.searchsorted(self.distinct, threshold, side="right"))
         if position in (0, len(self.distinct)):
             return threshold
         if self.is_whole:
             return float(np.floor(threshold))
-        below, above = self.distinct[position - 1], self.distinct[position]
+        # Any bound between the two neighbouring values cuts the rows alike.
+        below = self.distinct[position - 1]
+        above = self.distinct[position]
         for digits in range(2, 16):
             short = float(f"{threshold:.{digits}e}")
             if below <= short < above:
@@ -149,30 +150,34 @@ class CodedColumn:
         """
         is_missing = np.isnan(self.x)
         has_missing = bool(is_missing.any())
-        inside = self.matches(condition) & ~is_missing
-        if not inside.any() or inside.sum() == (~is_missing).sum():
+        n_numbers = int((~is_missing).sum())
+        n_inside = int((self.matches(condition) & ~is_missing).sum())
+        if n_inside in (0, n_numbers):
             # No number or all numbers: what is left to say is about missing values.
-            if not has_missing or (condition.missing and inside.any()):
+            holds_for_all = condition.missing and n_inside > 0
+            if holds_for_all or not has_missing:
                 return ""
-            return f"{self.name} is {'missing' if condition.missing else 'not missing'}"
+            state = "missing" if condition.missing else "not missing"
+            return f"{self.name} is {state}"
         if self.category_names:
             text = self._describe_categories(condition)
         else:
             text = self._describe_range(condition)
-        if not (has_missing and condition.missing):
+        if not has_missing or not condition.missing:
             return text
         return f"{text} or missing" if is_alone else f"({text} or missing)"
 
     def _describe_range(self, condition: Condition) -> str:
-        low, high = condition.low, condition.high
-        inside = self.x[(self.x > low) & (self.x <= high)]
+        inside = self.x[self.matches(condition) & ~np.isnan(self.x)]
         if self.is_whole and inside.min() == inside.max():
             return f"{self.name} = {plain_number(inside[0])}"
-        if np.isfinite(low) and np.isfinite(high):
-            return f"{plain_number(low)} < {self.name} <= {plain_number(high)}"
-        if np.isfinite(low):
-            return f"{self.name} > {plain_number(low)}"
-        return f"{self.name} <= {plain_number(high)}"
+        low = plain_number(condition.low)
+        high = plain_number(condition.high)
+        if not np.isfinite(condition.low):
+            return f"{self.name} <= {high}"
+        if not np.isfinite(condition.high):
+            return f"{self.name} > {low}"
+        return f"{low} < {self.name} <= {high}"
 
     def _describe_categories(self, condition: Condition) -> str:
         inside, outside = [], []
@@ -187,33 +192,34 @@ class CodedColumn:
                 outside.append(category)
         # "All others" cannot be listed, so a set that holds them is told by what it lacks;
         # without others, by the shorter list.
-        tell_outside = others_inside if self.has_others else len(outside) < len(inside)
+        tell_outside = len(outside) < len(inside)
+        if self.has_others:
+            tell_outside = others_inside
         if not tell_outside:
-            return f"{self.name} is " + _category_list(
-                inside, single="", several="one of "
-            )
-        has_known_only = np.isnan(self.x).any() and not condition.missing
-        known = "known and " if has_known_only else ""
-        return f"{self.name} is {known}" + _category_list(
-            outside, single="not ", several="none of "
-        )
+            listed = _category_list(inside, single="", several="one of ")
+            return f"{self.name} is {listed}"
+        # Of a missing value it is true as well that it is none of these.
+        excludes_missing = np.isnan(self.x).any() and not condition.missing
+        known = "known and " if excludes_missing else ""
+        listed = _category_list(outside, single="not ", several="none of ")
+        return f"{self.name} is {known}{listed}"
 
 
 def _category_list(names: list[str], *, single: str, several: str) -> str:
     """Return quoted categories behind a word that depends on their number."""
     quoted = [quote_category(name) for name in names]
     if len(quoted) == 1:
-        return single + quoted[0]
-    if len(quoted) > LISTED:
-        return (
-            f"{several}{len(quoted)} (" + ", ".join([*quoted[: LISTED - 1], "…"]) + ")"
-        )
-    return f"{several}(" + ", ".join(quoted) + ")"
+        return f"{single}{quoted[0]}"
+    if len(quoted) <= LISTED:
+        return f"{several}({', '.join(quoted)})"
+    shown = ", ".join(quoted[: LISTED - 1])
+    return f"{several}{len(quoted)} ({shown}, …)"
 
 
 def code_columns(
     data: pd.DataFrame,
     columns: Sequence[Column],
+    *,
     bad: np.ndarray,
     finding_rows: np.ndarray,
 ) -> list[CodedColumn]:
@@ -230,22 +236,28 @@ def code_columns(
     """
     coded_columns = []
     for position, column in enumerate(columns):
-        coded = code_column(data.iloc[:, position], column, bad, finding_rows)
+        values = data.iloc[:, position]
+        coded = code_column(values, column, bad=bad, finding_rows=finding_rows)
         if coded is not None:
             coded_columns.append(coded)
     return coded_columns
 
 
 def code_column(
-    values: pd.Series, column: Column, bad: np.ndarray, finding_rows: np.ndarray
+    values: pd.Series,
+    column: Column,
+    *,
+    bad: np.ndarray,
+    finding_rows: np.ndarray,
 ) -> CodedColumn | None:
     """Return a column as the trees see it; None when it is constant where slices are found."""
-    name = shorten_text(column.name) or "“”"
+    name = shorten_text(column.name, WIDTH) or "“”"
     if column.is_numeric:
         coded = _code_numbers(name, values, finding_rows)
     else:
-        coded = _code_categories(name, values, bad, finding_rows)
+        coded = _code_categories(name, values, bad=bad, finding_rows=finding_rows)
     coded.n_missing = int(np.isnan(coded.x[finding_rows]).sum())
+    # That a value is missing sets rows apart like any other value.
     n_values = len(coded.distinct) + (coded.n_missing > 0)
     return coded if n_values > 1 else None
 
@@ -256,51 +268,60 @@ def _code_numbers(
     x = values.to_numpy(dtype=float, na_value=np.nan)
     distinct = _distinct_values(x[finding_rows])
     has_fraction = bool(np.any(x[~np.isnan(x)] % 1 != 0))
-    is_small = float(np.abs(distinct).max(initial=0)) < _LARGEST_WHOLE
-    is_whole = not has_fraction and is_small
-    return CodedColumn(name=name, x=x, distinct=distinct, is_whole=is_whole)
+    largest = float(np.abs(distinct).max(initial=0))
+    return CodedColumn(
+        name=name,
+        x=x,
+        distinct=distinct,
+        is_whole=not has_fraction and largest < _LARGEST_WHOLE,
+    )
 
 
 def _code_categories(
-    name: str, values: pd.Series, bad: np.ndarray, finding_rows: np.ndarray
+    name: str, values: pd.Series, *, bad: np.ndarray, finding_rows: np.ndarray
 ) -> CodedColumn:
     """Rank categories by their share of bad rows: a tree then finds a set by one threshold."""
     as_category = values.astype("category")
     codes = as_category.cat.codes.to_numpy()  # -1 for missing
     texts = [str(text) for text in as_category.cat.categories]
+    # Shifted by one, so that missing values have the first place, which is cut off.
+    n_places = len(texts) + 1
     finding_codes = codes[finding_rows] + 1
-    n_rows = np.bincount(finding_codes, minlength=len(texts) + 1)[1:]
-    n_bad = np.bincount(finding_codes, bad[finding_rows], minlength=len(texts) + 1)[1:]
+    finding_bad = bad[finding_rows]
+    n_rows = np.bincount(finding_codes, minlength=n_places)[1:]
+    n_bad = np.bincount(finding_codes, weights=finding_bad, minlength=n_places)[1:]
 
     frequent = np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES]
     fewest = max(_FEWEST_ROWS, _SMALLEST_SHARE * len(finding_rows))
     frequent = frequent[n_rows[frequent] >= fewest]
 
-    # The share of few rows is drawn towards that of all. The last entry is all other categories.
-    rows_by_group = np.append(n_rows[frequent], n_rows.sum() - n_rows[frequent].sum())
-    bad_by_group = np.append(n_bad[frequent], n_bad.sum() - n_bad[frequent].sum())
-    base = float(bad[finding_rows].mean())
-    shares = (bad_by_group + _PRIOR_ROWS * base) / (rows_by_group + _PRIOR_ROWS)
+    # Groups are the frequent categories; the last group is all other categories together.
+    other_rows = n_rows.sum() - n_rows[frequent].sum()
+    other_bad = n_bad.sum() - n_bad[frequent].sum()
+    rows_by_group = np.append(n_rows[frequent], other_rows)
+    bad_by_group = np.append(n_bad[frequent], other_bad)
+    # The share of few rows is drawn towards that of all, as if there were more rows like them.
+    prior_bad = _PRIOR_ROWS * float(finding_bad.mean())
+    shares = (bad_by_group + prior_bad) / (rows_by_group + _PRIOR_ROWS)
 
     order = np.argsort(shares, kind="stable")
     rank_of_group = np.argsort(order, kind="stable")
-    rank_of_code = np.full(len(texts) + 1, rank_of_group[-1], dtype=float)
+    rank_of_code = np.full(n_places, rank_of_group[-1], dtype=float)
     rank_of_code[frequent] = rank_of_group[:-1]
     rank_of_code[-1] = np.nan  # where the code -1, missing, looks
     x = rank_of_code[codes]
 
     category_names: list[str | None] = []
     for group in order:
-        category_names.append(
-            None if group == len(frequent) else texts[frequent[group]]
-        )
-    has_others = bool(np.any((codes >= 0) & ~np.isin(codes, frequent)))
+        is_others = group == len(frequent)
+        category_names.append(None if is_others else texts[frequent[group]])
+    is_other = (codes >= 0) & ~np.isin(codes, frequent)
     return CodedColumn(
         name=name,
         x=x,
         distinct=_distinct_values(x[finding_rows]),
         category_names=category_names,
-        has_others=has_others,
+        has_others=bool(is_other.any()),
     )
 
 

@@ -225,11 +225,11 @@ class TaskReport:
                 f"{self.left_out} test rows whose class no training row has are left out."
             )
         if self.replaced:
-            counts = ", ".join(
-                f"{name} {count}" for name, count in self.replaced.items()
-            )
+            by_column = [f"{name} {count}" for name, count in self.replaced.items()]
+            counts = ", ".join(by_column)
+            n_cells = sum(self.replaced.values())
             sentences.append(
-                f"{sum(self.replaced.values())} test cells whose value no training row has are "
+                f"{n_cells} test cells whose value no training row has are "
                 f"replaced, by column: {counts}."
             )
         return " ".join(sentences)

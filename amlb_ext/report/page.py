@@ -64,6 +64,7 @@ def render_page(
     """
     folder = asset_path("resources", "report")
     has_charts = bool(report.charts) or any(task.charts for task in report.tasks)
+    # Without a chart the 5 MB of the library would stand there for nothing.
     is_live = interactive and has_charts
     template = _environment().get_template("page.html.j2")
     return template.render(
@@ -83,6 +84,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(asset_path("resources", "report")),
         autoescape=True,
+        # A name that a template has wrong is an error, not an empty place on the page.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -133,5 +135,6 @@ def task_anchors(names: list[str]) -> list[str]:
 
 def embedded_figure(chart: Chart) -> str:
     """Return a chart's figure as JSON that cannot end the script element that holds it."""
+    # As a JSON string "<" reads the same when it is written as an escape.
     values = to_json_values(plotly_figure(chart), significant_digits=5)
     return json.dumps(values, separators=(",", ":")).replace("<", "\\u003c")

@@ -29,10 +29,11 @@ def table_records(frame: pd.DataFrame, **where: Any) -> list[dict[str, Any]]:
     """Return the rows of a table, or those whose columns have the values given."""
     if frame.empty:
         return []
-    rows = frame.to_dict("records")
-    return [
-        row for row in rows if all(row[key] == value for key, value in where.items())
-    ]
+    records = []
+    for row in frame.to_dict("records"):
+        if all(row[column] == value for column, value in where.items()):
+            records.append(row)
+    return records
 
 
 def best_contrast(task: TaskReport) -> dict[str, Any] | None:
@@ -41,9 +42,11 @@ def best_contrast(task: TaskReport) -> dict[str, Any] | None:
         return None
     candidates = []
     for row in table_records(task.contrasts, where="region"):
+        # "incomplete" and "no claim" are no judgements.
         is_judged = row["verdict"] in ("better", "worse", "undecided")
-        is_compared = is_judged and is_known(row["difference"])
-        if is_compared and not is_control_framework(row["framework"]):
+        if not is_judged or is_control_framework(row["framework"]):
+            continue
+        if is_known(row["difference"]):
             candidates.append(row)
     return min(candidates, key=lambda row: row["difference"], default=None)
 
@@ -53,10 +56,15 @@ def job_groups(jobs: pd.DataFrame) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in table_records(jobs):
         key = (row["framework"], row["status"], row["reason"])
-        group = groups.setdefault(
-            key, {"framework": key[0], "status": key[1], "reason": key[2], "jobs": []}
-        )
-        group["jobs"].append(f"{row['amlb_task']} (fold {format_cell(row['fold'])})")
+        if key not in groups:
+            groups[key] = {
+                "framework": row["framework"],
+                "status": row["status"],
+                "reason": row["reason"],
+                "jobs": [],
+            }
+        job = f"{row['amlb_task']} (fold {format_cell(row['fold'])})"
+        groups[key]["jobs"].append(job)
     return list(groups.values())
 
 
@@ -73,51 +81,59 @@ def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
     # sorted() is stable: behind the main metric the others keep their order.
     main_metric = MAIN.get(task.kind)
     for metric in sorted(scores_by_metric, key=lambda name: name != main_metric):
-        scores = scores_by_metric[metric]
-        lower_is_better = scores[0]["direction"] == "lower"
-        rows_by_part: dict[str, int] = {}
-        for score in scores:
-            most = rows_by_part.get(score["part"], 0)
-            rows_by_part[score["part"]] = max(most, score["rows"])
-        # The best is marked only where every candidate was scored on the same rows.
-        best_by_part = _best_values(scores, task.folds, lower_is_better)
-        cells_by_framework: dict[str, dict[str, dict[str, Any]]] = {}
-        for score in scores:
-            part = score["part"]
-            is_best = _may_be_best(score, task.folds) and score[
-                "value"
-            ] == best_by_part.get(part)
-            cells_by_framework.setdefault(score["framework"], {})[part] = {
-                "value": score["value"],
-                "low": score["low"],
-                "high": score["high"],
-                "best": is_best,
-                "folds": score["folds"] if score["folds"] < task.folds else 0,
-            }
-        parts = [part for part in PARTS if part in rows_by_part]
-        parts += [part for part in rows_by_part if part not in PARTS]
-        yield {
-            "metric": metric,
-            "lower": lower_is_better,
-            "parts": {part: rows_by_part[part] for part in parts},
-            "rows": cells_by_framework.items(),
+        yield _pivot_scores(scores_by_metric[metric], task.folds)
+
+
+def _pivot_scores(scores: list[dict[str, Any]], folds: int) -> dict[str, Any]:
+    """Return the table of one metric; ``folds`` is how many the task has."""
+    lower_is_better = scores[0]["direction"] == "lower"
+    best_by_part = _best_values(scores, folds, lower_is_better)
+    rows_by_part: dict[str, int] = {}
+    cells_by_framework: dict[str, dict[str, dict[str, Any]]] = {}
+    for score in scores:
+        part = score["part"]
+        # Frameworks without some folds have fewer rows: the part has those of the others.
+        rows_by_part[part] = max(rows_by_part.get(part, 0), score["rows"])
+        has_best_value = score["value"] == best_by_part.get(part)
+        cells = cells_by_framework.setdefault(score["framework"], {})
+        cells[part] = {
+            "value": score["value"],
+            "low": score["low"],
+            "high": score["high"],
+            "best": has_best_value and _may_be_best(score, folds),
+            "folds": score["folds"] if score["folds"] < folds else 0,
         }
+    parts = [part for part in PARTS if part in rows_by_part]
+    # Clusters of failures, whose number differs from task to task.
+    parts += [part for part in rows_by_part if part not in PARTS]
+    return {
+        "metric": scores[0]["metric"],
+        "lower": lower_is_better,
+        "parts": {part: rows_by_part[part] for part in parts},
+        "rows": cells_by_framework.items(),
+    }
 
 
 def _best_values(
     scores: list[dict[str, Any]], folds: int, lower_is_better: bool
 ) -> dict[str, float]:
     """Return the best value of one metric on each part where there may be one."""
-    values_by_part: dict[str, list[float]] = {}
-    for score in scores:
-        if _may_be_best(score, folds) and is_known(score["value"]):
-            values_by_part.setdefault(score["part"], []).append(score["value"])
     choose = min if lower_is_better else max
-    return {part: choose(values) for part, values in values_by_part.items()}
+    best_by_part: dict[str, float] = {}
+    for score in scores:
+        if not _may_be_best(score, folds) or not is_known(score["value"]):
+            continue
+        best_so_far = best_by_part.get(score["part"], score["value"])
+        best_by_part[score["part"]] = choose(best_so_far, score["value"])
+    return best_by_part
 
 
 def _may_be_best(score: Mapping[str, Any], folds: int) -> bool:
-    """Whether a score may be called the best: a candidate's or F's, on all folds of a part
-    that was not chosen by F's errors."""
-    is_fair = score["part"] in UNSELECTED and score["folds"] == folds
-    return is_fair and not is_control_framework(score["framework"])
+    """Whether a score may be called the best of its part.
+
+    It may where it is a candidate's or F's, on all folds, and where F's errors did not choose
+    the rows. Only then was every candidate scored on the same rows.
+    """
+    if is_control_framework(score["framework"]):
+        return False
+    return score["part"] in UNSELECTED and score["folds"] == folds

@@ -97,12 +97,14 @@ def evaluate_task(
         That a chart may have; 0 for no charts and no map.
     """
     suite = Suite.load(directory)
+    # What is read: the suite's rows, with what each framework predicted of them.
     entry = suite.tasks[task]
     full_name = amlb_name(task, "full")
     views, refused = _read_views(suite, task, jobs)
     full = views["full"]
     n_folds = len(suite.amlb_task(full_name).folds)
     incomplete = _incomplete_results(jobs[jobs["amlb_task"] == full_name], refused)
+    # What is claimed: on real rows alone.
     alarm = _baseline_alarm(views)
     comparison = compare_frameworks(
         task,
@@ -114,12 +116,18 @@ def evaluate_task(
         level=level,
         alarm=NO_CLAIM if alarm else "",
     )
-    failures = find_failures(suite, task, full, points)
+    # What is described: failures, scores on every part, charts.
+    failures = find_failures(suite, task, full, points=points)
     parts = report_parts(views, failures.groups)
     task_charts: tuple[Chart, ...] = ()
     if points > 0:
         task_charts = _draw_charts(
-            task, views, comparison, failures.chart, colours=colours, points=points
+            task,
+            views,
+            comparison,
+            failure_map=failures.chart,
+            colours=colours,
+            points=points,
         )
     # A fold in which nothing was left out may have no summary.
     summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
@@ -151,9 +159,12 @@ def evaluate_task(
         left_out=_sum_counts(summaries, "left_out").total(),
         replaced=dict(_sum_counts(summaries, "replaced")),
     )
+    # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
     job_names = {}
     for job in jobs.to_dict("records"):
-        job_names[str(job["framework"])] = (str(job["name"]), str(job["constraint"]))
+        framework = str(job["framework"])
+        job_names[framework] = (str(job["name"]), str(job["constraint"]))
+    # Ranks are between candidates and F: a re-fit of F would take places from others.
     candidates = [name for name in full.f if not is_control_framework(name)]
     return TaskEvaluation(
         report=report,
@@ -202,6 +213,7 @@ def _fold_note_sentences(manifest: Manifest, task: str) -> list[str]:
 
 def _baseline_alarm(views: Mapping[str, TaskPredictions]) -> str:
     """Return where the F that AMLB ran is not the F of the suite; empty where it is."""
+    # Real rows first: it is their losses that the contrasts are about.
     for suffix in ("full", ""):
         if suffix not in views:
             continue
@@ -231,9 +243,12 @@ def _incomplete_results(
         folds_by_reason: dict[str, list[str]] = {}
         records = framework_jobs.to_dict("records")
         for index, job in zip(framework_jobs.index, records, strict=True):
-            status, reason = str(job["status"]), str(job["reason"])
+            status = str(job["status"])
+            reason = str(job["reason"])
+            # A job that AMLB scored, and whose predictions were then found wanting.
             if index in refused:
-                status, reason = "refused", refused[index]
+                status = "refused"
+                reason = refused[index]
             if status in ("failed", "missing", "refused"):
                 fold = str(int(job["fold"]))
                 folds_by_reason.setdefault(f"{status} ({reason})", []).append(fold)
@@ -251,12 +266,10 @@ def _best_first(contrasts: pd.DataFrame) -> list[str]:
     if not len(contrasts):
         return []
     region = contrasts[contrasts["where"] == "region"]
-    region = region.dropna(subset=["difference"]).sort_values(
-        "difference", kind="stable"
-    )
-    return [
-        str(name) for name in region["framework"] if not is_control_framework(str(name))
-    ]
+    compared = region.dropna(subset=["difference"])
+    best_first = compared.sort_values("difference", kind="stable")
+    names = [str(name) for name in best_first["framework"]]
+    return [name for name in names if not is_control_framework(name)]
 
 
 def _row_counts(suite: Suite, task: str) -> dict[str, int]:
@@ -272,8 +285,8 @@ def _draw_charts(
     task: str,
     views: Mapping[str, TaskPredictions],
     comparison: TaskComparison,
-    failure_map: Chart | None,
     *,
+    failure_map: Chart | None,
     colours: Mapping[str, ColourRole],
     points: int,
 ) -> tuple[Chart, ...]:
@@ -286,6 +299,7 @@ def _draw_charts(
         failure_map,
         charts.target_chart(f"{task}-target", views),
     ]
+    # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
         weights = comparison.weights if comparison.is_weighted else None
         title = "ROC on the failure region (real rows, weighted)"
@@ -312,6 +326,7 @@ def _draw_charts(
             most=most_points,
         )
         task_charts.append(truth_of_real_rows)
+    # Then the same of the paper's evaluation set, whose rows flatter every model but F.
     made_rows = "bad and synthetic rows (chosen by F's errors)"
     if main is not None and full.labels:
         roc_on_made_rows = charts.roc_chart(

@@ -16,7 +16,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from amlb_ext.report.inline import COLOUR, one_line
+from amlb_ext.core.display import shorten_text
+from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.interactive import (
     _embeddable_script,
     plotly_figure,
@@ -177,16 +178,16 @@ def test_still_shows_any_text_as_it_is(text):
     for chart in all_kinds(text).values():
         drawn = draw_chart(chart)
         assert not {"script", "b"} & tags(drawn)
-        assert one_line(text, 2000) in ["", *words(drawn)]  # the title
+        assert shorten_text(text, 2000) in ["", *words(drawn)]  # the title
         if text:
-            assert one_line(chart.series[-1].name) in words(drawn)
+            assert shorten_text(chart.series[-1].name) in words(drawn)
         assert max(map(len, words(drawn))) <= 200
 
 
 def test_plain_text():
-    assert one_line("a\n\tb\x00\x1b\u202ec\ud800") == "a bc"
-    assert one_line("x" * 32) == "x" * 32
-    assert one_line("x" * 33) == "x" * 31 + "…"
+    assert shorten_text("a\n\tb\x00\x1b\u202ec\ud800") == "a bc"
+    assert shorten_text("x" * 32) == "x" * 32
+    assert shorten_text("x" * 33) == "x" * 31 + "…"
 
 
 def test_ids_are_unique_in_a_page():
@@ -336,7 +337,7 @@ def test_rank_diagram():
     text = draw_rank_diagram(ranks(names), "ranks")
     found = words(text)
     for name, mean in zip(names, (1.2, 1.9, 2.8, 4.1, 4.6), strict=True):
-        assert f"{one_line(name, 24)} ({mean:.2f})" in found
+        assert f"{shorten_text(name, 24)} ({mean:.2f})" in found
     assert any(
         word.startswith("autogluon has the best mean rank, 1.20.") for word in found
     )
@@ -416,7 +417,7 @@ def test_plotly_shows_any_text_as_it_is(text):
             assert "%{" not in shown
             assert "$" not in shown
             assert len(unescape(shown)) <= 310
-        assert unescape(found["data"][0]["name"]) == one_line(chart.series[0].name)
+        assert unescape(found["data"][0]["name"]) == shorten_text(chart.series[0].name)
         assert "hovertemplate" not in found["data"][0]
 
 

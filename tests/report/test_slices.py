@@ -100,13 +100,13 @@ def test_p_values_agree_with_all_splits():
     excess = hits - hits.sum() / times.sum() * times
     sums = [excess[list(s)].sum() for s in itertools.combinations(range(6), 2)]
     exact = np.mean(np.array(sums) >= excess[inside].sum() - 1e-9)
-    p = _p_value(times, hits, inside, np.random.default_rng(0))
+    p = _p_value(times, hits, inside=inside, rng=np.random.default_rng(0))
     assert p == pytest.approx(exact, abs=0.006)  # 3.8 standard errors of 99,999 draws
     # once each: of 4 rows 2 bad, both inside a slice of 2: 1 of 6 splits
     flags = np.array([1.0, 1, 0, 0])
-    assert _p_value(
-        np.ones(4), flags, flags > 0, np.random.default_rng(0)
-    ) == pytest.approx(1 / 6)
+    rng = np.random.default_rng(0)
+    p = _p_value(np.ones(4), flags, inside=flags > 0, rng=rng)
+    assert p == pytest.approx(1 / 6)
 
 
 def test_wilson_covers():
