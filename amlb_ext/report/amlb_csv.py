@@ -82,6 +82,8 @@ _WANTED = (*_JOB, "type", "metric", "value")
 #: AMLB's f1 of a multiclass task is the support-weighted mean.
 _MULTICLASS_NAMES = {"f1": "f1_macro", "f1_weighted": "f1"}
 
+#: A row of AMLB's results, by column.
+_Row = dict[str, Any]
 #: Task, framework, constraint and fold.
 _Key = tuple[str, str, str, int]
 
@@ -141,7 +143,7 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
         _check_scores(added)
         jobs = _scored_jobs(added)
     amlb_results = results.drop(columns="run", errors="ignore")
-    rows: list[dict[str, Any]] = amlb_results.to_dict("records")
+    rows: list[_Row] = amlb_results.to_dict("records")
     amlb_columns = set(results.columns)
     amlb = _AmlbRows(rows)
     jobs_by_task: dict[str, list[_ScoredJob]] = {}
@@ -161,7 +163,7 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
 
 
 def _add_metrics(
-    row: dict[str, Any], scores: Mapping[str, float], amlb_columns: Collection[str]
+    row: _Row, scores: Mapping[str, float], amlb_columns: Collection[str]
 ) -> None:
     """Add to AMLB's row the metrics that AMLB does not compute, if they are of the same job."""
     if not _are_same_predictions(row, scores):
@@ -222,9 +224,9 @@ class _ScoredJob:
 class _AmlbRows:
     """AMLB's rows by job, and what rows of ours take from them."""
 
-    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        self._by_job: dict[_Key, list[dict[str, Any]]] = {}
-        self._first_by_framework: dict[tuple[str, str], dict[str, Any]] = {}
+    def __init__(self, rows: Iterable[_Row]) -> None:
+        self._by_job: dict[_Key, list[_Row]] = {}
+        self._first_by_framework: dict[tuple[str, str], _Row] = {}
         self._metric_by_task: dict[str, str] = {}
         for row in rows:
             task = str(row["task"])
@@ -237,7 +239,7 @@ class _AmlbRows:
             if not self._metric_by_task.get(task):
                 self._metric_by_task[task] = str(row.get("metric") or "")
 
-    def of_job(self, job: _ScoredJob, task: str) -> list[dict[str, Any]]:
+    def of_job(self, job: _ScoredJob, task: str) -> list[_Row]:
         """Return AMLB's rows of the same framework, constraint and fold on a task."""
         key = (task, job.framework, job.constraint, job.fold)
         return self._by_job.get(key, [])
@@ -336,9 +338,7 @@ def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
     return "rmse" if kind == "regression" else "logloss"
 
 
-def _result_row(
-    job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]
-) -> dict[str, Any]:
+def _result_row(job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]) -> _Row:
     """Return a row of ours; ``framework_row`` is AMLB's own that lends it the version."""
     # AMLB's ``result`` is higher-is-better throughout.
     is_negated = DIRECTION[metric] == "lower"
@@ -361,7 +361,7 @@ def _result_row(
     }
 
 
-def _in_amlb_order(rows: list[dict[str, Any]], amlb_columns: set[str]) -> pd.DataFrame:
+def _in_amlb_order(rows: list[_Row], amlb_columns: set[str]) -> pd.DataFrame:
     """Return the rows with AMLB's columns first, in AMLB's order and types."""
     # "run" is this project's own column, not AMLB's.
     metrics = (amlb_columns - {"run"}).union(*rows) - set(FIXED)

@@ -181,9 +181,10 @@ def describe_clusters(
     >>> describe_clusters(x[80:], [Column("age", "numeric")], np.zeros(20, int), x)
     ['high age (median 89.5, all rows 49.5)']
     """
-    n_groups = int(labels.max()) + 1 if len(labels) else 0
+    n_groups = int(labels.max(initial=-1)) + 1
     # Two-sided at 5 %, Bonferroni over the features.
-    critical = float(norm.isf(0.025 / max(1, len(columns))))
+    n_features = max(1, len(columns))
+    critical = float(norm.isf(0.025 / n_features))
     departures: list[list[_Departure]] = [[] for _ in range(n_groups)]
     for column in columns:
         bad_values = features_bad[column.name]
@@ -194,7 +195,8 @@ def describe_clusters(
         if column.is_numeric and all_values.nunique() > 2:
             describe = _number_departure
         for group in range(n_groups):
-            departure = describe(name, bad_values[labels == group], all_values)
+            group_values = bad_values[labels == group]
+            departure = describe(name, group_values, all_values)
             if departure.effect >= DEPARTURE:
                 departures[group].append(departure)
     return [_group_phrase(of_group, critical) for of_group in departures]
@@ -240,9 +242,9 @@ def _group_phrase(departures: list[_Departure], critical: float) -> str:
 
 def _number_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Departure:
     """Return by how much the middle of a number departs."""
-    missing_gap = abs(group.isna().mean() - everyone.isna().mean())
     group_values = group.dropna()
     all_values = everyone.dropna()
+    missing_gap = abs(group.isna().mean() - everyone.isna().mean())
     if not len(group_values) or missing_gap >= _MISSING_GAP:
         # Whether there is a value says more than the value.
         return _category_departure(name, _presence(group), _presence(everyone))
@@ -260,17 +262,19 @@ def _number_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Depa
     if not spread > 0:
         return _Departure(effect=0.0, n_rows=1, text="")
     level = "high" if middle > overall else "low"
-    numbers = f"{statistic} {_short_number(middle)}, all rows {_short_number(overall)}"
+    in_group = f"{statistic} {_short_number(middle)}"
+    in_all_rows = f"all rows {_short_number(overall)}"
     return _Departure(
         effect=abs(middle - overall) / spread,
         n_rows=len(group_values),
-        text=f"{level} {name} ({numbers})",
+        text=f"{level} {name} ({in_group}, {in_all_rows})",
     )
 
 
 def _robust_spread(values: pd.Series) -> float:
     """Return a standard deviation that a long tail does not stretch."""
-    quartile_range = float(values.quantile(0.75) - values.quantile(0.25))
+    lower, upper = values.quantile([0.25, 0.75])
+    quartile_range = float(upper - lower)
     # Half of the values or more are the same: the quartiles see no spread.
     if not quartile_range > 0:
         return float(values.std())
@@ -293,12 +297,13 @@ def _category_departure(name: str, group: pd.Series, everyone: pd.Series) -> _De
     position = gaps.argmax() if tell_frequent else gaps.argmin()
     share = float(group_shares.iloc[position])
     overall = float(all_shares.iloc[position])
-    shown = _shown_category(all_shares.index[position])
+    category = _shown_category(all_shares.index[position])
     how_often = _frequency_word(share, overall)
+    shares = f"{share:.0%}, all rows {overall:.0%}"
     return _Departure(
         effect=abs(float(gaps.iloc[position])),
         n_rows=len(group),
-        text=f"{name} {how_often} {shown} ({share:.0%}, all rows {overall:.0%})",
+        text=f"{name} {how_often} {category} ({shares})",
     )
 
 

@@ -70,7 +70,7 @@ class Condition:
     @property
     def n_parts(self) -> int:
         """How much there is to read: a range or set and missing values are two things."""
-        is_bounded = self.low > -np.inf or self.high < np.inf
+        is_bounded = (self.low, self.high) != (-np.inf, np.inf)
         # Above infinity lies no number: such a condition is about missing values alone.
         has_numbers = self.low < np.inf
         has_range = is_bounded and has_numbers
@@ -106,12 +106,17 @@ class CodedColumn:
     has_others: bool = False
     n_missing: int = 0
 
+    @property
+    def is_missing(self) -> np.ndarray:
+        """Which rows have no value, ``(n,)`` bool."""
+        return np.isnan(self.x)
+
     def matches(self, condition: Condition) -> np.ndarray:
         """Return which rows meet the condition, ``(n,)`` bool."""
         with np.errstate(invalid="ignore"):
             is_above = self.x > condition.low
             is_in_range = is_above & (self.x <= condition.high)
-        return np.where(np.isnan(self.x), condition.missing, is_in_range)
+        return np.where(self.is_missing, condition.missing, is_in_range)
 
     def rounded(self, condition: Condition) -> Condition:
         """Round the bounds to few digits, without moving a row of the finding half."""
@@ -148,12 +153,11 @@ class CodedColumn:
         is_alone : bool
             No other condition stands beside it, so ``or`` needs no brackets.
         """
-        is_missing = np.isnan(self.x)
-        has_missing = bool(is_missing.any())
-        n_numbers = int((~is_missing).sum())
-        n_inside = int((self.matches(condition) & ~is_missing).sum())
-        if n_inside in (0, n_numbers):
-            # No number or all numbers: what is left to say is about missing values.
+        n_known = len(self.x) - self.is_missing.sum()
+        n_inside = len(self._values_inside(condition))
+        has_missing = n_known < len(self.x)
+        if n_inside in (0, n_known):
+            # No value or all values: what is left to say is about missing ones.
             holds_for_all = condition.missing and n_inside > 0
             if holds_for_all or not has_missing:
                 return ""
@@ -167,8 +171,13 @@ class CodedColumn:
             return text
         return f"{text} or missing" if is_alone else f"({text} or missing)"
 
+    def _values_inside(self, condition: Condition) -> np.ndarray:
+        """Return the values that meet a condition, without missing ones."""
+        values = self.x[self.matches(condition)]
+        return values[~np.isnan(values)]
+
     def _describe_range(self, condition: Condition) -> str:
-        inside = self.x[self.matches(condition) & ~np.isnan(self.x)]
+        inside = self._values_inside(condition)
         if self.is_whole and inside.min() == inside.max():
             return f"{self.name} = {plain_number(inside[0])}"
         low = plain_number(condition.low)
@@ -199,7 +208,7 @@ class CodedColumn:
             listed = _category_list(inside, single="", several="one of ")
             return f"{self.name} is {listed}"
         # Of a missing value it is true as well that it is none of these.
-        excludes_missing = np.isnan(self.x).any() and not condition.missing
+        excludes_missing = self.is_missing.any() and not condition.missing
         known = "known and " if excludes_missing else ""
         listed = _category_list(outside, single="not ", several="none of ")
         return f"{self.name} is {known}{listed}"
@@ -207,13 +216,14 @@ class CodedColumn:
 
 def _category_list(names: list[str], *, single: str, several: str) -> str:
     """Return quoted categories behind a word that depends on their number."""
-    quoted = [quote_category(name) for name in names]
-    if len(quoted) == 1:
-        return f"{single}{quoted[0]}"
-    if len(quoted) <= LISTED:
-        return f"{several}({', '.join(quoted)})"
-    shown = ", ".join(quoted[: LISTED - 1])
-    return f"{several}{len(quoted)} ({shown}, …)"
+    if len(names) == 1:
+        return single + quote_category(names[0])
+    if len(names) <= LISTED:
+        quoted = ", ".join(quote_category(name) for name in names)
+        return f"{several}({quoted})"
+    # The ellipsis takes the place of the last one.
+    quoted = ", ".join(quote_category(name) for name in names[: LISTED - 1])
+    return f"{several}{len(names)} ({quoted}, …)"
 
 
 def code_columns(
@@ -267,7 +277,9 @@ def _code_numbers(
 ) -> CodedColumn:
     x = values.to_numpy(dtype=float, na_value=np.nan)
     distinct = _distinct_values(x[finding_rows])
-    has_fraction = bool(np.any(x[~np.isnan(x)] % 1 != 0))
+    # Whole in all rows, since what is told of a slice is about all of them.
+    remainders = _distinct_values(x) % 1
+    has_fraction = bool(remainders.any())
     largest = float(np.abs(distinct).max(initial=0))
     return CodedColumn(
         name=name,

@@ -27,9 +27,6 @@ from amlb_ext.core.task import Column
 
 #: Dimensions of a space; distinct points that t-SNE needs.
 DIMENSIONS, FEWEST = 20, 30
-# scikit-learn < 1.5 calls it n_iter
-_ITERATIONS = "max_iter" if "max_iter" in TSNE().get_params() else "n_iter"
-
 #: Variances below this are rounding.
 _NO_VARIANCE = 1e-18
 #: Indicators and categories of less variance are scaled as if they had this much.
@@ -61,16 +58,17 @@ class FeatureSpace:
         """
         if not len(features) or not columns:
             raise DataError(f"a space needs rows and columns, got {features.shape}")
-        self.numeric_names_ = []
-        self.category_names_ = []
+        self.numeric_names_: list[str] = []
+        self.category_names_: list[str] = []
         for column in columns:
             names = self.numeric_names_ if column.is_numeric else self.category_names_
             names.append(column.name)
         numbers = self._select_numbers(features)
         is_missing = np.isnan(numbers)
         self.sorted_values_ = []
-        for values in numbers.T:
-            self.sorted_values_.append(np.sort(values[~np.isnan(values)]))
+        for values, without_value in zip(numbers.T, is_missing.T, strict=True):
+            known_values = values[~without_value]
+            self.sorted_values_.append(np.sort(known_values))
         # One indicator per column that misses more than a few values.
         self.has_indicator_ = is_missing.mean(axis=0) >= 0.01
         self.encoder_ = OneHotEncoder(
@@ -89,7 +87,8 @@ class FeatureSpace:
         self.pca_ = None
         if len(wide) > 1 and variance.sum() > _NO_VARIANCE:
             n_components = min(DIMENSIONS, *wide.shape)
-            self.pca_ = PCA(n_components, random_state=0).fit(wide / self.scale_)
+            self.pca_ = PCA(n_components, random_state=0)
+            self.pca_.fit(wide / self.scale_)
         return self
 
     def _column_scales(self, variance: np.ndarray) -> np.ndarray:
@@ -133,9 +132,11 @@ class FeatureSpace:
         numbers = self._select_numbers(features)
         scores = np.empty_like(numbers)
         for position, sorted_values in enumerate(self.sorted_values_):
-            scores[:, position] = _normal_scores(numbers[:, position], sorted_values)
-        is_missing = np.isnan(numbers)[:, self.has_indicator_]
-        blocks = [scores, is_missing.astype(float)]
+            values = numbers[:, position]
+            scores[:, position] = _normal_scores(values, sorted_values)
+        is_missing = np.isnan(numbers)
+        indicators = is_missing[:, self.has_indicator_].astype(float)
+        blocks = [scores, indicators]
         if self.category_names_:
             categories = self._select_categories(features)
             blocks.append(self.encoder_.transform(categories))
@@ -145,13 +146,14 @@ class FeatureSpace:
         """Return how many one-hot columns each categorical has."""
         if not self.category_names_:
             return []
-        positions = [str(position) for position in range(len(self.category_names_))]
+        n_columns = len(self.category_names_)
+        positions = [str(position) for position in range(n_columns)]
         # Rare categories share one column, so only the encoder knows: names begin "POSITION_".
-        owners = []
+        widths = [0] * n_columns
         for name in self.encoder_.get_feature_names_out(positions):
             position, _, _ = name.partition("_")
-            owners.append(int(position))
-        return np.bincount(owners, minlength=len(positions)).tolist()
+            widths[int(position)] += 1
+        return widths
 
 
 def _normal_scores(values: np.ndarray, sorted_values: np.ndarray) -> np.ndarray:
@@ -165,7 +167,8 @@ def _normal_scores(values: np.ndarray, sorted_values: np.ndarray) -> np.ndarray:
     middle = (n_below + n_up_to) / (2 * len(sorted_values))
     quantile = np.where(np.isnan(values), 0.5, middle)
     # Drawn in, or the smallest and the largest value would lie at infinity.
-    return np.asarray(norm.ppf(np.clip(quantile, 0.01, 0.99)))
+    drawn_in = np.clip(quantile, 0.01, 0.99)
+    return np.asarray(norm.ppf(drawn_in))
 
 
 def project_rows(
@@ -223,13 +226,16 @@ def project_rows(
             return plane, chosen, "PCA"
         # Noise parts rows that coincide, and lets a map of one dimension use the second.
         noise = 0.01 * rng.normal(size=plane.shape)
-        start = 1e-4 * (plane / plane[:, 0].std() + noise)
+        spread = plane[:, 0].std()
+        # t-SNE wants to begin with all points close together.
+        start = 1e-4 * (plane / spread + noise)
         # Started from the principal plane: two reports of one suite show the same map.
+        perplexity = float(np.clip(len(points) / 10, 5, 30))
         tsne = TSNE(
-            perplexity=float(np.clip(len(points) / 10, 5, 30)),
+            perplexity=perplexity,
             init=start.astype(np.float32),
             random_state=draw_int_seed(rng),
-            **{_ITERATIONS: 500},
+            max_iter=500,
         )
         xy = np.asarray(tsne.fit_transform(points), dtype=float)
         return xy, chosen, "t-SNE"
@@ -239,7 +245,7 @@ def _principal_plane(points: np.ndarray) -> np.ndarray:
     """Return the first two principal components, 0 where there are fewer."""
     plane = np.zeros((len(points), 2))
     # PCA warns of points that all coincide, and their components mean nothing.
-    if len(points) < 2 or not np.ptp(points, axis=0).max(initial=0) > 0:
+    if len(points) < 2 or not np.ptp(points, axis=0).any():
         return plane
     n_components = min(2, *points.shape)
     pca = PCA(n_components, random_state=0)
@@ -272,6 +278,7 @@ def _choose_rows(
     for position, rows in enumerate(rows_by_kind):
         kinds_left = len(rows_by_kind) - position
         share = min(len(rows), places // kinds_left)
-        chosen.append(rng.choice(rows, share, replace=False))
+        sample = rng.choice(rows, share, replace=False)
+        chosen.append(sample)
         places -= share
     return np.sort(np.concatenate(chosen))

@@ -100,7 +100,9 @@ def inline_svg(drawn: str, *, key: str, title: str, about: str) -> str:
      d="M0 1.23" style="fill:var(--c-ink)" /></svg>'
     """
     tree = ET.fromstring(drawn)
-    prefix = "s" + hashlib.sha256(key.encode()).hexdigest()[:6]
+    # Ids of a page are shared by all its charts. They begin with a letter: CSS wants one.
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    prefix = f"s{digest[:6]}"
     _strip_namespaces(tree)
     ids = _short_ids(tree, prefix)
     _remove_unseen(tree)
@@ -151,7 +153,8 @@ def _short_ids(tree: ET.Element, prefix: str) -> dict[str, str]:
         link_targets = _LOCAL_LINK.findall(node.get("href", ""))
         for value in node.attrib.values():
             for name in (*_URL.findall(value), *link_targets):
-                ids.setdefault(name, f"{prefix}-{len(ids)}")
+                if name not in ids:
+                    ids[name] = f"{prefix}-{len(ids)}"
     return ids
 
 
@@ -160,10 +163,9 @@ def _remove_unseen(tree: ET.Element) -> None:
     # Both loops run over lists: removing a child would make the iteration skip its neighbour.
     for node in list(tree.iter()):
         for child in list(node):
-            is_invisible = (
-                child.tag == "path" and child.get("style", "") in _INVISIBLE_STYLES
-            )
-            if is_invisible or child.tag in ("metadata", "style"):
+            is_invisible = child.get("style") in _INVISIBLE_STYLES
+            is_background = child.tag == "path" and is_invisible
+            if is_background or child.tag in ("metadata", "style"):
                 node.remove(child)
 
 
@@ -189,8 +191,10 @@ def _tidy_node(node: ET.Element, ids: dict[str, str]) -> None:
     node.tail = None
     if node.tag != "text":
         node.text = None
-    if "id" in old_attributes and old_attributes["id"] in ids:
-        node.set("id", ids[old_attributes["id"]])
+    # An id that nothing refers to is dropped.
+    old_id = old_attributes.get("id", "")
+    if old_id in ids:
+        node.set("id", ids[old_id])
     if "href" in old_attributes:
         target = old_attributes["href"].removeprefix("#")
         node.set("href", f"#{ids[target]}")
@@ -228,7 +232,8 @@ def _tidy_style(attributes: dict[str, str], ids: dict[str, str]) -> str:
         if name == "font":  # matplotlib before 3.9 writes size and family together
             name = "font-size"
             value = re.findall(r"[\d.]+px", value)[0]
-        declarations.append(f"{name}:{_tidy_value(value, ids, digits=2)}")
+        tidy_value = _tidy_value(value, ids, digits=2)
+        declarations.append(f"{name}:{tidy_value}")
     return _STAND_IN.sub(_page_colour, ";".join(declarations))
 
 
@@ -244,7 +249,8 @@ def _tidy_value(value: str, ids: dict[str, str], digits: int) -> str:
         return f"url(#{ids[match[1]]})"
 
     def round_number(match: re.Match[str]) -> str:
-        rounded = f"{float(match[0]):.{digits}f}"
+        rounded = format(float(match[0]), f".{digits}f")
         return rounded.rstrip("0").rstrip(".")
 
-    return _DECIMAL_NUMBER.sub(round_number, _URL.sub(shorten_id, value))
+    with_short_ids = _URL.sub(shorten_id, value)
+    return _DECIMAL_NUMBER.sub(round_number, with_short_ids)

@@ -18,6 +18,8 @@ from amlb_ext.core.display import shorten_text
 from amlb_ext.report.inline import axis_numbers, interval_bound, legend_names
 from amlb_ext.report.model import Chart, ChartSeries
 
+#: Part of a figure, as plotly's schema names it.
+_Spec = dict[str, Any]
 #: Longest name in a legend or on an axis of categories, and label of an axis.
 _LONGEST_NAME, _LONGEST_LABEL = 32, 70
 #: More points than this are drawn small and pale.
@@ -28,7 +30,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "10px,3px,2px,3px,2px,3px", "longd
 _PATTERNS = ("", "/", "-", "\\", "|", "x")
 
 
-def plotly_figure(chart: Chart) -> dict[str, Any]:
+def plotly_figure(chart: Chart) -> _Spec:
     """Return a chart as what ``Plotly.newPlot`` takes: ``data`` and ``layout``.
 
     Parameters
@@ -89,14 +91,14 @@ def _embeddable_script(script: str) -> str:
     return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
 
 
-def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> dict[str, Any]:
+def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> _Spec:
     """Return what is particular to a kind of marks."""
     x = axis_numbers(series.x)
     y = axis_numbers(series.y)
     texts = [_hover_text(text) for text in series.text]
     if series.kind == "bars" and not is_grouped:
         return _step_trace(x, np.nan_to_num(y), texts, order)
-    trace: dict[str, Any] = {
+    trace: _Spec = {
         "type": "scatter",
         "x": _json_numbers(x),
         "y": _json_numbers(y),
@@ -120,7 +122,7 @@ def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> dict[str,
     return trace | _interval_marks(series, x, symbol)
 
 
-def _point_marks(symbol: str, is_crowded: bool) -> dict[str, Any]:
+def _point_marks(symbol: str, is_crowded: bool) -> _Spec:
     marker = {
         "symbol": symbol,
         "size": 5 if is_crowded else 7,
@@ -129,7 +131,7 @@ def _point_marks(symbol: str, is_crowded: bool) -> dict[str, Any]:
     return {"mode": "markers", "marker": marker}
 
 
-def _bar_marks(order: int) -> dict[str, Any]:
+def _bar_marks(order: int) -> _Spec:
     # A pattern replaces the filling, so that light and dark pages need no second colour.
     pattern = {
         "shape": _PATTERNS[order % len(_PATTERNS)],
@@ -143,12 +145,12 @@ def _bar_marks(order: int) -> dict[str, Any]:
     }
 
 
-def _interval_marks(series: ChartSeries, x: np.ndarray, symbol: str) -> dict[str, Any]:
+def _interval_marks(series: ChartSeries, x: np.ndarray, symbol: str) -> _Spec:
+    """Return open marks where there is no interval."""
     low = interval_bound(series.low, len(x))
     high = interval_bound(series.high, len(x))
     has_interval = np.isfinite(low) & np.isfinite(high)
-    # An open mark says that there is no interval.
-    symbols = [symbol if is_closed else f"{symbol}-open" for is_closed in has_interval]
+    symbols = np.where(has_interval, symbol, f"{symbol}-open").tolist()
     # Plotly takes the lengths of the two halves of a bar, not its ends.
     length_above = np.where(has_interval, high - x, np.nan)
     length_below = np.where(has_interval, x - low, np.nan)
@@ -168,19 +170,19 @@ def _interval_marks(series: ChartSeries, x: np.ndarray, symbol: str) -> dict[str
 
 def _step_trace(
     edges: np.ndarray, heights: np.ndarray, texts: list[str], order: int
-) -> dict[str, Any]:
+) -> _Spec:
     """Return bins as an outline with a light filling: several can be seen through each other."""
     # An edge that is no number has no place: plotly would join its neighbours.
-    has_edges = len(edges) == len(heights) + 1 and np.isfinite(edges).all()
-    if not has_edges:
+    has_edges = len(edges) == len(heights) + 1
+    if not has_edges or not np.isfinite(edges).all():
         edges = heights = np.zeros(0)
     if not texts:
-        bins = zip(edges[:-1], edges[1:], heights, strict=True)
-        texts = [f"{low:.4g} to {high:.4g}: {height:.4g}" for low, high, height in bins]
+        for low, high, height in zip(edges[:-1], edges[1:], heights, strict=True):
+            texts.append(f"{low:.4g} to {high:.4g}: {height:.4g}")
     # The outline goes up at the first edge, along each bin, and down at the last edge.
     outline_y = np.repeat(heights, 2)
     if len(edges):
-        outline_y = np.concatenate([[0.0], outline_y, [0.0]])
+        outline_y = np.pad(outline_y, 1)
     # Either corner of a bin tells of it; the two ends on the ground do not.
     outline_texts = np.repeat(texts, 2).tolist()
     if texts:
@@ -197,7 +199,7 @@ def _step_trace(
     }
 
 
-def _figure_layout(chart: Chart, has_legend: bool) -> dict[str, Any]:
+def _figure_layout(chart: Chart, has_legend: bool) -> _Spec:
     x_axis = _axis_layout(chart.x_label, chart.x_categories, chart.bare)
     y_axis = _axis_layout(chart.y_label, chart.y_categories, chart.bare)
     if chart.x_categories:
@@ -216,10 +218,16 @@ def _figure_layout(chart: Chart, has_legend: bool) -> dict[str, Any]:
             x_axis |= {"range": ends, "constrain": "domain"}
             y_axis |= {"range": ends, "constrain": "domain"}
     annotations = []
-    is_empty = not any(_has_marks(series) for series in chart.series)
-    if is_empty:
-        centre = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
-        annotations.append({"text": "nothing to show", **centre, "showarrow": False})
+    if not any(_has_marks(series) for series in chart.series):
+        nothing = {
+            "text": "nothing to show",
+            "xref": "paper",
+            "yref": "paper",
+            "x": 0.5,
+            "y": 0.5,
+            "showarrow": False,
+        }
+        annotations.append(nothing)
     if chart.y_categories:
         height = 130 + 30 * len(chart.y_categories)
     else:
@@ -250,9 +258,9 @@ def _figure_layout(chart: Chart, has_legend: bool) -> dict[str, Any]:
     }
 
 
-def _guide_shapes(chart: Chart) -> list[dict[str, Any]]:
+def _guide_shapes(chart: Chart) -> list[_Spec]:
     """Return the lines that help to read a chart."""
-    shapes: list[dict[str, Any]] = []
+    shapes: list[_Spec] = []
     if "zero" in chart.guides:
         # Above the marks, for bars end at it.
         zero = {
@@ -282,8 +290,8 @@ def _guide_shapes(chart: Chart) -> list[dict[str, Any]]:
     return shapes
 
 
-def _axis_layout(label: str, categories: tuple[str, ...], bare: bool) -> dict[str, Any]:
-    axis: dict[str, Any] = {
+def _axis_layout(label: str, categories: tuple[str, ...], bare: bool) -> _Spec:
+    axis: _Spec = {
         "title": {"text": _escape_text(label, _LONGEST_LABEL), "standoff": 12},
         "automargin": True,
         "zeroline": False,
@@ -303,13 +311,13 @@ def _diagonal_ends(chart: Chart) -> list[float]:
     """Return the ends of a diagonal: what both axes show, and a little more."""
     shown = [np.zeros(0)]
     for series in chart.series:
-        for values in (axis_numbers(series.x), axis_numbers(series.y)):
-            shown.append(values[np.isfinite(values)])
-    numbers = np.concatenate(shown)
+        for numbers in (axis_numbers(series.x), axis_numbers(series.y)):
+            shown.append(numbers[np.isfinite(numbers)])
+    all_numbers = np.concatenate(shown)
     low, high = 0.0, 1.0
-    if len(numbers):
-        low = float(numbers.min())
-        high = float(numbers.max())
+    if len(all_numbers):
+        low = float(all_numbers.min())
+        high = float(all_numbers.max())
     # A single number has no span to take a share of.
     span = (high - low) or 1.0
     margin = 0.03 * span
@@ -323,7 +331,12 @@ def _has_marks(series: ChartSeries) -> bool:
 
 
 def _json_numbers(values: np.ndarray) -> list[float | None]:
-    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in values]
+    # Four digits are a tenth of a pixel on any screen, and keep the page small.
+    numbers: list[float | None] = []
+    for value in values:
+        is_number = np.isfinite(value)
+        numbers.append(float(f"{value:.4g}") if is_number else None)
+    return numbers
 
 
 def _hover_text(text: str) -> str:

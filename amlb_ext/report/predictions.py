@@ -106,8 +106,9 @@ class TaskPredictions:
 def has_prediction(f: np.ndarray) -> np.ndarray:
     """Return which rows of ``(n,)`` or ``(n, C)`` predictions are not NaN, bool of shape (n,)."""
     # A row's probabilities are all there or all missing: the first class stands for the others.
-    first_column = f if f.ndim == 1 else f[:, 0]
-    return ~np.isnan(first_column)
+    if f.ndim == 2:
+        f = f[:, 0]
+    return ~np.isnan(f)
 
 
 def region_weights(predictions: TaskPredictions) -> np.ndarray | None:
@@ -147,34 +148,35 @@ def read_task_predictions(
     coding = suite.coding(name)
     folds = []
     for index, source_fold in enumerate(task.folds):
-        folds.append(_read_fold(suite, name, index, source_fold))
+        folds.append(_read_fold(suite, name, index=index, source_fold=source_fold))
     # Folds are stacked: fold k takes the rows from ends[k] to ends[k + 1].
     lengths = [len(fold.y) for fold in folds]
     ends = np.cumsum([0, *lengths])
     n_rows = int(ends[-1])
-    shape = (n_rows, len(coding.labels)) if coding.labels else (n_rows,)
+    shape: tuple[int, ...] = (n_rows,)
+    if coding.labels:
+        shape = (n_rows, len(coding.labels))
 
     f_by_framework: dict[str, np.ndarray] = {}
     chosen_by_framework: dict[str, np.ndarray] = {}
     refused = {}
-    scored_jobs = jobs[(jobs["amlb_task"] == name) & (jobs["status"] == "scored")]
-    job_records = scored_jobs.to_dict("records")
-    for job_index, job in zip(scored_jobs.index, job_records, strict=True):
-        index = int(job["fold"])
+    is_read = (jobs["amlb_task"] == name) & (jobs["status"] == "scored")
+    for job_index, job in jobs[is_read].to_dict("index").items():
         framework = str(job["framework"])
-        if not 0 <= index < len(folds):
-            refused[job_index] = (
-                f"the suite has {len(folds)} folds of {name}, this is fold {index}"
-            )
-            continue
+        fold = int(job["fold"])
         # One file that cannot be used costs its own job, not the report.
         try:
-            written = read_predictions(str(job["run"]), name, index)
-            f, chosen = _join_predictions(written, folds[index], coding)
+            if not 0 <= fold < len(folds):
+                raise RunError(
+                    f"the suite has {len(folds)} folds of {name}, this is fold {fold}"
+                )
+            written = read_predictions(str(job["run"]), name, fold)
+            f, chosen = _join_predictions(written, folds[fold], coding)
         except RunError as error:
             refused[job_index] = str(error)
             continue
-        rows = slice(ends[index], ends[index + 1])
+        rows = slice(ends[fold], ends[fold + 1])
+        # NaN, and the code -1, in folds that a framework did not run on.
         if framework not in f_by_framework:
             f_by_framework[framework] = np.full(shape, np.nan)
         f_by_framework[framework][rows] = f
@@ -220,7 +222,7 @@ class _TestFold:
     span: float
 
 
-def _read_fold(suite: Suite, name: str, index: int, source_fold: int) -> _TestFold:
+def _read_fold(suite: Suite, name: str, *, index: int, source_fold: int) -> _TestFold:
     """Read one fold; ``index`` is AMLB's number of it, ``source_fold`` the source's."""
     coding = suite.coding(name)
     train_file, test_file = suite.pair(name, index)
@@ -283,15 +285,18 @@ def _parse_classes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return probabilities ``(n, C)``, and the codes of the classes that are named."""
     # Frameworks that encode labels may write a label's text with other case or space.
-    codes = {
-        normalize_text(label): code for label, code in _label_codes(coding).items()
-    }
-    columns = {normalize_text(str(column)): column for column in table.columns}
+    codes = {}
+    for label, code in _label_codes(coding).items():
+        codes[normalize_text(label)] = code
+    columns = {}
+    for column in table.columns:
+        columns[normalize_text(str(column))] = column
     f = np.zeros((len(table), len(codes)))
     for label, code in codes.items():
         # A class that never occurred in training may have no column: its probability is 0.
         if label in columns:
-            f[:, code] = table[columns[label]].to_numpy(dtype=float)
+            probabilities = table[columns[label]]
+            f[:, code] = probabilities.to_numpy(dtype=float)
     _check_finite(f)
     named = table["predictions"]
     chosen = named.map(lambda text: codes.get(normalize_text(str(text)), -1))

@@ -42,20 +42,25 @@ def overall_table(
     once; tasks without a verdict are not in it. ``better_family`` counts tasks on which a
     framework is ``better`` even when p-values are Holm-adjusted over all tasks and candidates.
     """
-    region_tables = [_region_contrasts(task) for task in tasks if len(task.contrasts)]
+    region_tables = []
+    for task in tasks:
+        if len(task.contrasts):
+            region_tables.append(_region_contrasts(task))
     if not region_tables:
         return pd.DataFrame(columns=list(COLUMNS))
     contrasts = pd.concat(region_tables, ignore_index=True)
     is_better_family = _better_in_family(contrasts, 1 - level)
     rows = []
-    # Tasks are the sample: folds of one task share training rows and are not independent.
     for framework, own_contrasts in contrasts.groupby("framework", sort=False):
-        is_withheld = own_contrasts["verdict"].isin(_WITHHELD)
-        changes = own_contrasts.loc[~is_withheld, "relative"].to_numpy(dtype=float)
+        verdicts = own_contrasts["verdict"]
+        is_withheld = verdicts.isin(_WITHHELD)
+        changes = own_contrasts.loc[~is_withheld, "relative"]
+        changes = changes.to_numpy(dtype=float)
         # A loss of F that is 0 makes the relative change infinite.
         finite_changes = changes[np.isfinite(changes)]
+        # Tasks are the sample: folds of one task share training rows and are not independent.
         mean_change = weighted_mean_interval(finite_changes, level=level)
-        n_by_verdict = own_contrasts["verdict"].value_counts()
+        n_by_verdict = verdicts.value_counts()
         row = {
             "framework": framework,
             "tasks": len(own_contrasts),
@@ -108,7 +113,7 @@ def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
     if not alarmed:
         return ()
     return (
-        f"ALARM: on {len(alarmed)} of {_count_tasks(len(tasks))} ({_list_few(alarmed)}) the F "
+        f"ALARM: on {_list_among(alarmed, tasks)} the F "
         "that was run is not the F of this suite: do not read the contrasts there; the warnings "
         "say how far they are apart and what to do.",
     )
@@ -160,14 +165,13 @@ def _winner_sentences(
         sentences.append(f"Shown to improve on F on the rows where F fails: {winners}.")
     else:
         n_judged = sum(_n_judged(row) for row in table_records(candidates))
-        reason = (
-            f"{n_judged} comparisons on {_count_tasks(len(tasks))} hold no significant "
-            "gain"
-        )
+        n_tasks = _count_tasks(len(tasks))
+        if not n_judged:
+            reason = "no comparison could be judged at all"
+        else:
+            reason = f"{n_judged} comparisons on {n_tasks} hold no significant gain"
         if len(on_single_tasks):
             reason += " once all of them are counted"
-        elif not n_judged:
-            reason = "no comparison could be judged at all"
         sentences.append(
             "No framework is shown to improve on F on the rows where F fails: "
             f"{reason}."
@@ -187,8 +191,9 @@ def _list_family_winners(in_family: pd.DataFrame) -> str:
     best_first = in_family.sort_values("better_family", ascending=False)
     texts = []
     for row in table_records(best_first):
-        judged = _count_tasks(_n_judged(row))
-        texts.append(f"{row['framework']} on {row['better_family']} of {judged}")
+        n_judged = _count_tasks(_n_judged(row))
+        n_better = row["better_family"]
+        texts.append(f"{row['framework']} on {n_better} of {n_judged}")
     return "; ".join(texts)
 
 
@@ -204,11 +209,10 @@ def _list_single_winners(frameworks: pd.Series, tasks: Sequence[TaskReport]) -> 
 
 
 def _is_better_on(task: TaskReport, framework: str) -> bool:
-    region = _region_contrasts(task)
-    if not len(region):
-        return False
-    verdicts = region.loc[region["framework"] == framework, "verdict"]
-    return bool((verdicts == "better").any())
+    for row in table_records(_region_contrasts(task), framework=framework):
+        if row["verdict"] == "better":
+            return True
+    return False
 
 
 def _n_judged(row: Mapping[str, Any]) -> int:
@@ -218,22 +222,24 @@ def _n_judged(row: Mapping[str, Any]) -> int:
 
 def _saving_sentences(candidates: pd.DataFrame) -> list[str]:
     """Return who saves loss on average over tasks."""
-    # Without at least three tasks there is no interval, and nothing to say.
-    has_interval = np.isfinite(candidates["low"].to_numpy(dtype=float))
-    if not has_interval.any():
+    has_interval = False
+    texts = []
+    for row in table_records(candidates):
+        # Below three tasks there is no interval, and nothing to say.
+        if not np.isfinite(row["low"]):
+            continue
+        has_interval = True
+        if row["high"] < 0:
+            low = format_percent(row["low"])
+            high = format_percent(row["high"])
+            change = format_percent(row["relative"])
+            texts.append(f"{row['framework']} by {change} ({low} to {high})")
+    if not has_interval:
         return []
-    is_below_zero = (candidates["high"] < 0).to_numpy()
-    saving = candidates[has_interval & is_below_zero]
-    if not len(saving):
+    if not texts:
         return [
             "Averaged over tasks, no framework is shown to save any of F's loss there."
         ]
-    texts = []
-    for row in table_records(saving):
-        low = format_percent(row["low"])
-        high = format_percent(row["high"])
-        change = format_percent(row["relative"])
-        texts.append(f"{row['framework']} by {change} ({low} to {high})")
     return [f"Averaged over tasks, these change F's loss there: {'; '.join(texts)}."]
 
 
@@ -252,14 +258,18 @@ def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
         return []
     first = ranks.mean.index[0]
     best_mean = ranks.mean.iloc[0]
+    n_tasks = _count_tasks(len(ranks.tasks))
+    n_entrants = len(ranks.mean)
     text = (
-        f"Over {_count_tasks(len(ranks.tasks))} the smallest mean rank is {first}'s "
-        f"({best_mean:.2g} of {len(ranks.mean)} entrants)"
+        f"Over {n_tasks} the smallest mean rank is {first}'s "
+        f"({best_mean:.2g} of {n_entrants} entrants)"
     )
     if not len(ranks.p):
         return [f"{text}; too few tasks to test that."]
-    p_values = ranks.p.loc[first].drop(first)
-    beaten = [str(name) for name in p_values.index[p_values < _RANK_LEVEL]]
+    beaten = []
+    for name, p_value in ranks.p.loc[first].items():
+        if name != first and p_value < _RANK_LEVEL:
+            beaten.append(str(name))
     if beaten:
         return [f"{text}, significantly ahead of {_list_few(beaten)}."]
     return [f"{text}, not significantly ahead of any."]
@@ -272,9 +282,8 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     claimable = [task for task in tasks if not task.no_claim]
     unweighted = [_shown_name(task) for task in claimable if not task.weighted]
     if unweighted:
-        on_tasks = f"{len(unweighted)} of {_count_tasks(len(tasks))}"
         sentences.append(
-            f"On {on_tasks} ({_list_few(unweighted)}) the "
+            f"On {_list_among(unweighted, tasks)} the "
             "region is worth too few rows to weight by: there all test rows count alike, and the "
             "verdict is on them."
         )
@@ -294,13 +303,12 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
 
 def _unweighted_candidates(task: TaskReport) -> list[str]:
     """Return the candidates whose contrast in the region counts all rows alike."""
-    region = _region_contrasts(task)
-    if not len(region):
-        return []
-    has_rows = region["rows"] > 0
-    is_unweighted = has_rows & ~region["weighted"].astype(bool)
-    names = region.loc[is_unweighted, "framework"]
-    return [name for name in names if not is_control_framework(name)]
+    frameworks = []
+    for row in table_records(_region_contrasts(task)):
+        is_unweighted = row["rows"] > 0 and not row["weighted"]
+        if is_unweighted and not is_control_framework(row["framework"]):
+            frameworks.append(row["framework"])
+    return frameworks
 
 
 def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
@@ -308,8 +316,7 @@ def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     if not withheld:
         return []
     return [
-        f"No claim about gains over F is made on {len(withheld)} of {_count_tasks(len(tasks))} "
-        f"({_list_few(withheld)}); each says why."
+        f"No claim about gains over F is made on {_list_among(withheld, tasks)}; each says why."
     ]
 
 
@@ -341,11 +348,20 @@ def _shown_name(task: TaskReport) -> str:
     return task.title or task.name
 
 
+def _list_among(names: Sequence[str], tasks: Sequence[TaskReport]) -> str:
+    """Return how many of the tasks these are, and the first of them."""
+    counts = f"{len(names)} of {_count_tasks(len(tasks))}"
+    return f"{counts} ({_list_few(names)})"
+
+
 def _list_few(names: Sequence[str], most: int = 4) -> str:
     """Return the first names, each cut to 40 characters, and how many more there are."""
-    listed = ", ".join(shorten_text(name, 40) for name in names[:most])
+    shown = [shorten_text(name, 40) for name in names[:most]]
+    listed = ", ".join(shown)
     n_more = len(names) - most
-    return f"{listed} and {n_more} more" if n_more > 0 else listed
+    if n_more > 0:
+        listed += f" and {n_more} more"
+    return listed
 
 
 def _count_tasks(count: int) -> str:

@@ -13,6 +13,9 @@ from amlb_ext.report.metrics import MAIN
 from amlb_ext.report.model import TaskReport
 from amlb_ext.report.parts import UNSELECTED
 
+#: A row of a table, by column.
+Record = dict[str, Any]
+
 #: Parts in the order shown, and which rows they are; clusters of failures follow.
 PARTS = {
     "full": "real rows: the whole test folds",
@@ -25,18 +28,16 @@ PARTS = {
 }
 
 
-def table_records(frame: pd.DataFrame, **where: Any) -> list[dict[str, Any]]:
+def table_records(frame: pd.DataFrame, **where: Any) -> list[Record]:
     """Return the rows of a table, or those whose columns have the values given."""
     if frame.empty:
         return []
-    records = []
-    for row in frame.to_dict("records"):
-        if all(row[column] == value for column, value in where.items()):
-            records.append(row)
-    return records
+    for column, value in where.items():
+        frame = frame[frame[column] == value]
+    return frame.to_dict("records")
 
 
-def best_contrast(task: TaskReport) -> dict[str, Any] | None:
+def best_contrast(task: TaskReport) -> Record | None:
     """Return the contrast in the region with the smallest difference; F itself does not count."""
     if task.no_claim:
         return None
@@ -51,31 +52,25 @@ def best_contrast(task: TaskReport) -> dict[str, Any] | None:
     return min(candidates, key=lambda row: row["difference"], default=None)
 
 
-def job_groups(jobs: pd.DataFrame) -> list[dict[str, Any]]:
+def job_groups(jobs: pd.DataFrame) -> list[Record]:
     """Return jobs without a score, those alike in framework, status and reason together."""
-    groups: dict[tuple[str, str, str], dict[str, Any]] = {}
+    groups: dict[tuple[str, ...], Record] = {}
     for row in table_records(jobs):
-        key = (row["framework"], row["status"], row["reason"])
-        if key not in groups:
-            groups[key] = {
-                "framework": row["framework"],
-                "status": row["status"],
-                "reason": row["reason"],
-                "jobs": [],
-            }
-        job = f"{row['amlb_task']} (fold {format_cell(row['fold'])})"
-        groups[key]["jobs"].append(job)
+        shared = {name: row[name] for name in ("framework", "status", "reason")}
+        group = groups.setdefault(tuple(shared.values()), {**shared, "jobs": []})
+        fold = format_cell(row["fold"])
+        group["jobs"].append(f"{row['amlb_task']} (fold {fold})")
     return list(groups.values())
 
 
-def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
+def score_pivots(task: TaskReport) -> Iterator[Record]:
     """Yield a table per metric, the main one first: frameworks by parts, the best marked.
 
     Each table has ``metric``, ``lower``, ``parts`` and ``rows``: pairs of a framework and its
     cells by part, each with ``value``, ``low``, ``high``, ``best`` and ``folds`` (0 when all
     folds are there).
     """
-    scores_by_metric: dict[str, list[dict[str, Any]]] = {}
+    scores_by_metric: dict[str, list[Record]] = {}
     for score in table_records(task.scores):
         scores_by_metric.setdefault(score["metric"], []).append(score)
     # sorted() is stable: behind the main metric the others keep their order.
@@ -84,24 +79,26 @@ def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
         yield _pivot_scores(scores_by_metric[metric], task.folds)
 
 
-def _pivot_scores(scores: list[dict[str, Any]], folds: int) -> dict[str, Any]:
+def _pivot_scores(scores: list[Record], folds: int) -> Record:
     """Return the table of one metric; ``folds`` is how many the task has."""
     lower_is_better = scores[0]["direction"] == "lower"
     best_by_part = _best_values(scores, folds, lower_is_better)
     rows_by_part: dict[str, int] = {}
-    cells_by_framework: dict[str, dict[str, dict[str, Any]]] = {}
+    cells_by_framework: dict[str, dict[str, Record]] = {}
     for score in scores:
         part = score["part"]
         # Frameworks without some folds have fewer rows: the part has those of the others.
-        rows_by_part[part] = max(rows_by_part.get(part, 0), score["rows"])
+        most_rows = rows_by_part.get(part, 0)
+        rows_by_part[part] = max(most_rows, score["rows"])
         has_best_value = score["value"] == best_by_part.get(part)
+        has_all_folds = score["folds"] >= folds
         cells = cells_by_framework.setdefault(score["framework"], {})
         cells[part] = {
             "value": score["value"],
             "low": score["low"],
             "high": score["high"],
             "best": has_best_value and _may_be_best(score, folds),
-            "folds": score["folds"] if score["folds"] < folds else 0,
+            "folds": 0 if has_all_folds else score["folds"],
         }
     parts = [part for part in PARTS if part in rows_by_part]
     # Clusters of failures, whose number differs from task to task.
@@ -115,16 +112,17 @@ def _pivot_scores(scores: list[dict[str, Any]], folds: int) -> dict[str, Any]:
 
 
 def _best_values(
-    scores: list[dict[str, Any]], folds: int, lower_is_better: bool
+    scores: list[Record], folds: int, lower_is_better: bool
 ) -> dict[str, float]:
     """Return the best value of one metric on each part where there may be one."""
     choose = min if lower_is_better else max
     best_by_part: dict[str, float] = {}
     for score in scores:
-        if not _may_be_best(score, folds) or not is_known(score["value"]):
-            continue
-        best_so_far = best_by_part.get(score["part"], score["value"])
-        best_by_part[score["part"]] = choose(best_so_far, score["value"])
+        part = score["part"]
+        value = score["value"]
+        if is_known(value) and _may_be_best(score, folds):
+            best_so_far = best_by_part.get(part, value)
+            best_by_part[part] = choose(best_so_far, value)
     return best_by_part
 
 

@@ -204,10 +204,10 @@ def test_many_categories_are_shortened():
 def test_wide_tables_are_quick():
     rng = np.random.default_rng(0)
     x = pd.DataFrame(
-        rng.normal(size=(5000, 1000)), columns=[f"x{j}" for j in range(1000)]
+        rng.normal(size=(2000, 1000)), columns=[f"x{j}" for j in range(1000)]
     )
-    bad = rng.random(5000) < np.where(x["x7"] > 1, 0.5, 0.05)
+    bad = rng.random(2000) < np.where(x["x7"] > 1, 0.5, 0.05)
     start = time.process_time()
     found = slices(x, bad, [Column(c, "numeric") for c in x])
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 5
     assert found["slice"][0].startswith("x7 > ")
