@@ -151,9 +151,8 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
         own_rows = amlb.of_job(job, job.task)
         for row in own_rows:
             _add_metrics(row, job.scores, amlb_columns)
-        has_score = np.isfinite(list(job.scores.values())).any()
         # A part that AMLB ran as a task of its own has its row already.
-        if not own_rows and has_score:
+        if not own_rows and job.has_score:
             jobs_by_task.setdefault(job.task, []).append(job)
     for task_jobs in jobs_by_task.values():
         metric = _result_metric(amlb, task_jobs)
@@ -191,8 +190,8 @@ def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
         The sha256 of the file.
     """
     printable = {}
-    for name in frame.columns:
-        printable[str(name)] = _printable_column(str(name), frame[name])
+    for name, values in frame.items():
+        printable[str(name)] = _printable_column(str(name), values)
     # As objects, or pandas would give a column of whole numbers its decimals back.
     table = pd.DataFrame(printable, columns=list(printable), dtype=object)
     return write_file(
@@ -220,6 +219,15 @@ class _ScoredJob:
         """The name of the part as a task, ``credit-g_bad``."""
         return amlb_name(self.source, self.part)
 
+    @property
+    def has_score(self) -> bool:
+        """Whether any metric is defined."""
+        return any(self.is_defined(metric) for metric in self.scores)
+
+    def is_defined(self, metric: str) -> bool:
+        """Whether a metric has a value on the rows of the job."""
+        return bool(np.isfinite(self.scores.get(metric, np.nan)))
+
 
 class _AmlbRows:
     """AMLB's rows by job, and what rows of ours take from them."""
@@ -232,7 +240,8 @@ class _AmlbRows:
             task = str(row["task"])
             framework = str(row["framework"])
             constraint = str(row.get("constraint", ""))
-            key = (task, framework, constraint, int(row["fold"]))
+            fold = int(row["fold"])
+            key = (task, framework, constraint, fold)
             self._by_job.setdefault(key, []).append(row)
             self._first_by_framework.setdefault((framework, constraint), row)
             # A job that failed may have no metric: the task's is that of another one.
@@ -280,7 +289,8 @@ def _check_scores(added: pd.DataFrame) -> None:
         )
     is_double = added.duplicated([*_JOB, "metric"])
     if is_double.any():
-        where = added.loc[is_double, [*_JOB, "metric"]].iloc[0].to_dict()
+        first = added[is_double].iloc[0]
+        where = first[[*_JOB, "metric"]].to_dict()
         raise DataError(f"a score stands twice: {where}", "keep one run per job")
 
 
@@ -288,8 +298,9 @@ def _scored_jobs(added: pd.DataFrame) -> list[_ScoredJob]:
     """Collect the scores of each job and part, under AMLB's names."""
     # groupby drops rows whose key is missing.
     empty_text = {name: "" for name in _JOB if name != "fold"}
+    filled = added.fillna(empty_text)
     jobs = []
-    for key, group in added.fillna(empty_text).groupby(_JOB, sort=False):
+    for key, group in filled.groupby(_JOB, sort=False):
         source, part, framework, constraint, fold = key
         kind = str(group["type"].iloc[0])
         amlb_names = _MULTICLASS_NAMES if kind == "multiclass" else {}
@@ -328,10 +339,7 @@ def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
     # The metric of AMLB's own rows, so that its report sets ours beside them.
     own_metric = amlb.metric(jobs[0].source) or MAIN[kind]
     for metric in (own_metric, MAIN[kind]):
-        defined_folds = set()
-        for job in jobs:
-            if np.isfinite(job.scores.get(metric, np.nan)):
-                defined_folds.add(job.fold)
+        defined_folds = {job.fold for job in jobs if job.is_defined(metric)}
         if defined_folds == folds:
             return metric
     # These two are defined for any rows.
@@ -364,7 +372,8 @@ def _result_row(job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]) 
 def _in_amlb_order(rows: list[_Row], amlb_columns: set[str]) -> pd.DataFrame:
     """Return the rows with AMLB's columns first, in AMLB's order and types."""
     # "run" is this project's own column, not AMLB's.
-    metrics = (amlb_columns - {"run"}).union(*rows) - set(FIXED)
+    names = (amlb_columns - {"run"}).union(*rows)
+    metrics = names - set(FIXED)
     amlb_metrics = sorted(metrics & _AMLB_METRICS)
     other_metrics = sorted(metrics - _AMLB_METRICS)
     order = [*FIXED, *amlb_metrics, *other_metrics]
@@ -395,4 +404,6 @@ def _printable_number(name: str, value: float) -> float | int | str:
         return int(value)
     if name not in _SECONDS:
         return float(f"{value:.6g}")
-    return float(f"{value:.1g}" if value < 1 else f"{value:.1f}")
+    if value < 1:
+        return float(f"{value:.1g}")
+    return float(f"{value:.1f}")

@@ -96,7 +96,8 @@ def build_report(
     if results:
         found = read_jobs(suite, *results)
     else:
-        found = JobTable(pd.DataFrame(columns=list(JOB_COLUMNS)), pd.DataFrame())
+        no_jobs = pd.DataFrame(columns=list(JOB_COLUMNS))
+        found = JobTable(no_jobs, pd.DataFrame())
     names = sorted(found.table["framework"].unique(), key=_candidates_first)
     points = 0
     if charts:
@@ -202,6 +203,7 @@ def _assemble_report(
     if len(jobs):
         verdict = verdict_sentences(tasks, overall, ranks)
     else:
+        # A suite can be looked at before anything is run on it.
         verdict = (
             "No results were given: this tells of the suite alone. Run a framework, then name its "
             "output folder with --results.",
@@ -354,7 +356,12 @@ def _framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _alarm_warnings(tasks: Sequence[TaskReport]) -> list[str]:
-    return [f"{task.title or task.name}: {task.alarm}" for task in tasks if task.alarm]
+    warnings = []
+    for task in tasks:
+        if task.alarm:
+            name = task.title or task.name
+            warnings.append(f"{name}: {task.alarm}")
+    return warnings
 
 
 def _job_warnings(jobs: pd.DataFrame) -> list[str]:
@@ -371,13 +378,15 @@ def _job_warnings(jobs: pd.DataFrame) -> list[str]:
             continue
         # The table of jobs has them all; one is enough to begin with.
         first = affected.iloc[0]
-        counts = f"{len(affected)} {text} ({_count_by_framework(affected)})."
+        by_framework = _count_by_framework(affected)
+        counts = f"{len(affected)} {text} ({by_framework})."
         job = f"{first['framework']}, {first['amlb_task']}, fold {first['fold']}"
         warnings.append(f"{counts} The first: {job}: {first['reason']}")
     not_run = jobs[jobs["status"] == "not run"]
     if len(not_run):
+        by_framework = _count_by_framework(not_run)
         warnings.append(
-            f"{len(not_run)} jobs of the definition were not run ({_count_by_framework(not_run)})."
+            f"{len(not_run)} jobs of the definition were not run ({by_framework})."
         )
     return warnings
 

@@ -32,6 +32,8 @@ from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Column
 from amlb_ext.report.conditions import WIDTH, plain_number, quote_category
 
+# Lines are dense here where one array expression is one step of the method.
+
 #: Mean silhouette below this, or fewer rows, make one group.
 SILHOUETTE, MIN_ROWS = 0.15, 20
 #: Structureless sets that real groups must surpass, and rows used of each.

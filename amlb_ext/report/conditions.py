@@ -14,6 +14,8 @@ import pandas as pd
 from amlb_ext.core.display import shorten_text
 from amlb_ext.core.task import Column
 
+# Lines are dense here where one array expression is one step of the method.
+
 #: Categories told apart in one column; the others are one group.
 MOST_CATEGORIES = 12
 #: Longest name or category in a text, and categories listed.

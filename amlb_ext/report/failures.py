@@ -19,7 +19,16 @@ from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.report.slices import find_slices
 from amlb_ext.suite import Suite, amlb_name
 
-COLUMNS = ("task", "group", "about", "bad", "share", "ga", "synthetic", "loss_f")
+COLUMNS = (
+    "task",
+    "group",
+    "about",
+    "bad",
+    "share",
+    "ga",
+    "synthetic",
+    "loss_f",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +100,7 @@ def find_failures(
 
     chart = None
     if points > 0:
+        # One place on the map per source row, or two where it is bad in some folds only.
         _, first_rows = np.unique(source, return_index=True)
         good_once = np.setdiff1d(first_rows, bad_rows)
         shown = np.union1d(good_once, first_bad)
@@ -103,6 +113,7 @@ def find_failures(
             mapped = mapped.with_made_rows(made, made_groups)
         rng = random_stream(seed, task, "report", "map")
         chart = _map_chart(task, mapped, points, rng)
+    # What sets each group of failures apart, and what became of it.
     phrases = describe_clusters(
         features.iloc[first_bad], columns, labels=labels, features_all=features
     )

@@ -25,6 +25,8 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.core.task import Column
 
+# Lines are dense here where one array expression is one step of the method.
+
 #: Dimensions of a space; distinct points that t-SNE needs.
 DIMENSIONS, FEWEST = 20, 30
 #: Variances below this are rounding.

@@ -15,6 +15,9 @@ import numpy as np
 from amlb_ext.core.display import shorten_text
 from amlb_ext.report.model import Chart, ColourRole
 
+# Lines are dense here since nearly each of them rewrites text inside text: the attribute of a
+# node, the declaration of a style, the number in a path.
+
 _ROLES = (*get_args(ColourRole), "grid")
 #: What to draw a role, or ``grid``, with; :func:`inline_svg` puts in the page's colour, a CSS
 #: variable, which matplotlib does not know.

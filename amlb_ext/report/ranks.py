@@ -58,6 +58,7 @@ def rank_tasks(
         without_loss = table.columns[table.loc[task].isna()]
         names = ", ".join(str(name) for name in without_loss)
         reasons[str(task)] = f"no losses of {names}"
+    # A rank is one among the same entrants on every task.
     losses = table.dropna(axis=0)
     if losses.shape[1] < 2 or not len(losses):
         return FrameworkRanks(

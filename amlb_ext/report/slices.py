@@ -24,6 +24,7 @@ Selected on realised error, bad rows may be label noise: no slice is no proof th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,16 @@ from amlb_ext.stats.weighted_mean import holm_adjusted, kish_size
 
 #: Columns of :func:`find_slices`.
 COLUMNS = (
-    *("slice", "rows", "bad", "share", "low", "high", "base", "lift", "p", "p_holm"),
+    "slice",
+    "rows",
+    "bad",
+    "share",
+    "low",
+    "high",
+    "base",
+    "lift",
+    "p",
+    "p_holm",
     "n_features",
 )
 #: Fewer source rows, or fewer bad ones in a half, are not searched.
@@ -123,10 +133,13 @@ def find_slices(
             return nothing_found
 
     data = features[[column.name for column in columns]]
-    rows_at_most = min(MOST_FOUND_ON, max(1000, MOST_VALUES // len(columns)))
+    # Trees on wide tables are slow: fewer rows then, but enough for a tree.
+    rows_at_most = max(1000, MOST_VALUES // len(columns))
+    rows_at_most = min(rows_at_most, MOST_FOUND_ON)
     finding_rows = np.flatnonzero(is_finding)
     if len(finding_rows) > rows_at_most:
-        finding_rows = np.sort(rng.choice(finding_rows, rows_at_most, replace=False))
+        finding_rows = rng.choice(finding_rows, rows_at_most, replace=False)
+        finding_rows.sort()
     finding = _FindingHalf(
         columns=code_columns(data, columns, bad=bad, finding_rows=finding_rows),
         rows=finding_rows,
@@ -158,15 +171,17 @@ def _draw_finding_half(has_bad_row: np.ndarray, rng: np.random.Generator) -> np.
     for stratum in (has_bad_row, ~has_bad_row):
         members = rng.permutation(np.flatnonzero(stratum))
         # Of an odd number either half may get the larger part.
-        half = (len(members) + int(rng.integers(2))) // 2
+        odd_one = int(rng.integers(2))
+        half = (len(members) + odd_one) // 2
         is_finding[members[:half]] = True
     return is_finding
 
 
 def _is_searchable(bad: np.ndarray, source: np.ndarray, half: np.ndarray) -> bool:
     """Whether a half has enough bad source rows, and good rows beside them."""
-    n_bad_sources = len(np.unique(source[half & bad]))
-    return n_bad_sources >= MIN_BAD and not bad[half].all()
+    bad_sources = np.unique(source[half & bad])
+    has_good_rows = not bad[half].all()
+    return has_good_rows and len(bad_sources) >= MIN_BAD
 
 
 # Finding: candidates are the nodes of a few trees; none of this sees the judging half.
@@ -233,7 +248,7 @@ def _search_slices(
     n_bad = finding.bad.sum()
     if not finding.columns or n_bad in (0, len(finding)):
         return []
-    smallest_leaf = max(5, int(np.ceil(0.02 * len(finding))))
+    smallest_leaf = max(5, math.ceil(len(finding) / 50))
     paths = _tree_paths(finding, rng, depth=depth, smallest_leaf=smallest_leaf)
 
     candidates: list[_Candidate] = []
@@ -264,10 +279,12 @@ def _tree_paths(
     smallest_leaf: int,
 ) -> list[_Path]:
     """Return the paths to all nodes of a few trees, each without the roots of those before."""
+    by_column = [coded.x[finding.rows] for coded in finding.columns]
+    matrix = np.column_stack(by_column)
     # scikit-learn's trees take float32: what lies beyond it would become infinite.
     largest = float(np.finfo(np.float32).max) / 2
-    matrix = np.column_stack([coded.x[finding.rows] for coded in finding.columns])
-    matrix = np.clip(matrix, -largest, largest).astype(np.float32)
+    matrix = np.clip(matrix, -largest, largest)
+    matrix = matrix.astype(np.float32)
     positions = np.arange(len(finding.columns))
     paths: list[_Path] = []
     for _ in range(_TREES):
@@ -280,7 +297,8 @@ def _tree_paths(
             class_weight="balanced",
             random_state=draw_int_seed(rng),
         )
-        tree = classifier.fit(matrix[:, positions], finding.bad).tree_
+        classifier.fit(matrix[:, positions], finding.bad)
+        tree = classifier.tree_
         paths += _node_paths(tree, positions)
         if tree.node_count == 1:  # no split: another tree would find none either
             break
@@ -345,10 +363,11 @@ def _score_candidate(path: _Path, finding: _FindingHalf) -> _Candidate:
     for position, condition in path.items():
         coded = finding.columns[position]
         # Rounded before anything is counted: what is printed is what is judged.
-        rounded[position] = coded.rounded(condition)
-        matches.append(coded.matches(rounded[position]))
+        condition = coded.rounded(condition)
+        rounded[position] = condition
+        matches.append(coded.matches(condition))
         # Without missing values a condition says nothing about them.
-        n_conditions += rounded[position].n_parts if coded.n_missing else 1
+        n_conditions += condition.n_parts if coded.n_missing else 1
     inside = np.logical_and.reduce(matches)
     found_inside = inside[finding.rows]
     excess = _standard_errors_above(finding.bad, found_inside)
@@ -368,7 +387,8 @@ def _standard_errors_above(bad: np.ndarray, inside: np.ndarray) -> float:
         return -np.inf
     base = bad.mean()
     # Drawn without replacement, so that all rows together have no error.
-    variance = base * (1 - base) * (1 / n_inside - 1 / n_rows)
+    variance_of_flag = base * (1 - base)
+    variance = variance_of_flag * (1 / n_inside - 1 / n_rows)
     excess = bad[inside].mean() - base
     return float(excess / np.sqrt(variance))
 
@@ -440,7 +460,8 @@ def _judge_slices(
         rows_inside = n_rows[inside].sum()
         bad_inside = n_bad[inside].sum()
         share = bad_inside / rows_inside
-        low, high = _share_interval(share, kish_size(n_rows[inside]))
+        effective_size = kish_size(n_rows[inside])
+        low, high = _share_interval(share, effective_size)
         row = {
             "slice": slice_.text,
             "rows": int(rows_inside),
@@ -459,9 +480,11 @@ def _judge_slices(
 
 def _share_interval(share: float, effective_size: float) -> tuple[float, float]:
     """Return Wilson's interval of a share; the effective size need not be a whole number."""
-    errors = np.array([share * effective_size])
-    low, high = wilson_limits(errors, np.array([effective_size]), _COVERAGE)
-    return max(0.0, float(low[0])), min(1.0, float(high[0]))
+    size = np.array([effective_size])
+    low, high = wilson_limits(share * size, size, _COVERAGE)
+    # Rounding may put a limit just outside.
+    limits = np.clip([low[0], high[0]], 0.0, 1.0)
+    return float(limits[0]), float(limits[1])
 
 
 def _p_value(
@@ -498,6 +521,7 @@ def _p_value(
     )
     draws = kinds_inside @ kinds
     # Sums of floats that are equal on paper differ by rounding.
-    n_as_large = (draws >= excess[inside].sum() - 1e-9).sum()
+    observed = excess[inside].sum() - 1e-9
+    n_as_large = (draws >= observed).sum()
     # The split that was seen counts as one of the draws, or p could be 0.
     return float((1 + n_as_large) / (1 + _DRAWS))

@@ -40,8 +40,10 @@ _INK = COLOUR["ink"]
 _GRID = COLOUR["grid"]
 _POINTS_PER_INCH = 72
 _MARKS = ("o", "s", "D", "^", "X", "v")
+#: Keyword arguments of matplotlib.
+_Look = dict[str, Any]
 #: Up to how many points, how they look: smaller and paler, so that single ones are still seen.
-_CROWDS: tuple[tuple[float, dict[str, float]], ...] = (
+_CROWDS: tuple[tuple[float, _Look], ...] = (
     (60, {"markersize": 5.5, "alpha": 0.85}),
     (300, {"markersize": 4.5, "alpha": 0.7}),
     (math.inf, {"markersize": 3.6, "alpha": 0.55}),
@@ -172,10 +174,12 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
 
     # Numbered, not named: sets of names have another order in each process.
     numbers = range(len(mean))
-    p_values = ranks.p.reindex(index=mean.index, columns=mean.index).fillna(1.0)
+    p_values = ranks.p.reindex(index=mean.index, columns=mean.index)
+    p_values = p_values.fillna(1.0)
     p_values = p_values.set_axis(numbers, axis=0).set_axis(numbers, axis=1)
     names = [shorten_text(name, 24) for name in mean.index]
-    longest_label = max(len(name) for name in names) + len(" (1.23)")
+    longest_name = max(len(name) for name in names)
+    longest_label = longest_name + len(" (1.23)")
     width = float(np.clip(3.6 + 0.15 * longest_label, 6.4, 9.0))
     # Between a mark and its label, in ranks: a share of the axis.
     margin = 0.015 * (len(mean) - 1)
@@ -197,7 +201,8 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
         )
         for label in diagram["labels"]:
             place = int(label.get_text())
-            label.set_text(f"{names[place]} ({mean.iloc[place]:.2f})")
+            mean_rank = mean.iloc[place]
+            label.set_text(f"{names[place]} ({mean_rank:.2f})")
             # Labels that end at their mark stand to the left of it.
             is_left = label.get_ha() == "right"
             x, _ = label.get_position()
@@ -213,7 +218,8 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
         # Each entrant has a line of its own below the axis: only now their number is known.
         depth = -axes.get_ylim()[0]
         figure.set_size_inches(width, 0.6 + 0.2 * depth)
-        best = f"{names[0]} has the best mean rank, {mean.iloc[0]:.2f}."
+        best_mean = mean.iloc[0]
+        best = f"{names[0]} has the best mean rank, {best_mean:.2f}."
         return _to_svg(
             figure,
             key=key,
@@ -304,13 +310,15 @@ def _name_x_positions(axes: Axes, categories: Sequence[str], width: float) -> No
     names = [shorten_text(name, 22) for name in categories]
     step = math.ceil(len(names) / 25)
     # In points: a letter takes about 5.8, what stands left of the axes 60.
-    longest = 5.8 * max(len(name) for name in names) + 8
+    longest_name = max(len(name) for name in names)
+    longest = 5.8 * longest_name + 8
     axis_length = width * _POINTS_PER_INCH - 60
     room = axis_length / len(names) * step
-    look: dict[str, Any] = {}
+    look: _Look = {}
     if longest > room:
         look = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"}
-    axes.set_xticks(range(0, len(names), step), names[::step], **look)
+    positions = range(0, len(names), step)
+    axes.set_xticks(positions, names[::step], **look)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.tick_params("x", length=0, pad=5)
 
@@ -371,7 +379,9 @@ def _draw_series(axes: Axes, chart: Chart) -> list[_LegendEntry]:
         )
         n_drawn[series.kind] += 1
         # Counted all the same: the others keep their dashes and patterns.
-        if not np.isfinite(marks.y).any() or not np.isfinite(marks.x).any():
+        has_x = np.isfinite(marks.x).any()
+        has_y = np.isfinite(marks.y).any()
+        if not has_x or not has_y:
             continue
         is_empty = False
         if series.kind == "points":
@@ -419,10 +429,10 @@ def _check_lengths(chart: Chart, series: ChartSeries, has_edges: bool) -> None:
 
 
 def _draw_points(axes: Axes, marks: _Marks) -> Artist:
-    is_shown = np.isfinite(marks.x) & np.isfinite(marks.y)
+    is_shown = np.isfinite(marks.x + marks.y)
     n_shown = is_shown.sum()
     crowd_look = next(look for most, look in _CROWDS if n_shown <= most)
-    look: dict[str, Any] = {
+    look: _Look = {
         "marker": marks.symbol,
         "linestyle": "none",
         "color": marks.colour,
@@ -458,7 +468,7 @@ def _draw_grouped_bars(axes: Axes, marks: _Marks, n_series: int) -> Artist:
     hatch = _HATCHES[marks.order % len(_HATCHES)]
     # The first series has no pattern; on narrow bars none could be seen.
     if not hatch or len(x) > 30:
-        look: dict[str, Any] = {"facecolor": marks.colour, "alpha": 0.8}
+        look: _Look = {"facecolor": marks.colour, "alpha": 0.8}
         axes.bar(x, heights, bar_width, linewidth=0, **look)
         return Patch(**look)
     # Filling and pattern are two bars: alpha would make the pattern pale as well.
@@ -475,7 +485,7 @@ def _draw_grouped_bars(axes: Axes, marks: _Marks, n_series: int) -> Artist:
 
 def _draw_steps(axes: Axes, marks: _Marks) -> Artist:
     """Draw bins as an outline with a light filling: several can be seen through each other."""
-    look: dict[str, Any] = {
+    look: _Look = {
         "linewidth": 1.3,
         "linestyle": marks.dashes,
         "edgecolor": marks.colour,
@@ -499,7 +509,7 @@ def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
         color=marks.colour,
         linewidth=1.8,
     )
-    look: dict[str, Any] = {
+    look: _Look = {
         "marker": marks.symbol,
         "color": marks.colour,
         "linewidth": 1.8,

@@ -27,6 +27,8 @@ COLUMNS = (
     "high",
     "mean_rank",
 )
+# Lines are dense here since a sentence with four numbers in it is still one sentence.
+
 #: Verdicts of contrasts that are not judged.
 _WITHHELD = ("incomplete", "no claim")
 #: Ranks differ significantly below this p-value.
@@ -141,6 +143,7 @@ def verdict_sentences(
     controls = overall[is_control]
     if not len(candidates):
         return ("Only F itself has been run, no candidate.",)
+    # From the answer to what limits it.
     return (
         *_winner_sentences(candidates, tasks),
         *_saving_sentences(candidates),
@@ -264,6 +267,7 @@ def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
         f"Over {n_tasks} the smallest mean rank is {first}'s "
         f"({best_mean:.2g} of {n_entrants} entrants)"
     )
+    # Mean ranks of few tasks are told, but not tested.
     if not len(ranks.p):
         return [f"{text}; too few tasks to test that."]
     beaten = []
@@ -323,6 +327,7 @@ def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
 def _control_sentences(controls: pd.DataFrame) -> list[str]:
     """Return how F's own re-fits fare: they must not be better than F."""
     sentences = []
+    # A verdict on F itself is a false alarm: it tells how far the other verdicts can be trusted.
     for row in table_records(controls):
         n_judged = _n_judged(row)
         tasks = _count_tasks(n_judged)

@@ -42,6 +42,7 @@ def report_text(report: SuiteReport) -> str:
     for warning in report.warnings:
         lines += _wrap_text(f"WARNING: {warning}")
     lines.append("")
+    # The suite at a glance.
     for label, value in report.about.items():
         lines.append(f"{label:<14}{shorten_text(value, 200)}")
     if len(report.overall):
@@ -52,6 +53,7 @@ def report_text(report: SuiteReport) -> str:
             "",
             *_wrap_text(f"Ranks. {report.ranks.about}"),
         ]
+    # The evidence, task by task, and the jobs that left none.
     for task in report.tasks:
         lines += ["", *_task_lines(task, report.level)]
     lines += _job_lines(report)
@@ -99,6 +101,7 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
         f"{task.rows.get(part, 0)} {kind}" for part, kind in kinds.items()
     )
     lines += _wrap_text(f"{counts}, {task.folds} folds. {task.weighting}", 2)
+    # What was left out and replaced has names of columns in it, perhaps many.
     if task.changes:
         lines += _wrap_text(shorten_text(task.changes, 400), 2)
     return [
@@ -164,7 +167,8 @@ def _slice_lines(task: TaskReport) -> list[str]:
     lines = []
     for row in table_records(task.slices):
         condition = shorten_text(row["slice"], 300)
-        inside = f"{row['share']:.0%} of {row['rows']} rows ({_percent_range(row)})"
+        share = f"{row['share']:.0%} of {row['rows']} rows"
+        inside = f"{share} ({_percent_range(row)})"
         lines += _wrap_text(
             f"F fails where {condition}: {inside}, {row['base']:.0%} of all rows", 2
         )
@@ -188,7 +192,8 @@ def _score_lines(task: TaskReport) -> list[str]:
         row = [shorten_text(framework)]
         for part in parts:
             # A framework that did not run on a part has no cell.
-            row.append(format_number(cells[part]["value"]) if part in cells else "")
+            cell = cells.get(part)
+            row.append(format_number(cell["value"]) if cell else "")
         rows.append(row)
     direction = "lower" if pivot["lower"] else "higher"
     lines = [
