@@ -18,7 +18,7 @@ from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.model import ColourRole, FrameworkRanks, SuiteReport, TaskReport
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import baseline_alarm, overall_table, verdict_sentences
-from amlb_ext.report.task import TaskEvaluation, evaluate_task
+from amlb_ext.report.task import BuiltTask, TaskInputs, build_task_report
 from amlb_ext.runner.jobs import JOB_COLUMNS, JobTable, read_jobs, rerun_commands
 from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
@@ -105,15 +105,15 @@ def build_report(
         n_tasks = max(1, len(suite.tasks))
         points = min(MOST_POINTS, ALL_POINTS // n_tasks)
     colours = framework_colours(names)
-    work = _task_arguments(
+    inputs = _task_inputs(
         suite, found.table, colours=colours, level=level, points=points
     )
-    evaluations = _evaluate_tasks(work, workers, quiet)
+    built_tasks = _build_tasks(inputs, workers, quiet)
 
     # Which predictions cannot be used is known only now that they have been read.
-    jobs = _with_refused(found.table, evaluations)
+    jobs = _with_refused(found.table, built_tasks)
     report = _assemble_report(
-        suite, evaluations, jobs=jobs, names=names, level=level, notes=found.notes
+        suite, built_tasks, jobs=jobs, names=names, level=level, notes=found.notes
     )
     if results:
         broken = jobs[jobs["status"].isin(_BROKEN)]
@@ -123,8 +123,8 @@ def build_report(
         chart = overall_chart(report.overall, colours)
         report = replace(report, charts=(chart,) if chart is not None else ())
     added = []
-    for evaluation in evaluations:
-        added += evaluation.added
+    for built_task in built_tasks:
+        added += built_task.added
     return BuiltReport(report=report, results=found.rows, added=pd.DataFrame(added))
 
 
@@ -133,72 +133,68 @@ def _candidates_first(framework: str) -> tuple[bool, str]:
     return is_control_framework(framework), framework.lower()
 
 
-def _task_arguments(
+def _task_inputs(
     suite: Suite,
     jobs: pd.DataFrame,
     *,
     colours: Mapping[str, ColourRole],
     level: float,
     points: int,
-) -> list[tuple[Any, ...]]:
-    """Return the arguments of :func:`evaluate_task` for each task."""
+) -> list[TaskInputs]:
     certificates = read_certificates(suite)
-    # The suite goes to a process as its path: it is quicker read again than sent.
     task_of_job = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
-    directory = str(suite.layout.root)
-    arguments = []
+    inputs = []
     for task in suite.tasks:
-        task_arguments = (
-            directory,
-            task,
-            jobs[task_of_job == task],
-            certificates.get(task),
-            colours,
-            level,
-            points,
+        task_inputs = TaskInputs(
+            directory=str(suite.layout.root),
+            task=task,
+            jobs=jobs[task_of_job == task],
+            certificate=certificates.get(task),
+            colours=colours,
+            level=level,
+            points=points,
         )
-        arguments.append(task_arguments)
-    return arguments
+        inputs.append(task_inputs)
+    return inputs
 
 
-def _evaluate_tasks(
-    work: Sequence[tuple[Any, ...]], workers: int, quiet: bool
-) -> list[TaskEvaluation]:
-    """Evaluate each task in a process of its own; the order is that of the suite."""
+def _build_tasks(
+    inputs: Sequence[TaskInputs], workers: int, quiet: bool
+) -> list[BuiltTask]:
+    """Build each task's part in a process of its own; the order is that of the suite."""
     # A process without a task would cost its start alone.
-    most_workers = max(1, len(work))
+    most_workers = max(1, len(inputs))
     workers = min(workers or available_cores(), most_workers)
+    work = [(task_inputs,) for task_inputs in inputs]
     # Tasks finish in any order.
-    evaluations: dict[int, TaskEvaluation] = {}
+    built: dict[int, BuiltTask] = {}
     with tqdm(total=len(work), desc="report", unit="task", disable=quiet) as bar:
-        for index, evaluation in run_jobs(evaluate_task, work, workers):
-            evaluations[index] = evaluation
+        for index, built_task in run_jobs(build_task_report, work, workers):
+            built[index] = built_task
             bar.update()
-    return [evaluations[index] for index in sorted(evaluations)]
+    return [built[index] for index in sorted(built)]
 
 
-def _with_refused(
-    jobs: pd.DataFrame, evaluations: Sequence[TaskEvaluation]
-) -> pd.DataFrame:
+def _with_refused(jobs: pd.DataFrame, built_tasks: Sequence[BuiltTask]) -> pd.DataFrame:
     """Return the jobs; those whose predictions could not be used are refused."""
     jobs = jobs.copy()
-    for evaluation in evaluations:
-        for index, why in evaluation.refused.items():
+    for built_task in built_tasks:
+        for index, why in built_task.refused.items():
             jobs.loc[index, ["status", "reason"]] = "refused", why
     return jobs
 
 
 def _assemble_report(
     suite: Suite,
-    evaluations: Sequence[TaskEvaluation],
+    built_tasks: Sequence[BuiltTask],
     *,
     jobs: pd.DataFrame,
     names: Sequence[str],
     level: float,
     notes: Sequence[str],
 ) -> SuiteReport:
-    tasks = [evaluation.report for evaluation in evaluations]
-    ranks = _rank_frameworks(evaluations, names)
+    tasks = [built_task.report for built_task in built_tasks]
+    ranks = _rank_frameworks(built_tasks, names)
     overall = overall_table(tasks, ranks, level)
     if len(jobs):
         verdict = verdict_sentences(tasks, overall, ranks)
@@ -232,7 +228,7 @@ def _assemble_report(
 
 
 def _rank_frameworks(
-    evaluations: Sequence[TaskEvaluation], names: Sequence[str]
+    built_tasks: Sequence[BuiltTask], names: Sequence[str]
 ) -> FrameworkRanks:
     """Rank F and the candidates on the tasks where claims may be made.
 
@@ -240,12 +236,12 @@ def _rank_frameworks(
     tasks away from all others.
     """
     left_out: dict[str, str] = {}
-    judged: list[TaskEvaluation] = []
-    for evaluation in evaluations:
-        if evaluation.report.no_claim:
-            left_out[evaluation.report.name] = evaluation.report.no_claim
+    judged: list[BuiltTask] = []
+    for built_task in built_tasks:
+        if built_task.report.no_claim:
+            left_out[built_task.report.name] = built_task.report.no_claim
         else:
-            judged.append(evaluation)
+            judged.append(built_task)
 
     # Who is ranked: the candidates with whole results on at least half of the judged tasks.
     fewest_whole = max(1, len(judged)) / 2
@@ -262,13 +258,13 @@ def _rank_frameworks(
 
     # Where: the tasks on which all of them have whole results.
     losses_by_task = {}
-    for evaluation in judged:
-        task = evaluation.report
+    for built_task in judged:
+        task = built_task.report
         lacking = [name for name in ranked if not _has_whole_results(task, name)]
         if lacking:
             left_out[task.name] = f"no whole results of {', '.join(lacking)}"
         else:
-            losses_by_task[task.name] = _mean_losses_on_shared_rows(evaluation, ranked)
+            losses_by_task[task.name] = _mean_losses_on_shared_rows(built_task, ranked)
     # F alone is not ranked: there would be one rank.
     losses = pd.DataFrame(losses_by_task).T if ranked else pd.DataFrame()
     ranks = rank_tasks(losses, left_out)
@@ -286,16 +282,16 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
 
 
 def _mean_losses_on_shared_rows(
-    evaluation: TaskEvaluation, frameworks: Sequence[str]
+    built_task: BuiltTask, frameworks: Sequence[str]
 ) -> pd.Series:
     """Return mean losses of F and some frameworks on the rows that all of them have."""
-    losses = evaluation.losses[list(frameworks)]
+    losses = built_task.losses[list(frameworks)]
     return mean_losses(
         losses,
-        evaluation.loss_f,
-        evaluation.weights,
+        built_task.loss_f,
+        built_task.weights,
         scored=losses.notna(),
-        clusters=evaluation.clusters,
+        clusters=built_task.clusters,
     )
 
 

@@ -45,7 +45,7 @@ SHOWN = ("full", "", "ga")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskEvaluation:
+class BuiltTask:
     """A task's part of the report, and what goes into the whole.
 
     Attributes
@@ -72,33 +72,47 @@ class TaskEvaluation:
     weights: np.ndarray | None
 
 
-def evaluate_task(
-    directory: str,
-    task: str,
-    jobs: pd.DataFrame,
-    certificate: Certificate | None,
-    colours: Mapping[str, ColourRole],
-    level: float,
-    points: int,
-) -> TaskEvaluation:
-    """Report on one task.
+@dataclass(frozen=True, kw_only=True)
+class TaskInputs:
+    """What a task's part of the report is built from, fit to be sent to a process.
 
-    Parameters
+    Attributes
     ----------
     directory : str
+        The suite: read again there, for that is quicker than to send it.
     task : str
     jobs : DataFrame
-        The rows of :func:`amlb_ext.runner.read_jobs` that belong to it.
+        The rows of :func:`amlb_ext.runner.read_jobs` that belong to the task.
     certificate : Certificate or None
     colours : mapping of str to ColourRole
-        Of the frameworks.
+        Of the frameworks, the same for all tasks.
     level : float
     points : int
         That a chart may have; 0 for no charts and no map.
     """
-    suite = Suite.load(directory)
-    # What is read: the suite's rows, with what each framework predicted of them.
+
+    directory: str
+    task: str
+    jobs: pd.DataFrame
+    certificate: Certificate | None
+    colours: Mapping[str, ColourRole]
+    level: float
+    points: int
+
+
+def build_task_report(inputs: TaskInputs) -> BuiltTask:
+    """Read one task's files and results, and judge.
+
+    Raises
+    ------
+    SuiteError
+        A damaged suite.
+    """
+    task = inputs.task
+    jobs = inputs.jobs
+    suite = Suite.load(inputs.directory)
     entry = suite.tasks[task]
+    # What is read: the suite's rows, with what each framework predicted of them.
     full_name = amlb_name(task, "full")
     views, refused = _read_views(suite, task, jobs)
     full = views["full"]
@@ -109,25 +123,25 @@ def evaluate_task(
     comparison = compare_frameworks(
         task,
         full,
-        certificate,
+        inputs.certificate,
         null=read_null(suite, task),
         incomplete=incomplete,
         folds=n_folds,
-        level=level,
+        level=inputs.level,
         alarm=NO_CLAIM if alarm else "",
     )
     # What is described: failures, scores on every part, charts.
-    failures = find_failures(suite, task, full, points=points)
+    failures = find_failures(suite, task, full, points=inputs.points)
     parts = report_parts(views, failures.groups)
     task_charts: tuple[Chart, ...] = ()
-    if points > 0:
+    if inputs.points > 0:
         task_charts = _draw_charts(
             task,
             views,
             comparison,
             failure_map=failures.chart,
-            colours=colours,
-            points=points,
+            colours=inputs.colours,
+            points=inputs.points,
         )
     # A fold in which nothing was left out may have no summary.
     summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
@@ -142,14 +156,14 @@ def evaluate_task(
         labels=entry.coding.labels,
         rows=_row_counts(suite, task),
         folds=n_folds,
-        certificate=certificate,
+        certificate=inputs.certificate,
         loss="Brier loss" if full.labels else "squared error of the scaled target",
         weighting=comparison.weighting,
         no_claim=comparison.no_claim,
         warnings=(*comparison.warnings, *incomplete_warnings),
         contrasts=comparison.contrasts,
         pairs=comparison.pairs,
-        scores=score_parts(task, parts, level),
+        scores=score_parts(task, parts, inputs.level),
         slices=failures.slices,
         clusters=failures.clusters,
         charts=task_charts,
@@ -166,13 +180,12 @@ def evaluate_task(
         job_names[framework] = (str(job["name"]), str(job["constraint"]))
     # Ranks are between candidates and F: a re-fit of F would take places from others.
     candidates = [name for name in full.f if not is_control_framework(name)]
-    return TaskEvaluation(
+    losses = {name: full.loss(name) for name in candidates}
+    return BuiltTask(
         report=report,
         refused=refused,
         added=list(fold_scores(task, parts, job_names)),
-        losses=pd.DataFrame(
-            {name: full.loss(name) for name in candidates}, index=full.rows.index
-        ),
+        losses=pd.DataFrame(losses, index=full.rows.index),
         loss_f=full.rows["loss"].to_numpy(dtype=float),
         clusters=full.rows["source_row"].to_numpy(),
         weights=comparison.weights,
