@@ -24,8 +24,10 @@ from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
 
-#: Points of a task's largest chart, and what all tasks together may have (the page's size).
-MOST_POINTS, ALL_POINTS = 800, 30_000
+#: Points of a task's largest chart.
+MOST_POINTS = 800
+#: Points of the largest charts of all tasks together, for the size of the page.
+ALL_POINTS = 30_000
 _BROKEN = ("failed", "missing", "refused")
 
 

@@ -34,14 +34,20 @@ from amlb_ext.report.conditions import WIDTH, plain_number, quote_category
 
 # Lines are dense here where one array expression is one step of the method.
 
-#: Mean silhouette below this, or fewer rows, make one group.
-SILHOUETTE, MIN_ROWS = 0.15, 20
-#: Structureless sets that real groups must surpass, and rows used of each.
-REFERENCES, _REFERENCE_ROWS = 19, 300
+#: A mean silhouette below this makes one group.
+SILHOUETTE = 0.15
+#: Fewer rows than this make one group.
+MIN_ROWS = 20
+#: Structureless sets that real groups must surpass: by chance they do in one of 20 cases.
+REFERENCES = 19
+#: Rows of each structureless set at most.
+_REFERENCE_ROWS = 300
 #: Rows whose silhouettes are averaged.
 _SILHOUETTE_ROWS = 2000
-#: A departure worth words, in standard deviations; features named per group.
-DEPARTURE, NAMED = 0.5, 3
+#: A departure worth words, in standard deviations.
+DEPARTURE = 0.5
+#: Features named per group.
+NAMED = 3
 #: The standard error of a median, in standard deviations of the rows, times sqrt(n).
 _MEDIAN_ERROR = 1.25
 #: Shares of missing values that differ by this are told instead of the values.

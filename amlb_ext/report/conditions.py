@@ -18,10 +18,14 @@ from amlb_ext.core.task import Column
 
 #: Categories told apart in one column; the others are one group.
 MOST_CATEGORIES = 12
-#: Longest name or category in a text, and categories listed.
-WIDTH, LISTED = 60, 5
-#: A category is told apart only with this many rows, and this share of them.
-_FEWEST_ROWS, _SMALLEST_SHARE = 3, 0.005
+#: Longest name or category in a text.
+WIDTH = 60
+#: Categories that are listed; of more the first are.
+LISTED = 5
+#: A category is told apart only with this many rows, ...
+_FEWEST_ROWS = 3
+#: ... and with this share of the rows.
+_SMALLEST_SHARE = 0.005
 #: How many rows' worth the share of a category is drawn towards that of all rows.
 _PRIOR_ROWS = 10
 #: Numbers from here on are shown with an exponent, and not taken for whole ones.
@@ -191,7 +195,8 @@ class CodedColumn:
         return f"{low} < {self.name} <= {high}"
 
     def _describe_categories(self, condition: Condition) -> str:
-        inside, outside = [], []
+        inside = []
+        outside = []
         others_inside = False
         for rank, category in enumerate(self.category_names):
             is_inside = condition.low < rank <= condition.high

@@ -27,8 +27,10 @@ from amlb_ext.core.task import Column
 
 # Lines are dense here where one array expression is one step of the method.
 
-#: Dimensions of a space; distinct points that t-SNE needs.
-DIMENSIONS, FEWEST = 20, 30
+#: Dimensions of a space.
+DIMENSIONS = 20
+#: Distinct points that t-SNE needs.
+FEWEST = 30
 #: Variances below this are rounding.
 _NO_VARIANCE = 1e-18
 #: Indicators and categories of less variance are scaled as if they had this much.

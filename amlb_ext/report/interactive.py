@@ -20,8 +20,10 @@ from amlb_ext.report.model import Chart, ChartSeries
 
 #: Part of a figure, as plotly's schema names it.
 _Spec = dict[str, Any]
-#: Longest name in a legend or on an axis of categories, and label of an axis.
-_LONGEST_NAME, _LONGEST_LABEL = 32, 70
+#: Longest name in a legend or on an axis of categories.
+_LONGEST_NAME = 32
+#: Longest label of an axis.
+_LONGEST_LABEL = 70
 #: More points than this are drawn small and pale.
 _CROWD = 300
 # Told apart by their order among their kind, for those who cannot tell colours apart.

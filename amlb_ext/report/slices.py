@@ -54,22 +54,30 @@ COLUMNS = (
     "p_holm",
     "n_features",
 )
-#: Fewer source rows, or fewer bad ones in a half, are not searched.
-MIN_ROWS, MIN_BAD = 40, 3
+#: Fewer source rows than this are not searched.
+MIN_ROWS = 40
+#: Fewer bad source rows in a half than this are not searched.
+MIN_BAD = 3
 #: Adjusted p-values above this are no finding.
 LEVEL = 0.05
-#: Rows used to find slices, and values in them.
-MOST_FOUND_ON, MOST_VALUES = 20_000, 4_000_000
+#: Rows used to find slices at most.
+MOST_FOUND_ON = 20_000
+#: Values in the rows that are used to find slices: of a wide table fewer rows are used.
+MOST_VALUES = 4_000_000
 #: Coverage of the interval of a slice's share.
 _COVERAGE = 0.95
 #: Trees, each without the feature at the root of those before it.
 _TREES = 3
 #: Permutations of source rows: the smallest p-value is 1e-5.
 _DRAWS = 99_999
-#: A slice is chosen from this score on; each condition costs, so that short ones win.
-_FEWEST_STANDARD_ERRORS, _COST_PER_CONDITION = 1.5, 0.5
-#: Slices that share more rows than this are told apart only if one is this much worse.
-_OVERLAP, _WORSE = 0.6, 1.5
+#: A slice is chosen from this score on.
+_FEWEST_STANDARD_ERRORS = 1.5
+#: What each condition beyond the first takes off the score, so that short slices win.
+_COST_PER_CONDITION = 0.5
+#: Slices that share more than this of the smaller one's rows count as the same ...
+_OVERLAP = 0.6
+#: ... unless the share of bad rows in one is this many times that in the other.
+_WORSE = 1.5
 #: A slice of fewer judging source rows is not judged.
 _FEWEST_JUDGED = 5
 
@@ -133,7 +141,7 @@ def find_slices(
             return nothing_found
 
     data = features[[column.name for column in columns]]
-    # Trees on wide tables are slow: fewer rows then, but enough for a tree.
+    # Fewer rows of a wide table, but always enough for a tree.
     rows_at_most = max(1000, MOST_VALUES // len(columns))
     rows_at_most = min(rows_at_most, MOST_FOUND_ON)
     finding_rows = np.flatnonzero(is_finding)

@@ -305,7 +305,8 @@ def _draw_charts(
 ) -> tuple[Chart, ...]:
     """Return the charts of a task, already drawn: this is a process of the task's own."""
     order = _best_first(comparison.contrasts)
-    full, main = views["full"], views.get("")
+    full = views["full"]
+    main = views.get("")
     most_points = max(40, points // 4)  # per framework: several share a chart
     task_charts = [
         charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours),

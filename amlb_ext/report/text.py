@@ -22,8 +22,10 @@ from amlb_ext.report.parts import UNSELECTED
 from amlb_ext.report.tables import PARTS, job_groups, score_pivots, table_records
 
 WIDTH = 100
-#: Reasons for jobs without a score that are listed, and jobs of each.
-_MOST_GROUPS, _MOST_JOBS = 20, 4
+#: Reasons for jobs without a score that are listed.
+_MOST_GROUPS = 20
+#: Jobs that are listed of each reason.
+_MOST_JOBS = 4
 
 
 def report_text(report: SuiteReport) -> str:
