@@ -89,7 +89,7 @@ _Key = tuple[str, str, str, int]
 
 
 def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
-    """Put scores of ours behind and beside AMLB's.
+    """Add our scores to AMLB's rows, and rows of our own behind them.
 
     Parameters
     ----------

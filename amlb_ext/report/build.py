@@ -1,4 +1,4 @@
-"""A suite and AMLB's results in, a report out."""
+"""Build a report from a suite and AMLB's results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BROKEN = ("failed", "missing", "refused")
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltReport:
-    """A report with what its files need beyond it.
+    """A report, and what else its files are written from.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ def build_report(
     charts: bool = True,
     quiet: bool = True,
 ) -> BuiltReport:
-    """Read results, join them to the suite, and judge.
+    """Read results, join them to the suite, and judge the frameworks.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def build_report(
     level : float
         Nominal coverage of intervals, between 0 and 1.
     charts : bool
-        Also draw; the text and the tables do without.
+        Whether to draw charts; the text and the tables need none.
     quiet : bool
-        No progress bar.
+        Show no progress bar.
 
     Returns
     -------
@@ -83,11 +83,11 @@ def build_report(
     Raises
     ------
     SuiteError
-        No finished suite, or a damaged one.
+        The suite is unfinished or damaged.
     RunError
-        No results in a folder, or none of this suite.
+        A folder has no results, or none of this suite.
     ConfigError
-        A level that is none.
+        The level does not lie between 0 and 1.
     """
     if not 0 < level < 1:
         raise ConfigError(
@@ -178,7 +178,7 @@ def _build_tasks(
 
 
 def _with_refused(jobs: pd.DataFrame, built_tasks: Sequence[BuiltTask]) -> pd.DataFrame:
-    """Return the jobs; those whose predictions could not be used are refused."""
+    """Return the jobs, with the status "refused" where predictions could not be used."""
     jobs = jobs.copy()
     for built_task in built_tasks:
         for index, why in built_task.refused.items():
@@ -277,7 +277,7 @@ def _rank_frameworks(
 
 
 def _has_whole_results(task: TaskReport, framework: str) -> bool:
-    """Whether a framework's results on a task are there, and none of them failed."""
+    """Whether a framework has results on a task, and none of its jobs there failed."""
     is_own = task.contrasts["framework"] == framework
     verdicts = task.contrasts.loc[is_own, "verdict"]
     return len(verdicts) > 0 and "incomplete" not in set(verdicts)
@@ -286,7 +286,7 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
 def _mean_losses_on_shared_rows(
     built_task: BuiltTask, frameworks: Sequence[str]
 ) -> pd.Series:
-    """Return mean losses of F and some frameworks on the rows that all of them have."""
+    """Return the mean losses of F and of the frameworks, on the rows that all of them scored."""
     losses = built_task.losses[list(frameworks)]
     return mean_losses(
         losses,
@@ -298,7 +298,7 @@ def _mean_losses_on_shared_rows(
 
 
 def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
-    """Return what the suite was made with and holds, by label."""
+    """Return how the suite was made and what it holds, by label."""
     config: dict[str, Any] = manifest.config
     verdicts = []
     n_folds = 0
@@ -327,7 +327,7 @@ def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str
 
 
 def _framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return what was run of each framework; see ``SuiteReport.frameworks``."""
+    """Return a row per framework on its jobs; see ``SuiteReport.frameworks``."""
     rows = []
     for framework in names:
         framework_jobs = jobs[jobs["framework"] == framework]
@@ -363,7 +363,7 @@ def _alarm_warnings(tasks: Sequence[TaskReport]) -> list[str]:
 
 
 def _job_warnings(jobs: pd.DataFrame) -> list[str]:
-    """Return one sentence per way in which jobs have no usable score."""
+    """Return one sentence per reason for which jobs have no usable score."""
     warnings = []
     texts = {
         "refused": "files of predictions do not fit the suite and were not used",

@@ -1,4 +1,4 @@
-"""The charts of a report: from rows and tables to what is to be seen.
+"""The charts of a report, made from its rows and tables.
 
 Figures after Zakharov & Boukhanovsky (2025): predictions against truth (3d, 4, 6), distribution
 of the target (5), ROC curves (7); the map of failures (8) is drawn by ``failures``.

@@ -1,4 +1,6 @@
-"""Groups of failures and what sets each apart; ``feature_space`` has the points and the map.
+"""Groups of failures, and how each differs from all rows.
+
+The points come from ``feature_space``, which has the map of them as well.
 
 Notation
 --------
@@ -61,7 +63,9 @@ _SMALLEST_VARIANCE = 0.09
 
 
 def find_clusters(Z_bad: np.ndarray, rng_seed: int, most: int = 6) -> np.ndarray:
-    """Return the group of each real bad row, the largest 0; see this module for how many.
+    """Return the group of each real bad row; group 0 is the largest.
+
+    The module's docstring says how many groups there are.
 
     Parameters
     ----------
@@ -140,7 +144,7 @@ def _best_partition(
 def assign_groups(
     parent: np.ndarray, source: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Return the group of rows by the real bad row they came from; -1 where it is unknown.
+    """Return the group of each row, which is that of the bad row it was made from; -1 if unknown.
 
     Parameters
     ----------
@@ -169,7 +173,7 @@ def describe_clusters(
 
     A number departs by its median in robust standard deviations (IQR / 1.349) of all rows, by
     its mean where it has few values; a category by its share. Only departures of at least
-    :data:`DEPARTURE` that chance among so many features would hardly bring are named.
+    :data:`DEPARTURE` that chance among so many features hardly explains are named.
 
     Parameters
     ----------
@@ -217,7 +221,7 @@ class _Departure:
     Attributes
     ----------
     effect : float
-        In standard deviations of all rows; never negative.
+        Size in standard deviations of all rows; never negative.
     n_rows : int
         Rows of the group that have a value.
     text : str
@@ -228,7 +232,7 @@ class _Departure:
     text: str
 
     def is_clear(self, critical: float) -> bool:
-        """Whether chance would hardly bring it; ``critical`` is the normal quantile."""
+        """Whether chance hardly explains it; ``critical`` is the normal quantile."""
         largest_by_chance = _MEDIAN_ERROR * critical / np.sqrt(self.n_rows)
         return self.effect >= largest_by_chance
 
@@ -249,7 +253,7 @@ def _group_phrase(departures: list[_Departure], critical: float) -> str:
 
 
 def _number_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Departure:
-    """Return by how much the middle of a number departs."""
+    """Return the departure of a number's median, or of its mean where it has few values."""
     group_values = group.dropna()
     all_values = everyone.dropna()
     missing_gap = abs(group.isna().mean() - everyone.isna().mean())
@@ -295,7 +299,7 @@ def _presence(values: pd.Series) -> pd.Series:
 
 
 def _category_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Departure:
-    """Return by how much the share of the category departs that departs most."""
+    """Return the departure of the category whose share departs most."""
     all_shares = _category_shares(everyone)
     group_shares = _category_shares(group).reindex(all_shares.index, fill_value=0.0)
     variance = np.maximum(all_shares * (1 - all_shares), _SMALLEST_VARIANCE)

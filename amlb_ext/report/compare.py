@@ -110,7 +110,7 @@ def compare_frameworks(
         vanished or were refused. Such a framework gets no verdict, for the folds that are left
         may be the easy ones.
     folds : int
-        Of the task.
+        Number of folds of the task.
     level : float
     alarm : str
         Why the failures are not those of the F that was run; then nothing is claimed.
@@ -172,7 +172,7 @@ def compare_frameworks(
 
 @dataclass(frozen=True, kw_only=True)
 class _ComparisonInputs:
-    """What every comparison of one task starts from; all arrays have one entry a row."""
+    """What every comparison of one task starts from; all arrays have one entry per row."""
 
     losses: pd.DataFrame
     loss_f: np.ndarray
@@ -253,7 +253,7 @@ def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.Dat
 
 
 def _weighting_text(whole_task: Weighting, contrasts: pd.DataFrame) -> str:
-    """Say how rows count on the whole task, and for which frameworks it is otherwise."""
+    """Return how rows count on the whole task, and for which frameworks they count otherwise."""
     reason = whole_task.reason
     text = f"{reason[0].upper()}{reason[1:]}."
     if not len(contrasts):
@@ -300,14 +300,14 @@ def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[st
 
 @dataclass(frozen=True, kw_only=True)
 class _AlignedRefits:
-    """Losses of F's re-fits row for row with the test folds, or a warning that says why not."""
+    """Losses of F's re-fits, aligned with the test rows, or a warning that says why not."""
 
     losses: pd.DataFrame | None = None
     warning: str = ""
 
 
 def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _AlignedRefits:
-    """Join the re-fits kept beside the certificate to the rows of ``full``."""
+    """Join the re-fits that the certificate keeps to the rows of ``full``."""
     if null is None:
         return _AlignedRefits(
             warning="No re-fit of F is kept beside the certificate: the null control is missing."
@@ -342,7 +342,7 @@ def _with_absent(
     incomplete: Mapping[str, str],
     no_claim: str,
 ) -> pd.DataFrame:
-    """Add frameworks of which nothing is left on this task, lest their losses be hidden."""
+    """Add frameworks without any usable result on this task, so that they are not forgotten."""
     compared = set(table["framework"]) if len(table) else set()
     rows = []
     for where in WHERE:  # the same order as in the table of the others
@@ -375,7 +375,7 @@ def _withhold_verdicts(
     *,
     column: str = "framework",
 ) -> pd.DataFrame:
-    """Return the table without the verdicts that the certificate or failed jobs forbid."""
+    """Return the table, withholding verdicts that the certificate or failed jobs forbid."""
     table = table.copy()
     for name, why in incomplete.items():
         is_incomplete = table[column] == name

@@ -1,4 +1,4 @@
-"""Conditions on one feature: what a tree sees of a column, and how a reader is told of it.
+"""Conditions on one feature: how trees see a column, and how a condition is put in words.
 
 Names, categories and numbers are the user's data: any text, made short and kept on one line.
 """
@@ -33,7 +33,7 @@ _LARGEST_WHOLE = 1e15
 
 
 def plain_number(value: float) -> str:
-    """Return a number without exponent where it can be read so.
+    """Return a number as text, without an exponent where it is readable without.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def plain_number(value: float) -> str:
 
 
 def quote_category(text: str) -> str:
-    """Return a category, in quotation marks where it could be taken for something else.
+    """Return a category, quoted where it could be mistaken for something else.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Condition:
 
     @property
     def n_parts(self) -> int:
-        """How much there is to read: a range or set and missing values are two things."""
+        """Number of statements to read: a range or set, and missing values, are two."""
         is_bounded = (self.low, self.high) != (-np.inf, np.inf)
         # Above infinity lies no number: such a condition is about missing values alone.
         has_numbers = self.low < np.inf
@@ -95,9 +95,9 @@ class CodedColumn:
     distinct : ndarray of shape (k,)
         Sorted distinct values of the finding half.
     is_whole : bool
-        Only whole numbers occur.
+        Whether only whole numbers occur.
     category_names : list of (str or None)
-        Of a categorical: category by rank, None for all others together.
+        Categories by rank, None for all others together; empty for numbers.
     has_others : bool
         There are categories without a rank of their own.
     n_missing : int
@@ -157,7 +157,7 @@ class CodedColumn:
         ----------
         condition : Condition
         is_alone : bool
-            No other condition stands beside it, so ``or`` needs no brackets.
+            Whether it is the only condition; ``or`` needs brackets otherwise.
         """
         n_known = len(self.x) - self.is_missing.sum()
         n_inside = len(self._values_inside(condition))
@@ -246,7 +246,7 @@ def code_columns(
     ----------
     data : DataFrame of shape (n, d)
     columns : sequence of Column
-        Of length d, in the order of ``data``.
+        The d columns, in the order of ``data``.
     bad : ndarray of shape (n,), bool
     finding_rows : ndarray of int
         Positions of the rows in which slices are searched; nothing is learned from the others.

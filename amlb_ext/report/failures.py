@@ -33,7 +33,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class FailureDescription:
-    """What is known of a task's failures.
+    """Description of a task's failures.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ def find_failures(
     full : TaskPredictions
         The untouched test folds.
     points : int
-        On the map at most; 0 for none.
+        Most points of the map; 0 for no map.
     """
     seed = suite.manifest.seed
     coding = suite.tasks[task].coding
@@ -224,7 +224,7 @@ class _MappedRows:
     group: np.ndarray
 
     def with_made_rows(self, made: _MadeRows, group: np.ndarray) -> _MappedRows:
-        """Return these rows with made ones behind them."""
+        """Return these rows, followed by made ones."""
         return _MappedRows(
             Z=np.concatenate([self.Z, made.Z]),
             origin=np.concatenate([self.origin, made.origin]),

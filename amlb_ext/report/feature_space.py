@@ -58,7 +58,7 @@ class FeatureSpace:
         Raises
         ------
         DataError
-            No rows or no columns.
+            There are no rows or no columns.
         """
         if not len(features) or not columns:
             raise DataError(f"a space needs rows and columns, got {features.shape}")
@@ -96,7 +96,7 @@ class FeatureSpace:
         return self
 
     def _column_scales(self, variance: np.ndarray) -> np.ndarray:
-        """Return what each wide column is divided by, so that no feature outweighs another."""
+        """Return the divisor of each wide column, so that no feature outweighs another."""
         # A rare category or missing value is no reason to throw a row far out.
         scale = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
         n_numbers = len(self.numeric_names_)
@@ -161,7 +161,7 @@ class FeatureSpace:
 
 
 def _normal_scores(values: np.ndarray, sorted_values: np.ndarray) -> np.ndarray:
-    """Return normal scores of values among sorted ones, ties in the middle; 0 where missing."""
+    """Return normal scores of values among sorted values, mid-ranks for ties; 0 where missing."""
     # NOTE[OWN] scikit-learn's QuantileTransformer takes values closer than 1e-7 for equal, at
     # any scale of the column.
     if not len(sorted_values):

@@ -1,4 +1,4 @@
-"""A report on disk: the page, and beside it all that it shows as CSV and JSON."""
+"""A report on disk: the page, and everything it shows as CSV and JSON."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
     ----------
     built : BuiltReport
     directory : Path
-        Where to; ``hardsynth`` in the suite is the usual place.
+        Folder to write to, usually ``hardsynth`` in the suite.
     interactive : bool
         Embed the charting library (about 5 MB).
 
     Returns
     -------
     Path
-        Of the page.
+        The page.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
 
 
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
-    """Return the report as plain mappings and lists, ``None`` for what is no number."""
+    """Return the report as plain mappings and lists; numbers that are not finite are None."""
     out: dict[str, Any] = to_json_values(report, omit=("charts",))
     return out
 

@@ -1,6 +1,6 @@
-"""From matplotlib's SVG to an element that is safe, small and alone with its names in a page.
+"""Turn matplotlib's SVG into an element for a page: safe, small, with ids of its own.
 
-Also what both kinds of charts do to text and numbers before they draw them.
+It also holds what both kinds of charts do to numbers and names before they draw them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def inline_svg(drawn: str, *, key: str, title: str, about: str) -> str:
     key : str
         Unique in the page.
     title, about : str
-        For those who cannot see it.
+        Read out to those who cannot see the picture.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Charts that answer to the pointer: figures of plotly, as plain data.
+"""Interactive charts: figures of plotly, as plain data.
 
 The only module of the wing that needs plotly. Marks hold no colours: ``meta`` of a trace names
 its role, and the page's script puts in what that role looks like now. Names of users are escaped
@@ -42,7 +42,7 @@ def plotly_figure(chart: Chart) -> _Spec:
     Returns
     -------
     dict
-        Of lists, strings and numbers; numbers have four digits that count, None is a gap.
+        Lists, strings and numbers; numbers have four significant digits, None is a gap.
         Every trace has ``meta: {"role": ROLE}``, every shape is to be drawn like text.
 
     Examples
@@ -94,7 +94,7 @@ def _embeddable_script(script: str) -> str:
 
 
 def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> _Spec:
-    """Return what is particular to a kind of marks."""
+    """Return what a trace needs for its kind of marks."""
     x = axis_numbers(series.x)
     y = axis_numbers(series.y)
     texts = [_hover_text(text) for text in series.text]
@@ -261,7 +261,7 @@ def _figure_layout(chart: Chart, has_legend: bool) -> _Spec:
 
 
 def _guide_shapes(chart: Chart) -> list[_Spec]:
-    """Return the lines that help to read a chart."""
+    """Return guide lines: a vertical zero, a diagonal."""
     shapes: list[_Spec] = []
     if "zero" in chart.guides:
         # Above the marks, for bars end at it.

@@ -78,7 +78,7 @@ def score_rows(
     f : ndarray of shape (n,) or (n, C)
         Predictions in the target's unit, or class probabilities in label order.
     weights : ndarray of shape (n,), optional
-        Not negative; rows of weight 0 do not count. Their scale is of no matter.
+        Not negative; rows of weight 0 do not count. Their scale does not matter.
     n_classes : int
         C, as a check on ``f``; 0 takes it from ``f``.
     predicted : ndarray of shape (n,), optional

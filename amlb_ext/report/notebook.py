@@ -1,4 +1,4 @@
-"""The suite as a notebook wants it: everything a tidy data frame."""
+"""A suite and its report for notebooks: everything as tidy data frames."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SUITE_FILES = (
 
 @dataclass(frozen=True)
 class SuiteTables:
-    """A finished suite and what became of it, as data frames; open one with :meth:`load`.
+    """A finished suite and the results on it, as data frames; open one with :meth:`load`.
 
     Attributes
     ----------
@@ -153,12 +153,12 @@ class SuiteTables:
     def table(self, name: str, results: Results = ()) -> pd.DataFrame:
         """Return any table of the report by its name, see :data:`amlb_ext.report.files.TABLES`.
 
-        The report is made once and kept until the results change.
+        The report is built once and kept until the results change.
 
         Raises
         ------
         KeyError
-            No such table.
+            There is no such table.
         RunError
             No results there, or none of this suite.
         """

@@ -1,4 +1,4 @@
-"""The report as one HTML document that loads nothing: it opens from disk, on a phone, on paper.
+"""The report as one HTML document that loads nothing, so that it opens from disk and prints.
 
 Templates stand in ``resources/report``. They escape whatever they print; marked as safe are only
 the drawings of :mod:`~amlb_ext.report.still`, the plotly library, our own style and script, and
@@ -60,7 +60,7 @@ def render_page(
     links : dict of str to str
         Files to offer for download: their relative addresses by label.
     interactive : bool
-        Whether charts become plotly figures where scripts run; 5 MB more.
+        Whether charts become plotly figures where scripts run, which adds 5 MB.
     """
     folder = asset_path("resources", "report")
     has_charts = bool(report.charts) or any(task.charts for task in report.tasks)
@@ -113,7 +113,7 @@ def _environment() -> Environment:
 
 
 def task_anchors(names: list[str]) -> list[str]:
-    """Return one identifier per name, safe in an address and unlike all others.
+    """Return one unique identifier per name, safe in an address.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def report_parts(
     Parameters
     ----------
     views : mapping of str to TaskPredictions
-        By suffix of the AMLB task; those that were read.
+        The AMLB tasks that were read, by suffix.
     groups : ndarray of shape (n,), int, optional
         The failure cluster of each row of ``full``, -1 for none.
     """

@@ -33,7 +33,7 @@ from amlb_ext.suite.coding import Coding
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPredictions:
-    """One AMLB task.
+    """Rows of one AMLB task, and the predictions of every framework.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class TaskPredictions:
         return stored_predictions(self.rows, len(self.labels))
 
     def disagreements(self, framework: str) -> list[Disagreement]:
-        """Return where a framework that is F is not the F that the provenance keeps."""
+        """Return where a framework that is F disagrees with the F that the provenance keeps."""
         own = self.own()
         is_scored = self.scored(framework)
         if own is None or not is_scored.any():
@@ -142,7 +142,7 @@ def read_task_predictions(
     Raises
     ------
     SuiteError
-        A damaged suite.
+        The suite is damaged.
     """
     task = suite.amlb_task(name)
     coding = suite.coding(name)

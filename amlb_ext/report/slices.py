@@ -174,7 +174,7 @@ def find_slices(
 
 
 def _draw_finding_half(has_bad_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return which source rows find; those with bad rows and those without are halved each."""
+    """Return which source rows find; those with and without bad rows are halved separately."""
     is_finding = np.zeros(len(has_bad_row), dtype=bool)
     for stratum in (has_bad_row, ~has_bad_row):
         members = rng.permutation(np.flatnonzero(stratum))
@@ -202,7 +202,7 @@ class _FindingHalf:
     Attributes
     ----------
     columns : list of CodedColumn
-        Of the rows of both halves, but learned from these.
+        Columns of all rows of both halves; what is learned comes from these rows alone.
     rows : ndarray of shape (m,), int
         Positions of the finding rows among all rows.
     bad : ndarray of shape (m,), bool
@@ -241,7 +241,7 @@ class _Candidate:
 
 @dataclass(kw_only=True)
 class _Slice:
-    """A candidate that was chosen, as a reader is told of it."""
+    """A chosen candidate, with its conditions in words."""
 
     inside: np.ndarray
     text: str
@@ -349,7 +349,7 @@ def _node_paths(tree: Any, positions: np.ndarray) -> list[_Path]:
 
 
 def _simpler_variants(path: _Path) -> Iterator[_Path]:
-    """Yield a path and what is simpler: a condition less, or not both a range and missing."""
+    """Yield a path and simpler ones: a condition less, or either a range or missing values."""
     yield path
     for position, condition in path.items():
         others = path.copy()
@@ -450,7 +450,7 @@ def _judge_slices(
     is_judging : ndarray of shape (n,), bool
         Which m of all rows judge.
     bad, source : ndarray of shape (m,)
-        Of the rows that judge.
+        Flags and source rows of the rows that judge.
     rng : Generator
     """
     _, first_row, source_code = np.unique(
@@ -502,7 +502,7 @@ def _p_value(
     inside: np.ndarray,
     rng: np.random.Generator,
 ) -> float:
-    """Return the one-sided p of a slice, see the module.
+    """Return the one-sided p-value of a slice; the module's docstring says how.
 
     Parameters
     ----------

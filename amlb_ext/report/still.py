@@ -1,4 +1,4 @@
-"""Charts that stand still: inline SVG for print, for mail and for pages without scripts.
+"""Static charts: inline SVG for print, for mail and for pages without scripts.
 
 The only module of the wing that needs matplotlib. A colour is drawn as a stand-in and becomes
 ``var(--c-ROLE)``, so that the page decides what it looks like, in light and in dark; text,
@@ -230,7 +230,7 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
 
 @contextmanager
 def _canvas(key: str) -> Iterator[None]:
-    """Draw with our settings, whatever the user's are, and without a word on missing glyphs.
+    """Draw with our settings, whatever the user's are, and without warnings of missing glyphs.
 
     A glyph that matplotlib's font lacks is drawn by the browser, from its own fonts.
     """
@@ -402,7 +402,7 @@ def _draw_series(axes: Axes, chart: Chart) -> list[_LegendEntry]:
 
 
 def _draw_nothing(axes: Axes, keep_rows: bool) -> None:
-    """Say that there is nothing to show, on axes without numbers; the names of rows may stay."""
+    """Write "nothing to show" on axes without numbers; the names of rows may stay."""
     axes.text(
         0.5,
         0.5,

@@ -1,4 +1,4 @@
-"""Over all tasks: which framework improves on F where it fails, and by how much."""
+"""Over all tasks: which framework improves on F where F fails, and by how much."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RANK_LEVEL = 0.05
 def overall_table(
     tasks: Sequence[TaskReport], ranks: FrameworkRanks, level: float = 0.95
 ) -> pd.DataFrame:
-    """Return one row per framework, the largest saving first; see ``Report.overall``.
+    """Return one row per framework, the largest saving first; see ``SuiteReport.overall``.
 
     The mean of the relative contrasts and its t interval take tasks as the sample, each counting
     once; tasks without a verdict are not in it. ``better_family`` counts tasks on which a
@@ -110,7 +110,7 @@ def _better_in_family(contrasts: pd.DataFrame, alpha: float) -> np.ndarray:
 
 
 def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
-    """Return the sentence that comes before any verdict: the F that was run is another one."""
+    """Return the alarm that precedes any verdict, if the F that was run is not the suite's F."""
     alarmed = [_shown_name(task) for task in tasks if task.alarm]
     if not alarmed:
         return ()

@@ -1,4 +1,4 @@
-"""A report's tables as they are shown: grouped, pivoted, the best ones marked."""
+"""Tables of a report as they are shown: grouped, pivoted, the best values marked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARTS = {
 
 
 def table_records(frame: pd.DataFrame, **where: Any) -> list[Record]:
-    """Return the rows of a table, or those whose columns have the values given."""
+    """Return the rows of a table whose columns have the given values; all rows without any."""
     if frame.empty:
         return []
     for column, value in where.items():

@@ -1,4 +1,4 @@
-"""One task of a report, from its files and its results; made in a process of its own."""
+"""One task's part of a report, built from its files and results in a process of its own."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHOWN = ("full", "", "ga")
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltTask:
-    """A task's part of the report, and what goes into the whole.
+    """A task's part of the report, and what the whole report needs of it.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class BuiltTask:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskInputs:
-    """What a task's part of the report is built from, fit to be sent to a process.
+    """What a task's part of the report is built from; it can be sent to a process.
 
     Attributes
     ----------
@@ -85,10 +85,10 @@ class TaskInputs:
         The rows of :func:`amlb_ext.runner.read_jobs` that belong to the task.
     certificate : Certificate or None
     colours : mapping of str to ColourRole
-        Of the frameworks, the same for all tasks.
+        Colours of the frameworks, the same for all tasks.
     level : float
     points : int
-        That a chart may have; 0 for no charts and no map.
+        Most points of a chart; 0 for no charts and no map.
     """
 
     directory: str
@@ -101,12 +101,12 @@ class TaskInputs:
 
 
 def build_task_report(inputs: TaskInputs) -> BuiltTask:
-    """Read one task's files and results, and judge.
+    """Read one task's files and results, and judge the frameworks on it.
 
     Raises
     ------
     SuiteError
-        A damaged suite.
+        The suite is damaged.
     """
     task = inputs.task
     jobs = inputs.jobs

@@ -246,7 +246,7 @@ def _wrap_text(text: str, indent: int = 0) -> list[str]:
 
 
 def _row_weighting(row: Mapping[str, Any]) -> str:
-    """Say whether the rows of a contrast count by their weight."""
+    """Return whether the rows of a contrast count by their weight."""
     if not row["rows"]:  # nothing of this framework is left to compare
         return "-"
     return "by weight" if row["weighted"] else "alike"
