@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amlb_ext.core.display import text_table
+from amlb_ext.core.display import shorten_text, text_table
 
 #: What must be read beside every score on failures.
 HOW_TO_READ_SCORES = """\
@@ -28,22 +28,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, sort_keys=True, default=str))
 
 
-def shorten(text: str, width: int = 32) -> str:
-    """Return text cut to a width.
-
-    Examples
-    --------
-    >>> shorten("abcdef", 4)
-    'abc…'
-    """
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def planned_tasks(report: Any) -> str:
     """Return what ``hardsynth generate --dry-run`` would make."""
     headers = ["task", "kind", "rows", "columns", "classes", "missing", "folds"]
     rows = [
-        [shorten(str(task["task"])), *(task[name] for name in headers[1:])]
+        [shorten_text(task["task"]), *(task[name] for name in headers[1:])]
         for task in report.tasks
     ]
     lines = [text_table(headers, rows)] if rows else []
@@ -103,7 +92,7 @@ def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for task in tasks:
         row = [
-            shorten(task["task"]),
+            shorten_text(task["task"]),
             task["kind"],
             task["rows"],
             f"{task['folds_with_failures']}/{task['folds']}",

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.display import shorten
 from amlb_ext.cli.flags import add_output_flags, is_quiet
-from amlb_ext.core.display import escape_controls, text_table
+from amlb_ext.core.display import escape_controls, shorten_text, text_table
 
 if TYPE_CHECKING:
     from amlb_ext.publish import PublishPlan, PublishReport
@@ -163,7 +162,7 @@ def _plan(plan: PublishPlan, url: str) -> str:
     ]
     rows = [
         [
-            shorten(e["name"], 48),
+            shorten_text(e["name"], 48),
             e["rows"],
             "{} of {}".format(*e["train"]),
             "{} of {}".format(*e["test"]),
@@ -171,7 +170,7 @@ def _plan(plan: PublishPlan, url: str) -> str:
             e["procedure"]["id"],
             e["measure"] or "-",
             megabytes(e["bytes"]),
-            shorten(e["licence"]["text"], 28)
+            shorten_text(e["licence"]["text"], 28)
             + (" (stated)" if e["licence"]["stated"] else ""),
         ]
         for e in entries
@@ -198,7 +197,8 @@ def _report(report: PublishReport, arguments: argparse.Namespace) -> str:
     """Return what became of each unit, then the suite or why there is none."""
     headers = ["data set", "data id", "task id", "status"]
     rows = [
-        [shorten(o.name, 48), o.data_id, o.task_id, o.status] for o in report.outcomes
+        [shorten_text(o.name, 48), o.data_id, o.task_id, o.status]
+        for o in report.outcomes
     ]
     lines = [text_table(headers, rows), ""]
     lines += [f"{o.name}: {o.reason}" for o in report.outcomes if o.reason]

@@ -18,9 +18,11 @@ from typing import Any
 #: Types of `pandas.NA` and `pandas.NaT`.
 _MISSING_TYPES = ("NAType", "NaTType")
 
-#: Characters that move a terminal's cursor, or turn or hide what stands around them.
+#: Characters that move a terminal's cursor, or turn or hide what stands around them; among them
+#: what XML forbids: halves of surrogate pairs and the last two code points.
 _CONTROL_CHARACTERS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff"
+    "\ud800-\udfff]"
 )
 
 
@@ -237,3 +239,20 @@ def escape_controls(text: str) -> str:
     return _CONTROL_CHARACTERS.sub(
         lambda match: match[0].encode("unicode_escape").decode(), text
     )
+
+
+def shorten_text(text: object, width: int = 32) -> str:
+    """Return text of others on one line, without control characters, cut with an ellipsis.
+
+    Nothing is escaped: that is for whoever puts the text into HTML or another language.
+
+    Examples
+    --------
+    >>> shorten_text("a name\\n that is rather long", 12)
+    'a name that…'
+    """
+    words = str(text).split()
+    line = _CONTROL_CHARACTERS.sub("", " ".join(words))
+    if len(line) <= width:
+        return line
+    return line[: width - 1].rstrip() + "…"

@@ -12,7 +12,7 @@ development branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,35 +27,46 @@ from amlb_ext.suite import amlb_name
 
 #: AMLB's columns before the metrics, in AMLB's order.
 FIXED = (
-    *(
-        "id",
-        "task",
-        "framework",
-        "constraint",
-        "fold",
-        "type",
-        "result",
-        "metric",
-        "mode",
-    ),
-    *("version", "params", "app_version", "utc", "duration", "training_duration"),
-    *("predict_duration", "models_count", "seed", "info"),
+    "id",
+    "task",
+    "framework",
+    "constraint",
+    "fold",
+    "type",
+    "result",
+    "metric",
+    "mode",
+    "version",
+    "params",
+    "app_version",
+    "utc",
+    "duration",
+    "training_duration",
+    "predict_duration",
+    "models_count",
+    "seed",
+    "info",
 )
 #: Metrics that AMLB puts first, sorted; others follow, sorted too.
 _AMLB_METRICS = {
-    *(
-        "acc",
-        "auc",
-        "auc_ovo",
-        "auc_ovr",
-        "balacc",
-        "f05",
-        "f1",
-        "f2",
-        "logloss",
-        "max_pce",
-    ),
-    *("mean_pce", "pr_auc", "mae", "mse", "msle", "r2", "rmse", "rmsle"),
+    "acc",
+    "auc",
+    "auc_ovo",
+    "auc_ovr",
+    "balacc",
+    "f05",
+    "f1",
+    "f2",
+    "logloss",
+    "max_pce",
+    "mean_pce",
+    "pr_auc",
+    "mae",
+    "mse",
+    "msle",
+    "r2",
+    "rmse",
+    "rmsle",
 }
 _WHOLE = {"fold", "models_count", "seed"}
 _SECONDS = {"duration", "training_duration", "predict_duration"}
@@ -64,18 +75,21 @@ _TEXT = set(FIXED) - _WHOLE - _SECONDS - {"result"}
 _COPIED = ("mode", "version", "params", "app_version", "utc", "seed")
 #: How far a metric of ours may be from AMLB's six digits to be of the same predictions.
 _TOLERANCE = 2e-5
+#: What names a score's job and part; a job and a metric have one score.
 _JOB = ["amlb_task", "part", "framework", "constraint", "fold"]
 _WANTED = (*_JOB, "type", "metric", "value")
 
 #: AMLB's f1 of a multiclass task is the support-weighted mean.
 _MULTICLASS_NAMES = {"f1": "f1_macro", "f1_weighted": "f1"}
 
+#: A row of AMLB's results, by column.
+_Row = dict[str, Any]
 #: Task, framework, constraint and fold.
 _Key = tuple[str, str, str, int]
 
 
 def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
-    """Put scores of ours behind and beside AMLB's.
+    """Add our scores to AMLB's rows, and rows of our own behind them.
 
     Parameters
     ----------
@@ -128,30 +142,34 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     if len(added):
         _check_scores(added)
         jobs = _scored_jobs(added)
-    rows: list[dict[str, Any]] = results.drop(columns="run", errors="ignore").to_dict(
-        "records"
-    )
+    amlb_results = results.drop(columns="run", errors="ignore")
+    rows: list[_Row] = amlb_results.to_dict("records")
     amlb_columns = set(results.columns)
     amlb = _AmlbRows(rows)
     jobs_by_task: dict[str, list[_ScoredJob]] = {}
     for job in jobs:
         own_rows = amlb.of_job(job, job.task)
         for row in own_rows:
-            if _are_same_predictions(row, job.scores):
-                new = {
-                    name: job.scores[name]
-                    for name in job.scores
-                    if name not in amlb_columns
-                }
-                row.update(new)
-        has_score = np.isfinite(list(job.scores.values())).any()
+            _add_metrics(row, job.scores, amlb_columns)
         # A part that AMLB ran as a task of its own has its row already.
-        if not own_rows and has_score:
+        if not own_rows and job.has_score:
             jobs_by_task.setdefault(job.task, []).append(job)
     for task_jobs in jobs_by_task.values():
         metric = _result_metric(amlb, task_jobs)
-        rows += [_result_row(job, metric, amlb.nearest(job)) for job in task_jobs]
+        for job in task_jobs:
+            rows.append(_result_row(job, metric, amlb.nearest(job)))
     return _in_amlb_order(rows, amlb_columns)
+
+
+def _add_metrics(
+    row: _Row, scores: Mapping[str, float], amlb_columns: Collection[str]
+) -> None:
+    """Add to AMLB's row the metrics that AMLB does not compute, if they are of the same job."""
+    if not _are_same_predictions(row, scores):
+        return
+    for name, score in scores.items():
+        if name not in amlb_columns:
+            row[name] = score
 
 
 def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
@@ -171,9 +189,10 @@ def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
     str
         The sha256 of the file.
     """
-    printable = {
-        str(name): _printable(str(name), frame[name]) for name in frame.columns
-    }
+    printable = {}
+    for name, values in frame.items():
+        printable[str(name)] = _printable_column(str(name), values)
+    # As objects, or pandas would give a column of whole numbers its decimals back.
     table = pd.DataFrame(printable, columns=list(printable), dtype=object)
     return write_file(
         path,
@@ -200,26 +219,39 @@ class _ScoredJob:
         """The name of the part as a task, ``credit-g_bad``."""
         return amlb_name(self.source, self.part)
 
+    @property
+    def has_score(self) -> bool:
+        """Whether any metric is defined."""
+        return any(self.is_defined(metric) for metric in self.scores)
+
+    def is_defined(self, metric: str) -> bool:
+        """Whether a metric has a value on the rows of the job."""
+        return bool(np.isfinite(self.scores.get(metric, np.nan)))
+
 
 class _AmlbRows:
     """AMLB's rows by job, and what rows of ours take from them."""
 
-    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        self._by_job: dict[_Key, list[dict[str, Any]]] = {}
-        self._first_by_framework: dict[tuple[str, str], dict[str, Any]] = {}
+    def __init__(self, rows: Iterable[_Row]) -> None:
+        self._by_job: dict[_Key, list[_Row]] = {}
+        self._first_by_framework: dict[tuple[str, str], _Row] = {}
         self._metric_by_task: dict[str, str] = {}
         for row in rows:
-            task, framework = str(row["task"]), str(row["framework"])
+            task = str(row["task"])
+            framework = str(row["framework"])
             constraint = str(row.get("constraint", ""))
-            key = (task, framework, constraint, int(row["fold"]))
+            fold = int(row["fold"])
+            key = (task, framework, constraint, fold)
             self._by_job.setdefault(key, []).append(row)
             self._first_by_framework.setdefault((framework, constraint), row)
+            # A job that failed may have no metric: the task's is that of another one.
             if not self._metric_by_task.get(task):
                 self._metric_by_task[task] = str(row.get("metric") or "")
 
-    def of_job(self, job: _ScoredJob, task: str) -> list[dict[str, Any]]:
+    def of_job(self, job: _ScoredJob, task: str) -> list[_Row]:
         """Return AMLB's rows of the same framework, constraint and fold on a task."""
-        return self._by_job.get((task, job.framework, job.constraint, job.fold), [])
+        key = (task, job.framework, job.constraint, job.fold)
+        return self._by_job.get(key, [])
 
     def nearest(self, job: _ScoredJob) -> Mapping[str, Any]:
         """Return the framework's row of the same source and fold, else its first, else none."""
@@ -249,6 +281,7 @@ def _check_scores(added: pd.DataFrame) -> None:
             raise DataError(
                 f"the scores have no column {name!r}", f"they need {_WANTED}"
             )
+    # Without a direction there is no telling which way `result` is better.
     unknown = sorted(set(added["metric"]) - set(DIRECTION))
     if unknown:
         raise DataError(
@@ -256,7 +289,8 @@ def _check_scores(added: pd.DataFrame) -> None:
         )
     is_double = added.duplicated([*_JOB, "metric"])
     if is_double.any():
-        where = added.loc[is_double, [*_JOB, "metric"]].iloc[0].to_dict()
+        first = added[is_double].iloc[0]
+        where = first[[*_JOB, "metric"]].to_dict()
         raise DataError(f"a score stands twice: {where}", "keep one run per job")
 
 
@@ -264,18 +298,15 @@ def _scored_jobs(added: pd.DataFrame) -> list[_ScoredJob]:
     """Collect the scores of each job and part, under AMLB's names."""
     # groupby drops rows whose key is missing.
     empty_text = {name: "" for name in _JOB if name != "fold"}
+    filled = added.fillna(empty_text)
     jobs = []
-    for key, group in added.fillna(empty_text).groupby(_JOB, sort=False):
+    for key, group in filled.groupby(_JOB, sort=False):
         source, part, framework, constraint, fold = key
         kind = str(group["type"].iloc[0])
+        amlb_names = _MULTICLASS_NAMES if kind == "multiclass" else {}
         scores = {}
         for metric, value in zip(group["metric"], group["value"], strict=True):
-            name = (
-                _MULTICLASS_NAMES.get(metric, metric)
-                if kind == "multiclass"
-                else metric
-            )
-            scores[name] = float(value)
+            scores[amlb_names.get(metric, metric)] = float(value)
         job = _ScoredJob(
             source=source,
             part=part,
@@ -293,7 +324,7 @@ def _are_same_predictions(row: Mapping[str, Any], scores: Mapping[str, float]) -
     """Whether the metrics that AMLB has too are equal, but for its six digits."""
     for name, ours in scores.items():
         theirs = row.get(name, np.nan)
-        if not (np.isfinite(theirs) and np.isfinite(ours)):
+        if not np.isfinite(theirs) or not np.isfinite(ours):
             continue
         scale = max(abs(theirs), abs(ours), 1e-4)  # six digits of 0 say nothing
         if abs(theirs - ours) > _TOLERANCE * scale:
@@ -303,26 +334,27 @@ def _are_same_predictions(row: Mapping[str, Any], scores: Mapping[str, float]) -
 
 def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
     """Return what one task's ``result`` is made of, the same for every framework and fold."""
-    kind, source = jobs[0].kind, jobs[0].source
-    fallback = "rmse" if kind == "regression" else "logloss"
+    kind = jobs[0].kind
     folds = {job.fold for job in jobs}
     # The metric of AMLB's own rows, so that its report sets ours beside them.
-    for metric in (amlb.metric(source) or MAIN[kind], MAIN[kind]):
-        defined_folds = set()
-        for job in jobs:
-            if np.isfinite(job.scores.get(metric, np.nan)):
-                defined_folds.add(job.fold)
+    own_metric = amlb.metric(jobs[0].source) or MAIN[kind]
+    for metric in (own_metric, MAIN[kind]):
+        defined_folds = {job.fold for job in jobs if job.is_defined(metric)}
         if defined_folds == folds:
             return metric
-    return fallback
+    # These two are defined for any rows.
+    return "rmse" if kind == "regression" else "logloss"
 
 
-def _result_row(
-    job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]
-) -> dict[str, Any]:
+def _result_row(job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]) -> _Row:
     """Return a row of ours; ``framework_row`` is AMLB's own that lends it the version."""
     # AMLB's ``result`` is higher-is-better throughout.
-    sign = -1.0 if DIRECTION[metric] == "lower" else 1.0
+    is_negated = DIRECTION[metric] == "lower"
+    score = job.scores.get(metric, np.nan)
+    copied = {}
+    for name in _COPIED:
+        if name in framework_row:
+            copied[name] = framework_row[name]
     return {
         "id": f"hardsynth/{job.task}",
         "task": job.task,
@@ -330,17 +362,21 @@ def _result_row(
         "constraint": job.constraint,
         "fold": job.fold,
         "type": job.kind,
-        "result": sign * job.scores.get(metric, np.nan),
-        "metric": f"neg_{metric}" if sign < 0 else metric,
-        **{name: framework_row[name] for name in _COPIED if name in framework_row},
+        "result": -score if is_negated else score,
+        "metric": f"neg_{metric}" if is_negated else metric,
+        **copied,
         **job.scores,
     }
 
 
-def _in_amlb_order(rows: list[dict[str, Any]], amlb_columns: set[str]) -> pd.DataFrame:
+def _in_amlb_order(rows: list[_Row], amlb_columns: set[str]) -> pd.DataFrame:
     """Return the rows with AMLB's columns first, in AMLB's order and types."""
-    metrics = (amlb_columns - {"run"}).union(*rows) - set(FIXED)
-    order = [*FIXED, *sorted(metrics & _AMLB_METRICS), *sorted(metrics - _AMLB_METRICS)]
+    # "run" is this project's own column, not AMLB's.
+    names = (amlb_columns - {"run"}).union(*rows)
+    metrics = names - set(FIXED)
+    amlb_metrics = sorted(metrics & _AMLB_METRICS)
+    other_metrics = sorted(metrics - _AMLB_METRICS)
+    order = [*FIXED, *amlb_metrics, *other_metrics]
     columns = {}
     for name in order:
         values = [row.get(name) for row in rows]
@@ -353,7 +389,7 @@ def _in_amlb_order(rows: list[dict[str, Any]], amlb_columns: set[str]) -> pd.Dat
     return pd.DataFrame(columns, columns=order)
 
 
-def _printable(name: str, values: pd.Series) -> pd.Series:
+def _printable_column(name: str, values: pd.Series) -> pd.Series:
     if name in _TEXT:
         return values
     printed = [_printable_number(name, value) for value in values]
@@ -366,6 +402,8 @@ def _printable_number(name: str, value: float) -> float | int | str:
         return ""
     if name in _WHOLE:
         return int(value)
-    if name in _SECONDS:
-        return float(f"{value:.1g}" if value < 1 else f"{value:.1f}")
-    return float(f"{value:.6g}")
+    if name not in _SECONDS:
+        return float(f"{value:.6g}")
+    if value < 1:
+        return float(f"{value:.1g}")
+    return float(f"{value:.1f}")

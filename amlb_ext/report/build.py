@@ -1,7 +1,8 @@
-"""A suite and AMLB's results in, a report out."""
+"""Build a report from a suite and AMLB's results."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,20 +18,22 @@ from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.model import ColourRole, FrameworkRanks, SuiteReport, TaskReport
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import baseline_alarm, overall_table, verdict_sentences
-from amlb_ext.report.task import TaskEvaluation, evaluate_task
+from amlb_ext.report.task import BuiltTask, TaskInputs, build_task_report
 from amlb_ext.runner.jobs import JOB_COLUMNS, JobTable, read_jobs, rerun_commands
 from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
 
-#: Points of a task's largest chart, and what all tasks together may have (the page's size).
-MOST_POINTS, ALL_POINTS = 800, 30_000
+#: Points of a task's largest chart.
+MOST_POINTS = 800
+#: Points of the largest charts of all tasks together, for the size of the page.
+ALL_POINTS = 30_000
 _BROKEN = ("failed", "missing", "refused")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltReport:
-    """A report with what its files need beyond it.
+    """A report, and what else its files are written from.
 
     Attributes
     ----------
@@ -55,7 +58,7 @@ def build_report(
     charts: bool = True,
     quiet: bool = True,
 ) -> BuiltReport:
-    """Read results, join them to the suite, and judge.
+    """Read results, join them to the suite, and judge the frameworks.
 
     Parameters
     ----------
@@ -69,9 +72,9 @@ def build_report(
     level : float
         Nominal coverage of intervals, between 0 and 1.
     charts : bool
-        Also draw; the text and the tables do without.
+        Whether to draw charts; the text and the tables need none.
     quiet : bool
-        No progress bar.
+        Show no progress bar.
 
     Returns
     -------
@@ -80,11 +83,11 @@ def build_report(
     Raises
     ------
     SuiteError
-        No finished suite, or a damaged one.
+        The suite is unfinished or damaged.
     RunError
-        No results in a folder, or none of this suite.
+        A folder has no results, or none of this suite.
     ConfigError
-        A level that is none.
+        The level does not lie between 0 and 1.
     """
     if not 0 < level < 1:
         raise ConfigError(
@@ -95,29 +98,35 @@ def build_report(
     if results:
         found = read_jobs(suite, *results)
     else:
-        found = JobTable(pd.DataFrame(columns=list(JOB_COLUMNS)), pd.DataFrame())
+        no_jobs = pd.DataFrame(columns=list(JOB_COLUMNS))
+        found = JobTable(no_jobs, pd.DataFrame())
     names = sorted(found.table["framework"].unique(), key=_candidates_first)
     points = 0
     if charts:
         # The page holds every point twice, still and live: many tasks share what it may weigh.
-        points = min(MOST_POINTS, ALL_POINTS // max(1, len(suite.tasks)))
-    work = _task_arguments(suite, found.table, framework_colours(names), level, points)
-    evaluations = _evaluate_tasks(work, workers, quiet)
+        n_tasks = max(1, len(suite.tasks))
+        points = min(MOST_POINTS, ALL_POINTS // n_tasks)
+    colours = framework_colours(names)
+    inputs = _task_inputs(
+        suite, found.table, colours=colours, level=level, points=points
+    )
+    built_tasks = _build_tasks(inputs, workers, quiet)
 
-    jobs = _with_refused(found.table, evaluations)
+    # Which predictions cannot be used is known only now that they have been read.
+    jobs = _with_refused(found.table, built_tasks)
     report = _assemble_report(
-        suite, evaluations, jobs=jobs, names=names, level=level, notes=found.notes
+        suite, built_tasks, jobs=jobs, names=names, level=level, notes=found.notes
     )
     if results:
         broken = jobs[jobs["status"].isin(_BROKEN)]
         commands = rerun_commands(broken, suite, Path(results[0]))
         report = replace(report, commands=tuple(commands))
     if charts:
-        chart = overall_chart(report.overall, framework_colours(names))
+        chart = overall_chart(report.overall, colours)
         report = replace(report, charts=(chart,) if chart is not None else ())
     added = []
-    for evaluation in evaluations:
-        added += evaluation.added
+    for built_task in built_tasks:
+        added += built_task.added
     return BuiltReport(report=report, results=found.rows, added=pd.DataFrame(added))
 
 
@@ -126,66 +135,73 @@ def _candidates_first(framework: str) -> tuple[bool, str]:
     return is_control_framework(framework), framework.lower()
 
 
-def _task_arguments(
+def _task_inputs(
     suite: Suite,
     jobs: pd.DataFrame,
+    *,
     colours: Mapping[str, ColourRole],
     level: float,
     points: int,
-) -> list[tuple[Any, ...]]:
-    """Return the arguments of :func:`evaluate_task` for each task."""
+) -> list[TaskInputs]:
     certificates = read_certificates(suite)
     task_of_job = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
-    directory = str(suite.layout.root)
-    arguments = []
+    inputs = []
     for task in suite.tasks:
-        task_jobs = jobs[task_of_job == task]
-        arguments.append(
-            (directory, task, task_jobs, certificates.get(task), colours, level, points)
+        task_inputs = TaskInputs(
+            directory=str(suite.layout.root),
+            task=task,
+            jobs=jobs[task_of_job == task],
+            certificate=certificates.get(task),
+            colours=colours,
+            level=level,
+            points=points,
         )
-    return arguments
+        inputs.append(task_inputs)
+    return inputs
 
 
-def _evaluate_tasks(
-    work: Sequence[tuple[Any, ...]], workers: int, quiet: bool
-) -> list[TaskEvaluation]:
-    """Evaluate each task in a process of its own; the order is that of the suite."""
-    evaluations: dict[int, TaskEvaluation] = {}
+def _build_tasks(
+    inputs: Sequence[TaskInputs], workers: int, quiet: bool
+) -> list[BuiltTask]:
+    """Build each task's part in a process of its own; the order is that of the suite."""
     # A process without a task would cost its start alone.
-    workers = min(workers or available_cores(), max(1, len(work)))
+    most_workers = max(1, len(inputs))
+    workers = min(workers or available_cores(), most_workers)
+    work = [(task_inputs,) for task_inputs in inputs]
+    # Tasks finish in any order.
+    built: dict[int, BuiltTask] = {}
     with tqdm(total=len(work), desc="report", unit="task", disable=quiet) as bar:
-        for index, evaluation in run_jobs(evaluate_task, work, workers):
-            evaluations[index] = evaluation
+        for index, built_task in run_jobs(build_task_report, work, workers):
+            built[index] = built_task
             bar.update()
-    return [evaluations[index] for index in sorted(evaluations)]
+    return [built[index] for index in sorted(built)]
 
 
-def _with_refused(
-    jobs: pd.DataFrame, evaluations: Sequence[TaskEvaluation]
-) -> pd.DataFrame:
-    """Return the jobs; those whose predictions could not be used are refused."""
+def _with_refused(jobs: pd.DataFrame, built_tasks: Sequence[BuiltTask]) -> pd.DataFrame:
+    """Return the jobs, with the status "refused" where predictions could not be used."""
     jobs = jobs.copy()
-    for evaluation in evaluations:
-        for index, why in evaluation.refused.items():
+    for built_task in built_tasks:
+        for index, why in built_task.refused.items():
             jobs.loc[index, ["status", "reason"]] = "refused", why
     return jobs
 
 
 def _assemble_report(
     suite: Suite,
-    evaluations: Sequence[TaskEvaluation],
+    built_tasks: Sequence[BuiltTask],
     *,
     jobs: pd.DataFrame,
     names: Sequence[str],
     level: float,
     notes: Sequence[str],
 ) -> SuiteReport:
-    tasks = [evaluation.report for evaluation in evaluations]
-    ranks = _rank_frameworks(evaluations, names)
+    tasks = [built_task.report for built_task in built_tasks]
+    ranks = _rank_frameworks(built_tasks, names)
     overall = overall_table(tasks, ranks, level)
     if len(jobs):
         verdict = verdict_sentences(tasks, overall, ranks)
     else:
+        # A suite can be looked at before anything is run on it.
         verdict = (
             "No results were given: this tells of the suite alone. Run a framework, then name its "
             "output folder with --results.",
@@ -214,7 +230,7 @@ def _assemble_report(
 
 
 def _rank_frameworks(
-    evaluations: Sequence[TaskEvaluation], names: Sequence[str]
+    built_tasks: Sequence[BuiltTask], names: Sequence[str]
 ) -> FrameworkRanks:
     """Rank F and the candidates on the tasks where claims may be made.
 
@@ -222,84 +238,88 @@ def _rank_frameworks(
     tasks away from all others.
     """
     left_out: dict[str, str] = {}
-    judged: list[TaskEvaluation] = []
-    for evaluation in evaluations:
-        if evaluation.report.no_claim:
-            left_out[evaluation.report.name] = evaluation.report.no_claim
+    judged: list[BuiltTask] = []
+    for built_task in built_tasks:
+        if built_task.report.no_claim:
+            left_out[built_task.report.name] = built_task.report.no_claim
         else:
-            judged.append(evaluation)
+            judged.append(built_task)
 
-    candidates = [name for name in names if not is_control_framework(name)]
-    n_whole: dict[str, int] = {}
-    for candidate in candidates:
-        n_whole[candidate] = sum(
-            _has_whole_results(task.report, candidate) for task in judged
-        )
-    ranked = [name for name in candidates if 2 * n_whole[name] >= max(1, len(judged))]
+    # Who is ranked: the candidates with whole results on at least half of the judged tasks.
+    fewest_whole = max(1, len(judged)) / 2
+    ranked = []
+    unranked = []
+    for name in names:
+        if is_control_framework(name):
+            continue
+        n_whole = sum(_has_whole_results(task.report, name) for task in judged)
+        if n_whole >= fewest_whole:
+            ranked.append(name)
+        else:
+            unranked.append(f"{name} ({n_whole} of {len(judged)} tasks)")
 
+    # Where: the tasks on which all of them have whole results.
     losses_by_task = {}
-    for evaluation in judged:
-        task = evaluation.report
+    for built_task in judged:
+        task = built_task.report
         lacking = [name for name in ranked if not _has_whole_results(task, name)]
         if lacking:
             left_out[task.name] = f"no whole results of {', '.join(lacking)}"
         else:
-            losses_by_task[task.name] = _mean_losses_on_shared_rows(evaluation, ranked)
+            losses_by_task[task.name] = _mean_losses_on_shared_rows(built_task, ranked)
+    # F alone is not ranked: there would be one rank.
     losses = pd.DataFrame(losses_by_task).T if ranked else pd.DataFrame()
     ranks = rank_tasks(losses, left_out)
-    unranked = []
-    for name in candidates:
-        if name not in ranked:
-            unranked.append(f"{name} ({n_whole[name]} of {len(judged)} tasks)")
     if not unranked:
         return ranks
-    about = (
-        f"{ranks.about} Not ranked, for want of whole results: {', '.join(unranked)}."
-    )
-    return replace(ranks, about=about)
+    not_ranked = f"Not ranked, for want of whole results: {', '.join(unranked)}."
+    return replace(ranks, about=f"{ranks.about} {not_ranked}")
 
 
 def _has_whole_results(task: TaskReport, framework: str) -> bool:
-    """Whether a framework's results on a task are there, and none of them failed."""
-    contrasts = task.contrasts[task.contrasts["framework"] == framework]
-    return len(contrasts) > 0 and not (contrasts["verdict"] == "incomplete").any()
+    """Whether a framework has results on a task, and none of its jobs there failed."""
+    is_own = task.contrasts["framework"] == framework
+    verdicts = task.contrasts.loc[is_own, "verdict"]
+    return len(verdicts) > 0 and "incomplete" not in set(verdicts)
 
 
 def _mean_losses_on_shared_rows(
-    evaluation: TaskEvaluation, frameworks: Sequence[str]
+    built_task: BuiltTask, frameworks: Sequence[str]
 ) -> pd.Series:
-    """Return mean losses of F and some frameworks on the rows that all of them have."""
-    losses = evaluation.losses[list(frameworks)]
+    """Return the mean losses of F and of the frameworks, on the rows that all of them scored."""
+    losses = built_task.losses[list(frameworks)]
     return mean_losses(
         losses,
-        evaluation.loss_f,
-        evaluation.weights,
+        built_task.loss_f,
+        built_task.weights,
         scored=losses.notna(),
-        clusters=evaluation.clusters,
+        clusters=built_task.clusters,
     )
 
 
 def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
-    """Return what the suite was made with and holds, by label."""
+    """Return how the suite was made and what it holds, by label."""
     config: dict[str, Any] = manifest.config
-    verdicts = [
-        task.certificate.verdict if task.certificate else "not certified"
-        for task in tasks
-    ]
-    verdict_counts = pd.Series(verdicts).value_counts()
-    n_rows = {}
-    for part in ("full", "bad", "ga", "synthetic"):
-        n_rows[part] = sum(task.rows.get(part, 0) for task in tasks)
+    verdicts = []
+    n_folds = 0
+    n_rows: Counter[str] = Counter()
+    for task in tasks:
+        certificate = task.certificate
+        verdicts.append(certificate.verdict if certificate else "not certified")
+        n_folds += task.folds
+        n_rows.update(task.rows)
+    certificates = []
+    # The most frequent verdict first.
+    for verdict, count in pd.Series(verdicts).value_counts().items():
+        certificates.append(f"{count} {verdict}")
     return {
         "Suite": manifest.name,
-        "Tasks": f"{len(tasks)}, {sum(task.folds for task in tasks)} folds",
+        "Tasks": f"{len(tasks)}, {n_folds} folds",
         "Baseline F": str(config["baseline"]["model"]),
         "Preset": str(config.get("preset", "")),
         "Test rows": f"{n_rows['full']:,}, of which {n_rows['bad']:,} are bad for F",
         "Made rows": f"{n_rows['ga']:,} augmented, {n_rows['synthetic']:,} synthetic",
-        "Certificates": ", ".join(
-            f"{count} {word}" for word, count in verdict_counts.items()
-        ),
+        "Certificates": ", ".join(certificates),
         "Seed": str(manifest.seed),
         "hardsynth": manifest.version,
         "Made by": manifest.command,
@@ -307,21 +327,25 @@ def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str
 
 
 def _framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return what was run of each framework; see ``SuiteReport.frameworks``."""
+    """Return a row per framework on its jobs; see ``SuiteReport.frameworks``."""
     rows = []
     for framework in names:
         framework_jobs = jobs[jobs["framework"] == framework]
         n_by_status = framework_jobs["status"].value_counts()
+        # Jobs that failed have no duration, and perhaps no version.
         seconds = pd.to_numeric(framework_jobs["duration"], errors="coerce").sum()
+        constraints = sorted(set(framework_jobs["constraint"]))
+        versions = sorted(set(framework_jobs["version"]) - {""})
         row = {
             "framework": framework,
             "name": framework_jobs["name"].iloc[0],
-            "constraint": ", ".join(sorted(set(framework_jobs["constraint"]))),
-            "version": ", ".join(sorted(set(framework_jobs["version"]) - {""})),
+            "constraint": ", ".join(constraints),
+            "version": ", ".join(versions),
             "runs": framework_jobs["run"].nunique(),
         }
         for status in ("scored", *_BROKEN, "not run"):
-            row[status.replace(" ", "_")] = int(n_by_status.get(status, 0))
+            column = status.replace(" ", "_")
+            row[column] = int(n_by_status.get(status, 0))
         row["minutes"] = float(seconds) / 60
         rows.append(row)
     columns = ["framework", "name", "constraint", "version", "runs"]
@@ -330,11 +354,16 @@ def _framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _alarm_warnings(tasks: Sequence[TaskReport]) -> list[str]:
-    return [f"{task.title or task.name}: {task.alarm}" for task in tasks if task.alarm]
+    warnings = []
+    for task in tasks:
+        if task.alarm:
+            name = task.title or task.name
+            warnings.append(f"{name}: {task.alarm}")
+    return warnings
 
 
 def _job_warnings(jobs: pd.DataFrame) -> list[str]:
-    """Return one sentence per way in which jobs have no usable score."""
+    """Return one sentence per reason for which jobs have no usable score."""
     warnings = []
     texts = {
         "refused": "files of predictions do not fit the suite and were not used",
@@ -345,23 +374,26 @@ def _job_warnings(jobs: pd.DataFrame) -> list[str]:
         affected = jobs[jobs["status"] == status]
         if not len(affected):
             continue
+        # The table of jobs has them all; one is enough to begin with.
         first = affected.iloc[0]
-        warnings.append(
-            f"{len(affected)} {text} ({_count_by_framework(affected)}). "
-            f"The first: {first['framework']}, {first['amlb_task']}, fold {first['fold']}: "
-            f"{first['reason']}"
-        )
+        by_framework = _count_by_framework(affected)
+        counts = f"{len(affected)} {text} ({by_framework})."
+        job = f"{first['framework']}, {first['amlb_task']}, fold {first['fold']}"
+        warnings.append(f"{counts} The first: {job}: {first['reason']}")
     not_run = jobs[jobs["status"] == "not run"]
     if len(not_run):
+        by_framework = _count_by_framework(not_run)
         warnings.append(
-            f"{len(not_run)} jobs of the definition were not run ({_count_by_framework(not_run)})."
+            f"{len(not_run)} jobs of the definition were not run ({by_framework})."
         )
     return warnings
 
 
 def _count_by_framework(jobs: pd.DataFrame) -> str:
-    counts = jobs["framework"].value_counts()
-    return ", ".join(f"{count} of {framework}" for framework, count in counts.items())
+    texts = []
+    for framework, count in jobs["framework"].value_counts().items():
+        texts.append(f"{count} of {framework}")
+    return ", ".join(texts)
 
 
 def _certificate_warnings(tasks: Sequence[TaskReport]) -> list[str]:

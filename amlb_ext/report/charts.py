@@ -1,4 +1,4 @@
-"""The charts of a report: from rows and tables to what is to be seen.
+"""The charts of a report, made from its rows and tables.
 
 Figures after Zakharov & Boukhanovsky (2025): predictions against truth (3d, 4, 6), distribution
 of the target (5), ROC curves (7); the map of failures (8) is drawn by ``failures``.
@@ -38,7 +38,14 @@ from amlb_ext.report.predictions import TaskPredictions, has_prediction
 MOST_LINES = 5
 #: A mean change of F's loss beyond this is told, not drawn.
 OFF_THE_SCALE = 1.0
+#: Points kept of a ROC curve: the page holds every point twice, and the eye sees no more.
 _POINTS_ON_A_CURVE = 60
+#: Bins of a numeric target.
+_BINS = 20
+#: Colours of the candidates.
+_PALETTE: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
+#: Half the width of a 95 % interval, in standard errors.
+_NORMAL_HALF_WIDTH = 1.96
 #: Colour of each origin of rows, and what its rows are called.
 ORIGINS: dict[str, ColourRole] = {
     "good": "good",
@@ -62,11 +69,11 @@ def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
     >>> framework_colours(["flaml", "HardsynthNull"])
     {'F': 'f', 'flaml': 'c0', 'HardsynthNull': 'null'}
     """
-    palette: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
     colours: dict[str, ColourRole] = {F: "f"}
     candidates = [name for name in frameworks if not is_control_framework(name)]
     for index, name in enumerate(candidates):
-        colours[name] = palette[index % len(palette)]
+        # More candidates than colours share some; their names stand beside the marks.
+        colours[name] = _PALETTE[index % len(_PALETTE)]
     for name in frameworks:
         if is_control_framework(name):
             colours[name] = "null"
@@ -100,7 +107,7 @@ def contrast_chart(
     if len(known):
         # Every framework has the same re-fits beside it: the first row that has them will do.
         middle = float(known["null_difference"].iloc[0])
-        half_width = 1.96 * float(known["null_se"].iloc[0])
+        half_width = _NORMAL_HALF_WIDTH * float(known["null_se"].iloc[0])
         marks = _interval_series(
             "re-fits of F (null)",
             len(rows),
@@ -111,6 +118,7 @@ def contrast_chart(
             text=f"mean of F's re-fits: {middle:.4g}, two standard errors either side",
         )
         series.append(marks)
+    # For those who cannot see the marks.
     differences = ", ".join(
         f"{row['framework']} {row['difference']:.3g}" for row in rows
     )
@@ -155,16 +163,20 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
     targets = _targets_by_origin(views)
     if not targets:
         return None
+    # All AMLB tasks of a task have its labels.
     labels = next(iter(views.values())).labels
     if labels:
         series = _class_share_series(targets, labels)
     else:
         series = _histogram_series(targets)
-    counts = ", ".join(f"{len(y)} {WORDS[origin]}" for origin, y in targets.items())
+    counts = []
+    for origin, y in targets.items():
+        counts.append(f"{len(y)} {WORDS[origin]}")
+    place = "class" if labels else "bin"
     return Chart(
         key=key,
         title="Target, by kind of row",
-        about=f"Share of each kind of row per {'class' if labels else 'bin'}; {counts}.",
+        about=f"Share of each kind of row per {place}; {', '.join(counts)}.",
         x_label="class" if labels else "target",
         y_label="share of rows",
         series=series,
@@ -174,6 +186,7 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
 
 def _targets_by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.ndarray]:
     """Return the targets of the rows of each origin, from the first AMLB task that has any."""
+    # Augmented rows have an AMLB task of their own first; older suites have them in the main one.
     origins_by_suffix = {
         "full": ("good", "bad"),
         "ga": ("ga",),
@@ -197,7 +210,9 @@ def _class_share_series(
     positions = np.arange(len(labels), dtype=float)
     series = []
     for origin, y in targets.items():
-        shares = np.bincount(y.astype(int), minlength=len(labels)) / len(y)
+        counts = np.bincount(y.astype(int), minlength=len(labels))
+        # Shares, not counts: there are far fewer bad rows than good ones.
+        shares = counts / len(y)
         texts = []
         for label, share in zip(labels, shares, strict=True):
             texts.append(f"{WORDS[origin]}, {label}: {share:.1%}")
@@ -215,12 +230,17 @@ def _class_share_series(
 
 def _histogram_series(targets: Mapping[str, np.ndarray]) -> tuple[ChartSeries, ...]:
     # The same bins for all kinds of rows, or their shares could not be compared.
-    edges = np.histogram_bin_edges(np.concatenate(list(targets.values())), bins=20)
+    all_targets = np.concatenate(list(targets.values()))
+    edges = np.histogram_bin_edges(all_targets, bins=_BINS)
     series = []
     for origin, y in targets.items():
-        shares = np.histogram(y, edges)[0] / len(y)
+        counts, _ = np.histogram(y, edges)
         bars = ChartSeries(
-            name=WORDS[origin], kind="bars", x=edges, y=shares, role=ORIGINS[origin]
+            name=WORDS[origin],
+            kind="bars",
+            x=edges,
+            y=counts / len(y),
+            role=ORIGINS[origin],
         )
         series.append(bars)
     return tuple(series)
@@ -254,9 +274,11 @@ def truth_chart(
     shown = np.flatnonzero(rows)
     if predictions.labels or not entrants or not len(shown):
         return None
+    # Thinned along the truth: rows with rare, extreme targets stay.
     shown = shown[np.argsort(predictions.y[shown], kind="stable")]
-    evenly = np.linspace(0, len(shown) - 1, most).round().astype(int)
-    shown = shown[np.unique(evenly)]
+    evenly = np.linspace(0, len(shown) - 1, most)
+    kept = np.unique(evenly.round().astype(int))
+    shown = shown[kept]
     series = []
     for symbol, (name, f) in enumerate(entrants.items()):
         points = ChartSeries(
@@ -301,15 +323,17 @@ def roc_chart(
         shown = rows & has_prediction(f)
         shown_weights = None if weights is None else weights[shown]
         curve = _roc_curve(predictions.y[shown], f[shown], shown_weights)
-        if curve is not None:
-            line = ChartSeries(
-                name=name,
-                kind="line",
-                x=curve[0],
-                y=curve[1],
-                role=colours.get(name, "ink"),
-            )
-            series.append(line)
+        if curve is None:
+            continue
+        false_rate, true_rate = curve
+        line = ChartSeries(
+            name=name,
+            kind="line",
+            x=false_rate,
+            y=true_rate,
+            role=colours.get(name, "ink"),
+        )
+        series.append(line)
     if not series:
         return None
     classes = "every class against the rest, together"
@@ -347,8 +371,10 @@ def _roc_curve(
     """Return false and true positive rates; None where there is one class only."""
     n_classes = probabilities.shape[1]
     if n_classes == 2:
-        is_hit, score = y == 1, probabilities[:, 1]
+        is_hit = y == 1
+        score = probabilities[:, 1]
     else:
+        # Micro average: every (row, class) is one case, with the weight of its row.
         is_hit = (y[:, None] == np.arange(n_classes)).ravel()
         score = probabilities.ravel()
         weights = None if weights is None else np.repeat(weights, n_classes)
@@ -361,9 +387,11 @@ def _roc_curve(
         distance = np.cumsum(np.r_[0.0, steps])
         last = len(false_rate) - 1
         evenly = np.linspace(0, distance[-1], _POINTS_ON_A_CURVE)
+        # Rounding may put the end of the curve behind its last point.
         kept = np.minimum(np.searchsorted(distance, evenly), last)
         kept = np.unique(np.r_[0, kept, last])
-        false_rate, true_rate = false_rate[kept], true_rate[kept]
+        false_rate = false_rate[kept]
+        true_rate = true_rate[kept]
     return false_rate, true_rate
 
 
@@ -376,8 +404,10 @@ def overall_chart(
         return None
     # One constant predictor would hide all others; where all are far, all are drawn.
     is_far = table["relative"].abs() > OFF_THE_SCALE
-    off_the_scale = table[is_far] if not is_far.all() else table.head(0)
-    table = table.drop(off_the_scale.index)
+    if is_far.all():
+        is_far[:] = False
+    off_the_scale = table[is_far]
+    table = table[~is_far]
     series = []
     for position, row in enumerate(table.to_dict("records")):
         framework = str(row["framework"])

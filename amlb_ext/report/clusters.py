@@ -1,4 +1,6 @@
-"""Groups of failures and what sets each apart; ``feature_space`` has the points and the map.
+"""Groups of failures, and how each differs from all rows.
+
+The points come from ``feature_space``, which has the map of them as well.
 
 Notation
 --------
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,28 +29,43 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 from threadpoolctl import threadpool_limits
 
+from amlb_ext.core.display import shorten_text
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.conditions import plain_number, quote_category, shorten_text
+from amlb_ext.report.conditions import WIDTH, plain_number, quote_category
 
-#: Mean silhouette below this, or fewer rows, make one group.
-SILHOUETTE, MIN_ROWS = 0.15, 20
-#: Structureless sets that real groups must surpass, and rows used of each.
-REFERENCES, _REFERENCE_ROWS = 19, 300
+# Lines are dense here where one array expression is one step of the method.
+
+#: A mean silhouette below this makes one group.
+SILHOUETTE = 0.15
+#: Fewer rows than this make one group.
+MIN_ROWS = 20
+#: Structureless sets that real groups must surpass: by chance they do in one of 20 cases.
+REFERENCES = 19
+#: Rows of each structureless set at most.
+_REFERENCE_ROWS = 300
 #: Rows whose silhouettes are averaged.
 _SILHOUETTE_ROWS = 2000
-#: A departure worth words, in standard deviations; features named per group.
-DEPARTURE, NAMED = 0.5, 3
+#: A departure worth words, in standard deviations.
+DEPARTURE = 0.5
+#: Features named per group.
+NAMED = 3
 #: The standard error of a median, in standard deviations of the rows, times sqrt(n).
 _MEDIAN_ERROR = 1.25
 #: Shares of missing values that differ by this are told instead of the values.
 _MISSING_GAP = 0.3
 #: A number with so few distinct values is told by its mean, for its median hardly moves.
 _FEW_VALUES = 10
+#: Interquartile range of a normal distribution, in standard deviations.
+_NORMAL_IQR = 1.349
+#: Of the variance of a share: a rare category would stand out with its own.
+_SMALLEST_VARIANCE = 0.09
 
 
 def find_clusters(Z_bad: np.ndarray, rng_seed: int, most: int = 6) -> np.ndarray:
-    """Return the group of each real bad row, the largest 0; see this module for how many.
+    """Return the group of each real bad row; group 0 is the largest.
+
+    The module's docstring says how many groups there are.
 
     Parameters
     ----------
@@ -71,17 +89,20 @@ def find_clusters(Z_bad: np.ndarray, rng_seed: int, most: int = 6) -> np.ndarray
     if n_rows < MIN_ROWS:
         return one_group
     rng = random_stream(rng_seed, "clusters")
+    # Tasks have a process each: threads would only fight for its core.
     with threadpool_limits(1):
         silhouette, labels = _best_partition(Z_bad, most, rng, n_starts=10)
         if silhouette < SILHOUETTE:
             return one_group
+        # One structureless set that does as well is enough: the groups are no more than chance.
         n_reference = min(n_rows, _REFERENCE_ROWS)
         centred = Z_bad - Z_bad.mean(axis=0)
         for _ in range(REFERENCES):
             # Random sums of the rows are Gaussian with the covariance of the rows.
             sums = rng.normal(size=(n_reference, n_rows))
             structureless = sums @ centred / np.sqrt(n_rows)
-            if _best_partition(structureless, most, rng, n_starts=3)[0] >= silhouette:
+            by_chance, _ = _best_partition(structureless, most, rng, n_starts=3)
+            if by_chance >= silhouette:
                 return one_group
     # KMeans numbers its groups at random; the reader's group 1 is the largest.
     by_size = np.argsort(-np.bincount(labels), kind="stable")
@@ -94,30 +115,36 @@ def _best_partition(
 ) -> tuple[float, np.ndarray]:
     """Return the best mean silhouette over k and its labels; no group may be very small."""
     n_rows = len(Z)
-    best_silhouette, best_labels = -1.0, np.zeros(n_rows, dtype=int)
+    best_silhouette = -1.0
+    best_labels = np.zeros(n_rows, dtype=int)
+    smallest_group = max(3, 0.05 * n_rows)
     n_distinct = len(np.unique(Z, axis=0))
-    for k in range(2, min(most, n_rows // 5, n_distinct - 1) + 1):
+    # Groups have five rows on average at least.
+    largest_k = min(most, n_rows // 5, n_distinct - 1)
+    for k in range(2, largest_k + 1):
         kmeans = KMeans(k, n_init=n_starts, random_state=draw_int_seed(rng))
         labels = kmeans.fit_predict(Z)
         # A handful of rows far out is no group of failures.
-        if np.bincount(labels, minlength=k).min() < max(3, 0.05 * n_rows):
+        if np.bincount(labels, minlength=k).min() < smallest_group:
             continue
         # A silhouette takes all distances: beyond some rows a sample has to do.
         sample = np.arange(n_rows)
         if n_rows > _SILHOUETTE_ROWS:
             sample = rng.choice(n_rows, _SILHOUETTE_ROWS, replace=False)
+        # The sample may have missed a small group.
         if len(np.unique(labels[sample])) < k:
             continue
         silhouette = float(silhouette_score(Z[sample], labels[sample]))
         if silhouette > best_silhouette:
-            best_silhouette, best_labels = silhouette, labels
+            best_silhouette = silhouette
+            best_labels = labels
     return best_silhouette, best_labels
 
 
 def assign_groups(
     parent: np.ndarray, source: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Return the group of rows by the real bad row they came from; -1 where it is unknown.
+    """Return the group of each row, which is that of the bad row it was made from; -1 if unknown.
 
     Parameters
     ----------
@@ -132,9 +159,8 @@ def assign_groups(
     [1, 0, -1]
     """
     group_of_source = dict(zip(source.tolist(), labels.tolist(), strict=True))
-    return np.array(
-        [group_of_source.get(row, -1) for row in parent.tolist()], dtype=int
-    )
+    groups = [group_of_source.get(row, -1) for row in parent.tolist()]
+    return np.array(groups, dtype=int)
 
 
 def describe_clusters(
@@ -147,7 +173,7 @@ def describe_clusters(
 
     A number departs by its median in robust standard deviations (IQR / 1.349) of all rows, by
     its mean where it has few values; a category by its share. Only departures of at least
-    :data:`DEPARTURE` that chance among so many features would hardly bring are named.
+    :data:`DEPARTURE` that chance among so many features hardly explains are named.
 
     Parameters
     ----------
@@ -167,23 +193,25 @@ def describe_clusters(
     >>> describe_clusters(x[80:], [Column("age", "numeric")], np.zeros(20, int), x)
     ['high age (median 89.5, all rows 49.5)']
     """
-    n_groups = int(labels.max()) + 1 if len(labels) else 0
+    n_groups = int(labels.max(initial=-1)) + 1
     # Two-sided at 5 %, Bonferroni over the features.
-    critical = float(norm.isf(0.025 / max(1, len(columns))))
+    n_features = max(1, len(columns))
+    critical = float(norm.isf(0.025 / n_features))
     departures: list[list[_Departure]] = [[] for _ in range(n_groups)]
     for column in columns:
-        bad_values, all_values = features_bad[column.name], features_all[column.name]
-        name = shorten_text(column.name)
+        bad_values = features_bad[column.name]
+        all_values = features_all[column.name]
+        name = shorten_text(column.name, WIDTH)
         describe = _category_departure
+        # A number with two values is told like a category: "mostly 1" says more than a mean.
         if column.is_numeric and all_values.nunique() > 2:
             describe = _number_departure
         for group in range(n_groups):
-            departure = describe(name, bad_values[labels == group], all_values)
+            group_values = bad_values[labels == group]
+            departure = describe(name, group_values, all_values)
             if departure.effect >= DEPARTURE:
                 departures[group].append(departure)
-    return [
-        _group_phrase(group_departures, critical) for group_departures in departures
-    ]
+    return [_group_phrase(of_group, critical) for of_group in departures]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +221,7 @@ class _Departure:
     Attributes
     ----------
     effect : float
-        In standard deviations of all rows; never negative.
+        Size in standard deviations of all rows; never negative.
     n_rows : int
         Rows of the group that have a value.
     text : str
@@ -204,84 +232,100 @@ class _Departure:
     text: str
 
     def is_clear(self, critical: float) -> bool:
-        """Whether chance would hardly bring it; ``critical`` is the normal quantile."""
-        return self.effect >= _MEDIAN_ERROR * critical / np.sqrt(self.n_rows)
+        """Whether chance hardly explains it; ``critical`` is the normal quantile."""
+        largest_by_chance = _MEDIAN_ERROR * critical / np.sqrt(self.n_rows)
+        return self.effect >= largest_by_chance
 
 
 def _group_phrase(departures: list[_Departure], critical: float) -> str:
     """Return the largest clear departures of one group, or the nearest to one."""
     largest_first = sorted(departures, key=lambda departure: -departure.effect)
-    clear = [
-        departure.text for departure in largest_first if departure.is_clear(critical)
-    ]
+    clear = []
+    for departure in largest_first:
+        if departure.is_clear(critical):
+            clear.append(departure.text)
     if clear:
         return "; ".join(clear[:NAMED])
-    nearest = f"; nearest to it: {largest_first[0].text}" if largest_first else ""
-    return f"no feature departs clearly from all rows{nearest}"
+    phrase = "no feature departs clearly from all rows"
+    if largest_first:
+        phrase += f"; nearest to it: {largest_first[0].text}"
+    return phrase
 
 
 def _number_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Departure:
-    """Return by how much the middle of a number departs."""
-    group_values, all_values = group.dropna(), everyone.dropna()
+    """Return the departure of a number's median, or of its mean where it has few values."""
+    group_values = group.dropna()
+    all_values = everyone.dropna()
     missing_gap = abs(group.isna().mean() - everyone.isna().mean())
     if not len(group_values) or missing_gap >= _MISSING_GAP:
         # Whether there is a value says more than the value.
-        group_known = group.where(group.isna(), "known").astype(object)
-        all_known = everyone.where(everyone.isna(), "known").astype(object)
-        return _category_departure(name, group_known, all_known)
-    spread = float(all_values.std())
+        return _category_departure(name, _presence(group), _presence(everyone))
+    # Few values: the median stays the same while most of them move.
     if all_values.nunique() <= _FEW_VALUES:
-        word, middle, overall = (
-            "mean",
-            float(group_values.mean()),
-            float(all_values.mean()),
-        )
+        statistic = "mean"
+        middle = float(group_values.mean())
+        overall = float(all_values.mean())
+        spread = float(all_values.std())
     else:
-        word, middle, overall = (
-            "median",
-            float(group_values.median()),
-            float(all_values.median()),
-        )
-        quartile_range = float(all_values.quantile(0.75) - all_values.quantile(0.25))
-        if quartile_range > 0:
-            spread = (
-                quartile_range / 1.349
-            )  # of a normal distribution, one standard deviation
+        statistic = "median"
+        middle = float(group_values.median())
+        overall = float(all_values.median())
+        spread = _robust_spread(all_values)
     if not spread > 0:
         return _Departure(effect=0.0, n_rows=1, text="")
     level = "high" if middle > overall else "low"
-    text = f"{level} {name} ({word} {_short_number(middle)}, all rows {_short_number(overall)})"
-    effect = abs(middle - overall) / spread
-    return _Departure(effect=effect, n_rows=len(group_values), text=text)
+    in_group = f"{statistic} {_short_number(middle)}"
+    in_all_rows = f"all rows {_short_number(overall)}"
+    return _Departure(
+        effect=abs(middle - overall) / spread,
+        n_rows=len(group_values),
+        text=f"{level} {name} ({in_group}, {in_all_rows})",
+    )
+
+
+def _robust_spread(values: pd.Series) -> float:
+    """Return a standard deviation that a long tail does not stretch."""
+    lower, upper = values.quantile([0.25, 0.75])
+    quartile_range = float(upper - lower)
+    # Half of the values or more are the same: the quartiles see no spread.
+    if not quartile_range > 0:
+        return float(values.std())
+    return quartile_range / _NORMAL_IQR
+
+
+def _presence(values: pd.Series) -> pd.Series:
+    """Return ``known`` for every value that is not missing."""
+    return values.where(values.isna(), "known").astype(object)
 
 
 def _category_departure(name: str, group: pd.Series, everyone: pd.Series) -> _Departure:
-    """Return by how much the share of the category departs that departs most."""
+    """Return the departure of the category whose share departs most."""
     all_shares = _category_shares(everyone)
     group_shares = _category_shares(group).reindex(all_shares.index, fill_value=0.0)
-    # A rare category has a small variance: it is raised, lest every rare one stand out.
-    variance = np.maximum(all_shares * (1 - all_shares), 0.09)
+    variance = np.maximum(all_shares * (1 - all_shares), _SMALLEST_VARIANCE)
     gaps = (group_shares - all_shares) / np.sqrt(variance)
     # What is frequent in the group says more than what is rare.
     tell_frequent = gaps.max() >= 0.6 * -gaps.min()
     position = gaps.argmax() if tell_frequent else gaps.argmin()
-    category = all_shares.index[position]
-    share, overall = (
-        float(group_shares.iloc[position]),
-        float(all_shares.iloc[position]),
-    )
-    if category is None or category != category:
-        shown = "missing"
-    elif isinstance(category, str):
-        shown = quote_category(category)
-    else:
-        shown = plain_number(float(category))
+    share = float(group_shares.iloc[position])
+    overall = float(all_shares.iloc[position])
+    category = _shown_category(all_shares.index[position])
     how_often = _frequency_word(share, overall)
+    shares = f"{share:.0%}, all rows {overall:.0%}"
     return _Departure(
         effect=abs(float(gaps.iloc[position])),
         n_rows=len(group),
-        text=f"{name} {how_often} {shown} ({share:.0%}, all rows {overall:.0%})",
+        text=f"{name} {how_often} {category} ({shares})",
     )
+
+
+def _shown_category(category: Any) -> str:
+    if pd.isna(category):
+        return "missing"
+    if isinstance(category, str):
+        return quote_category(category)
+    # A number of two values, which is told like a category.
+    return plain_number(float(category))
 
 
 def _category_shares(values: pd.Series) -> pd.Series:

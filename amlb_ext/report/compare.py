@@ -79,11 +79,10 @@ def is_control_framework(framework: str) -> bool:
     >>> is_control_framework("HardsynthBaseline_mine"), is_control_framework("HardsynthBaseline2")
     (True, False)
     """
+    # Behind a space stands the constraint, where a framework ran with several.
     name = framework.split(" ")[0]
-    return (
-        name.startswith(tuple(f"{control}_" for control in CONTROLS))
-        or name in CONTROLS
-    )
+    control, _, _ = name.partition("_")
+    return control in CONTROLS
 
 
 def compare_frameworks(
@@ -111,7 +110,7 @@ def compare_frameworks(
         vanished or were refused. Such a framework gets no verdict, for the folds that are left
         may be the easy ones.
     folds : int
-        Of the task.
+        Number of folds of the task.
     level : float
     alarm : str
         Why the failures are not those of the F that was run; then nothing is claimed.
@@ -122,9 +121,9 @@ def compare_frameworks(
     """
     weights = region_weights(full)
     refits = _aligned_refits(null, full)
-    if alarm:
-        no_claim, no_gain = alarm, ""
-    else:
+    # The alarm comes first: the certificate is about another F.
+    no_claim, no_gain = alarm, ""
+    if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
     losses = _snapped_losses(full)
     inputs = _ComparisonInputs(
@@ -143,18 +142,21 @@ def compare_frameworks(
     table["folds"] = [
         f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]
     ]
-    table = _withhold_verdicts(table, no_claim or no_gain, incomplete)
-    table = _with_absent(table, task, folds, incomplete, no_claim or no_gain)
+    no_claim_on_f = no_claim or no_gain
+    table = _withhold_verdicts(table, no_claim_on_f, incomplete)
+    table = _with_absent(
+        table, task, folds=folds, incomplete=incomplete, no_claim=no_claim_on_f
+    )
 
     pairs = _pair_table(inputs, weights)
     pairs.insert(0, "task", task)
-    pairs["folds"] = [
-        f"{inputs.shared_folds(first, second)}/{folds}"
-        for first, second in zip(pairs["framework"], pairs["other"], strict=True)
-    ]
+    shared = []
+    for first, second in zip(pairs["framework"], pairs["other"], strict=True):
+        shared.append(f"{inputs.shared_folds(first, second)}/{folds}")
+    pairs["folds"] = shared
     # A pair is as incomplete as either of the two; whether F may be beaten is no matter here.
     for column in ("framework", "other"):
-        pairs = _withhold_verdicts(pairs, no_claim, incomplete, column)
+        pairs = _withhold_verdicts(pairs, no_claim, incomplete, column=column)
 
     whole_task = choose_weighting(weights, inputs.clusters)
     return TaskComparison(
@@ -163,14 +165,14 @@ def compare_frameworks(
         weights=weights,
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task, table),
-        no_claim=no_claim or no_gain,
+        no_claim=no_claim_on_f,
         warnings=(refits.warning,) if refits.warning else (),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ComparisonInputs:
-    """What every comparison of one task starts from; all arrays have one entry a row."""
+    """What every comparison of one task starts from; all arrays have one entry per row."""
 
     losses: pd.DataFrame
     loss_f: np.ndarray
@@ -196,9 +198,9 @@ class _ComparisonInputs:
 
 def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
     """Return losses by framework, those that equal F's but for rounding set to F's."""
-    losses = pd.DataFrame(
-        {name: full.loss(name) for name in sorted(full.f)}, index=full.rows.index
-    )
+    # Sorted, so that tables do not depend on the order in which folders were read.
+    losses_by_name = {name: full.loss(name) for name in sorted(full.f)}
+    losses = pd.DataFrame(losses_by_name, index=full.rows.index)
     loss_f = full.rows["loss"].to_numpy(dtype=float)[:, None]
     # F's own predictions, written to a file and read again, differ from F by rounding.
     is_same = np.isclose(losses, loss_f, rtol=1e-9, atol=1e-12)
@@ -251,13 +253,16 @@ def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.Dat
 
 
 def _weighting_text(whole_task: Weighting, contrasts: pd.DataFrame) -> str:
-    """Say how rows count on the whole task, and for which frameworks it is otherwise."""
-    text = f"{whole_task.reason[0].upper()}{whole_task.reason[1:]}."
+    """Return how rows count on the whole task, and for which frameworks they count otherwise."""
+    reason = whole_task.reason
+    text = f"{reason[0].upper()}{reason[1:]}."
     if not len(contrasts):
         return text
-    compared = contrasts[(contrasts["where"] == "region") & (contrasts["rows"] > 0)]
+    in_region = contrasts["where"] == "region"
+    compared = contrasts[in_region & (contrasts["rows"] > 0)]
     # A framework that ran on some of the folds only has rows, and a weighting, of its own.
-    deviating = compared[compared["weighted"].astype(bool) != whole_task.is_weighted]
+    deviates = compared["weighted"].astype(bool) != whole_task.is_weighted
+    deviating = compared[deviates]
     if not len(deviating):
         return text
     names = ", ".join(deviating["framework"])
@@ -295,19 +300,20 @@ def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[st
 
 @dataclass(frozen=True, kw_only=True)
 class _AlignedRefits:
-    """Losses of F's re-fits row for row with the test folds, or a warning that says why not."""
+    """Losses of F's re-fits, aligned with the test rows, or a warning that says why not."""
 
     losses: pd.DataFrame | None = None
     warning: str = ""
 
 
 def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _AlignedRefits:
-    """Join the re-fits kept beside the certificate to the rows of ``full``."""
+    """Join the re-fits that the certificate keeps to the rows of ``full``."""
     if null is None:
         return _AlignedRefits(
             warning="No re-fit of F is kept beside the certificate: the null control is missing."
         )
     refit_columns = [name for name in null.columns if name.startswith("refit_")]
+    # The file then holds F's own losses alone.
     if not refit_columns:
         return _AlignedRefits(
             warning="F could not be fitted again: the null control is missing."
@@ -331,11 +337,12 @@ def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _Aligne
 def _with_absent(
     table: pd.DataFrame,
     task: str,
+    *,
     folds: int,
     incomplete: Mapping[str, str],
     no_claim: str,
 ) -> pd.DataFrame:
-    """Add frameworks of which nothing is left on this task, lest their losses be hidden."""
+    """Add frameworks without any usable result on this task, so that they are not forgotten."""
     compared = set(table["framework"]) if len(table) else set()
     rows = []
     for where in WHERE:  # the same order as in the table of the others
@@ -357,6 +364,7 @@ def _with_absent(
         return table
     added_columns = set(rows[0]) - set(table.columns)
     absent = pd.DataFrame(rows).reindex(columns=[*table.columns, *added_columns])
+    # pandas warns of a table without rows: it might change the types of the columns.
     return pd.concat([table, absent], ignore_index=True) if len(table) else absent
 
 
@@ -364,14 +372,17 @@ def _withhold_verdicts(
     table: pd.DataFrame,
     no_claim: str,
     incomplete: Mapping[str, str],
+    *,
     column: str = "framework",
 ) -> pd.DataFrame:
-    """Return the table without the verdicts that the certificate or failed jobs forbid."""
+    """Return the table, withholding verdicts that the certificate or failed jobs forbid."""
     table = table.copy()
     for name, why in incomplete.items():
         is_incomplete = table[column] == name
         table.loc[is_incomplete, "verdict"] = "incomplete"
         table.loc[is_incomplete, "reason"] = f"{name}: {why}"
+    # What may not be claimed of anyone outweighs what is wrong with one framework.
     if no_claim:
-        table["verdict"], table["reason"] = "no claim", no_claim
+        table["verdict"] = "no claim"
+        table["reason"] = no_claim
     return table

@@ -1,4 +1,4 @@
-"""Conditions on one feature: what a tree sees of a column, and how a reader is told of it.
+"""Conditions on one feature: how trees see a column, and how a condition is put in words.
 
 Names, categories and numbers are the user's data: any text, made short and kept on one line.
 """
@@ -11,59 +11,58 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import shorten_text
 from amlb_ext.core.task import Column
+
+# Lines are dense here where one array expression is one step of the method.
 
 #: Categories told apart in one column; the others are one group.
 MOST_CATEGORIES = 12
-#: Longest name or category in a text, and categories listed.
-WIDTH, LISTED = 60, 5
-#: A category is told apart only with this many rows, and this share of them.
-_FEWEST_ROWS, _SMALLEST_SHARE = 3, 0.005
+#: Longest name or category in a text.
+WIDTH = 60
+#: Categories that are listed; of more the first are.
+LISTED = 5
+#: A category is told apart only with this many rows, ...
+_FEWEST_ROWS = 3
+#: ... and with this share of the rows.
+_SMALLEST_SHARE = 0.005
 #: How many rows' worth the share of a category is drawn towards that of all rows.
 _PRIOR_ROWS = 10
-#: Above this, neighbouring floats are no longer whole numbers apart.
+#: Numbers from here on are shown with an exponent, and not taken for whole ones.
 _LARGEST_WHOLE = 1e15
 
 
-def shorten_text(text: str, width: int = WIDTH) -> str:
-    """Return text of the user's data on one line, with an ellipsis where it is longer.
-
-    Examples
-    --------
-    >>> shorten_text("a long\\nname", 8)
-    'a long …'
-    """
-    printable = "".join(char if char.isprintable() else " " for char in text)
-    line = " ".join(printable.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
 def plain_number(value: float) -> str:
-    """Return a number without exponent where it can be read so.
+    """Return a number as text, without an exponent where it is readable without.
 
     Examples
     --------
     >>> plain_number(45.0), plain_number(0.35), plain_number(1.5e20)
     ('45', '0.35', '1.5e+20')
     """
-    if value == 0 or 1e-5 <= abs(value) < 1e15:
+    has_short_digits = 1e-5 <= abs(value) < _LARGEST_WHOLE
+    if value == 0 or has_short_digits:
         return str(np.format_float_positional(value, trim="-"))
     return f"{value:.4g}"
 
 
 def quote_category(text: str) -> str:
-    """Return a category, in quotation marks where it could be taken for something else.
+    """Return a category, quoted where it could be mistaken for something else.
 
     Examples
     --------
     >>> quote_category("blue-collar"), quote_category("a, b"), quote_category("")
     ('blue-collar', '“a, b”', '“”')
     """
-    short = shorten_text(text)
-    has_marks = bool(set(short) & set(",()“”"))
-    is_whole = short == text or short.endswith("…")
-    is_plain = short and not has_marks and short == short.strip() and is_whole
-    return short if is_plain else f"“{short}”"
+    short = shorten_text(text, WIDTH)
+    # A reader takes these for the punctuation of a list.
+    has_marks = not set(short).isdisjoint(",()“”")
+    # White space or control characters were taken out: quotation marks say that it is not the
+    # text itself. An ellipsis says so without them.
+    is_altered = short != text and not short.endswith("…")
+    if not short or has_marks or is_altered or short != short.strip():
+        return f"“{short}”"
+    return short
 
 
 @dataclass
@@ -76,11 +75,12 @@ class Condition:
 
     @property
     def n_parts(self) -> int:
-        """How much there is to read: a range or set and missing values are two things."""
-        is_bounded = self.low > -np.inf or self.high < np.inf
+        """Number of statements to read: a range or set, and missing values, are two."""
+        is_bounded = (self.low, self.high) != (-np.inf, np.inf)
         # Above infinity lies no number: such a condition is about missing values alone.
         has_numbers = self.low < np.inf
-        return 2 if self.missing and is_bounded and has_numbers else 1
+        has_range = is_bounded and has_numbers
+        return 2 if has_range and self.missing else 1
 
 
 @dataclass(kw_only=True)
@@ -95,9 +95,9 @@ class CodedColumn:
     distinct : ndarray of shape (k,)
         Sorted distinct values of the finding half.
     is_whole : bool
-        Only whole numbers occur.
+        Whether only whole numbers occur.
     category_names : list of (str or None)
-        Of a categorical: category by rank, None for all others together.
+        Categories by rank, None for all others together; empty for numbers.
     has_others : bool
         There are categories without a rank of their own.
     n_missing : int
@@ -112,26 +112,38 @@ class CodedColumn:
     has_others: bool = False
     n_missing: int = 0
 
+    @property
+    def is_missing(self) -> np.ndarray:
+        """Which rows have no value, ``(n,)`` bool."""
+        return np.isnan(self.x)
+
     def matches(self, condition: Condition) -> np.ndarray:
         """Return which rows meet the condition, ``(n,)`` bool."""
         with np.errstate(invalid="ignore"):
-            in_range = (self.x > condition.low) & (self.x <= condition.high)
-        return np.where(np.isnan(self.x), condition.missing, in_range)
+            is_above = self.x > condition.low
+            is_in_range = is_above & (self.x <= condition.high)
+        return np.where(self.is_missing, condition.missing, is_in_range)
 
     def rounded(self, condition: Condition) -> Condition:
         """Round the bounds to few digits, without moving a row of the finding half."""
-        low, high = self._short_bound(condition.low), self._short_bound(condition.high)
-        return Condition(low, high, condition.missing)
+        return Condition(
+            low=self._short_bound(condition.low),
+            high=self._short_bound(condition.high),
+            missing=condition.missing,
+        )
 
     def _short_bound(self, threshold: float) -> float:
-        if not np.isfinite(threshold) or self.category_names:
+        # Bounds of a categorical lie between ranks; no reader sees them.
+        if self.category_names or not np.isfinite(threshold):
             return threshold
         position = int(np.searchsorted(self.distinct, threshold, side="right"))
         if position in (0, len(self.distinct)):
             return threshold
         if self.is_whole:
             return float(np.floor(threshold))
-        below, above = self.distinct[position - 1], self.distinct[position]
+        # Any bound between the two neighbouring values cuts the rows alike.
+        below = self.distinct[position - 1]
+        above = self.distinct[position]
         for digits in range(2, 16):
             short = float(f"{threshold:.{digits}e}")
             if below <= short < above:
@@ -145,37 +157,46 @@ class CodedColumn:
         ----------
         condition : Condition
         is_alone : bool
-            No other condition stands beside it, so ``or`` needs no brackets.
+            Whether it is the only condition; ``or`` needs brackets otherwise.
         """
-        is_missing = np.isnan(self.x)
-        has_missing = bool(is_missing.any())
-        inside = self.matches(condition) & ~is_missing
-        if not inside.any() or inside.sum() == (~is_missing).sum():
-            # No number or all numbers: what is left to say is about missing values.
-            if not has_missing or (condition.missing and inside.any()):
+        n_known = len(self.x) - self.is_missing.sum()
+        n_inside = len(self._values_inside(condition))
+        has_missing = n_known < len(self.x)
+        if n_inside in (0, n_known):
+            # No value or all values: what is left to say is about missing ones.
+            holds_for_all = condition.missing and n_inside > 0
+            if holds_for_all or not has_missing:
                 return ""
-            return f"{self.name} is {'missing' if condition.missing else 'not missing'}"
+            state = "missing" if condition.missing else "not missing"
+            return f"{self.name} is {state}"
         if self.category_names:
             text = self._describe_categories(condition)
         else:
             text = self._describe_range(condition)
-        if not (has_missing and condition.missing):
+        if not has_missing or not condition.missing:
             return text
         return f"{text} or missing" if is_alone else f"({text} or missing)"
 
+    def _values_inside(self, condition: Condition) -> np.ndarray:
+        """Return the values that meet a condition, without missing ones."""
+        values = self.x[self.matches(condition)]
+        return values[~np.isnan(values)]
+
     def _describe_range(self, condition: Condition) -> str:
-        low, high = condition.low, condition.high
-        inside = self.x[(self.x > low) & (self.x <= high)]
+        inside = self._values_inside(condition)
         if self.is_whole and inside.min() == inside.max():
             return f"{self.name} = {plain_number(inside[0])}"
-        if np.isfinite(low) and np.isfinite(high):
-            return f"{plain_number(low)} < {self.name} <= {plain_number(high)}"
-        if np.isfinite(low):
-            return f"{self.name} > {plain_number(low)}"
-        return f"{self.name} <= {plain_number(high)}"
+        low = plain_number(condition.low)
+        high = plain_number(condition.high)
+        if not np.isfinite(condition.low):
+            return f"{self.name} <= {high}"
+        if not np.isfinite(condition.high):
+            return f"{self.name} > {low}"
+        return f"{low} < {self.name} <= {high}"
 
     def _describe_categories(self, condition: Condition) -> str:
-        inside, outside = [], []
+        inside = []
+        outside = []
         others_inside = False
         for rank, category in enumerate(self.category_names):
             is_inside = condition.low < rank <= condition.high
@@ -187,33 +208,35 @@ class CodedColumn:
                 outside.append(category)
         # "All others" cannot be listed, so a set that holds them is told by what it lacks;
         # without others, by the shorter list.
-        tell_outside = others_inside if self.has_others else len(outside) < len(inside)
+        tell_outside = len(outside) < len(inside)
+        if self.has_others:
+            tell_outside = others_inside
         if not tell_outside:
-            return f"{self.name} is " + _category_list(
-                inside, single="", several="one of "
-            )
-        has_known_only = np.isnan(self.x).any() and not condition.missing
-        known = "known and " if has_known_only else ""
-        return f"{self.name} is {known}" + _category_list(
-            outside, single="not ", several="none of "
-        )
+            listed = _category_list(inside, single="", several="one of ")
+            return f"{self.name} is {listed}"
+        # Of a missing value it is true as well that it is none of these.
+        excludes_missing = self.is_missing.any() and not condition.missing
+        known = "known and " if excludes_missing else ""
+        listed = _category_list(outside, single="not ", several="none of ")
+        return f"{self.name} is {known}{listed}"
 
 
 def _category_list(names: list[str], *, single: str, several: str) -> str:
     """Return quoted categories behind a word that depends on their number."""
-    quoted = [quote_category(name) for name in names]
-    if len(quoted) == 1:
-        return single + quoted[0]
-    if len(quoted) > LISTED:
-        return (
-            f"{several}{len(quoted)} (" + ", ".join([*quoted[: LISTED - 1], "…"]) + ")"
-        )
-    return f"{several}(" + ", ".join(quoted) + ")"
+    if len(names) == 1:
+        return single + quote_category(names[0])
+    if len(names) <= LISTED:
+        quoted = ", ".join(quote_category(name) for name in names)
+        return f"{several}({quoted})"
+    # The ellipsis takes the place of the last one.
+    quoted = ", ".join(quote_category(name) for name in names[: LISTED - 1])
+    return f"{several}{len(names)} ({quoted}, …)"
 
 
 def code_columns(
     data: pd.DataFrame,
     columns: Sequence[Column],
+    *,
     bad: np.ndarray,
     finding_rows: np.ndarray,
 ) -> list[CodedColumn]:
@@ -223,29 +246,35 @@ def code_columns(
     ----------
     data : DataFrame of shape (n, d)
     columns : sequence of Column
-        Of length d, in the order of ``data``.
+        The d columns, in the order of ``data``.
     bad : ndarray of shape (n,), bool
     finding_rows : ndarray of int
         Positions of the rows in which slices are searched; nothing is learned from the others.
     """
     coded_columns = []
     for position, column in enumerate(columns):
-        coded = code_column(data.iloc[:, position], column, bad, finding_rows)
+        values = data.iloc[:, position]
+        coded = code_column(values, column, bad=bad, finding_rows=finding_rows)
         if coded is not None:
             coded_columns.append(coded)
     return coded_columns
 
 
 def code_column(
-    values: pd.Series, column: Column, bad: np.ndarray, finding_rows: np.ndarray
+    values: pd.Series,
+    column: Column,
+    *,
+    bad: np.ndarray,
+    finding_rows: np.ndarray,
 ) -> CodedColumn | None:
     """Return a column as the trees see it; None when it is constant where slices are found."""
-    name = shorten_text(column.name) or "“”"
+    name = shorten_text(column.name, WIDTH) or "“”"
     if column.is_numeric:
         coded = _code_numbers(name, values, finding_rows)
     else:
-        coded = _code_categories(name, values, bad, finding_rows)
+        coded = _code_categories(name, values, bad=bad, finding_rows=finding_rows)
     coded.n_missing = int(np.isnan(coded.x[finding_rows]).sum())
+    # That a value is missing sets rows apart like any other value.
     n_values = len(coded.distinct) + (coded.n_missing > 0)
     return coded if n_values > 1 else None
 
@@ -255,52 +284,63 @@ def _code_numbers(
 ) -> CodedColumn:
     x = values.to_numpy(dtype=float, na_value=np.nan)
     distinct = _distinct_values(x[finding_rows])
-    has_fraction = bool(np.any(x[~np.isnan(x)] % 1 != 0))
-    is_small = float(np.abs(distinct).max(initial=0)) < _LARGEST_WHOLE
-    is_whole = not has_fraction and is_small
-    return CodedColumn(name=name, x=x, distinct=distinct, is_whole=is_whole)
+    # Whole in all rows, since what is told of a slice is about all of them.
+    remainders = _distinct_values(x) % 1
+    has_fraction = bool(remainders.any())
+    largest = float(np.abs(distinct).max(initial=0))
+    return CodedColumn(
+        name=name,
+        x=x,
+        distinct=distinct,
+        is_whole=not has_fraction and largest < _LARGEST_WHOLE,
+    )
 
 
 def _code_categories(
-    name: str, values: pd.Series, bad: np.ndarray, finding_rows: np.ndarray
+    name: str, values: pd.Series, *, bad: np.ndarray, finding_rows: np.ndarray
 ) -> CodedColumn:
     """Rank categories by their share of bad rows: a tree then finds a set by one threshold."""
     as_category = values.astype("category")
     codes = as_category.cat.codes.to_numpy()  # -1 for missing
     texts = [str(text) for text in as_category.cat.categories]
+    # Shifted by one, so that missing values have the first place, which is cut off.
+    n_places = len(texts) + 1
     finding_codes = codes[finding_rows] + 1
-    n_rows = np.bincount(finding_codes, minlength=len(texts) + 1)[1:]
-    n_bad = np.bincount(finding_codes, bad[finding_rows], minlength=len(texts) + 1)[1:]
+    finding_bad = bad[finding_rows]
+    n_rows = np.bincount(finding_codes, minlength=n_places)[1:]
+    n_bad = np.bincount(finding_codes, weights=finding_bad, minlength=n_places)[1:]
 
     frequent = np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES]
     fewest = max(_FEWEST_ROWS, _SMALLEST_SHARE * len(finding_rows))
     frequent = frequent[n_rows[frequent] >= fewest]
 
-    # The share of few rows is drawn towards that of all. The last entry is all other categories.
-    rows_by_group = np.append(n_rows[frequent], n_rows.sum() - n_rows[frequent].sum())
-    bad_by_group = np.append(n_bad[frequent], n_bad.sum() - n_bad[frequent].sum())
-    base = float(bad[finding_rows].mean())
-    shares = (bad_by_group + _PRIOR_ROWS * base) / (rows_by_group + _PRIOR_ROWS)
+    # Groups are the frequent categories; the last group is all other categories together.
+    other_rows = n_rows.sum() - n_rows[frequent].sum()
+    other_bad = n_bad.sum() - n_bad[frequent].sum()
+    rows_by_group = np.append(n_rows[frequent], other_rows)
+    bad_by_group = np.append(n_bad[frequent], other_bad)
+    # The share of few rows is drawn towards that of all, as if there were more rows like them.
+    prior_bad = _PRIOR_ROWS * float(finding_bad.mean())
+    shares = (bad_by_group + prior_bad) / (rows_by_group + _PRIOR_ROWS)
 
     order = np.argsort(shares, kind="stable")
     rank_of_group = np.argsort(order, kind="stable")
-    rank_of_code = np.full(len(texts) + 1, rank_of_group[-1], dtype=float)
+    rank_of_code = np.full(n_places, rank_of_group[-1], dtype=float)
     rank_of_code[frequent] = rank_of_group[:-1]
     rank_of_code[-1] = np.nan  # where the code -1, missing, looks
     x = rank_of_code[codes]
 
     category_names: list[str | None] = []
     for group in order:
-        category_names.append(
-            None if group == len(frequent) else texts[frequent[group]]
-        )
-    has_others = bool(np.any((codes >= 0) & ~np.isin(codes, frequent)))
+        is_others = group == len(frequent)
+        category_names.append(None if is_others else texts[frequent[group]])
+    is_other = (codes >= 0) & ~np.isin(codes, frequent)
     return CodedColumn(
         name=name,
         x=x,
         distinct=_distinct_values(x[finding_rows]),
         category_names=category_names,
-        has_others=has_others,
+        has_others=bool(is_other.any()),
     )
 
 

@@ -19,12 +19,21 @@ from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.report.slices import find_slices
 from amlb_ext.suite import Suite, amlb_name
 
-COLUMNS = ("task", "group", "about", "bad", "share", "ga", "synthetic", "loss_f")
+COLUMNS = (
+    "task",
+    "group",
+    "about",
+    "bad",
+    "share",
+    "ga",
+    "synthetic",
+    "loss_f",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FailureDescription:
-    """What is known of a task's failures.
+    """Description of a task's failures.
 
     Attributes
     ----------
@@ -57,7 +66,7 @@ def find_failures(
     full : TaskPredictions
         The untouched test folds.
     points : int
-        On the map at most; 0 for none.
+        Most points of the map; 0 for no map.
     """
     seed = suite.manifest.seed
     coding = suite.tasks[task].coding
@@ -65,50 +74,62 @@ def find_failures(
     features = _read_test_rows(suite, full.name).features
     source = full.rows["source_row"].to_numpy()
     bad = (full.rows["origin"] == "bad").to_numpy()
+    # Each of the three has a random stream of its own: none depends on what another draws.
     slices = find_slices(
-        features, columns, bad, source, random_stream(seed, task, "report", "slices")
+        features,
+        columns,
+        bad=bad,
+        groups=source,
+        rng=random_stream(seed, task, "report", "slices"),
     )
     slices.insert(0, "task", task)
 
     space = FeatureSpace().fit(features, columns)
+    Z = space.transform(features)
     # A source row that occurs in several folds is one failure.
     bad_rows = np.flatnonzero(bad)
-    first_bad = bad_rows[np.unique(source[bad], return_index=True)[1]]
-    Z = space.transform(features)
-    labels = find_clusters(
-        Z[first_bad], derive_seed(seed, task, "report", "clusters") % 2**31
-    )
-    groups = np.where(bad, assign_groups(source, source[first_bad], labels), -1)
+    bad_sources, first = np.unique(source[bad], return_index=True)
+    first_bad = bad_rows[first]
+    cluster_seed = derive_seed(seed, task, "report", "clusters") % 2**31
+    labels = find_clusters(Z[first_bad], cluster_seed)
+    groups = assign_groups(source, bad_sources, labels)
+    # The source row of a good row may be bad in another fold.
+    groups[~bad] = -1
     made = _place_made_rows(suite, task, space)
-    made_groups = assign_groups(made.parent_row, source[first_bad], labels)
+    made_groups = assign_groups(made.parent_row, bad_sources, labels)
 
     chart = None
     if points > 0:
-        once = np.unique(source, return_index=True)[1]
-        good_once = np.setdiff1d(once, bad_rows)
+        # One place on the map per source row, or two where it is bad in some folds only.
+        _, first_rows = np.unique(source, return_index=True)
+        good_once = np.setdiff1d(first_rows, bad_rows)
         shown = np.union1d(good_once, first_bad)
-        origin = np.where(bad[shown], "bad", "good")
         mapped = _MappedRows(
-            Z=np.concatenate([Z[shown], made.Z]) if len(made.Z) else Z[shown],
-            origin=np.concatenate([origin, made.origin]),
-            group=np.concatenate([groups[shown], made_groups]),
+            Z=Z[shown],
+            origin=np.where(bad[shown], "bad", "good"),
+            group=groups[shown],
         )
-        chart = _map_chart(
-            task, mapped, points, random_stream(seed, task, "report", "map")
-        )
-    phrases = describe_clusters(features.iloc[first_bad], columns, labels, features)
+        if len(made.Z):
+            mapped = mapped.with_made_rows(made, made_groups)
+        rng = random_stream(seed, task, "report", "map")
+        chart = _map_chart(task, mapped, points, rng)
+    # What sets each group of failures apart, and what became of it.
+    phrases = describe_clusters(
+        features.iloc[first_bad], columns, labels=labels, features_all=features
+    )
     loss_f = full.rows["loss"].to_numpy(dtype=float)
     clusters = []
     for group, phrase in enumerate(phrases):
-        is_made_from = made_groups == group
+        in_group = labels == group
+        made_from_group = made.origin[made_groups == group]
         row = {
             "task": task,
             "group": group + 1,
             "about": phrase,
-            "bad": int((labels == group).sum()),
-            "share": float((labels == group).mean()),
-            "ga": int(((made.origin == "ga") & is_made_from).sum()),
-            "synthetic": int(((made.origin == "synthetic") & is_made_from).sum()),
+            "bad": int(in_group.sum()),
+            "share": float(in_group.mean()),
+            "ga": int((made_from_group == "ga").sum()),
+            "synthetic": int((made_from_group == "synthetic").sum()),
             "loss_f": float(loss_f[groups == group].mean()),
         }
         clusters.append(row)
@@ -135,14 +156,17 @@ def _read_test_rows(suite: Suite, name: str) -> _TestRows:
     stands in their place says nothing about the row.
     """
     coding = suite.coding(name)
-    features_by_fold, provenance_by_fold = [], []
-    for index in range(len(suite.amlb_task(name).folds)):
-        test_file = suite.pair(name, index)[1]
-        features = coding.decode(coding.read_csv(test_file))[0]
+    features_by_fold = []
+    provenance_by_fold = []
+    n_folds = len(suite.amlb_task(name).folds)
+    for index in range(n_folds):
+        _, test_file = suite.pair(name, index)
+        features, _ = coding.decode(coding.read_csv(test_file))
         provenance = suite.provenance(name, index)
         # Names of replaced columns, joined by commas: one entry per cell after this.
         replaced = provenance["substituted"]
-        replaced = replaced[replaced.to_numpy() != ""].str.split(",").explode()
+        replaced = replaced[replaced.to_numpy() != ""]
+        replaced = replaced.str.split(",").explode()
         for column in coding.columns:
             is_replaced = (replaced == column.written).to_numpy(dtype=bool)
             rows = replaced.index[is_replaced]
@@ -166,9 +190,13 @@ class _MadeRows:
 
 
 def _place_made_rows(suite: Suite, task: str, space: FeatureSpace) -> _MadeRows:
-    points, origins, parents = [], [], []
+    """Read the rows that were made from the task's failures, and place them in its space."""
+    points = []
+    origins = []
+    parents = []
     for suffix in ("ga", "synthetic"):
         name = amlb_name(task, suffix)
+        # Where F did not fail, or made rows were not asked for, there is no such AMLB task.
         if name in suite.amlb_tasks:
             rows = _read_test_rows(suite, name)
             points.append(space.transform(rows.features))
@@ -195,6 +223,14 @@ class _MappedRows:
     origin: np.ndarray
     group: np.ndarray
 
+    def with_made_rows(self, made: _MadeRows, group: np.ndarray) -> _MappedRows:
+        """Return these rows, followed by made ones."""
+        return _MappedRows(
+            Z=np.concatenate([self.Z, made.Z]),
+            origin=np.concatenate([self.origin, made.origin]),
+            group=np.concatenate([self.group, group]),
+        )
+
 
 def _map_chart(
     task: str, rows: _MappedRows, most: int, rng: np.random.Generator
@@ -203,7 +239,8 @@ def _map_chart(
     xy, chosen, method = project_rows(
         rows.Z, rng, keep=rows.origin == "bad", group=rows.origin, most=most
     )
-    origin, group = rows.origin[chosen], rows.group[chosen]
+    origin = rows.origin[chosen]
+    group = rows.group[chosen]
     series = []
     for kind in ("good", "synthetic", "ga"):  # bad rows come last: they lie on top
         is_kind = origin == kind
@@ -222,6 +259,7 @@ def _map_chart(
             text=texts,
         )
         series.append(marks)
+    # Groups of failures share the colour of bad rows and differ by their marks.
     is_bad = origin == "bad"
     largest = int(group[is_bad].max(initial=0))
     for number in range(largest + 1):
@@ -234,7 +272,7 @@ def _map_chart(
             x=xy[in_group, 0],
             y=xy[in_group, 1],
             role="bad",
-            symbol=(number + 1) % 6,
+            symbol=(number + 1) % 6,  # 0, a circle, is that of the other rows
         )
         series.append(marks)
     return Chart(

@@ -25,11 +25,12 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.core.task import Column
 
-#: Dimensions of a space; distinct points that t-SNE needs.
-DIMENSIONS, FEWEST = 20, 30
-# scikit-learn < 1.5 calls it n_iter
-_ITERATIONS = "max_iter" if "max_iter" in TSNE().get_params() else "n_iter"
+# Lines are dense here where one array expression is one step of the method.
 
+#: Dimensions of a space.
+DIMENSIONS = 20
+#: Distinct points that t-SNE needs.
+FEWEST = 30
 #: Variances below this are rounding.
 _NO_VARIANCE = 1e-18
 #: Indicators and categories of less variance are scaled as if they had this much.
@@ -57,19 +58,21 @@ class FeatureSpace:
         Raises
         ------
         DataError
-            No rows or no columns.
+            There are no rows or no columns.
         """
         if not len(features) or not columns:
             raise DataError(f"a space needs rows and columns, got {features.shape}")
-        self.numeric_names_ = [column.name for column in columns if column.is_numeric]
-        self.category_names_ = [
-            column.name for column in columns if not column.is_numeric
-        ]
-        numbers = self._numbers(features)
+        self.numeric_names_: list[str] = []
+        self.category_names_: list[str] = []
+        for column in columns:
+            names = self.numeric_names_ if column.is_numeric else self.category_names_
+            names.append(column.name)
+        numbers = self._select_numbers(features)
         is_missing = np.isnan(numbers)
         self.sorted_values_ = []
-        for values in numbers.T:
-            self.sorted_values_.append(np.sort(values[~np.isnan(values)]))
+        for values, without_value in zip(numbers.T, is_missing.T, strict=True):
+            known_values = values[~without_value]
+            self.sorted_values_.append(np.sort(known_values))
         # One indicator per column that misses more than a few values.
         self.has_indicator_ = is_missing.mean(axis=0) >= 0.01
         self.encoder_ = OneHotEncoder(
@@ -79,31 +82,35 @@ class FeatureSpace:
             sparse_output=False,
         )
         if self.category_names_:
-            self.encoder_.fit(self._categories(features))
+            self.encoder_.fit(self._select_categories(features))
 
-        wide = self._wide(features)
+        wide = self._widen_rows(features)
         variance = wide.var(axis=0)
-        self.scale_ = self._scales(variance)
+        self.scale_ = self._column_scales(variance)
+        # Rows that are all alike have no principal component.
         self.pca_ = None
         if len(wide) > 1 and variance.sum() > _NO_VARIANCE:
             n_components = min(DIMENSIONS, *wide.shape)
-            self.pca_ = PCA(n_components, random_state=0).fit(wide / self.scale_)
+            self.pca_ = PCA(n_components, random_state=0)
+            self.pca_.fit(wide / self.scale_)
         return self
 
-    def _scales(self, variance: np.ndarray) -> np.ndarray:
-        """Return what each wide column is divided by, so that no feature outweighs another."""
+    def _column_scales(self, variance: np.ndarray) -> np.ndarray:
+        """Return the divisor of each wide column, so that no feature outweighs another."""
         # A rare category or missing value is no reason to throw a row far out.
         scale = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
         n_numbers = len(self.numeric_names_)
-        of_numbers = variance[:n_numbers]
-        scale[:n_numbers] = np.where(
-            of_numbers > _NO_VARIANCE, np.sqrt(of_numbers), 1.0
-        )
-        start = n_numbers + int(self.has_indicator_.sum())
+        number_variance = variance[:n_numbers]
+        varies = number_variance > _NO_VARIANCE
+        scale[:n_numbers] = np.where(varies, np.sqrt(number_variance), 1.0)
+        # The blocks of the wide table: numbers, indicators, then categories column by column.
+        n_indicators = int(self.has_indicator_.sum())
+        start = n_numbers + n_indicators
         for width in self._one_hot_widths():
             # The categories of one column share a scale: together they weigh like a number.
-            total = variance[start : start + width].sum()
-            scale[start : start + width] = np.sqrt(max(total, _SMALLEST_VARIANCE))
+            block = slice(start, start + width)
+            total = max(variance[block].sum(), _SMALLEST_VARIANCE)
+            scale[block] = np.sqrt(total)
             start += width
         return scale
 
@@ -113,48 +120,59 @@ class FeatureSpace:
             return np.zeros((len(features), 1))
         if not len(features):
             return np.zeros((0, self.pca_.n_components_))
-        return np.asarray(self.pca_.transform(self._wide(features) / self.scale_))
+        wide = self._widen_rows(features)
+        return np.asarray(self.pca_.transform(wide / self.scale_))
 
-    def _numbers(self, features: pd.DataFrame) -> np.ndarray:
+    def _select_numbers(self, features: pd.DataFrame) -> np.ndarray:
         return features[self.numeric_names_].to_numpy(dtype=float, na_value=np.nan)
 
-    def _categories(self, features: pd.DataFrame) -> np.ndarray:
+    def _select_categories(self, features: pd.DataFrame) -> np.ndarray:
+        # Missing ones become NaN, which the encoder takes for a category of its own.
         values = features[self.category_names_].astype(object)
         return np.asarray(values.where(values.notna(), np.nan))
 
-    def _wide(self, features: pd.DataFrame) -> np.ndarray:
+    def _widen_rows(self, features: pd.DataFrame) -> np.ndarray:
         """Return normal scores, indicators of missing values and one-hot categories."""
-        numbers = self._numbers(features)
+        numbers = self._select_numbers(features)
         scores = np.empty_like(numbers)
-        for position, known in enumerate(self.sorted_values_):
-            scores[:, position] = _normal_scores(numbers[:, position], known)
-        indicators = np.isnan(numbers)[:, self.has_indicator_].astype(float)
+        for position, sorted_values in enumerate(self.sorted_values_):
+            values = numbers[:, position]
+            scores[:, position] = _normal_scores(values, sorted_values)
+        is_missing = np.isnan(numbers)
+        indicators = is_missing[:, self.has_indicator_].astype(float)
         blocks = [scores, indicators]
         if self.category_names_:
-            blocks.append(self.encoder_.transform(self._categories(features)))
+            categories = self._select_categories(features)
+            blocks.append(self.encoder_.transform(categories))
         return np.hstack(blocks)
 
     def _one_hot_widths(self) -> list[int]:
         """Return how many one-hot columns each categorical has."""
         if not self.category_names_:
             return []
-        positions = [str(position) for position in range(len(self.category_names_))]
+        n_columns = len(self.category_names_)
+        positions = [str(position) for position in range(n_columns)]
         # Rare categories share one column, so only the encoder knows: names begin "POSITION_".
-        names = self.encoder_.get_feature_names_out(positions)
-        owners = np.array([int(name.split("_", 1)[0]) for name in names])
-        return np.bincount(owners, minlength=len(positions)).tolist()
+        widths = [0] * n_columns
+        for name in self.encoder_.get_feature_names_out(positions):
+            position, _, _ = name.partition("_")
+            widths[int(position)] += 1
+        return widths
 
 
-def _normal_scores(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return normal scores of values among sorted ones, ties in the middle; 0 where missing."""
+def _normal_scores(values: np.ndarray, sorted_values: np.ndarray) -> np.ndarray:
+    """Return normal scores of values among sorted values, mid-ranks for ties; 0 where missing."""
     # NOTE[OWN] scikit-learn's QuantileTransformer takes values closer than 1e-7 for equal, at
     # any scale of the column.
-    if not len(known):
+    if not len(sorted_values):
         return np.zeros(len(values))
-    n_below = np.searchsorted(known, values, "left")
-    n_up_to = np.searchsorted(known, values, "right")
-    quantile = np.where(np.isnan(values), 0.5, (n_below + n_up_to) / (2 * len(known)))
-    return np.asarray(norm.ppf(np.clip(quantile, 0.01, 0.99)))
+    n_below = np.searchsorted(sorted_values, values, side="left")
+    n_up_to = np.searchsorted(sorted_values, values, side="right")
+    middle = (n_below + n_up_to) / (2 * len(sorted_values))
+    quantile = np.where(np.isnan(values), 0.5, middle)
+    # Drawn in, or the smallest and the largest value would lie at infinity.
+    drawn_in = np.clip(quantile, 0.01, 0.99)
+    return np.asarray(norm.ppf(drawn_in))
 
 
 def project_rows(
@@ -196,12 +214,12 @@ def project_rows(
     ((20, 2), 20, 'PCA')
     """
     n_rows = len(Z)
-    is_kept = (
-        np.zeros(n_rows, dtype=bool) if keep is None else np.asarray(keep, dtype=bool)
-    )
+    is_kept = np.zeros(n_rows, dtype=bool)
+    if keep is not None:
+        is_kept = np.asarray(keep, dtype=bool)
     kinds = np.zeros(n_rows, dtype=int)
     if group is not None:
-        kinds = np.unique(np.asarray(group), return_inverse=True)[1].reshape(-1)
+        _, kinds = np.unique(group, return_inverse=True)
     chosen = _choose_rows(is_kept, kinds, most, rng)
     points = Z[chosen]
     # Tasks have a process each: threads would only fight for its core.
@@ -212,25 +230,30 @@ def project_rows(
             return plane, chosen, "PCA"
         # Noise parts rows that coincide, and lets a map of one dimension use the second.
         noise = 0.01 * rng.normal(size=plane.shape)
-        start = 1e-4 * (plane / plane[:, 0].std() + noise)
+        spread = plane[:, 0].std()
+        # t-SNE wants to begin with all points close together.
+        start = 1e-4 * (plane / spread + noise)
         # Started from the principal plane: two reports of one suite show the same map.
+        perplexity = float(np.clip(len(points) / 10, 5, 30))
         tsne = TSNE(
-            perplexity=float(np.clip(len(points) / 10, 5, 30)),
+            perplexity=perplexity,
             init=start.astype(np.float32),
             random_state=draw_int_seed(rng),
-            **{_ITERATIONS: 500},
+            max_iter=500,
         )
-        return np.asarray(tsne.fit_transform(points), dtype=float), chosen, "t-SNE"
+        xy = np.asarray(tsne.fit_transform(points), dtype=float)
+        return xy, chosen, "t-SNE"
 
 
 def _principal_plane(points: np.ndarray) -> np.ndarray:
     """Return the first two principal components, 0 where there are fewer."""
     plane = np.zeros((len(points), 2))
-    is_spread = len(points) > 1 and np.ptp(points, axis=0).max(initial=0) > 0
-    if is_spread:
-        n_components = min(2, *points.shape)
-        pca = PCA(n_components, random_state=0)
-        plane[:, :n_components] = pca.fit_transform(points)
+    # PCA warns of points that all coincide, and their components mean nothing.
+    if len(points) < 2 or not np.ptp(points, axis=0).any():
+        return plane
+    n_components = min(2, *points.shape)
+    pca = PCA(n_components, random_state=0)
+    plane[:, :n_components] = pca.fit_transform(points)
     return plane
 
 
@@ -243,13 +266,15 @@ def _choose_rows(
         return np.arange(n_rows)
     kept_rows = np.flatnonzero(is_kept)
     n_others = n_rows - len(kept_rows)
-    places = max(2 * most // 3, most - n_others)
-    if len(kept_rows) > places:
-        kept_rows = rng.choice(kept_rows, places, replace=False)
+    # At most two thirds are kept rows, unless the others do not fill the rest.
+    places_of_kept = max(2 * most // 3, most - n_others)
+    if len(kept_rows) > places_of_kept:
+        kept_rows = rng.choice(kept_rows, places_of_kept, replace=False)
 
     rows_by_kind = []
     for kind in np.unique(kinds[~is_kept]):
-        rows_by_kind.append(np.flatnonzero(~is_kept & (kinds == kind)))
+        is_kind = ~is_kept & (kinds == kind)
+        rows_by_kind.append(np.flatnonzero(is_kind))
     # The smallest kind first: places that it does not fill go to the larger ones.
     rows_by_kind.sort(key=len)
     chosen = [kept_rows]
@@ -257,6 +282,7 @@ def _choose_rows(
     for position, rows in enumerate(rows_by_kind):
         kinds_left = len(rows_by_kind) - position
         share = min(len(rows), places // kinds_left)
-        chosen.append(rng.choice(rows, share, replace=False))
+        sample = rng.choice(rows, share, replace=False)
+        chosen.append(sample)
         places -= share
     return np.sort(np.concatenate(chosen))

@@ -1,4 +1,4 @@
-"""A report on disk: the page, and beside it all that it shows as CSV and JSON."""
+"""A report on disk: the page, and everything it shows as CSV and JSON."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ TABLES = {
     "frameworks": "what was run",
     "charts": "the points of every chart",
 }
+#: What a spreadsheet takes for the start of a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_report(built: BuiltReport, directory: Path, interactive: bool = True) -> Path:
@@ -41,14 +43,14 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
     ----------
     built : BuiltReport
     directory : Path
-        Where to; ``hardsynth`` in the suite is the usual place.
+        Folder to write to, usually ``hardsynth`` in the suite.
     interactive : bool
         Embed the charting library (about 5 MB).
 
     Returns
     -------
     Path
-        Of the page.
+        The page.
 
     Raises
     ------
@@ -58,9 +60,9 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
     folder = directory / "report"
     links = {}
     for name, table in report_tables(built.report).items():
-        path = folder / f"{name}.csv"
-        _write_csv(table, path)
-        links[f"{name}.csv: {TABLES[name]}"] = f"report/{path.name}"
+        file_name = f"{name}.csv"
+        _write_csv(table, folder / file_name)
+        links[f"{file_name}: {TABLES[name]}"] = f"report/{file_name}"
     write_text(
         folder / "report.json",
         json.dumps(report_as_json(built.report), indent=1) + "\n",
@@ -97,7 +99,7 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
 
 
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
-    """Return the report as plain mappings and lists, ``None`` for what is no number."""
+    """Return the report as plain mappings and lists; numbers that are not finite are None."""
     out: dict[str, Any] = to_json_values(report, omit=("charts",))
     return out
 
@@ -129,14 +131,12 @@ def _measure_table(report: SuiteReport) -> pd.DataFrame:
 
 def _chart_points(report: SuiteReport) -> pd.DataFrame:
     """Return the points of every chart: those over all tasks first, their task is empty."""
-    frames = []
-    for chart in report.charts:
-        frames += [_series_points("", chart, series) for series in chart.series]
+    charts = [("", chart) for chart in report.charts]
     for task in report.tasks:
-        for chart in task.charts:
-            frames += [
-                _series_points(task.name, chart, series) for series in chart.series
-            ]
+        charts += [(task.name, chart) for chart in task.charts]
+    frames = []
+    for task_name, chart in charts:
+        frames += [_series_points(task_name, chart, series) for series in chart.series]
     if not frames:
         columns = ["task", "chart", "series", "kind", "x", "y", "low", "high", "text"]
         return pd.DataFrame(columns=columns)
@@ -146,6 +146,7 @@ def _chart_points(report: SuiteReport) -> pd.DataFrame:
 def _series_points(task: str, chart: Chart, series: ChartSeries) -> pd.DataFrame:
     n_marks = len(series.y)
     x = np.asarray(series.x, dtype=float)
+    has_texts = len(series.text) == n_marks
     frame = pd.DataFrame(
         {
             "task": task,
@@ -156,22 +157,22 @@ def _series_points(task: str, chart: Chart, series: ChartSeries) -> pd.DataFrame
             "y": np.asarray(series.y, dtype=float),
             "low": series.low if series.low is not None else np.nan,
             "high": series.high if series.high is not None else np.nan,
-            "text": list(series.text) if len(series.text) == n_marks else "",
+            "text": list(series.text) if has_texts else "",
         },
     )
     has_edges = len(x) == n_marks + 1
     if has_edges:
-        frame["low"], frame["high"] = x[:-1], x[1:]
+        frame["low"] = x[:-1]
+        frame["high"] = x[1:]
     return frame
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> None:
     safe = frame.copy()
     for name in safe.columns:
-        is_text = safe[name].dtype == object or isinstance(
-            safe[name].dtype, pd.StringDtype
-        )
-        if is_text:
+        dtype = safe[name].dtype
+        # Columns of text only; a number below zero is no formula.
+        if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype):
             safe[name] = safe[name].map(_no_formula)
     write_file(
         path,
@@ -184,5 +185,6 @@ def _write_csv(frame: pd.DataFrame, path: Path) -> None:
 def _no_formula(value: Any) -> Any:
     """Put an apostrophe before text that a spreadsheet would run as a formula."""
     # Names of columns and categories are the user's data, and may come from a stranger.
-    risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
-    return f"'{value}" if risky else value
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return value

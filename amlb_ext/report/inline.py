@@ -1,6 +1,6 @@
-"""From matplotlib's SVG to an element that is safe, small and alone with its names in a page.
+"""Turn matplotlib's SVG into an element for a page: safe, small, with ids of its own.
 
-Also what both kinds of charts do to text and numbers before they draw them.
+It also holds what both kinds of charts do to numbers and names before they draw them.
 """
 
 from __future__ import annotations
@@ -12,35 +12,25 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from amlb_ext.core.display import shorten_text
 from amlb_ext.report.model import Chart, ColourRole
 
-#: Longest name in a legend or on an axis of categories.
-LONGEST = 32
+# Lines are dense here since nearly each of them rewrites text inside text: the attribute of a
+# node, the declaration of a style, the number in a path.
+
 _ROLES = (*get_args(ColourRole), "grid")
 #: What to draw a role, or ``grid``, with; :func:`inline_svg` puts in the page's colour, a CSS
 #: variable, which matplotlib does not know.
 COLOUR = {role: f"#fe0d{i:02x}" for i, role in enumerate(_ROLES)}
 _STAND_IN = re.compile(r"#fe0d([0-9a-f]{2})")
 _URL = re.compile(r"url\(#(.*?)\)")
-# Control characters, halves of surrogate pairs and what else XML forbids; characters that turn
-# the direction of the text around them.
-_UNFIT = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
-
-
-def one_line(text: object, longest: int = LONGEST) -> str:
-    """Return text on one line, without control characters, cut with an ellipsis.
-
-    Not escaped: that is for whoever puts it into a language.
-
-    Examples
-    --------
-    >>> one_line("a name\\n that is rather long", 12)
-    'a name that…'
-    """
-    line = _UNFIT.sub("", " ".join(str(text).split()))
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+_LOCAL_LINK = re.compile("^#(.*)")
+_DECIMAL_NUMBER = re.compile(r"-?\d+\.\d+")
+_PATH_COMMAND = re.compile(r"\s*([A-Za-z])\s*")
+#: Styles of the backgrounds of figure and axes, which matplotlib writes even where they are clear.
+_INVISIBLE_STYLES = ("fill: none", "fill: none; opacity: 0")
+#: Longest title or description of a chart.
+_LONGEST_TEXT = 2000
 
 
 def axis_numbers(values: object) -> np.ndarray:
@@ -52,12 +42,16 @@ def axis_numbers(values: object) -> np.ndarray:
     array([ 1., nan, nan])
     """
     flat = np.asarray(values, dtype=float).ravel()
-    return np.where(np.abs(flat) < 1e300, flat, np.nan)
+    # Beyond this the span of an axis, and so the place of every mark, would overflow.
+    is_drawable = np.abs(flat) < 1e300
+    return np.where(is_drawable, flat, np.nan)
 
 
 def interval_bound(bound: np.ndarray | None, length: int) -> np.ndarray:
     """Return one side of a series' intervals, NaN where there is none."""
-    return np.full(length, np.nan) if bound is None else axis_numbers(bound)
+    if bound is None:
+        return np.full(length, np.nan)
+    return axis_numbers(bound)
 
 
 def legend_names(chart: Chart) -> list[str]:
@@ -77,10 +71,11 @@ def legend_names(chart: Chart) -> list[str]:
     for series in chart.series:
         if series.name and series.name not in chart.y_categories:
             names.append(series.name)
+    # A single name has nothing to be told apart from; the title says what the chart shows.
     return names if len(names) > 1 else []
 
 
-def inline_svg(drawn: str, key: str, title: str, about: str) -> str:
+def inline_svg(drawn: str, *, key: str, title: str, about: str) -> str:
     """Return what matplotlib drew as an ``<svg>`` element for a page.
 
     Colours of :data:`COLOUR` become ``var(--c-ROLE)``; ids begin with a digest of ``key``; the
@@ -93,7 +88,7 @@ def inline_svg(drawn: str, key: str, title: str, about: str) -> str:
     key : str
         Unique in the page.
     title, about : str
-        For those who cannot see it.
+        Read out to those who cannot see the picture.
 
     Returns
     -------
@@ -102,25 +97,19 @@ def inline_svg(drawn: str, key: str, title: str, about: str) -> str:
     Examples
     --------
     >>> drawn = '<svg viewBox="0 0 9 9"><path d="M 0 1.234567" style="fill: #fe0d00"/></svg>'
-    >>> text = inline_svg(drawn, "key", "Title", "A < B")
+    >>> text = inline_svg(drawn, key="key", title="Title", about="A < B")
     >>> text[text.index("<title") :]  # doctest: +NORMALIZE_WHITESPACE
     '<title id="s2c70e1-t">Title</title><desc id="s2c70e1-d">A &lt; B</desc><path
      d="M0 1.23" style="fill:var(--c-ink)" /></svg>'
     """
     tree = ET.fromstring(drawn)
-    prefix = "s" + hashlib.sha256(key.encode()).hexdigest()[:6]
-    for node in tree.iter():
-        # A page's SVG needs no namespaces: {http://www.w3.org/1999/xlink}href is href.
-        node.tag = _without_namespace(node.tag)
-        node.attrib = {
-            _without_namespace(name): node.attrib[name] for name in node.attrib
-        }
+    # Ids of a page are shared by all its charts. They begin with a letter: CSS wants one.
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    prefix = f"s{digest[:6]}"
+    _strip_namespaces(tree)
     ids = _short_ids(tree, prefix)
-    # Lists, for removing a child would make the iteration skip its neighbour.
-    for node in list(tree.iter()):
-        for child in list(node):
-            if child.tag in ("metadata", "style") or _is_invisible(child):
-                node.remove(child)
+    _remove_unseen(tree)
+    # Styles are compared as text, so all of them are tidied before any is moved to its parent.
     for node in tree.iter():
         _tidy_node(node, ids)
     for node in tree.iter():
@@ -134,11 +123,26 @@ def inline_svg(drawn: str, key: str, title: str, about: str) -> str:
         "aria-labelledby": f"{prefix}-t {prefix}-d",
         "style": "stroke-linejoin:round;stroke-linecap:butt",
     }
-    for position, (tag, text) in enumerate((("title", title), ("desc", about))):
-        node = ET.Element(tag, {"id": f"{prefix}-{tag[0]}"})
-        node.text = one_line(text, 2000)
-        tree.insert(position, node)
+    # Screen readers take the title from the first child only.
+    tree.insert(0, _text_node("title", f"{prefix}-t", title))
+    tree.insert(1, _text_node("desc", f"{prefix}-d", about))
     return ET.tostring(tree, encoding="unicode")
+
+
+def _text_node(tag: str, node_id: str, text: str) -> ET.Element:
+    node = ET.Element(tag, {"id": node_id})
+    node.text = shorten_text(text, _LONGEST_TEXT)
+    return node
+
+
+def _strip_namespaces(tree: ET.Element) -> None:
+    """Make ``{http://www.w3.org/1999/xlink}href`` a plain ``href``, as SVG inside HTML has it."""
+    for node in tree.iter():
+        node.tag = _without_namespace(node.tag)
+        attributes = {}
+        for name, value in node.attrib.items():
+            attributes[_without_namespace(name)] = value
+        node.attrib = attributes
 
 
 def _without_namespace(name: str) -> str:
@@ -149,52 +153,67 @@ def _short_ids(tree: ET.Element, prefix: str) -> dict[str, str]:
     """Return a short id for each id that something refers to; the others are not needed."""
     ids: dict[str, str] = {}
     for node in tree.iter():
+        link_targets = _LOCAL_LINK.findall(node.get("href", ""))
         for value in node.attrib.values():
-            references = _URL.findall(value) + re.findall(
-                "^#(.*)", node.get("href", "")
-            )
-            for name in references:
-                ids.setdefault(name, f"{prefix}-{len(ids)}")
+            for name in (*_URL.findall(value), *link_targets):
+                if name not in ids:
+                    ids[name] = f"{prefix}-{len(ids)}"
     return ids
 
 
-def _is_invisible(node: ET.Element) -> bool:
-    # Backgrounds of the figure and the axes: matplotlib writes them even where they are clear.
-    return node.tag == "path" and node.get("style", "") in (
-        "fill: none",
-        "fill: none; opacity: 0",
-    )
+def _remove_unseen(tree: ET.Element) -> None:
+    """Remove metadata, style sheets and invisible backgrounds."""
+    # Both loops run over lists: removing a child would make the iteration skip its neighbour.
+    for node in list(tree.iter()):
+        for child in list(node):
+            is_invisible = child.get("style") in _INVISIBLE_STYLES
+            is_background = child.tag == "path" and is_invisible
+            if is_background or child.tag in ("metadata", "style"):
+                node.remove(child)
 
 
 def _hoist_common_style(node: ET.Element) -> None:
-    """Say once, on the parent, what all marks of a series have in common."""
-    styles = {child.get("style") for child in node if child.tag == "use"}
+    """Move the style that all marks of a series share to their parent, which has it once."""
+    # A style on the parent would also reach children of other kinds, such as text.
     has_only_marks = all(child.tag == "use" for child in node)
-    if len(styles) == 1 and has_only_marks and "style" not in node.attrib:
-        node.set("style", styles.pop() or "")
-        for child in node:
-            child.attrib.pop("style", None)
+    if not has_only_marks or "style" in node.attrib:
+        return
+    styles = {child.get("style") for child in node}
+    if len(styles) != 1:
+        return
+    node.set("style", styles.pop() or "")
+    for child in node:
+        child.attrib.pop("style", None)
 
 
 def _tidy_node(node: ET.Element, ids: dict[str, str]) -> None:
     """Shorten one node, give it the page's colours and ids of its own."""
-    old, node.attrib, node.tail = node.attrib, {}, None
-    if node.tag != "text":  # white space between elements
+    old_attributes = node.attrib
+    node.attrib = {}
+    # White space between elements is not seen.
+    node.tail = None
+    if node.tag != "text":
         node.text = None
-    if "id" in old and old["id"] in ids:
-        node.set("id", ids[old["id"]])
-    if "href" in old:
-        node.set("href", "#" + ids[old["href"][1:]])
-    for name, value in old.items():
-        is_idle = value.startswith("rotate(-0 ")
-        if name in ("id", "href", "style", "fill") or is_idle:
+    # An id that nothing refers to is dropped.
+    old_id = old_attributes.get("id", "")
+    if old_id in ids:
+        node.set("id", ids[old_id])
+    if "href" in old_attributes:
+        target = old_attributes["href"].removeprefix("#")
+        node.set("href", f"#{ids[target]}")
+    # Marks are the bulk of a chart; a tenth of a point moves none that one could see.
+    digits = 1 if node.tag == "use" else 2
+    for name, value in old_attributes.items():
+        turns_nothing = value.startswith("rotate(-0 ")
+        # Ids and links are set above, style and filling below.
+        if turns_nothing or name in ("id", "href", "style", "fill"):
             continue
-        # Marks are the bulk of a chart; a tenth of a point moves none that one could see.
-        digits = 1 if node.tag == "use" else 2
-        node.set(name, _round_numbers(_with_short_ids(value, ids), digits))
-    if "d" in old:
-        node.set("d", re.sub(r"\s*([A-Za-z])\s*", r"\1", node.get("d", "")).strip())
-    style = _tidy_style(old, ids)
+        node.set(name, _tidy_value(value, ids, digits))
+    if "d" in old_attributes:
+        # Letters part the numbers of a path: no spaces are needed beside them.
+        path = _PATH_COMMAND.sub(r"\1", node.get("d", ""))
+        node.set("d", path.strip())
+    style = _tidy_style(old_attributes, ids)
     if style:
         node.set("style", style)
 
@@ -206,29 +225,35 @@ def _tidy_style(attributes: dict[str, str], ids: dict[str, str]) -> str:
         name, colon, value = declaration.partition(": ")
         if colon:
             properties.append((name, value))
+    # Only inside a style does a browser resolve var(--c-ROLE), not in the attribute "fill".
     if "fill" in attributes:
         properties.append(("fill", attributes["fill"]))
     declarations = []
     for name, value in properties:
+        if name == "font-family":
+            continue
         if name == "font":  # matplotlib before 3.9 writes size and family together
-            name, value = "font-size", re.findall(r"[\d.]+px", value)[0]
-        if name != "font-family":
-            declarations.append(
-                f"{name}:{_round_numbers(_with_short_ids(value, ids), 2)}"
-            )
+            name = "font-size"
+            value = re.findall(r"[\d.]+px", value)[0]
+        tidy_value = _tidy_value(value, ids, digits=2)
+        declarations.append(f"{name}:{tidy_value}")
     return _STAND_IN.sub(_page_colour, ";".join(declarations))
 
 
 def _page_colour(stand_in: re.Match[str]) -> str:
-    return f"var(--c-{_ROLES[int(stand_in[1], 16)]})"
+    role = _ROLES[int(stand_in[1], base=16)]
+    return f"var(--c-{role})"
 
 
-def _with_short_ids(value: str, ids: dict[str, str]) -> str:
-    return _URL.sub(lambda match: f"url(#{ids[match[1]]})", value)
+def _tidy_value(value: str, ids: dict[str, str], digits: int) -> str:
+    """Return a value with short ids, its numbers rounded."""
 
+    def shorten_id(match: re.Match[str]) -> str:
+        return f"url(#{ids[match[1]]})"
 
-def _round_numbers(value: str, digits: int) -> str:
-    def rounded(match: re.Match[str]) -> str:
-        return f"{float(match[0]):.{digits}f}".rstrip("0").rstrip(".")
+    def round_number(match: re.Match[str]) -> str:
+        rounded = format(float(match[0]), f".{digits}f")
+        return rounded.rstrip("0").rstrip(".")
 
-    return re.sub(r"-?\d+\.\d+", rounded, value)
+    with_short_ids = _URL.sub(shorten_id, value)
+    return _DECIMAL_NUMBER.sub(round_number, with_short_ids)

@@ -1,4 +1,4 @@
-"""Charts that answer to the pointer: figures of plotly, as plain data.
+"""Interactive charts: figures of plotly, as plain data.
 
 The only module of the wing that needs plotly. Marks hold no colours: ``meta`` of a trace names
 its role, and the page's script puts in what that role looks like now. Names of users are escaped
@@ -14,21 +14,25 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.report.inline import (
-    LONGEST,
-    axis_numbers,
-    interval_bound,
-    legend_names,
-    one_line,
-)
+from amlb_ext.core.display import shorten_text
+from amlb_ext.report.inline import axis_numbers, interval_bound, legend_names
 from amlb_ext.report.model import Chart, ChartSeries
 
+#: Part of a figure, as plotly's schema names it.
+_Spec = dict[str, Any]
+#: Longest name in a legend or on an axis of categories.
+_LONGEST_NAME = 32
+#: Longest label of an axis.
+_LONGEST_LABEL = 70
+#: More points than this are drawn small and pale.
+_CROWD = 300
+# Told apart by their order among their kind, for those who cannot tell colours apart.
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
 _DASHES = ("solid", "dash", "dot", "dashdot", "10px,3px,2px,3px,2px,3px", "longdash")
 _PATTERNS = ("", "/", "-", "\\", "|", "x")
 
 
-def plotly_figure(chart: Chart) -> dict[str, Any]:
+def plotly_figure(chart: Chart) -> _Spec:
     """Return a chart as what ``Plotly.newPlot`` takes: ``data`` and ``layout``.
 
     Parameters
@@ -38,7 +42,7 @@ def plotly_figure(chart: Chart) -> dict[str, Any]:
     Returns
     -------
     dict
-        Of lists, strings and numbers; numbers have four digits that count, None is a gap.
+        Lists, strings and numbers; numbers have four significant digits, None is a gap.
         Every trace has ``meta: {"role": ROLE}``, every shape is to be drawn like text.
 
     Examples
@@ -57,7 +61,7 @@ def plotly_figure(chart: Chart) -> dict[str, Any]:
         order = n_drawn[series.kind]
         n_drawn[series.kind] += 1
         trace = {
-            "name": _escape_text(series.name, LONGEST),
+            "name": _escape_text(series.name, _LONGEST_NAME),
             "meta": {"role": series.role},
             "showlegend": series.name in names,
             **_trace_marks(series, order, is_grouped=bool(chart.x_categories)),
@@ -89,48 +93,70 @@ def _embeddable_script(script: str) -> str:
     return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
 
 
-def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> dict[str, Any]:
-    """Return what is particular to a kind of marks."""
-    x, y = axis_numbers(series.x), axis_numbers(series.y)
+def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> _Spec:
+    """Return what a trace needs for its kind of marks."""
+    x = axis_numbers(series.x)
+    y = axis_numbers(series.y)
     texts = [_hover_text(text) for text in series.text]
     if series.kind == "bars" and not is_grouped:
         return _step_trace(x, np.nan_to_num(y), texts, order)
-    trace: dict[str, Any] = {
+    trace: _Spec = {
         "type": "scatter",
         "x": _json_numbers(x),
         "y": _json_numbers(y),
     }
     if texts:
-        trace |= {"text": texts, "hoverinfo": "text"}
+        trace["text"] = texts
+        trace["hoverinfo"] = "text"
     else:
         trace["hoverinfo"] = "x+y+name" if series.name else "x+y"
     symbol = _SYMBOLS[series.symbol % len(_SYMBOLS)]
     if series.kind == "points":
-        is_sparse = len(x) <= 300
-        size, opacity = (7, 0.75) if is_sparse else (5, 0.55)
-        marker = {"symbol": symbol, "size": size, "opacity": opacity}
-        return trace | {"mode": "markers", "marker": marker}
+        return trace | _point_marks(symbol, is_crowded=len(x) > _CROWD)
     if series.kind == "line":
-        line = {"dash": _DASHES[order % len(_DASHES)], "width": 2}
-        return trace | {"mode": "lines" if len(x) > 1 else "markers", "line": line}
-    if series.kind == "bars":
-        # A pattern replaces the filling, so that light and dark pages need no second colour.
-        pattern = {
-            "shape": _PATTERNS[order % len(_PATTERNS)],
-            "size": 6,
-            "solidity": 0.5,
-        }
+        # A line through one point has no length: it gets a mark.
         return trace | {
-            "type": "bar",
-            "textposition": "none",
-            "marker": {"pattern": pattern, "line": {"width": 0}},
+            "mode": "lines" if len(x) > 1 else "markers",
+            "line": {"dash": _DASHES[order % len(_DASHES)], "width": 2},
         }
+    if series.kind == "bars":
+        return trace | _bar_marks(order)
+    return trace | _interval_marks(series, x, symbol)
+
+
+def _point_marks(symbol: str, is_crowded: bool) -> _Spec:
+    marker = {
+        "symbol": symbol,
+        "size": 5 if is_crowded else 7,
+        "opacity": 0.55 if is_crowded else 0.75,
+    }
+    return {"mode": "markers", "marker": marker}
+
+
+def _bar_marks(order: int) -> _Spec:
+    # A pattern replaces the filling, so that light and dark pages need no second colour.
+    pattern = {
+        "shape": _PATTERNS[order % len(_PATTERNS)],
+        "size": 6,
+        "solidity": 0.5,
+    }
+    return {
+        "type": "bar",
+        "textposition": "none",
+        "marker": {"pattern": pattern, "line": {"width": 0}},
+    }
+
+
+def _interval_marks(series: ChartSeries, x: np.ndarray, symbol: str) -> _Spec:
+    """Return open marks where there is no interval."""
     low = interval_bound(series.low, len(x))
     high = interval_bound(series.high, len(x))
     has_interval = np.isfinite(low) & np.isfinite(high)
-    # An open mark says that there is no interval.
-    symbols = [symbol if is_closed else f"{symbol}-open" for is_closed in has_interval]
-    return trace | {
+    symbols = np.where(has_interval, symbol, f"{symbol}-open").tolist()
+    # Plotly takes the lengths of the two halves of a bar, not its ends.
+    length_above = np.where(has_interval, high - x, np.nan)
+    length_below = np.where(has_interval, x - low, np.nan)
+    return {
         "mode": "markers",
         "marker": {"symbol": symbols, "size": 9},
         "error_x": {
@@ -138,18 +164,19 @@ def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> dict[str,
             "symmetric": False,
             "thickness": 2,
             "width": 0,
-            "array": _json_numbers(np.where(has_interval, high - x, np.nan)),
-            "arrayminus": _json_numbers(np.where(has_interval, x - low, np.nan)),
+            "array": _json_numbers(length_above),
+            "arrayminus": _json_numbers(length_below),
         },
     }
 
 
 def _step_trace(
     edges: np.ndarray, heights: np.ndarray, texts: list[str], order: int
-) -> dict[str, Any]:
+) -> _Spec:
     """Return bins as an outline with a light filling: several can be seen through each other."""
     # An edge that is no number has no place: plotly would join its neighbours.
-    if len(edges) != len(heights) + 1 or not np.isfinite(edges).all():
+    has_edges = len(edges) == len(heights) + 1
+    if not has_edges or not np.isfinite(edges).all():
         edges = heights = np.zeros(0)
     if not texts:
         for low, high, height in zip(edges[:-1], edges[1:], heights, strict=True):
@@ -157,8 +184,11 @@ def _step_trace(
     # The outline goes up at the first edge, along each bin, and down at the last edge.
     outline_y = np.repeat(heights, 2)
     if len(edges):
-        outline_y = np.concatenate([[0.0], outline_y, [0.0]])
+        outline_y = np.pad(outline_y, 1)
+    # Either corner of a bin tells of it; the two ends on the ground do not.
     outline_texts = np.repeat(texts, 2).tolist()
+    if texts:
+        outline_texts = ["", *outline_texts, ""]
     return {
         "type": "scatter",
         "mode": "lines",
@@ -166,21 +196,23 @@ def _step_trace(
         "hoverinfo": "text",
         "x": _json_numbers(np.repeat(edges, 2)),
         "y": _json_numbers(outline_y),
-        "text": ["", *outline_texts, ""] if texts else [],
+        "text": outline_texts,
         "line": {"dash": _DASHES[order % len(_DASHES)], "width": 1.5},
     }
 
 
-def _figure_layout(chart: Chart, has_legend: bool) -> dict[str, Any]:
+def _figure_layout(chart: Chart, has_legend: bool) -> _Spec:
     x_axis = _axis_layout(chart.x_label, chart.x_categories, chart.bare)
     y_axis = _axis_layout(chart.y_label, chart.y_categories, chart.bare)
     if chart.x_categories:
-        x_axis |= {"range": [-0.6, len(chart.x_categories) - 0.4]}
-        n_letters = sum(min(len(name), LONGEST) + 2 for name in chart.x_categories)
-        if n_letters > 60:
-            x_axis |= {"tickangle": -35}
+        x_axis["range"] = [-0.6, len(chart.x_categories) - 0.4]
+        # What does not fit beside each other in a page is turned.
+        lengths = [min(len(name), _LONGEST_NAME) for name in chart.x_categories]
+        if sum(lengths) + 2 * len(lengths) > 60:
+            x_axis["tickangle"] = -35
     if chart.y_categories:
-        y_axis |= {"range": [len(chart.y_categories) - 0.4, -0.6]}
+        # From the larger to the smaller number: position 0 is at the top.
+        y_axis["range"] = [len(chart.y_categories) - 0.4, -0.6]
     if chart.square:
         y_axis |= {"scaleanchor": "x", "scaleratio": 1}
         if "diagonal" in chart.guides:
@@ -188,11 +220,16 @@ def _figure_layout(chart: Chart, has_legend: bool) -> dict[str, Any]:
             x_axis |= {"range": ends, "constrain": "domain"}
             y_axis |= {"range": ends, "constrain": "domain"}
     annotations = []
-    if not any(
-        _has_number(series.x) and _has_number(series.y) for series in chart.series
-    ):
-        centre = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
-        annotations.append({"text": "nothing to show", **centre, "showarrow": False})
+    if not any(_has_marks(series) for series in chart.series):
+        nothing = {
+            "text": "nothing to show",
+            "xref": "paper",
+            "yref": "paper",
+            "x": 0.5,
+            "y": 0.5,
+            "showarrow": False,
+        }
+        annotations.append(nothing)
     if chart.y_categories:
         height = 130 + 30 * len(chart.y_categories)
     else:
@@ -223,26 +260,41 @@ def _figure_layout(chart: Chart, has_legend: bool) -> dict[str, Any]:
     }
 
 
-def _guide_shapes(chart: Chart) -> list[dict[str, Any]]:
-    """Return the lines that help to read a chart."""
-    shapes: list[dict[str, Any]] = []
+def _guide_shapes(chart: Chart) -> list[_Spec]:
+    """Return guide lines: a vertical zero, a diagonal."""
+    shapes: list[_Spec] = []
     if "zero" in chart.guides:
-        vertical = {"x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper"}
-        shapes.append(
-            {"type": "line", "layer": "above", **vertical, "line": {"width": 1}}
-        )
-    # Below the points, which may be many; the zero is above, where bars end.
+        # Above the marks, for bars end at it.
+        zero = {
+            "type": "line",
+            "layer": "above",
+            "x0": 0,
+            "x1": 0,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"width": 1},
+        }
+        shapes.append(zero)
     if "diagonal" in chart.guides:
+        # Below the marks, which may be many points.
         low, high = _diagonal_ends(chart)
-        diagonal = {"x0": low, "x1": high, "y0": low, "y1": high}
-        line = {"width": 1, "dash": "dash"}
-        shapes.append({"type": "line", "layer": "below", **diagonal, "line": line})
+        diagonal = {
+            "type": "line",
+            "layer": "below",
+            "x0": low,
+            "x1": high,
+            "y0": low,
+            "y1": high,
+            "line": {"width": 1, "dash": "dash"},
+        }
+        shapes.append(diagonal)
     return shapes
 
 
-def _axis_layout(label: str, categories: tuple[str, ...], bare: bool) -> dict[str, Any]:
-    axis: dict[str, Any] = {
-        "title": {"text": _escape_text(label, 70), "standoff": 12},
+def _axis_layout(label: str, categories: tuple[str, ...], bare: bool) -> _Spec:
+    axis: _Spec = {
+        "title": {"text": _escape_text(label, _LONGEST_LABEL), "standoff": 12},
         "automargin": True,
         "zeroline": False,
         "showgrid": not (bare or categories),
@@ -251,12 +303,9 @@ def _axis_layout(label: str, categories: tuple[str, ...], bare: bool) -> dict[st
         "ticklen": 4,
     }
     if categories:
-        names = [_escape_text(name, LONGEST) for name in categories]
-        axis |= {
-            "tickmode": "array",
-            "tickvals": list(range(len(names))),
-            "ticktext": names,
-        }
+        axis["tickmode"] = "array"
+        axis["tickvals"] = list(range(len(categories)))
+        axis["ticktext"] = [_escape_text(name, _LONGEST_NAME) for name in categories]
     return axis
 
 
@@ -264,30 +313,41 @@ def _diagonal_ends(chart: Chart) -> list[float]:
     """Return the ends of a diagonal: what both axes show, and a little more."""
     shown = [np.zeros(0)]
     for series in chart.series:
-        for values in (axis_numbers(series.x), axis_numbers(series.y)):
-            shown.append(values[np.isfinite(values)])
-    numbers = np.concatenate(shown)
+        for numbers in (axis_numbers(series.x), axis_numbers(series.y)):
+            shown.append(numbers[np.isfinite(numbers)])
+    all_numbers = np.concatenate(shown)
     low, high = 0.0, 1.0
-    if len(numbers):
-        low, high = float(numbers.min()), float(numbers.max())
-    margin = 0.03 * ((high - low) or 1.0)
+    if len(all_numbers):
+        low = float(all_numbers.min())
+        high = float(all_numbers.max())
+    # A single number has no span to take a share of.
+    span = (high - low) or 1.0
+    margin = 0.03 * span
     return [low - margin, high + margin]
 
 
-def _has_number(values: np.ndarray) -> bool:
-    return bool(np.isfinite(axis_numbers(values)).any())
+def _has_marks(series: ChartSeries) -> bool:
+    has_x = np.isfinite(axis_numbers(series.x)).any()
+    has_y = np.isfinite(axis_numbers(series.y)).any()
+    return bool(has_x and has_y)
 
 
 def _json_numbers(values: np.ndarray) -> list[float | None]:
-    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in values]
+    # Four digits are a tenth of a pixel on any screen, and keep the page small.
+    numbers: list[float | None] = []
+    for value in values:
+        is_number = np.isfinite(value)
+        numbers.append(float(f"{value:.4g}") if is_number else None)
+    return numbers
 
 
 def _hover_text(text: str) -> str:
-    lines = textwrap.wrap(one_line(text, 300), 60) or [""]
+    # An empty text has no line, but the pointer needs one per mark.
+    lines = textwrap.wrap(shorten_text(text, 300), 60) or [""]
     return "<br>".join(_escape_text(line, 60) for line in lines)
 
 
 def _escape_text(text: str, longest: int) -> str:
     """Return text that plotly shows as it is: no tags, no entities, no template, no formula."""
-    shown = html.escape(one_line(text, longest))
-    return shown.replace("$", "&#36;").replace("%{", "&#37;{")
+    escaped = html.escape(shorten_text(text, longest))
+    return escaped.replace("$", "&#36;").replace("%{", "&#37;{")

@@ -45,7 +45,11 @@ DIRECTION: dict[str, Literal["lower", "higher"]] = {
     "brier": "lower",
 }
 #: AMLB's first metric by kind of task, the one its ``result`` is made of.
-MAIN: dict[str, str] = {"regression": "rmse", "binary": "auc", "multiclass": "logloss"}
+MAIN: dict[str, str] = {
+    "regression": "rmse",
+    "binary": "auc",
+    "multiclass": "logloss",
+}
 
 #: A metric whose arguments are bound: computed only where it is wanted.
 _Metric = Callable[[], Any]
@@ -74,7 +78,7 @@ def score_rows(
     f : ndarray of shape (n,) or (n, C)
         Predictions in the target's unit, or class probabilities in label order.
     weights : ndarray of shape (n,), optional
-        Not negative; rows of weight 0 do not count. Their scale is of no matter.
+        Not negative; rows of weight 0 do not count. Their scale does not matter.
     n_classes : int
         C, as a check on ``f``; 0 takes it from ``f``.
     predicted : ndarray of shape (n,), optional
@@ -126,32 +130,37 @@ def score_rows(
     >>> scores["acc"], scores["auc"], scores["brier"]  # brier: (2/16 + 2/4) / 2
     (0.5, 1.0, 0.3125)
     """
-    y, f = np.asarray(y), np.asarray(f, dtype=float)
+    y = np.asarray(y)
+    f = np.asarray(f, dtype=float)
     if predicted is None and f.ndim == 2 and f.shape[1]:
         predicted = f.argmax(axis=1)
     _check_shapes(f, n_classes, y=y, weights=weights, predicted=predicted)
     _check_values(y, f, weights)
     if weights is not None:
         weights = np.asarray(weights, dtype=float)
+        # Taken out, for some metrics of scikit-learn see rows of weight 0: a class, a range.
         has_weight = weights > 0
-        y, f, weights = y[has_weight], f[has_weight], weights[has_weight]
-        predicted = (
-            predicted if predicted is None else np.asarray(predicted)[has_weight]
-        )
+        y = y[has_weight]
+        f = f[has_weight]
+        weights = weights[has_weight]
+        if predicted is not None:
+            predicted = np.asarray(predicted)[has_weight]
     if f.ndim == 1:
         metrics = _regression_metrics(y.astype(float), f, weights)
     else:
         named = np.asarray(predicted).astype(int)
-        metrics = _class_metrics(y.astype(int), f, weights, named)
-    wanted = {name: metric for name, metric in metrics.items() if name not in leave_out}
-    return _evaluate(wanted, len(y))
+        metrics = _class_metrics(y.astype(int), f, named=named, weights=weights)
+    for name in leave_out:
+        metrics.pop(name, None)
+    return _evaluate_metrics(metrics, len(y))
 
 
 def _check_shapes(f: np.ndarray, n_classes: int, **arrays: np.ndarray | None) -> None:
     """Raise unless ``f`` has a column per class, and the arrays an entry per row."""
     n_columns = f.shape[1] if f.ndim == 2 else 0
-    wrong_columns = n_columns == 1 or (n_classes and n_columns != n_classes)
-    if f.ndim not in (1, 2) or wrong_columns:
+    # One column of probabilities does not say of which class they are.
+    has_wrong_columns = n_columns == 1 or (n_classes and n_columns != n_classes)
+    if has_wrong_columns or f.ndim not in (1, 2):
         wanted = f"(n, {n_classes})" if n_classes else "(n,) or (n, C)"
         raise DataError(
             f"predictions have the shape {f.shape}, wanted {wanted}",
@@ -166,17 +175,23 @@ def _check_shapes(f: np.ndarray, n_classes: int, **arrays: np.ndarray | None) ->
 
 def _check_values(y: np.ndarray, f: np.ndarray, weights: np.ndarray | None) -> None:
     n_columns = f.shape[1] if f.ndim == 2 else 0
-    if n_columns and len(y) and not np.isin(y, np.arange(n_columns)).all():
-        raise DataError(
-            f"a class code is not among 0..{n_columns - 1}", "encode the labels first"
-        )
-    if weights is not None and not (np.asarray(weights) >= 0).all():
-        raise DataError(
-            "a weight is negative or missing", "hand in one weight >= 0 per row"
-        )
+    if n_columns:
+        is_code = np.isin(y, np.arange(n_columns))
+        if not is_code.all():
+            raise DataError(
+                f"a class code is not among 0..{n_columns - 1}",
+                "encode the labels first",
+            )
+    if weights is not None:
+        # NaN is not at least 0 either.
+        is_weight = np.asarray(weights) >= 0
+        if not is_weight.all():
+            raise DataError(
+                "a weight is negative or missing", "hand in one weight >= 0 per row"
+            )
 
 
-def _evaluate(metrics: Mapping[str, _Metric], n_rows: int) -> dict[str, float]:
+def _evaluate_metrics(metrics: Mapping[str, _Metric], n_rows: int) -> dict[str, float]:
     """Return the values, NaN for what scikit-learn refuses."""
     values = dict.fromkeys(metrics, float("nan"))
     if not n_rows:
@@ -197,20 +212,26 @@ def _regression_metrics(
     y: np.ndarray, f: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, _Metric]:
     def r2() -> float:
-        is_constant = len(y) < 2 or y.min() == y.max()
-        return float("nan") if is_constant else sk.r2_score(y, f, sample_weight=weights)
+        # scikit-learn says 0 or 1 of a constant target; see the note of `score_rows`.
+        if len(y) < 2 or y.min() == y.max():
+            return float("nan")
+        return float(sk.r2_score(y, f, sample_weight=weights))
 
     def rmsle() -> float:
         if min(y.min(), f.min()) < 0:  # recent scikit-learn starts at -1, AMLB's at 0
             return float("nan")
         return float(np.sqrt(sk.mean_squared_log_error(y, f, sample_weight=weights)))
 
+    def smape() -> float:
+        return float(np.average(symmetric_percentage_error(y, f), weights=weights))
+
+    mse = partial(sk.mean_squared_error, y, f, sample_weight=weights)
     return {
-        "mse": partial(sk.mean_squared_error, y, f, sample_weight=weights),
-        "rmse": lambda: np.sqrt(sk.mean_squared_error(y, f, sample_weight=weights)),
+        "mse": mse,
+        "rmse": lambda: np.sqrt(mse()),
         "mae": partial(sk.mean_absolute_error, y, f, sample_weight=weights),
         "r2": r2,
-        "smape": lambda: np.average(symmetric_percentage_error(y, f), weights=weights),
+        "smape": smape,
         "rmsle": rmsle,
     }
 
@@ -218,14 +239,15 @@ def _regression_metrics(
 def _class_metrics(
     y: np.ndarray,
     probabilities: np.ndarray,
-    weights: np.ndarray | None,
+    *,
     named: np.ndarray,
+    weights: np.ndarray | None,
 ) -> dict[str, _Metric]:
     labels = np.arange(probabilities.shape[1])
-    is_finite = bool(np.isfinite(probabilities).all())
     f1 = partial(sk.f1_score, y, named, sample_weight=weights, zero_division=np.nan)
 
     def logloss() -> float:
+        # As in AMLB's scikit-learn; recent ones clip at another bound.
         tiny = np.finfo(float).eps
         clipped = np.clip(probabilities, tiny, 1 - tiny)
         clipped /= clipped.sum(axis=1, keepdims=True)
@@ -246,7 +268,8 @@ def _class_metrics(
         return float(area)
 
     def brier() -> float:
-        if not is_finite:
+        # scikit-learn refuses what is not finite; this mean would take it.
+        if not np.isfinite(probabilities).all():
             return float("nan")
         return float(np.average(brier_loss(y, probabilities), weights=weights))
 

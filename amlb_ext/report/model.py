@@ -51,7 +51,7 @@ class ChartSeries:
         along x, NaN where there is none.
     x, y : ndarray
     role : str
-        See :data:`Role`.
+        See :data:`ColourRole`.
     low, high : ndarray, optional
     text : sequence of str
         One line per mark for the pointer; empty for none.
@@ -81,7 +81,7 @@ class Chart:
     title : str
         Plain text.
     about : str
-        What is to be seen, in words, for those who cannot see it; plain text.
+        Description in words, for those who cannot see the picture; plain text.
     x_label, y_label : str
     series : tuple of Series
     x_categories, y_categories : tuple of str
@@ -89,9 +89,9 @@ class Chart:
         ``y_categories`` is at the top.
     guides : tuple of {'zero', 'diagonal'}
     square : bool
-        One unit is equally long on both axes.
+        Whether one unit is equally long on both axes.
     bare : bool
-        Axes without numbers, as on a map.
+        Whether axes have no numbers, as on a map.
     drawn : str
         The still picture as SVG, where it is drawn already.
     """
@@ -123,9 +123,9 @@ class FrameworkRanks:
     left_out : dict of str to str
         Tasks that are not, and why.
     friedman_p : float
-        Of Friedman's test; NaN when it cannot be made.
+        p-value of Friedman's test; NaN when it cannot be computed.
     p : DataFrame
-        Nemenyi's p-values between entrants; empty when they cannot be had.
+        Nemenyi's p-values between entrants; empty when they cannot be computed.
     about : str
         What was tested, or why nothing could be; one or two sentences.
     """
@@ -140,7 +140,7 @@ class FrameworkRanks:
 
 @dataclass(frozen=True)
 class TaskReport:
-    """What is known of one task and of the frameworks on it.
+    """Results on one task.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class TaskReport:
         Groups of failures, see :mod:`amlb_ext.report.clusters`.
     charts : tuple of Chart
     notes : tuple of str
-        What happened on the way in, and in the folds.
+        What happened while the source was read, and in the folds.
     alarm : str
         That the F which was run is not the F of the suite, where and by how much; else empty.
     left_out : int
@@ -225,11 +225,11 @@ class TaskReport:
                 f"{self.left_out} test rows whose class no training row has are left out."
             )
         if self.replaced:
-            counts = ", ".join(
-                f"{name} {count}" for name, count in self.replaced.items()
-            )
+            by_column = [f"{name} {count}" for name, count in self.replaced.items()]
+            counts = ", ".join(by_column)
+            n_cells = sum(self.replaced.values())
             sentences.append(
-                f"{sum(self.replaced.values())} test cells whose value no training row has are "
+                f"{n_cells} test cells whose value no training row has are "
                 f"replaced, by column: {counts}."
             )
         return " ".join(sentences)
@@ -242,7 +242,7 @@ class SuiteReport:
     Attributes
     ----------
     name : str
-        Of the suite.
+        Name of the suite.
     about : dict of str to str
         Suite overview: what it was made with, by label.
     verdict : tuple of str
@@ -263,7 +263,7 @@ class SuiteReport:
         Jobs without a usable score: ``framework``, ``amlb_task``, ``fold``, ``status``
         (``failed``, ``missing``, ``refused``, ``not run``), ``reason``.
     commands : tuple of str
-        What re-runs just those.
+        Commands that run just those again.
     charts : tuple of Chart
         Over all tasks.
     level : float

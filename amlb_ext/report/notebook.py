@@ -1,4 +1,4 @@
-"""The suite as a notebook wants it: everything a tidy data frame."""
+"""A suite and its report for notebooks: everything as tidy data frames."""
 
 from __future__ import annotations
 
@@ -17,10 +17,23 @@ from amlb_ext.validity import Certificate, read_certificates
 
 Results = str | Path | Sequence[str | Path]
 
+#: What a report reads of a run, and of a suite and AMLB's own scores.
+_RUN_FILES = (
+    "scores/results.csv",
+    "asked.json",
+    "run.log",
+    "predictions/*/*/predictions.csv",
+)
+_SUITE_FILES = (
+    "results.csv",
+    "hardsynth/*.json",
+    "hardsynth/*/certificate.json",
+)
+
 
 @dataclass(frozen=True)
 class SuiteTables:
-    """A finished suite and what became of it, as data frames; open one with :meth:`load`.
+    """A finished suite and the results on it, as data frames; open one with :meth:`load`.
 
     Attributes
     ----------
@@ -68,6 +81,7 @@ class SuiteTables:
                 "columns": len(entry.coding.columns),
                 "folds": len(entry.folds),
             }
+            # A part without rows has no AMLB task.
             for part in ("full", "bad", "ga", "synthetic"):
                 task = self.suite.amlb_tasks.get(amlb_name(name, part))
                 row[part] = 0 if task is None else sum(task.test_rows)
@@ -139,21 +153,25 @@ class SuiteTables:
     def table(self, name: str, results: Results = ()) -> pd.DataFrame:
         """Return any table of the report by its name, see :data:`amlb_ext.report.files.TABLES`.
 
-        The report is made once and kept until the results change.
+        The report is built once and kept until the results change.
 
         Raises
         ------
         KeyError
-            No such table.
+            There is no such table.
         RunError
             No results there, or none of this suite.
         """
-        paths = (results,) if isinstance(results, (str, Path)) else tuple(results)
-        folders = [self.directory.resolve(), *(Path(path).resolve() for path in paths)]
+        paths = [results] if isinstance(results, (str, Path)) else results
+        # Resolved: the same folder by another name is the same report.
+        folders = [self.directory.resolve()]
+        folders += [Path(path).resolve() for path in paths]
         built = _build_once(*folders, stamp=_folder_stamp(folders))
+        # A copy, for the report is kept and a notebook may change its table.
         return report_tables(built.report)[name].copy()
 
 
+# A few suites beside each other in one notebook; a report of a large suite is large.
 @lru_cache(maxsize=4)
 def _build_once(directory: Path, *results: Path, stamp: int) -> BuiltReport:
     """Build a report once for as long as its files (``stamp``) stay as they are."""
@@ -162,17 +180,13 @@ def _build_once(directory: Path, *results: Path, stamp: int) -> BuiltReport:
 
 def _folder_stamp(folders: Sequence[Path]) -> int:
     """Return a number that changes when results or certificates below some folders do."""
-    run_files = (
-        "scores/results.csv",
-        "asked.json",
-        "run.log",
-        "predictions/*/*/predictions.csv",
-    )
-    patterns = [*run_files, *(f"*/{name}" for name in run_files), "results.csv"]
-    patterns += ["hardsynth/*.json", "hardsynth/*/certificate.json"]
+    # A folder is a run, holds runs, or is the suite.
     paths: set[Path] = set()
     for folder in folders:
-        for pattern in patterns:
+        for pattern in _RUN_FILES:
+            paths.update(folder.glob(pattern))
+            paths.update(folder.glob(f"*/{pattern}"))
+        for pattern in _SUITE_FILES:
             paths.update(folder.glob(pattern))
     # Times and sizes, not contents: predictions of a large suite are gigabytes.
     stamps = []

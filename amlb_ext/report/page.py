@@ -1,4 +1,4 @@
-"""The report as one HTML document that loads nothing: it opens from disk, on a phone, on paper.
+"""The report as one HTML document that loads nothing, so that it opens from disk and prints.
 
 Templates stand in ``resources/report``. They escape whatever they print; marked as safe are only
 the drawings of :mod:`~amlb_ext.report.still`, the plotly library, our own style and script, and
@@ -60,10 +60,11 @@ def render_page(
     links : dict of str to str
         Files to offer for download: their relative addresses by label.
     interactive : bool
-        Whether charts become plotly figures where scripts run; 5 MB more.
+        Whether charts become plotly figures where scripts run, which adds 5 MB.
     """
     folder = asset_path("resources", "report")
     has_charts = bool(report.charts) or any(task.charts for task in report.tasks)
+    # Without a chart the 5 MB of the library would stand there for nothing.
     is_live = interactive and has_charts
     template = _environment().get_template("page.html.j2")
     return template.render(
@@ -83,6 +84,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(asset_path("resources", "report")),
         autoescape=True,
+        # A name that a template has wrong is an error, not an empty place on the page.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -111,7 +113,7 @@ def _environment() -> Environment:
 
 
 def task_anchors(names: list[str]) -> list[str]:
-    """Return one identifier per name, safe in an address and unlike all others.
+    """Return one unique identifier per name, safe in an address.
 
     Examples
     --------
@@ -133,5 +135,6 @@ def task_anchors(names: list[str]) -> list[str]:
 
 def embedded_figure(chart: Chart) -> str:
     """Return a chart's figure as JSON that cannot end the script element that holds it."""
+    # As a JSON string "<" reads the same when it is written as an escape.
     values = to_json_values(plotly_figure(chart), significant_digits=5)
     return json.dumps(values, separators=(",", ":")).replace("<", "\\u003c")

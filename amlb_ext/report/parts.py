@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.row_losses import brier_loss
+from amlb_ext.core.row_losses import brier_loss, true_probability
 from amlb_ext.report.metrics import DIRECTION, score_rows
 from amlb_ext.report.predictions import TaskPredictions, has_prediction, region_weights
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
@@ -25,8 +25,16 @@ F = "F"
 #: Parts chosen without looking at F's errors: all that models may be ranked on.
 UNSELECTED = ("full", "region")
 COLUMNS = (
-    *("task", "framework", "part", "metric", "value"),
-    *("low", "high", "rows", "folds", "direction"),
+    "task",
+    "framework",
+    "part",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "rows",
+    "folds",
+    "direction",
 )
 #: AMLB does not report these by default, and they are slow.
 _NOT_PER_FOLD = ("auc_ovo", "auc_ovr", "rmsle")
@@ -80,12 +88,13 @@ def report_parts(
     Parameters
     ----------
     views : mapping of str to TaskPredictions
-        By suffix of the AMLB task; those that were read.
+        The AMLB tasks that were read, by suffix.
     groups : ndarray of shape (n,), int, optional
         The failure cluster of each row of ``full``, -1 for none.
     """
     parts: dict[str, ReportPart] = {}
-    full, main = views.get("full"), views.get("")
+    full = views.get("full")
+    main = views.get("")
     if full is not None:
         parts["full"] = ReportPart.whole(full)
         weights = region_weights(full)
@@ -106,12 +115,14 @@ def report_parts(
         parts["evaluation"] = ReportPart.whole(main)
     if "hard" in views:
         parts["hard"] = ReportPart.whole(views["hard"])
-    if full is not None and groups is not None and groups.max(initial=-1) > 0:
-        # With a single group the part "bad" has the same rows.
-        for group in range(groups.max() + 1):
-            parts[f"group {group + 1}"] = ReportPart(
-                predictions=full, rows=groups == group
-            )
+    if full is None or groups is None:
+        return parts
+    n_groups = int(groups.max(initial=-1)) + 1
+    # The rows of a single group are those of the part "bad".
+    if n_groups > 1:
+        for group in range(n_groups):
+            in_group = ReportPart(predictions=full, rows=groups == group)
+            parts[f"group {group + 1}"] = in_group
     return parts
 
 
@@ -130,21 +141,24 @@ def score_parts(
     """
     scores = []
     for part_name, part in parts.items():
+        folds = part.predictions.rows["fold"]
         for entrant in _part_entrants(part, part_name):
             if not entrant.rows.any():
                 continue
+            # Rows that F's errors chose flatter every other model: no interval says so.
             intervals = {}
             if part_name in UNSELECTED:
                 intervals = _metric_intervals(part, entrant, level)
-            n_folds = part.predictions.rows.loc[entrant.rows, "fold"].nunique()
+            n_rows = int(entrant.rows.sum())
+            n_folds = int(folds[entrant.rows].nunique())
             for metric, value in _entrant_scores(part, entrant).items():
                 low, high = intervals.get(metric, (np.nan, np.nan))
                 row = {
                     "task": task,
                     "framework": entrant.name,
                     "part": part_name,
-                    "rows": int(entrant.rows.sum()),
-                    "folds": int(n_folds),
+                    "rows": n_rows,
+                    "folds": n_folds,
                     "metric": metric,
                     "value": value,
                     "low": low,
@@ -156,7 +170,9 @@ def score_parts(
 
 
 def fold_scores(
-    task: str, parts: Mapping[str, ReportPart], jobs: Mapping[str, tuple[str, str]]
+    task: str,
+    parts: Mapping[str, ReportPart],
+    jobs: Mapping[str, tuple[str, str]],
 ) -> Iterator[dict[str, Any]]:
     """Yield scores per fold, as :func:`amlb_ext.report.amlb_csv.amlb_rows` takes them.
 
@@ -178,9 +194,8 @@ def fold_scores(
             is_scored = part.rows & predictions.scored(framework)
             amlb_name, constraint = jobs[framework]
             for fold in np.unique(folds[is_scored]):
-                entrant = _Entrant(
-                    name=framework, f=f, rows=is_scored & (folds == fold)
-                )
+                fold_rows = is_scored & (folds == fold)
+                entrant = _Entrant(name=framework, f=f, rows=fold_rows)
                 scores = _entrant_scores(part, entrant, leave_out=_NOT_PER_FOLD)
                 for metric, value in scores.items():
                     yield {
@@ -213,14 +228,17 @@ def _part_entrants(part: ReportPart, part_name: str) -> list[_Entrant]:
         f_by_name = {F: own, **f_by_name}
     entrants = []
     for name, f in f_by_name.items():
-        entrants.append(_Entrant(name=name, f=f, rows=part.rows & has_prediction(f)))
+        rows = part.rows & has_prediction(f)
+        entrants.append(_Entrant(name=name, f=f, rows=rows))
     return entrants
 
 
 def _entrant_scores(
     part: ReportPart, entrant: _Entrant, leave_out: Collection[str] = ()
 ) -> dict[str, float]:
-    predictions, rows = part.predictions, entrant.rows
+    predictions = part.predictions
+    rows = entrant.rows
+    # The class that a framework names need not be the most probable one.
     chosen = predictions.chosen.get(entrant.name)
     return score_rows(
         predictions.y[rows],
@@ -236,18 +254,21 @@ def _metric_intervals(
     part: ReportPart, entrant: _Entrant, level: float
 ) -> dict[str, tuple[float, float]]:
     """Return intervals of the metrics that are means over rows, clustered by source row."""
-    predictions, rows = part.predictions, entrant.rows
+    predictions = part.predictions
+    rows = entrant.rows
+    # Occurrences of a source row in several folds are one observation.
     clusters = predictions.rows["source_row"].to_numpy()[rows]
     weights = None if part.weights is None else part.weights[rows]
     intervals = {}
     for metric, values in _row_metrics(predictions, entrant).items():
-        mean = weighted_mean_interval(values, weights, clusters, level)
+        mean = weighted_mean_interval(values, weights, clusters, level=level)
         intervals[metric] = (mean.low, mean.high)
-    if (
-        "mse" in intervals
-    ):  # a monotone function of the mean has its ends at those of the mean
+    if "mse" in intervals:
+        # A monotone function of the mean has its ends at those of the mean.
         low, high = intervals["mse"]
-        intervals["rmse"] = (float(np.sqrt(max(low, 0.0))), float(np.sqrt(high)))
+        low_root = float(np.sqrt(max(low, 0.0)))
+        high_root = float(np.sqrt(high))
+        intervals["rmse"] = (low_root, high_root)
     return intervals
 
 
@@ -256,16 +277,18 @@ def _row_metrics(
 ) -> dict[str, np.ndarray]:
     """Return the metrics that are means over rows, row by row."""
     rows = entrant.rows
-    y, f = predictions.y[rows], entrant.f[rows]
+    y = predictions.y[rows]
+    f = entrant.f[rows]
     if not predictions.labels:
-        return {"mse": (f - y) ** 2, "mae": np.abs(f - y)}
+        error = f - y
+        return {"mse": error**2, "mae": np.abs(error)}
     if entrant.name in predictions.chosen:
         chosen = predictions.chosen[entrant.name][rows]
     else:
         chosen = f.argmax(axis=1)
     tiny = np.finfo(float).eps
     # The logarithm of 0 is no loss: clipped as the metric does.
-    of_true_class = np.clip(f[np.arange(len(y)), y], tiny, 1 - tiny)
+    of_true_class = np.clip(true_probability(y, f), tiny, 1 - tiny)
     return {
         "acc": (chosen == y).astype(float),
         "brier": brier_loss(y, f),

@@ -33,7 +33,7 @@ from amlb_ext.suite.coding import Coding
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPredictions:
-    """One AMLB task.
+    """Rows of one AMLB task, and the predictions of every framework.
 
     Attributes
     ----------
@@ -76,17 +76,19 @@ class TaskPredictions:
         f = self.f[framework]
         if f.ndim == 2:
             return row_losses.brier_loss(self.y, f)
-        return row_losses.squared_error(
-            (self.y - self.low) / self.span, (f - self.low) / self.span
-        )
+        # On the scale of the training targets, or tasks could not be averaged.
+        scaled_y = (self.y - self.low) / self.span
+        scaled_f = (f - self.low) / self.span
+        return row_losses.squared_error(scaled_y, scaled_f)
 
     def own(self) -> np.ndarray | None:
         """Return F's predictions as the provenance has them; None in suites that lack them."""
         return stored_predictions(self.rows, len(self.labels))
 
     def disagreements(self, framework: str) -> list[Disagreement]:
-        """Return where a framework that is F is not the F that the provenance keeps."""
-        own, is_scored = self.own(), self.scored(framework)
+        """Return where a framework that is F disagrees with the F that the provenance keeps."""
+        own = self.own()
+        is_scored = self.scored(framework)
         if own is None or not is_scored.any():
             return []
         compared = ComparedRows(
@@ -103,11 +105,15 @@ class TaskPredictions:
 
 def has_prediction(f: np.ndarray) -> np.ndarray:
     """Return which rows of ``(n,)`` or ``(n, C)`` predictions are not NaN, bool of shape (n,)."""
-    return ~np.isnan(f if f.ndim == 1 else f[:, 0])
+    # A row's probabilities are all there or all missing: the first class stands for the others.
+    if f.ndim == 2:
+        f = f[:, 0]
+    return ~np.isnan(f)
 
 
 def region_weights(predictions: TaskPredictions) -> np.ndarray | None:
     """Return P(F fails | x) of each row; None where it is not known."""
+    # Rows that were made have no weight (NaN); weights that are all 0 are no distribution.
     weights = predictions.rows["weight"].to_numpy(dtype=float)
     is_usable = np.isfinite(weights).all() and weights.sum() > 0
     return weights if is_usable else None
@@ -136,47 +142,49 @@ def read_task_predictions(
     Raises
     ------
     SuiteError
-        A damaged suite.
+        The suite is damaged.
     """
     task = suite.amlb_task(name)
     coding = suite.coding(name)
     folds = []
     for index, source_fold in enumerate(task.folds):
-        folds.append(_read_fold(suite, name, index, source_fold))
+        folds.append(_read_fold(suite, name, index=index, source_fold=source_fold))
     # Folds are stacked: fold k takes the rows from ends[k] to ends[k + 1].
-    n_rows = sum(len(fold.y) for fold in folds)
-    ends = np.cumsum([0] + [len(fold.y) for fold in folds])
-    shape = (n_rows, len(coding.labels)) if coding.labels else (n_rows,)
+    lengths = [len(fold.y) for fold in folds]
+    ends = np.cumsum([0, *lengths])
+    n_rows = int(ends[-1])
+    shape: tuple[int, ...] = (n_rows,)
+    if coding.labels:
+        shape = (n_rows, len(coding.labels))
 
     f_by_framework: dict[str, np.ndarray] = {}
     chosen_by_framework: dict[str, np.ndarray] = {}
     refused = {}
-    scored_jobs = jobs[(jobs["amlb_task"] == name) & (jobs["status"] == "scored")]
-    for job_index, job in zip(
-        scored_jobs.index, scored_jobs.to_dict("records"), strict=True
-    ):
-        index, framework = int(job["fold"]), str(job["framework"])
-        if not 0 <= index < len(folds):
-            refused[job_index] = (
-                f"the suite has {len(folds)} folds of {name}, this is fold {index}"
-            )
-            continue
-        fold = folds[index]
-        # Without columns of the provenance, for a class may have the name of one.
-        no_columns = fold.rows[[]]
+    is_read = (jobs["amlb_task"] == name) & (jobs["status"] == "scored")
+    for job_index, job in jobs[is_read].to_dict("index").items():
+        framework = str(job["framework"])
+        fold = int(job["fold"])
+        # One file that cannot be used costs its own job, not the report.
         try:
-            written = read_predictions(str(job["run"]), name, index)
-            table = join_predictions(written, no_columns, fold.target_text)
-            f, chosen = _parse_predictions(table, coding)
+            if not 0 <= fold < len(folds):
+                raise RunError(
+                    f"the suite has {len(folds)} folds of {name}, this is fold {fold}"
+                )
+            written = read_predictions(str(job["run"]), name, fold)
+            f, chosen = _join_predictions(written, folds[fold], coding)
         except RunError as error:
             refused[job_index] = str(error)
             continue
-        rows = slice(ends[index], ends[index + 1])
-        f_by_framework.setdefault(framework, np.full(shape, np.nan))[rows] = f
-        if coding.labels:
-            chosen_by_framework.setdefault(framework, np.full(n_rows, -1))[rows] = (
-                chosen
-            )
+        rows = slice(ends[fold], ends[fold + 1])
+        # NaN, and the code -1, in folds that a framework did not run on.
+        if framework not in f_by_framework:
+            f_by_framework[framework] = np.full(shape, np.nan)
+        f_by_framework[framework][rows] = f
+        if not coding.labels:
+            continue
+        if framework not in chosen_by_framework:
+            chosen_by_framework[framework] = np.full(n_rows, -1)
+        chosen_by_framework[framework][rows] = chosen
     predictions = TaskPredictions(
         name=name,
         suffix=task.suffix,
@@ -184,8 +192,8 @@ def read_task_predictions(
         labels=coding.labels,
         rows=pd.concat([fold.rows for fold in folds], ignore_index=True),
         y=np.concatenate([fold.y for fold in folds]),
-        low=np.concatenate([np.full(len(fold.y), fold.low) for fold in folds]),
-        span=np.concatenate([np.full(len(fold.y), fold.span) for fold in folds]),
+        low=np.repeat([fold.low for fold in folds], lengths),
+        span=np.repeat([fold.span for fold in folds], lengths),
         f=f_by_framework,
         chosen=chosen_by_framework,
     )
@@ -214,7 +222,8 @@ class _TestFold:
     span: float
 
 
-def _read_fold(suite: Suite, name: str, index: int, source_fold: int) -> _TestFold:
+def _read_fold(suite: Suite, name: str, *, index: int, source_fold: int) -> _TestFold:
+    """Read one fold; ``index`` is AMLB's number of it, ``source_fold`` the source's."""
     coding = suite.coding(name)
     train_file, test_file = suite.pair(name, index)
     rows = suite.provenance(name, index)
@@ -223,10 +232,8 @@ def _read_fold(suite: Suite, name: str, index: int, source_fold: int) -> _TestFo
     rows.insert(0, "fold", source_fold)
     target_text = _read_target(test_file, coding)
     if coding.labels:
-        code_of_label = {
-            label: code for code, label in enumerate(coding.written_labels)
-        }
-        y = target_text.map(code_of_label).to_numpy(dtype=np.int64)
+        codes = _label_codes(coding)
+        y = target_text.map(codes).to_numpy(dtype=np.int64)
         return _TestFold(rows=rows, target_text=target_text, y=y, low=0.0, span=1.0)
     training_targets = _read_target(train_file, coding).to_numpy(dtype=float)
     low = float(training_targets.min())
@@ -243,50 +250,68 @@ def _read_fold(suite: Suite, name: str, index: int, source_fold: int) -> _TestFo
 def _read_target(path: Path, coding: Coding) -> pd.Series:
     """Return the target column of a file, as text."""
     name = coding.written_target
-    return pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)[name]
+    # No text is taken for a missing value: a class may be called "NA" or "None".
+    table = pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)
+    return table[name]
 
 
-def _parse_predictions(
-    table: pd.DataFrame, coding: Coding
+def _label_codes(coding: Coding) -> dict[str, int]:
+    """Return the code of each label as the files have it."""
+    return {label: code for code, label in enumerate(coding.written_labels)}
+
+
+def _join_predictions(
+    written: pd.DataFrame, fold: _TestFold, coding: Coding
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return predictions, and the codes of the classes that are named.
+    """Return the predictions of a fold's rows, and the codes of the classes that are named.
 
     Raises
     ------
     RunError
-        A prediction that is no number, or names no class of the task.
+        Rows that are not the fold's, a prediction that is no number, or names no class.
     """
-    if not coding.labels:
-        f = table["predictions"].to_numpy(dtype=float)
-        _check_finite(f)
-        return f, np.empty(0)
+    # Without columns of the provenance, for a class may have the name of one.
+    no_columns = fold.rows[[]]
+    table = join_predictions(written, no_columns, fold.target_text)
+    if coding.labels:
+        return _parse_classes(table, coding)
+    f = table["predictions"].to_numpy(dtype=float)
+    _check_finite(f)
+    return f, np.empty(0)
+
+
+def _parse_classes(
+    table: pd.DataFrame, coding: Coding
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return probabilities ``(n, C)``, and the codes of the classes that are named."""
     # Frameworks that encode labels may write a label's text with other case or space.
-    codes = {
-        normalize_text(label): code for code, label in enumerate(coding.written_labels)
-    }
-    columns = {normalize_text(str(column)): column for column in table.columns}
+    codes = {}
+    for label, code in _label_codes(coding).items():
+        codes[normalize_text(label)] = code
+    columns = {}
+    for column in table.columns:
+        columns[normalize_text(str(column))] = column
     f = np.zeros((len(table), len(codes)))
     for label, code in codes.items():
         # A class that never occurred in training may have no column: its probability is 0.
         if label in columns:
-            f[:, code] = table[columns[label]].to_numpy(dtype=float)
+            probabilities = table[columns[label]]
+            f[:, code] = probabilities.to_numpy(dtype=float)
     _check_finite(f)
-    chosen = table["predictions"].map(
-        lambda text: codes.get(normalize_text(str(text)), -1)
-    )
-    if (chosen < 0).any():
-        row = int(np.flatnonzero(chosen < 0)[0])
-        named = table["predictions"].iloc[row]
+    named = table["predictions"]
+    chosen = named.map(lambda text: codes.get(normalize_text(str(text)), -1))
+    is_unknown = (chosen < 0).to_numpy()
+    if is_unknown.any():
+        row = _first_row(is_unknown)
         raise RunError(
-            f"row {row} predicts {named!r}, which is no class of the task",
+            f"row {row} predicts {named.iloc[row]!r}, which is no class of the task",
             "run that fold again",
         )
     total = f.sum(axis=1)
     is_invalid = (f < 0).any(axis=1) | (total <= 0)
     if is_invalid.any():
-        row = int(np.flatnonzero(is_invalid)[0])
         raise RunError(
-            f"the probabilities of row {row} are negative or all zero",
+            f"the probabilities of row {_first_row(is_invalid)} are negative or all zero",
             "run that fold again",
         )
     # Rounded in the file, probabilities need not sum to 1.
@@ -294,11 +319,17 @@ def _parse_predictions(
 
 
 def _check_finite(f: np.ndarray) -> None:
-    is_finite = np.isfinite(f) if f.ndim == 1 else np.isfinite(f).all(axis=1)
-    if not is_finite.all():
-        row = int(np.flatnonzero(~is_finite)[0])
+    is_finite = np.isfinite(f)
+    if f.ndim == 2:
+        is_finite = is_finite.all(axis=1)
+    n_wrong = int((~is_finite).sum())
+    if n_wrong:
         raise RunError(
-            f"{int((~is_finite).sum())} of {len(f)} predictions are no finite numbers, "
-            f"the first in row {row}",
+            f"{n_wrong} of {len(f)} predictions are no finite numbers, "
+            f"the first in row {_first_row(~is_finite)}",
             "run that fold again",
         )
+
+
+def _first_row(is_wrong: np.ndarray) -> int:
+    return int(np.flatnonzero(is_wrong)[0])

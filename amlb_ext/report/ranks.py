@@ -55,8 +55,10 @@ def rank_tasks(
     """
     reasons = dict(left_out or {})
     for task in table.index[table.isna().any(axis=1)]:
-        entrants = table.columns[table.loc[task].isna()]
-        reasons[str(task)] = f"no losses of {', '.join(str(name) for name in entrants)}"
+        without_loss = table.columns[table.loc[task].isna()]
+        names = ", ".join(str(name) for name in without_loss)
+        reasons[str(task)] = f"no losses of {names}"
+    # A rank is one among the same entrants on every task.
     losses = table.dropna(axis=0)
     if losses.shape[1] < 2 or not len(losses):
         return FrameworkRanks(
@@ -70,6 +72,7 @@ def rank_tasks(
         )
     test = _test_ranks(losses)
     return FrameworkRanks(
+        # Ties share the mean of their ranks; equal mean ranks keep the order of the columns.
         mean=losses.rank(axis=1).mean().sort_values(kind="stable"),
         tasks=tuple(str(task) for task in losses.index),
         left_out=reasons,
@@ -102,10 +105,10 @@ def _test_ranks(losses: pd.DataFrame) -> _RankTest:
     if n_entrants == 2:
         # Friedman's test needs three entrants; of two it would be the sign test.
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # ties and few tasks: the p-value is approximate
-            p_value = float(wilcoxon(values[:, 0], values[:, 1]).pvalue)
+            # Of ties and of few tasks, with which the p-value is approximate.
+            warnings.simplefilter("ignore")
+            test = wilcoxon(values[:, 0], values[:, 1])
+        p_value = float(test.pvalue)
         return _RankTest(
             p=pd.DataFrame([[1.0, p_value], [p_value, 1.0]], names, names),
             about=f"Wilcoxon's signed-rank test over {n_tasks} tasks: p = {p_value:.3f}.",
@@ -147,12 +150,16 @@ def mean_losses(
     if not is_shared.any():
         return pd.Series(np.nan, index=["F", *losses.columns])
     # Whether to weight is decided for these rows: they may be fewer than the task's.
-    weighting = choose_weighting(
-        None if weights is None else np.asarray(weights, dtype=float)[is_shared],
-        None if clusters is None else clusters[is_shared],
-    )
-    means = {"F": float(np.average(loss_f[is_shared], weights=weighting.weights))}
+    shared_weights = None
+    if weights is not None:
+        shared_weights = np.asarray(weights, dtype=float)[is_shared]
+    shared_clusters = None if clusters is None else clusters[is_shared]
+    weighting = choose_weighting(shared_weights, shared_clusters)
+
+    losses_by_name = {"F": loss_f}
     for name in losses.columns:
-        shared = losses[name].to_numpy(dtype=float)[is_shared]
-        means[str(name)] = float(np.average(shared, weights=weighting.weights))
+        losses_by_name[str(name)] = losses[name].to_numpy(dtype=float)
+    means = {}
+    for name, values in losses_by_name.items():
+        means[name] = float(np.average(values[is_shared], weights=weighting.weights))
     return pd.Series(means)

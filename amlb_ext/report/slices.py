@@ -24,6 +24,7 @@ Selected on realised error, bad rows may be label noise: no slice is no proof th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,25 +42,42 @@ from amlb_ext.stats.weighted_mean import holm_adjusted, kish_size
 
 #: Columns of :func:`find_slices`.
 COLUMNS = (
-    *("slice", "rows", "bad", "share", "low", "high", "base", "lift", "p", "p_holm"),
+    "slice",
+    "rows",
+    "bad",
+    "share",
+    "low",
+    "high",
+    "base",
+    "lift",
+    "p",
+    "p_holm",
     "n_features",
 )
-#: Fewer source rows, or fewer bad ones in a half, are not searched.
-MIN_ROWS, MIN_BAD = 40, 3
+#: Fewer source rows than this are not searched.
+MIN_ROWS = 40
+#: Fewer bad source rows in a half than this are not searched.
+MIN_BAD = 3
 #: Adjusted p-values above this are no finding.
 LEVEL = 0.05
-#: Rows used to find slices, and values in them.
-MOST_FOUND_ON, MOST_VALUES = 20_000, 4_000_000
+#: Rows used to find slices at most.
+MOST_FOUND_ON = 20_000
+#: Values in the rows that are used to find slices: of a wide table fewer rows are used.
+MOST_VALUES = 4_000_000
 #: Coverage of the interval of a slice's share.
 _COVERAGE = 0.95
 #: Trees, each without the feature at the root of those before it.
 _TREES = 3
 #: Permutations of source rows: the smallest p-value is 1e-5.
 _DRAWS = 99_999
-#: A slice is chosen from this score on; each condition costs, so that short ones win.
-_FEWEST_STANDARD_ERRORS, _COST_PER_CONDITION = 1.5, 0.5
-#: Slices that share more rows than this are told apart only if one is this much worse.
-_OVERLAP, _WORSE = 0.6, 1.5
+#: A slice is chosen from this score on.
+_FEWEST_STANDARD_ERRORS = 1.5
+#: What each condition beyond the first takes off the score, so that short slices win.
+_COST_PER_CONDITION = 0.5
+#: Slices that share more than this of the smaller one's rows count as the same ...
+_OVERLAP = 0.6
+#: ... unless the share of bad rows in one is this many times that in the other.
+_WORSE = 1.5
 #: A slice of fewer judging source rows is not judged.
 _FEWEST_JUDGED = 5
 
@@ -107,57 +125,95 @@ def find_slices(
     >>> slices["slice"].tolist()
     ['age > 60']
     """
-    nothing_found = pd.DataFrame({name: [] for name in COLUMNS}).astype(
-        {"slice": object}
-    )
+    # An empty column would be taken for numbers; the text of a slice is no number.
+    nothing_found = pd.DataFrame({name: [] for name in COLUMNS})
+    nothing_found = nothing_found.astype({"slice": object})
     bad = np.asarray(bad, dtype=bool)
-    source = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
-    if len(bad) == 0 or source.max() + 1 < MIN_ROWS or features.shape[1] == 0:
+    # Source rows are numbered 0, 1, ...: they index arrays of source rows from here on.
+    source_rows, source = np.unique(groups, return_inverse=True)
+    if len(source_rows) < MIN_ROWS or features.shape[1] == 0:
         return nothing_found
-    has_bad_row = np.bincount(source, bad) > 0
+    has_bad_row = np.bincount(source, weights=bad) > 0
+    # All rows of a source row are in one half, or the halves would not be independent.
     is_finding = _draw_finding_half(has_bad_row, rng)[source]
-    if not all(_is_searchable(bad, source, half) for half in (is_finding, ~is_finding)):
-        return nothing_found
+    for half in (is_finding, ~is_finding):
+        if not _is_searchable(bad, source, half):
+            return nothing_found
 
     data = features[[column.name for column in columns]]
-    rows_at_most = min(MOST_FOUND_ON, max(1000, MOST_VALUES // len(columns)))
+    # Fewer rows of a wide table, but always enough for a tree.
+    rows_at_most = max(1000, MOST_VALUES // len(columns))
+    rows_at_most = min(rows_at_most, MOST_FOUND_ON)
     finding_rows = np.flatnonzero(is_finding)
     if len(finding_rows) > rows_at_most:
-        finding_rows = np.sort(rng.choice(finding_rows, rows_at_most, replace=False))
-    coded_columns = code_columns(data, columns, bad, finding_rows)
-    slices = _search_slices(
-        coded_columns, bad, finding_rows, rng, most=most, depth=depth
+        finding_rows = rng.choice(finding_rows, rows_at_most, replace=False)
+        finding_rows.sort()
+    finding = _FindingHalf(
+        columns=code_columns(data, columns, bad=bad, finding_rows=finding_rows),
+        rows=finding_rows,
+        bad=bad[finding_rows],
     )
-
-    judged = _judge_slices(slices, bad, source, ~is_finding, rng)
+    slices = _search_slices(finding, rng, most=most, depth=depth)
+    is_judging = ~is_finding
+    judged = _judge_slices(
+        slices,
+        is_judging=is_judging,
+        bad=bad[is_judging],
+        source=source[is_judging],
+        rng=rng,
+    )
     if not judged:
         return nothing_found
     table = pd.DataFrame(judged)
     table["p_holm"] = holm_adjusted(table["p"].to_numpy())
-    table = table[table["p_holm"] <= LEVEL].sort_values(
-        ["p", "lift"], ascending=[True, False]
-    )
-    return table[list(COLUMNS)].reset_index(drop=True) if len(table) else nothing_found
+    table = table[table["p_holm"] <= LEVEL]
+    if not len(table):
+        return nothing_found
+    table = table.sort_values(["p", "lift"], ascending=[True, False])
+    return table[list(COLUMNS)].reset_index(drop=True)
 
 
 def _draw_finding_half(has_bad_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return which source rows find; those with bad rows and those without are halved each."""
+    """Return which source rows find; those with and without bad rows are halved separately."""
     is_finding = np.zeros(len(has_bad_row), dtype=bool)
     for stratum in (has_bad_row, ~has_bad_row):
         members = rng.permutation(np.flatnonzero(stratum))
         # Of an odd number either half may get the larger part.
-        half = (len(members) + int(rng.integers(2))) // 2
+        odd_one = int(rng.integers(2))
+        half = (len(members) + odd_one) // 2
         is_finding[members[:half]] = True
     return is_finding
 
 
 def _is_searchable(bad: np.ndarray, source: np.ndarray, half: np.ndarray) -> bool:
     """Whether a half has enough bad source rows, and good rows beside them."""
-    n_bad_sources = len(np.unique(source[half & bad]))
-    return n_bad_sources >= MIN_BAD and not bad[half].all()
+    bad_sources = np.unique(source[half & bad])
+    has_good_rows = not bad[half].all()
+    return has_good_rows and len(bad_sources) >= MIN_BAD
 
 
 # Finding: candidates are the nodes of a few trees; none of this sees the judging half.
+
+
+@dataclass(kw_only=True)
+class _FindingHalf:
+    """The rows in which slices are searched.
+
+    Attributes
+    ----------
+    columns : list of CodedColumn
+        Columns of all rows of both halves; what is learned comes from these rows alone.
+    rows : ndarray of shape (m,), int
+        Positions of the finding rows among all rows.
+    bad : ndarray of shape (m,), bool
+    """
+
+    columns: list[CodedColumn]
+    rows: np.ndarray
+    bad: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 @dataclass(kw_only=True)
@@ -170,6 +226,8 @@ class _Candidate:
         Conditions with rounded bounds, by position of the column.
     inside : ndarray of shape (n,), bool
         Rows of both halves that meet all conditions.
+    found_inside : ndarray of shape (m,), bool
+        The same of the finding rows alone.
     score : float
         Standard errors by which the share of bad rows exceeds that of all, less what the
         conditions cost.
@@ -177,12 +235,13 @@ class _Candidate:
 
     path: _Path
     inside: np.ndarray
+    found_inside: np.ndarray
     score: float
 
 
 @dataclass(kw_only=True)
 class _Slice:
-    """A candidate that was chosen, as a reader is told of it."""
+    """A chosen candidate, with its conditions in words."""
 
     inside: np.ndarray
     text: str
@@ -190,53 +249,51 @@ class _Slice:
 
 
 def _search_slices(
-    coded_columns: Sequence[CodedColumn],
-    bad: np.ndarray,
-    finding_rows: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    most: int,
-    depth: int,
+    finding: _FindingHalf, rng: np.random.Generator, *, most: int, depth: int
 ) -> list[_Slice]:
     """Return the slices to be judged: the most telling candidates, with little overlap."""
-    if not coded_columns or not 0 < bad[finding_rows].sum() < len(finding_rows):
+    # The finding rows may have been thinned to those of one kind.
+    n_bad = finding.bad.sum()
+    if not finding.columns or n_bad in (0, len(finding)):
         return []
-    smallest_leaf = max(5, int(np.ceil(0.02 * len(finding_rows))))
-    paths = _tree_paths(coded_columns, bad, finding_rows, rng, depth, smallest_leaf)
+    smallest_leaf = max(5, math.ceil(len(finding) / 50))
+    paths = _tree_paths(finding, rng, depth=depth, smallest_leaf=smallest_leaf)
 
     candidates: list[_Candidate] = []
     for path in paths:
         for variant in _simpler_variants(path):
-            candidate = _score_candidate(variant, coded_columns, bad, finding_rows)
-            if candidate.inside[finding_rows].sum() >= smallest_leaf:
+            candidate = _score_candidate(variant, finding)
+            if candidate.found_inside.sum() >= smallest_leaf:
                 candidates.append(candidate)
     candidates.sort(key=lambda candidate: -candidate.score)
 
+    # Greedy: a candidate is held against all that did better.
     chosen: list[_Candidate] = []
     for candidate in candidates:
         if len(chosen) == most or candidate.score < _FEWEST_STANDARD_ERRORS:
             break
-        if all(_says_more(candidate, other, bad, finding_rows) for other in chosen):
+        if all(_says_more(candidate, earlier, finding.bad) for earlier in chosen):
             chosen.append(candidate)
-    described = [_describe_slice(candidate, coded_columns) for candidate in chosen]
+    described = [_describe_slice(candidate, finding.columns) for candidate in chosen]
     # A slice whose conditions hold for every row has no text.
     return [slice_ for slice_ in described if slice_.text]
 
 
 def _tree_paths(
-    coded_columns: Sequence[CodedColumn],
-    bad: np.ndarray,
-    finding_rows: np.ndarray,
+    finding: _FindingHalf,
     rng: np.random.Generator,
+    *,
     depth: int,
     smallest_leaf: int,
 ) -> list[_Path]:
     """Return the paths to all nodes of a few trees, each without the roots of those before."""
+    by_column = [coded.x[finding.rows] for coded in finding.columns]
+    matrix = np.column_stack(by_column)
     # scikit-learn's trees take float32: what lies beyond it would become infinite.
     largest = float(np.finfo(np.float32).max) / 2
-    matrix = np.column_stack([coded.x[finding_rows] for coded in coded_columns])
-    matrix = np.clip(matrix, -largest, largest).astype(np.float32)
-    positions = np.arange(len(coded_columns))
+    matrix = np.clip(matrix, -largest, largest)
+    matrix = matrix.astype(np.float32)
+    positions = np.arange(len(finding.columns))
     paths: list[_Path] = []
     for _ in range(_TREES):
         if not len(positions):
@@ -244,13 +301,16 @@ def _tree_paths(
         classifier = DecisionTreeClassifier(
             max_depth=depth,
             min_samples_leaf=smallest_leaf,
+            # Bad rows are few: unweighted, a leaf of them would rarely be worth a split.
             class_weight="balanced",
             random_state=draw_int_seed(rng),
         )
-        tree = classifier.fit(matrix[:, positions], bad[finding_rows]).tree_
+        classifier.fit(matrix[:, positions], finding.bad)
+        tree = classifier.tree_
         paths += _node_paths(tree, positions)
         if tree.node_count == 1:  # no split: another tree would find none either
             break
+        # The strongest feature hides others: the next tree has to do without it.
         root = positions[tree.feature[0]]
         positions = positions[positions != root]
     return paths
@@ -269,6 +329,7 @@ def _node_paths(tree: Any, positions: np.ndarray) -> list[_Path]:
         position = int(positions[tree.feature[node]])
         threshold = float(tree.threshold[node])
         missing_left = bool(tree.missing_go_to_left[node])
+        # A second condition on one column narrows the first.
         parent = path.get(position, Condition())
         below = Condition(
             low=parent.low,
@@ -280,16 +341,19 @@ def _node_paths(tree: Any, positions: np.ndarray) -> list[_Path]:
             high=parent.high,
             missing=parent.missing and not missing_left,
         )
-        waiting.append((int(tree.children_left[node]), {**path, position: below}))
-        waiting.append((int(tree.children_right[node]), {**path, position: above}))
+        left = int(tree.children_left[node])
+        right = int(tree.children_right[node])
+        waiting.append((left, {**path, position: below}))
+        waiting.append((right, {**path, position: above}))
     return paths
 
 
 def _simpler_variants(path: _Path) -> Iterator[_Path]:
-    """Yield a path and what is simpler: a condition less, or not both a range and missing."""
+    """Yield a path and simpler ones: a condition less, or either a range or missing values."""
     yield path
     for position, condition in path.items():
-        others = {other: path[other] for other in path if other != position}
+        others = path.copy()
+        del others[position]
         if others:
             yield others
         if condition.n_parts > 1:
@@ -299,52 +363,55 @@ def _simpler_variants(path: _Path) -> Iterator[_Path]:
             yield {**others, position: only_range}
 
 
-def _score_candidate(
-    path: _Path,
-    coded_columns: Sequence[CodedColumn],
-    bad: np.ndarray,
-    finding_rows: np.ndarray,
-) -> _Candidate:
+def _score_candidate(path: _Path, finding: _FindingHalf) -> _Candidate:
     """Round the bounds of a path, and score the rows that meet all its conditions."""
-    # Rounded before anything is counted: what is printed is what is judged.
-    rounded = {
-        position: coded_columns[position].rounded(condition)
-        for position, condition in path.items()
-    }
-    inside = np.ones(len(bad), dtype=bool)
+    rounded: _Path = {}
+    matches = []
     n_conditions = 0
-    for position, condition in rounded.items():
-        coded = coded_columns[position]
-        inside &= coded.matches(condition)
+    for position, condition in path.items():
+        coded = finding.columns[position]
+        # Rounded before anything is counted: what is printed is what is judged.
+        condition = coded.rounded(condition)
+        rounded[position] = condition
+        matches.append(coded.matches(condition))
+        # Without missing values a condition says nothing about them.
         n_conditions += condition.n_parts if coded.n_missing else 1
-    excess = _standard_errors_above(bad[finding_rows], inside[finding_rows])
-    score = excess - _COST_PER_CONDITION * (n_conditions - 1)
-    return _Candidate(path=rounded, inside=inside, score=score)
+    inside = np.logical_and.reduce(matches)
+    found_inside = inside[finding.rows]
+    excess = _standard_errors_above(finding.bad, found_inside)
+    return _Candidate(
+        path=rounded,
+        inside=inside,
+        found_inside=found_inside,
+        score=excess - _COST_PER_CONDITION * (n_conditions - 1),
+    )
 
 
 def _standard_errors_above(bad: np.ndarray, inside: np.ndarray) -> float:
     """Return by how many standard errors the share inside exceeds the share of all."""
-    n_rows, n_inside = len(bad), int(inside.sum())
+    n_rows = len(bad)
+    n_inside = int(inside.sum())
     if not 0 < n_inside < n_rows:
         return -np.inf
     base = bad.mean()
-    variance = base * (1 - base) * (1 / n_inside - 1 / n_rows)
-    return float((bad[inside].mean() - base) / np.sqrt(variance))
+    # Drawn without replacement, so that all rows together have no error.
+    variance_of_flag = base * (1 - base)
+    variance = variance_of_flag * (1 / n_inside - 1 / n_rows)
+    excess = bad[inside].mean() - base
+    return float(excess / np.sqrt(variance))
 
 
-def _says_more(
-    candidate: _Candidate,
-    earlier: _Candidate,
-    bad: np.ndarray,
-    finding_rows: np.ndarray,
-) -> bool:
+def _says_more(candidate: _Candidate, earlier: _Candidate, bad: np.ndarray) -> bool:
     """Whether a candidate has other rows than one chosen before, or far worse ones."""
-    mine, others = candidate.inside[finding_rows], earlier.inside[finding_rows]
+    mine = candidate.found_inside
+    others = earlier.found_inside
     n_shared = (mine & others).sum()
-    if n_shared <= _OVERLAP * min(mine.sum(), others.sum()):
+    smaller_size = min(mine.sum(), others.sum())
+    if n_shared <= _OVERLAP * smaller_size:
         return True
-    is_bad = bad[finding_rows]
-    return bool(is_bad[mine].mean() >= _WORSE * is_bad[others].mean())
+    my_share = bad[mine].mean()
+    other_share = bad[others].mean()
+    return bool(my_share >= _WORSE * other_share)
 
 
 def _describe_slice(
@@ -354,10 +421,13 @@ def _describe_slice(
     texts = []
     for position, condition in candidate.path.items():
         text = coded_columns[position].describe(condition, is_alone)
+        # A condition that holds for every row of both halves has no text.
         if text:
             texts.append(text)
     return _Slice(
-        inside=candidate.inside, text=" and ".join(texts), n_features=len(texts)
+        inside=candidate.inside,
+        text=" and ".join(texts),
+        n_features=len(texts),
     )
 
 
@@ -366,56 +436,73 @@ def _describe_slice(
 
 def _judge_slices(
     slices: Sequence[_Slice],
+    *,
+    is_judging: np.ndarray,
     bad: np.ndarray,
     source: np.ndarray,
-    is_judging: np.ndarray,
     rng: np.random.Generator,
 ) -> list[dict[str, object]]:
-    """Return the figures of each slice on the rows that did not find it."""
-    judging_bad = bad[is_judging]
+    """Return the figures of each slice on the rows that did not find it.
+
+    Parameters
+    ----------
+    slices : sequence of _Slice
+    is_judging : ndarray of shape (n,), bool
+        Which m of all rows judge.
+    bad, source : ndarray of shape (m,)
+        Flags and source rows of the rows that judge.
+    rng : Generator
+    """
     _, first_row, source_code = np.unique(
-        source[is_judging], return_index=True, return_inverse=True
+        source, return_index=True, return_inverse=True
     )
     n_rows = np.bincount(source_code).astype(float)
-    n_bad = np.bincount(source_code, judging_bad)
-    base = float(judging_bad.mean())
+    n_bad = np.bincount(source_code, weights=bad)
+    base = float(bad.mean())
     judged: list[dict[str, object]] = []
     for slice_ in slices:
         # Rows of one source row have the same features: the first tells for all.
         inside = slice_.inside[is_judging][first_row]
         if inside.sum() < _FEWEST_JUDGED or inside.all():
             continue
-        rows_inside, bad_inside = n_rows[inside].sum(), n_bad[inside].sum()
+        rows_inside = n_rows[inside].sum()
+        bad_inside = n_bad[inside].sum()
         share = bad_inside / rows_inside
-        low, high = _share_interval(share, kish_size(n_rows[inside]))
-        judged.append(
-            {
-                "slice": slice_.text,
-                "rows": int(rows_inside),
-                "bad": int(bad_inside),
-                "share": share,
-                "low": low,
-                "high": high,
-                "base": base,
-                "lift": share / base,
-                "p": _p_value(n_rows, n_bad, inside, rng),
-                "n_features": slice_.n_features,
-            }
-        )
+        effective_size = kish_size(n_rows[inside])
+        low, high = _share_interval(share, effective_size)
+        row = {
+            "slice": slice_.text,
+            "rows": int(rows_inside),
+            "bad": int(bad_inside),
+            "share": share,
+            "low": low,
+            "high": high,
+            "base": base,
+            "lift": share / base,
+            "p": _p_value(n_rows, n_bad, inside=inside, rng=rng),
+            "n_features": slice_.n_features,
+        }
+        judged.append(row)
     return judged
 
 
 def _share_interval(share: float, effective_size: float) -> tuple[float, float]:
     """Return Wilson's interval of a share; the effective size need not be a whole number."""
-    errors = np.array([share * effective_size])
-    low, high = wilson_limits(errors, np.array([effective_size]), _COVERAGE)
-    return max(0.0, float(low[0])), min(1.0, float(high[0]))
+    size = np.array([effective_size])
+    low, high = wilson_limits(share * size, size, _COVERAGE)
+    # Rounding may put a limit just outside.
+    limits = np.clip([low[0], high[0]], 0.0, 1.0)
+    return float(limits[0]), float(limits[1])
 
 
 def _p_value(
-    n_rows: np.ndarray, n_bad: np.ndarray, inside: np.ndarray, rng: np.random.Generator
+    n_rows: np.ndarray,
+    n_bad: np.ndarray,
+    *,
+    inside: np.ndarray,
+    rng: np.random.Generator,
 ) -> float:
-    """Return the one-sided p of a slice, see the module.
+    """Return the one-sided p-value of a slice; the module's docstring says how.
 
     Parameters
     ----------
@@ -426,18 +513,23 @@ def _p_value(
     """
     n_inside = int(inside.sum())
     if n_rows.max() == 1:
-        return float(
-            hypergeom.sf(
-                n_bad[inside].sum() - 1, len(n_bad), int(n_bad.sum()), n_inside
-            )
+        # Each source row once: the count of bad rows inside is hypergeometric.
+        n_bad_inside = n_bad[inside].sum()
+        p_value = hypergeom.sf(
+            n_bad_inside - 1, M=len(n_bad), n=int(n_bad.sum()), N=n_inside
         )
-    excess = n_bad - n_bad.sum() / n_rows.sum() * n_rows
-    values, counts = np.unique(excess, return_counts=True)
+        return float(p_value)
+    # By how many bad rows each source row exceeds what its number of rows lets expect.
+    base = n_bad.sum() / n_rows.sum()
+    excess = n_bad - base * n_rows
     # How many source rows of each kind fall inside is all that matters: no row is shuffled.
+    kinds, counts = np.unique(excess, return_counts=True)
     kinds_inside = rng.multivariate_hypergeometric(
         counts, n_inside, size=_DRAWS, method="marginals"
     )
-    draws = kinds_inside @ values
+    draws = kinds_inside @ kinds
     # Sums of floats that are equal on paper differ by rounding.
-    n_as_large = (draws >= excess[inside].sum() - 1e-9).sum()
+    observed = excess[inside].sum() - 1e-9
+    n_as_large = (draws >= observed).sum()
+    # The split that was seen counts as one of the draws, or p could be 0.
     return float((1 + n_as_large) / (1 + _DRAWS))

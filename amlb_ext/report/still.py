@@ -1,4 +1,4 @@
-"""Charts that stand still: inline SVG for print, for mail and for pages without scripts.
+"""Static charts: inline SVG for print, for mail and for pages without scripts.
 
 The only module of the wing that needs matplotlib. A colour is drawn as a stand-in and becomes
 ``var(--c-ROLE)``, so that the page decides what it looks like, in light and in dark; text,
@@ -26,20 +26,28 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from amlb_ext.core.display import shorten_text
 from amlb_ext.report.inline import (
     COLOUR,
     axis_numbers,
     inline_svg,
     interval_bound,
     legend_names,
-    one_line,
 )
 from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
 
-_INK, _GRID = COLOUR["ink"], COLOUR["grid"]
+_INK = COLOUR["ink"]
+_GRID = COLOUR["grid"]
+_POINTS_PER_INCH = 72
 _MARKS = ("o", "s", "D", "^", "X", "v")
-#: Up to how many points: their size and opacity.
-_CROWDS = ((60, (5.5, 0.85)), (300, (4.5, 0.7)), (math.inf, (3.6, 0.55)))
+#: Keyword arguments of matplotlib.
+_Look = dict[str, Any]
+#: Up to how many points, how they look: smaller and paler, so that single ones are still seen.
+_CROWDS: tuple[tuple[float, _Look], ...] = (
+    (60, {"markersize": 5.5, "alpha": 0.85}),
+    (300, {"markersize": 4.5, "alpha": 0.7}),
+    (math.inf, {"markersize": 3.6, "alpha": 0.55}),
+)
 _DASHES: tuple[Any, ...] = (
     "-",
     (0, (5, 2)),
@@ -112,7 +120,7 @@ def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) ->
     if height is None:
         height = _default_height(chart, width) + 0.2 * legend_lines
     with _canvas(chart.key):
-        figure = Figure((width, height), dpi=72)
+        figure = Figure((width, height), dpi=_POINTS_PER_INCH)
         axes = figure.subplots()
         _draw_frame(axes, chart, width)
         entries = _draw_series(axes, chart)
@@ -129,8 +137,8 @@ def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) ->
             )
             # Set afterwards: a leading "_" would hide the entry.
             for text, entry in zip(legend.get_texts(), entries, strict=True):
-                text.set_text(one_line(entry.name))
-        return _to_svg(figure, chart.key, chart.title, chart.about)
+                text.set_text(shorten_text(entry.name))
+        return _to_svg(figure, key=chart.key, title=chart.title, about=chart.about)
 
 
 def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> str:
@@ -161,18 +169,22 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
     mean = ranks.mean.dropna()
     if ranks.p.empty or len(mean) < 2:
         return ""
+    # Imported here: the processes that draw the charts of tasks never rank.
     from scikit_posthocs import critical_difference_diagram
 
     # Numbered, not named: sets of names have another order in each process.
     numbers = range(len(mean))
-    p_values = ranks.p.reindex(index=mean.index, columns=mean.index).fillna(1.0)
+    p_values = ranks.p.reindex(index=mean.index, columns=mean.index)
+    p_values = p_values.fillna(1.0)
     p_values = p_values.set_axis(numbers, axis=0).set_axis(numbers, axis=1)
-    names = [one_line(name, 24) for name in mean.index]
-    longest_label = max(len(name) for name in names) + len(" (1.23)")
+    names = [shorten_text(name, 24) for name in mean.index]
+    longest_name = max(len(name) for name in names)
+    longest_label = longest_name + len(" (1.23)")
     width = float(np.clip(3.6 + 0.15 * longest_label, 6.4, 9.0))
-    margin = 0.015 * (len(mean) - 1)  # in ranks
+    # Between a mark and its label, in ranks: a share of the axis.
+    margin = 0.015 * (len(mean) - 1)
     with _canvas(key):
-        figure = Figure((width, 3.0), dpi=72)
+        figure = Figure((width, 3.0), dpi=_POINTS_PER_INCH)
         axes = figure.subplots()
         diagram = critical_difference_diagram(
             mean.set_axis(numbers),
@@ -189,9 +201,13 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
         )
         for label in diagram["labels"]:
             place = int(label.get_text())
-            label.set_text(f"{names[place]} ({mean.iloc[place]:.2f})")
+            mean_rank = mean.iloc[place]
+            label.set_text(f"{names[place]} ({mean_rank:.2f})")
+            # Labels that end at their mark stand to the left of it.
             is_left = label.get_ha() == "right"
-            label.set_x(label.get_position()[0] + (-margin if is_left else margin))
+            x, _ = label.get_position()
+            label.set_x(x - margin if is_left else x + margin)
+        # Marks at the ends of the axis are drawn whole.
         for mark in (*axes.lines, *axes.collections):
             mark.set_clip_on(False)
         axes.spines["top"].set_visible(True)
@@ -199,15 +215,22 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
         axes.set_xticks(range(1, len(mean) + 1))
         axes.set_xlabel("mean rank (1 is best)")
         axes.xaxis.set_label_position("top")
+        # Each entrant has a line of its own below the axis: only now their number is known.
         depth = -axes.get_ylim()[0]
         figure.set_size_inches(width, 0.6 + 0.2 * depth)
-        about = f"{names[0]} has the best mean rank, {mean.iloc[0]:.2f}. {ranks.about}"
-        return _to_svg(figure, key, "Mean ranks and critical differences", about)
+        best_mean = mean.iloc[0]
+        best = f"{names[0]} has the best mean rank, {best_mean:.2f}."
+        return _to_svg(
+            figure,
+            key=key,
+            title="Mean ranks and critical differences",
+            about=f"{best} {ranks.about}",
+        )
 
 
 @contextmanager
 def _canvas(key: str) -> Iterator[None]:
-    """Draw with our settings, whatever the user's are, and without a word on missing glyphs.
+    """Draw with our settings, whatever the user's are, and without warnings of missing glyphs.
 
     A glyph that matplotlib's font lacks is drawn by the browser, from its own fonts.
     """
@@ -222,37 +245,44 @@ def _default_height(chart: Chart, width: float) -> float:
     """Return the height without the legend, in inches."""
     if chart.y_categories:
         return 0.75 + 0.27 * len(chart.y_categories)
-    return width * (0.75 if chart.square else 0.52)
+    aspect = 0.75 if chart.square else 0.52
+    return aspect * width
 
 
 def _legend_shape(chart: Chart, width: float) -> tuple[int, int]:
     """Return columns and lines: one line where it fits, else columns as wide as the longest."""
     # In points: a letter takes about 5.6, the mark and the gap beside it 50.
-    entry_widths = [len(one_line(name)) * 5.6 + 50 for name in legend_names(chart)]
+    entry_widths = []
+    for name in legend_names(chart):
+        n_letters = len(shorten_text(name))
+        entry_widths.append(5.6 * n_letters + 50)
     n_entries = len(entry_widths)
     if not n_entries:
         return 1, 0
-    room = width * 72
+    room = width * _POINTS_PER_INCH
     per_line = n_entries
     if sum(entry_widths) > room:
         per_line = max(1, int(room // max(entry_widths)))
+    # As many columns as the lines need: 4 entries, 3 to a line, stand in 2 lines of 2.
     n_lines = math.ceil(n_entries / per_line)
-    return math.ceil(n_entries / n_lines), n_lines
+    n_columns = math.ceil(n_entries / n_lines)
+    return n_columns, n_lines
 
 
 def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
     """Draw what stands around the marks."""
-    axes.set_xlabel(one_line(chart.x_label, 70))
-    axes.set_ylabel(one_line(chart.y_label, 44))
+    axes.set_xlabel(shorten_text(chart.x_label, 70))
+    axes.set_ylabel(shorten_text(chart.y_label, 44))
     if chart.bare:
         axes.tick_params(length=0, labelbottom=False, labelleft=False)
         axes.spines[:].set(visible=True, color=_GRID)
     if chart.x_categories:
         _name_x_positions(axes, chart.x_categories, width)
     if chart.y_categories:
-        n_rows = len(chart.y_categories)
-        axes.set_yticks(range(n_rows), [one_line(name) for name in chart.y_categories])
-        axes.set_ylim(n_rows - 0.4, -0.6)
+        names = [shorten_text(name) for name in chart.y_categories]
+        axes.set_yticks(range(len(names)), names)
+        # From the larger to the smaller number: position 0 is at the top.
+        axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params("y", length=0, pad=7)
     if not chart.bare:
         # Lines across the marks help to read numbers; there are none to read along categories.
@@ -266,20 +296,29 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
         axes.axvline(0, color=_INK, linewidth=0.9)
     if "diagonal" in chart.guides:
         axes.axline(
-            (0, 0), slope=1, color=_INK, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.6
+            (0, 0),
+            slope=1,
+            color=_INK,
+            linewidth=0.9,
+            linestyle=(0, (4, 3)),
+            alpha=0.6,
         )
 
 
 def _name_x_positions(axes: Axes, categories: Sequence[str], width: float) -> None:
     """Write categories below the axis, turned where they would overlap, 25 at most."""
-    names = [one_line(name, 22) for name in categories]
+    names = [shorten_text(name, 22) for name in categories]
     step = math.ceil(len(names) / 25)
-    longest = max(len(name) for name in names) * 5.8 + 8  # in points
-    room = (width * 72 - 60) / len(names) * step
-    look: dict[str, Any] = {}
+    # In points: a letter takes about 5.8, what stands left of the axes 60.
+    longest_name = max(len(name) for name in names)
+    longest = 5.8 * longest_name + 8
+    axis_length = width * _POINTS_PER_INCH - 60
+    room = axis_length / len(names) * step
+    look: _Look = {}
     if longest > room:
         look = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"}
-    axes.set_xticks(range(0, len(names), step), names[::step], **look)
+    positions = range(0, len(names), step)
+    axes.set_xticks(positions, names[::step], **look)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.tick_params("x", length=0, pad=5)
 
@@ -290,153 +329,189 @@ class _LegendEntry:
     name: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Marks:
+    """A series as it is drawn.
+
+    Attributes
+    ----------
+    series : ChartSeries
+    x, y : ndarray
+        Numbers that fit on an axis, NaN for others; of bins ``x`` are the edges.
+    order : int
+        Position among the series of its kind: lines and bars are told apart by it, not by
+        colour alone.
+    """
+
+    series: ChartSeries
+    x: np.ndarray
+    y: np.ndarray
+    order: int
+
+    @property
+    def colour(self) -> str:
+        return COLOUR[self.series.role]
+
+    @property
+    def symbol(self) -> str:
+        return _MARKS[self.series.symbol % len(_MARKS)]
+
+    @property
+    def dashes(self) -> Any:
+        return _DASHES[self.order % len(_DASHES)]
+
+
 def _draw_series(axes: Axes, chart: Chart) -> list[_LegendEntry]:
     """Draw all series; return what stands in the legend, if there is one."""
     entries: list[_LegendEntry] = []
     names = legend_names(chart)
-    # Lines and bars are told apart by their order among their kind, not by colour alone.
     n_drawn = {"points": 0, "line": 0, "bars": 0, "intervals": 0}
-    n_grouped = 0
-    if chart.x_categories:
-        n_grouped = sum(series.kind == "bars" for series in chart.series)
+    n_bars = sum(series.kind == "bars" for series in chart.series)
     is_empty = True
     for series in chart.series:
-        x, y = axis_numbers(series.x), axis_numbers(series.y)
-        has_edges = series.kind == "bars" and not n_grouped
+        has_edges = series.kind == "bars" and not chart.x_categories
         _check_lengths(chart, series, has_edges)
-        order = n_drawn[series.kind]
+        marks = _Marks(
+            series=series,
+            x=axis_numbers(series.x),
+            y=axis_numbers(series.y),
+            order=n_drawn[series.kind],
+        )
         n_drawn[series.kind] += 1
-        if not np.isfinite(y).any() or not np.isfinite(x).any():
+        # Counted all the same: the others keep their dashes and patterns.
+        has_x = np.isfinite(marks.x).any()
+        has_y = np.isfinite(marks.y).any()
+        if not has_x or not has_y:
             continue
+        is_empty = False
         if series.kind == "points":
-            handle = _draw_points(axes, series, x, y)
+            handle = _draw_points(axes, marks)
         elif series.kind == "line":
-            handle = _draw_line(axes, series, x, y, order)
+            handle = _draw_line(axes, marks)
         elif series.kind == "intervals":
-            handle = _draw_intervals(axes, series, x, y)
+            handle = _draw_intervals(axes, marks)
         elif has_edges:
-            handle = _draw_steps(axes, series, x, y, order)
+            handle = _draw_steps(axes, marks)
         else:
-            handle = _draw_grouped_bars(axes, series, x, y, order, n_grouped)
+            handle = _draw_grouped_bars(axes, marks, n_bars)
         if series.name in names:
             entries.append(_LegendEntry(handle=handle, name=series.name))
-        is_empty = False
     if is_empty:
-        axes.text(
-            0.5,
-            0.5,
-            "nothing to show",
-            transform=axes.transAxes,
-            ha="center",
-            va="center",
-        )
-        axes.tick_params(
-            length=0, labelbottom=False, labelleft=bool(chart.y_categories)
-        )
+        _draw_nothing(axes, keep_rows=bool(chart.y_categories))
     return entries
 
 
+def _draw_nothing(axes: Axes, keep_rows: bool) -> None:
+    """Write "nothing to show" on axes without numbers; the names of rows may stay."""
+    axes.text(
+        0.5,
+        0.5,
+        "nothing to show",
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+    )
+    axes.tick_params(length=0, labelbottom=False, labelleft=keep_rows)
+
+
 def _check_lengths(chart: Chart, series: ChartSeries, has_edges: bool) -> None:
-    n_x, n_y = np.size(series.x), np.size(series.y)
+    n_x = np.size(series.x)
+    n_y = np.size(series.y)
     is_empty = n_x + n_y == 0
-    if n_x != n_y + has_edges and not is_empty:
-        remedy = (
-            "one x more than y, the edges of the bins"
-            if has_edges
-            else "as many of each"
-        )
-        raise ValueError(
-            f"chart {chart.key!r}, series {series.name!r}: {n_x} x and {n_y} y; give {remedy}"
-        )
+    if is_empty or n_x == n_y + has_edges:
+        return
+    remedy = "as many of each"
+    if has_edges:
+        remedy = "one x more than y, the edges of the bins"
+    raise ValueError(
+        f"chart {chart.key!r}, series {series.name!r}: {n_x} x and {n_y} y; give {remedy}"
+    )
 
 
-def _draw_points(
-    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray
-) -> Artist:
-    is_shown = np.isfinite(x) & np.isfinite(y)
-    size, alpha = next(look for most, look in _CROWDS if is_shown.sum() <= most)
-    look: dict[str, Any] = {
-        "marker": _MARKS[series.symbol % len(_MARKS)],
+def _draw_points(axes: Axes, marks: _Marks) -> Artist:
+    is_shown = np.isfinite(marks.x + marks.y)
+    n_shown = is_shown.sum()
+    crowd_look = next(look for most, look in _CROWDS if n_shown <= most)
+    look: _Look = {
+        "marker": marks.symbol,
         "linestyle": "none",
-        "color": COLOUR[series.role],
+        "color": marks.colour,
         "mew": 0,
     }
-    axes.plot(x[is_shown], y[is_shown], markersize=size, alpha=alpha, **look)
+    axes.plot(marks.x[is_shown], marks.y[is_shown], **crowd_look, **look)
+    # In the legend one size, or a chart of many points would have marks too small to tell apart.
     return Line2D([], [], markersize=6, **look)
 
 
-def _draw_line(
-    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray, order: int
-) -> Artist:
+def _draw_line(axes: Axes, marks: _Marks) -> Artist:
     # A line through one point has no length: it gets a mark.
-    is_single = np.isfinite(x + y).sum() == 1
+    n_points = np.isfinite(marks.x + marks.y).sum()
     lines = axes.plot(
-        x,
-        y,
-        color=COLOUR[series.role],
-        linestyle=_DASHES[order % len(_DASHES)],
-        marker="o" if is_single else "",
+        marks.x,
+        marks.y,
+        color=marks.colour,
+        linestyle=marks.dashes,
+        marker="o" if n_points == 1 else "",
         linewidth=1.6,
         dash_capstyle="butt",
     )
     return lines[0]
 
 
-def _draw_grouped_bars(
-    axes: Axes,
-    series: ChartSeries,
-    x: np.ndarray,
-    y: np.ndarray,
-    order: int,
-    n_series: int,
-) -> Artist:
-    colour = COLOUR[series.role]
+def _draw_grouped_bars(axes: Axes, marks: _Marks, n_series: int) -> Artist:
+    # The bars of one category take 0.8 of its place, side by side around its middle.
     width = 0.8 / n_series
-    x = x + (order - (n_series - 1) / 2) * width
-    y = np.nan_to_num(y)
-    # A pattern is not seen if the bars are narrow.
-    hatch = _HATCHES[order % len(_HATCHES)] if len(x) <= 30 else ""
-    alpha = 0.4 if hatch else 0.8
-    axes.bar(x, y, 0.92 * width, facecolor=colour, alpha=alpha, linewidth=0)
-    if not hatch:
-        return Patch(facecolor=colour, alpha=0.8)
-    look: dict[str, Any] = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.9}
-    axes.bar(x, y, 0.92 * width, hatch=hatch, **look)
-    return Patch(hatch=hatch, **look)
-
-
-def _draw_steps(
-    axes: Axes, series: ChartSeries, edges: np.ndarray, heights: np.ndarray, order: int
-) -> Artist:
-    """Draw bins as an outline with a light filling: several can be seen through each other."""
-    colour = COLOUR[series.role]
-    look: dict[str, Any] = {
-        "linewidth": 1.3,
-        "linestyle": _DASHES[order % len(_DASHES)],
-        "edgecolor": colour,
-        "facecolor": (colour, 0.28),
+    middle = (n_series - 1) / 2
+    x = marks.x + (marks.order - middle) * width
+    heights = np.nan_to_num(marks.y)
+    bar_width = 0.92 * width
+    hatch = _HATCHES[marks.order % len(_HATCHES)]
+    # The first series has no pattern; on narrow bars none could be seen.
+    if not hatch or len(x) > 30:
+        look: _Look = {"facecolor": marks.colour, "alpha": 0.8}
+        axes.bar(x, heights, bar_width, linewidth=0, **look)
+        return Patch(**look)
+    # Filling and pattern are two bars: alpha would make the pattern pale as well.
+    axes.bar(x, heights, bar_width, facecolor=marks.colour, alpha=0.4, linewidth=0)
+    look = {
+        "hatch": hatch,
+        "facecolor": "none",
+        "edgecolor": marks.colour,
+        "linewidth": 0.9,
     }
-    axes.stairs(heights, edges, fill=True, **look)
+    axes.bar(x, heights, bar_width, **look)
     return Patch(**look)
 
 
-def _draw_intervals(
-    axes: Axes, series: ChartSeries, x: np.ndarray, y: np.ndarray
-) -> Artist:
-    colour = COLOUR[series.role]
-    low = interval_bound(series.low, len(x))
-    high = interval_bound(series.high, len(x))
-    has_interval = np.isfinite(low) & np.isfinite(high) & np.isfinite(y)
+def _draw_steps(axes: Axes, marks: _Marks) -> Artist:
+    """Draw bins as an outline with a light filling: several can be seen through each other."""
+    look: _Look = {
+        "linewidth": 1.3,
+        "linestyle": marks.dashes,
+        "edgecolor": marks.colour,
+        "facecolor": (marks.colour, 0.28),
+    }
+    axes.stairs(marks.y, marks.x, fill=True, **look)
+    return Patch(**look)
+
+
+def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
+    x = marks.x
+    y = marks.y
+    low = interval_bound(marks.series.low, len(x))
+    high = interval_bound(marks.series.high, len(x))
+    has_ends = np.isfinite(low) & np.isfinite(high)
+    has_interval = has_ends & np.isfinite(y)
     axes.hlines(
         y[has_interval],
         low[has_interval],
         high[has_interval],
-        color=colour,
+        color=marks.colour,
         linewidth=1.8,
     )
-    look: dict[str, Any] = {
-        "marker": _MARKS[series.symbol % len(_MARKS)],
-        "color": colour,
+    look: _Look = {
+        "marker": marks.symbol,
+        "color": marks.colour,
         "linewidth": 1.8,
         "markersize": 6,
         "mew": 1.3,
@@ -452,16 +527,18 @@ def _make_square(axes: Axes, chart: Chart) -> None:
     """Make units equally long; a diagonal runs from corner to corner."""
     if "diagonal" in chart.guides:
         ends = (*axes.get_xlim(), *axes.get_ylim())
-        axes.set(xlim=(min(ends), max(ends)), ylim=(min(ends), max(ends)))
+        limits = (min(ends), max(ends))
+        axes.set(xlim=limits, ylim=limits)
         axes.set_aspect("equal", adjustable="box")
     else:
         axes.set_aspect("equal", adjustable="datalim")
 
 
-def _to_svg(figure: Figure, key: str, title: str, about: str) -> str:
+def _to_svg(figure: Figure, *, key: str, title: str, about: str) -> str:
     # An engine of the figure's own would draw everything once more.
     FigureCanvasSVG(figure)
     ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06).execute(figure)
     drawing = io.StringIO()
+    # Without the date the same chart gives the same bytes.
     figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None})
-    return inline_svg(drawing.getvalue(), key, title, about)
+    return inline_svg(drawing.getvalue(), key=key, title=title, about=about)

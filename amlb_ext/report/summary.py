@@ -1,4 +1,4 @@
-"""Over all tasks: which framework improves on F where it fails, and by how much."""
+"""Over all tasks: which framework improves on F where F fails, and by how much."""
 
 from __future__ import annotations
 
@@ -8,31 +8,37 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_percent
+from amlb_ext.core.display import format_percent, shorten_text
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.model import FrameworkRanks, TaskReport
 from amlb_ext.report.tables import table_records
 from amlb_ext.stats.weighted_mean import holm_adjusted, weighted_mean_interval
 
 COLUMNS = (
-    *(
-        "framework",
-        "tasks",
-        "better",
-        "worse",
-        "undecided",
-        "withheld",
-        "better_family",
-    ),
-    *("relative", "low", "high", "mean_rank"),
+    "framework",
+    "tasks",
+    "better",
+    "worse",
+    "undecided",
+    "withheld",
+    "better_family",
+    "relative",
+    "low",
+    "high",
+    "mean_rank",
 )
+# Lines are dense here since a sentence with four numbers in it is still one sentence.
+
+#: Verdicts of contrasts that are not judged.
 _WITHHELD = ("incomplete", "no claim")
+#: Ranks differ significantly below this p-value.
+_RANK_LEVEL = 0.05
 
 
 def overall_table(
     tasks: Sequence[TaskReport], ranks: FrameworkRanks, level: float = 0.95
 ) -> pd.DataFrame:
-    """Return one row per framework, the largest saving first; see ``Report.overall``.
+    """Return one row per framework, the largest saving first; see ``SuiteReport.overall``.
 
     The mean of the relative contrasts and its t interval take tasks as the sample, each counting
     once; tasks without a verdict are not in it. ``better_family`` counts tasks on which a
@@ -41,19 +47,22 @@ def overall_table(
     region_tables = []
     for task in tasks:
         if len(task.contrasts):
-            region_tables.append(task.contrasts[task.contrasts["where"] == "region"])
+            region_tables.append(_region_contrasts(task))
     if not region_tables:
         return pd.DataFrame(columns=list(COLUMNS))
     contrasts = pd.concat(region_tables, ignore_index=True)
     is_better_family = _better_in_family(contrasts, 1 - level)
     rows = []
-    # Tasks are the sample: folds of one task share training rows and are not independent.
     for framework, own_contrasts in contrasts.groupby("framework", sort=False):
-        is_withheld = own_contrasts["verdict"].isin(_WITHHELD)
+        verdicts = own_contrasts["verdict"]
+        is_withheld = verdicts.isin(_WITHHELD)
+        changes = own_contrasts.loc[~is_withheld, "relative"]
+        changes = changes.to_numpy(dtype=float)
         # A loss of F that is 0 makes the relative change infinite.
-        changes = own_contrasts.loc[~is_withheld, "relative"].to_numpy(dtype=float)
-        mean_change = weighted_mean_interval(changes[np.isfinite(changes)], level=level)
-        n_by_verdict = own_contrasts["verdict"].value_counts()
+        finite_changes = changes[np.isfinite(changes)]
+        # Tasks are the sample: folds of one task share training rows and are not independent.
+        mean_change = weighted_mean_interval(finite_changes, level=level)
+        n_by_verdict = verdicts.value_counts()
         row = {
             "framework": framework,
             "tasks": len(own_contrasts),
@@ -70,9 +79,18 @@ def overall_table(
         rows.append(row)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     is_control = table["framework"].map(is_control_framework).to_numpy()
+    change = table["relative"].to_numpy(dtype=float)
     # The last key sorts first: candidates before F's controls, then the largest saving.
-    order = np.lexsort((table["relative"].to_numpy(dtype=float), is_control))
+    order = np.lexsort((change, is_control))
     return table.iloc[order].reset_index(drop=True)
+
+
+def _region_contrasts(task: TaskReport) -> pd.DataFrame:
+    """Return the contrasts in the failure region."""
+    # Where nothing was compared, the table may have no column to ask for.
+    if not len(task.contrasts):
+        return task.contrasts
+    return task.contrasts[task.contrasts["where"] == "region"]
 
 
 def _better_in_family(contrasts: pd.DataFrame, alpha: float) -> np.ndarray:
@@ -83,20 +101,21 @@ def _better_in_family(contrasts: pd.DataFrame, alpha: float) -> np.ndarray:
     """
     is_control = contrasts["framework"].map(is_control_framework)
     is_withheld = contrasts["verdict"].isin(_WITHHELD)
-    p_values = contrasts[["p", "p_null"]].max(axis=1).to_numpy(dtype=float)
+    in_family = (~is_control & ~is_withheld).to_numpy()
+    larger_p = contrasts[["p", "p_null"]].max(axis=1).to_numpy(dtype=float)
     # NaN is no member of the family.
-    p_values = np.where((~is_control & ~is_withheld).to_numpy(), p_values, np.nan)
+    family_p = np.where(in_family, larger_p, np.nan)
     is_better = (contrasts["verdict"] == "better").to_numpy()
-    return is_better & (holm_adjusted(p_values) < alpha)
+    return is_better & (holm_adjusted(family_p) < alpha)
 
 
 def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
-    """Return the sentence that comes before any verdict: the F that was run is another one."""
+    """Return the alarm that precedes any verdict, if the F that was run is not the suite's F."""
     alarmed = [_shown_name(task) for task in tasks if task.alarm]
     if not alarmed:
         return ()
     return (
-        f"ALARM: on {len(alarmed)} of {_count_tasks(len(tasks))} ({_list_few(alarmed)}) the F "
+        f"ALARM: on {_list_among(alarmed, tasks)} the F "
         "that was run is not the F of this suite: do not read the contrasts there; the warnings "
         "say how far they are apart and what to do.",
     )
@@ -120,9 +139,11 @@ def verdict_sentences(
             "test folds of any task.",
         )
     is_control = overall["framework"].map(is_control_framework)
-    candidates, controls = overall[~is_control], overall[is_control]
+    candidates = overall[~is_control]
+    controls = overall[is_control]
     if not len(candidates):
         return ("Only F itself has been run, no candidate.",)
+    # From the answer to what limits it.
     return (
         *_winner_sentences(candidates, tasks),
         *_saving_sentences(candidates),
@@ -143,46 +164,58 @@ def _winner_sentences(
     sentences = []
     # First what holds when every comparison of the report is counted, ...
     if len(in_family):
-        texts = []
-        for row in table_records(
-            in_family.sort_values("better_family", ascending=False)
-        ):
-            judged = _count_tasks(_n_judged(row))
-            texts.append(f"{row['framework']} on {row['better_family']} of {judged}")
-        winners = "; ".join(texts)
+        winners = _list_family_winners(in_family)
         sentences.append(f"Shown to improve on F on the rows where F fails: {winners}.")
     else:
-        n_comparisons = sum(_n_judged(row) for row in table_records(candidates))
-        reason = f"{n_comparisons} comparisons on {_count_tasks(len(tasks))} hold no significant gain"
+        n_judged = sum(_n_judged(row) for row in table_records(candidates))
+        n_tasks = _count_tasks(len(tasks))
+        if not n_judged:
+            reason = "no comparison could be judged at all"
+        else:
+            reason = f"{n_judged} comparisons on {n_tasks} hold no significant gain"
         if len(on_single_tasks):
             reason += " once all of them are counted"
-        elif not n_comparisons:
-            reason = "no comparison could be judged at all"
         sentences.append(
-            f"No framework is shown to improve on F on the rows where F fails: {reason}."
+            "No framework is shown to improve on F on the rows where F fails: "
+            f"{reason}."
         )
     # ... then what holds only where a task is looked at alone.
     if len(on_single_tasks):
-        texts = []
-        for framework in on_single_tasks["framework"]:
-            names = [
-                _shown_name(task) for task in tasks if _is_better_on(task, framework)
-            ]
-            texts.append(f"{framework} on {_list_few(names)}")
+        winners = _list_single_winners(on_single_tasks["framework"], tasks)
         also = "also better than F" if len(in_family) else "better than F"
         sentences.append(
-            f"Taken one task at a time, without counting the other tasks, {also}: "
-            f"{'; '.join(texts)}."
+            "Taken one task at a time, without counting the other tasks, "
+            f"{also}: {winners}."
         )
     return sentences
 
 
+def _list_family_winners(in_family: pd.DataFrame) -> str:
+    best_first = in_family.sort_values("better_family", ascending=False)
+    texts = []
+    for row in table_records(best_first):
+        n_judged = _count_tasks(_n_judged(row))
+        n_better = row["better_family"]
+        texts.append(f"{row['framework']} on {n_better} of {n_judged}")
+    return "; ".join(texts)
+
+
+def _list_single_winners(frameworks: pd.Series, tasks: Sequence[TaskReport]) -> str:
+    texts = []
+    for framework in frameworks:
+        names = []
+        for task in tasks:
+            if _is_better_on(task, framework):
+                names.append(_shown_name(task))
+        texts.append(f"{framework} on {_list_few(names)}")
+    return "; ".join(texts)
+
+
 def _is_better_on(task: TaskReport, framework: str) -> bool:
-    contrasts = task.contrasts
-    if not len(contrasts):
-        return False
-    is_own = (contrasts["where"] == "region") & (contrasts["framework"] == framework)
-    return bool((contrasts.loc[is_own, "verdict"] == "better").any())
+    for row in table_records(_region_contrasts(task), framework=framework):
+        if row["verdict"] == "better":
+            return True
+    return False
 
 
 def _n_judged(row: Mapping[str, Any]) -> int:
@@ -192,46 +225,54 @@ def _n_judged(row: Mapping[str, Any]) -> int:
 
 def _saving_sentences(candidates: pd.DataFrame) -> list[str]:
     """Return who saves loss on average over tasks."""
-    has_interval = np.isfinite(candidates["low"].to_numpy(dtype=float))
-    if not has_interval.any():
+    has_interval = False
+    texts = []
+    for row in table_records(candidates):
+        # Below three tasks there is no interval, and nothing to say.
+        if not np.isfinite(row["low"]):
+            continue
+        has_interval = True
+        if row["high"] < 0:
+            low = format_percent(row["low"])
+            high = format_percent(row["high"])
+            change = format_percent(row["relative"])
+            texts.append(f"{row['framework']} by {change} ({low} to {high})")
+    if not has_interval:
         return []
-    saving = candidates[has_interval & (candidates["high"] < 0).to_numpy()]
-    if not len(saving):
+    if not texts:
         return [
             "Averaged over tasks, no framework is shown to save any of F's loss there."
         ]
-    texts = []
-    for row in table_records(saving):
-        interval = f"{format_percent(row['low'])} to {format_percent(row['high'])}"
-        texts.append(
-            f"{row['framework']} by {format_percent(row['relative'])} ({interval})"
-        )
     return [f"Averaged over tasks, these change F's loss there: {'; '.join(texts)}."]
 
 
 def _loser_sentences(candidates: pd.DataFrame) -> list[str]:
-    worse = candidates[candidates["worse"] > 0]
-    if not len(worse):
+    texts = []
+    for row in table_records(candidates):
+        if row["worse"] > 0:
+            texts.append(f"{row['framework']} on {row['worse']}")
+    if not texts:
         return []
-    losers = "; ".join(
-        f"{row['framework']} on {row['worse']}" for row in table_records(worse)
-    )
-    return [f"Significantly worse than F there: {losers}."]
+    return [f"Significantly worse than F there: {'; '.join(texts)}."]
 
 
 def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
     if not len(ranks.mean):
         return []
     first = ranks.mean.index[0]
+    best_mean = ranks.mean.iloc[0]
+    n_tasks = _count_tasks(len(ranks.tasks))
+    n_entrants = len(ranks.mean)
     text = (
-        f"Over {_count_tasks(len(ranks.tasks))} the smallest mean rank is {first}'s "
-        f"({ranks.mean.iloc[0]:.2g} of {len(ranks.mean)} entrants)"
+        f"Over {n_tasks} the smallest mean rank is {first}'s "
+        f"({best_mean:.2g} of {n_entrants} entrants)"
     )
+    # Mean ranks of few tasks are told, but not tested.
     if not len(ranks.p):
         return [f"{text}; too few tasks to test that."]
     beaten = []
-    for name in ranks.p.columns:
-        if name != first and ranks.p.loc[first, name] < 0.05:
+    for name, p_value in ranks.p.loc[first].items():
+        if name != first and p_value < _RANK_LEVEL:
             beaten.append(str(name))
     if beaten:
         return [f"{text}, significantly ahead of {_list_few(beaten)}."]
@@ -241,22 +282,24 @@ def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
 def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     """Return where the rows of the region are too few to weight by."""
     sentences = []
+    # Where no claim is made, it does not matter how its rows would have counted.
     claimable = [task for task in tasks if not task.no_claim]
     unweighted = [_shown_name(task) for task in claimable if not task.weighted]
     if unweighted:
         sentences.append(
-            f"On {len(unweighted)} of {_count_tasks(len(tasks))} ({_list_few(unweighted)}) the "
+            f"On {_list_among(unweighted, tasks)} the "
             "region is worth too few rows to weight by: there all test rows count alike, and the "
             "verdict is on them."
         )
-    partly = []
+    # A framework that ran on some of the folds only has rows, and a weighting, of its own.
+    texts = []
     for task in claimable:
         frameworks = _unweighted_candidates(task) if task.weighted else []
         if frameworks:
-            partly.append(f"{_list_few(frameworks)} on {_shown_name(task)}")
-    if partly:
+            texts.append(f"{_list_few(frameworks)} on {_shown_name(task)}")
+    if texts:
         sentences.append(
-            f"Run on folds whose weights are worth too few rows: {'; '.join(partly)}. There all "
+            f"Run on folds whose weights are worth too few rows: {'; '.join(texts)}. There all "
             "rows of these folds count alike, and the verdict is on them."
         )
     return sentences
@@ -264,13 +307,12 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
 
 def _unweighted_candidates(task: TaskReport) -> list[str]:
     """Return the candidates whose contrast in the region counts all rows alike."""
-    contrasts = task.contrasts
-    if not len(contrasts):
-        return []
-    is_compared = (contrasts["where"] == "region") & (contrasts["rows"] > 0)
-    is_unweighted = is_compared & ~contrasts["weighted"].astype(bool)
-    names = contrasts.loc[is_unweighted, "framework"]
-    return [name for name in names if not is_control_framework(name)]
+    frameworks = []
+    for row in table_records(_region_contrasts(task)):
+        is_unweighted = row["rows"] > 0 and not row["weighted"]
+        if is_unweighted and not is_control_framework(row["framework"]):
+            frameworks.append(row["framework"])
+    return frameworks
 
 
 def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
@@ -278,31 +320,31 @@ def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     if not withheld:
         return []
     return [
-        f"No claim about gains over F is made on {len(withheld)} of {_count_tasks(len(tasks))} "
-        f"({_list_few(withheld)}); each says why."
+        f"No claim about gains over F is made on {_list_among(withheld, tasks)}; each says why."
     ]
 
 
 def _control_sentences(controls: pd.DataFrame) -> list[str]:
     """Return how F's own re-fits fare: they must not be better than F."""
     sentences = []
+    # A verdict on F itself is a false alarm: it tells how far the other verdicts can be trusted.
     for row in table_records(controls):
         n_judged = _n_judged(row)
+        tasks = _count_tasks(n_judged)
+        framework = f"{row['framework']}, which is F itself,"
         if row["better"]:
             sentences.append(
-                f"Beware: {row['framework']}, which is F itself, is called better than F on "
-                f"{row['better']} of {_count_tasks(n_judged)}."
+                f"Beware: {framework} is called better than F on {row['better']} of {tasks}."
             )
         elif row["worse"]:
             sentences.append(
-                f"Beware: {row['framework']}, which is F itself, is called worse than F on "
-                f"{row['worse']} of {_count_tasks(n_judged)}: F's re-fits scatter less than they "
-                "should there (hardsynth certify --refits 20 tells better)."
+                f"Beware: {framework} is called worse than F on {row['worse']} of {tasks}: "
+                "F's re-fits scatter less than they should there (hardsynth certify --refits 20 "
+                "tells better)."
             )
         elif n_judged:
             sentences.append(
-                f"The control {row['framework']}, which is F itself, is called better on none of "
-                f"{_count_tasks(n_judged)}, as it should be."
+                f"The control {framework} is called better on none of {tasks}, as it should be."
             )
     return sentences
 
@@ -311,12 +353,21 @@ def _shown_name(task: TaskReport) -> str:
     return task.title or task.name
 
 
+def _list_among(names: Sequence[str], tasks: Sequence[TaskReport]) -> str:
+    """Return how many of the tasks these are, and the first of them."""
+    counts = f"{len(names)} of {_count_tasks(len(tasks))}"
+    return f"{counts} ({_list_few(names)})"
+
+
 def _list_few(names: Sequence[str], most: int = 4) -> str:
     """Return the first names, each cut to 40 characters, and how many more there are."""
-    shown = [name if len(name) <= 40 else name[:39] + "…" for name in names[:most]]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(shown) + more
+    shown = [shorten_text(name, 40) for name in names[:most]]
+    listed = ", ".join(shown)
+    n_more = len(names) - most
+    if n_more > 0:
+        listed += f" and {n_more} more"
+    return listed
 
 
 def _count_tasks(count: int) -> str:
-    return f"{count} task{'' if count == 1 else 's'}"
+    return "1 task" if count == 1 else f"{count} tasks"

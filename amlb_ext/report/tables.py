@@ -1,4 +1,4 @@
-"""A report's tables as they are shown: grouped, pivoted, the best ones marked."""
+"""Tables of a report as they are shown: grouped, pivoted, the best values marked."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from amlb_ext.report.metrics import MAIN
 from amlb_ext.report.model import TaskReport
 from amlb_ext.report.parts import UNSELECTED
 
+#: A row of a table, by column.
+Record = dict[str, Any]
+
 #: Parts in the order shown, and which rows they are; clusters of failures follow.
 PARTS = {
     "full": "real rows: the whole test folds",
@@ -25,99 +28,110 @@ PARTS = {
 }
 
 
-def table_records(frame: pd.DataFrame, **where: Any) -> list[dict[str, Any]]:
-    """Return the rows of a table, or those whose columns have the values given."""
+def table_records(frame: pd.DataFrame, **where: Any) -> list[Record]:
+    """Return the rows of a table whose columns have the given values; all rows without any."""
     if frame.empty:
         return []
-    rows = frame.to_dict("records")
-    return [
-        row for row in rows if all(row[key] == value for key, value in where.items())
-    ]
+    for column, value in where.items():
+        frame = frame[frame[column] == value]
+    return frame.to_dict("records")
 
 
-def best_contrast(task: TaskReport) -> dict[str, Any] | None:
+def best_contrast(task: TaskReport) -> Record | None:
     """Return the contrast in the region with the smallest difference; F itself does not count."""
     if task.no_claim:
         return None
     candidates = []
     for row in table_records(task.contrasts, where="region"):
+        # "incomplete" and "no claim" are no judgements.
         is_judged = row["verdict"] in ("better", "worse", "undecided")
-        is_compared = is_judged and is_known(row["difference"])
-        if is_compared and not is_control_framework(row["framework"]):
+        if not is_judged or is_control_framework(row["framework"]):
+            continue
+        if is_known(row["difference"]):
             candidates.append(row)
     return min(candidates, key=lambda row: row["difference"], default=None)
 
 
-def job_groups(jobs: pd.DataFrame) -> list[dict[str, Any]]:
+def job_groups(jobs: pd.DataFrame) -> list[Record]:
     """Return jobs without a score, those alike in framework, status and reason together."""
-    groups: dict[tuple[str, str, str], dict[str, Any]] = {}
+    groups: dict[tuple[str, ...], Record] = {}
     for row in table_records(jobs):
-        key = (row["framework"], row["status"], row["reason"])
-        group = groups.setdefault(
-            key, {"framework": key[0], "status": key[1], "reason": key[2], "jobs": []}
-        )
-        group["jobs"].append(f"{row['amlb_task']} (fold {format_cell(row['fold'])})")
+        shared = {name: row[name] for name in ("framework", "status", "reason")}
+        group = groups.setdefault(tuple(shared.values()), {**shared, "jobs": []})
+        fold = format_cell(row["fold"])
+        group["jobs"].append(f"{row['amlb_task']} (fold {fold})")
     return list(groups.values())
 
 
-def score_pivots(task: TaskReport) -> Iterator[dict[str, Any]]:
+def score_pivots(task: TaskReport) -> Iterator[Record]:
     """Yield a table per metric, the main one first: frameworks by parts, the best marked.
 
     Each table has ``metric``, ``lower``, ``parts`` and ``rows``: pairs of a framework and its
     cells by part, each with ``value``, ``low``, ``high``, ``best`` and ``folds`` (0 when all
     folds are there).
     """
-    scores_by_metric: dict[str, list[dict[str, Any]]] = {}
+    scores_by_metric: dict[str, list[Record]] = {}
     for score in table_records(task.scores):
         scores_by_metric.setdefault(score["metric"], []).append(score)
     # sorted() is stable: behind the main metric the others keep their order.
     main_metric = MAIN.get(task.kind)
     for metric in sorted(scores_by_metric, key=lambda name: name != main_metric):
-        scores = scores_by_metric[metric]
-        lower_is_better = scores[0]["direction"] == "lower"
-        rows_by_part: dict[str, int] = {}
-        for score in scores:
-            most = rows_by_part.get(score["part"], 0)
-            rows_by_part[score["part"]] = max(most, score["rows"])
-        # The best is marked only where every candidate was scored on the same rows.
-        best_by_part = _best_values(scores, task.folds, lower_is_better)
-        cells_by_framework: dict[str, dict[str, dict[str, Any]]] = {}
-        for score in scores:
-            part = score["part"]
-            is_best = _may_be_best(score, task.folds) and score[
-                "value"
-            ] == best_by_part.get(part)
-            cells_by_framework.setdefault(score["framework"], {})[part] = {
-                "value": score["value"],
-                "low": score["low"],
-                "high": score["high"],
-                "best": is_best,
-                "folds": score["folds"] if score["folds"] < task.folds else 0,
-            }
-        parts = [part for part in PARTS if part in rows_by_part]
-        parts += [part for part in rows_by_part if part not in PARTS]
-        yield {
-            "metric": metric,
-            "lower": lower_is_better,
-            "parts": {part: rows_by_part[part] for part in parts},
-            "rows": cells_by_framework.items(),
+        yield _pivot_scores(scores_by_metric[metric], task.folds)
+
+
+def _pivot_scores(scores: list[Record], folds: int) -> Record:
+    """Return the table of one metric; ``folds`` is how many the task has."""
+    lower_is_better = scores[0]["direction"] == "lower"
+    best_by_part = _best_values(scores, folds, lower_is_better)
+    rows_by_part: dict[str, int] = {}
+    cells_by_framework: dict[str, dict[str, Record]] = {}
+    for score in scores:
+        part = score["part"]
+        # Frameworks without some folds have fewer rows: the part has those of the others.
+        most_rows = rows_by_part.get(part, 0)
+        rows_by_part[part] = max(most_rows, score["rows"])
+        has_best_value = score["value"] == best_by_part.get(part)
+        has_all_folds = score["folds"] >= folds
+        cells = cells_by_framework.setdefault(score["framework"], {})
+        cells[part] = {
+            "value": score["value"],
+            "low": score["low"],
+            "high": score["high"],
+            "best": has_best_value and _may_be_best(score, folds),
+            "folds": 0 if has_all_folds else score["folds"],
         }
+    parts = [part for part in PARTS if part in rows_by_part]
+    # Clusters of failures, whose number differs from task to task.
+    parts += [part for part in rows_by_part if part not in PARTS]
+    return {
+        "metric": scores[0]["metric"],
+        "lower": lower_is_better,
+        "parts": {part: rows_by_part[part] for part in parts},
+        "rows": cells_by_framework.items(),
+    }
 
 
 def _best_values(
-    scores: list[dict[str, Any]], folds: int, lower_is_better: bool
+    scores: list[Record], folds: int, lower_is_better: bool
 ) -> dict[str, float]:
     """Return the best value of one metric on each part where there may be one."""
-    values_by_part: dict[str, list[float]] = {}
-    for score in scores:
-        if _may_be_best(score, folds) and is_known(score["value"]):
-            values_by_part.setdefault(score["part"], []).append(score["value"])
     choose = min if lower_is_better else max
-    return {part: choose(values) for part, values in values_by_part.items()}
+    best_by_part: dict[str, float] = {}
+    for score in scores:
+        part = score["part"]
+        value = score["value"]
+        if is_known(value) and _may_be_best(score, folds):
+            best_so_far = best_by_part.get(part, value)
+            best_by_part[part] = choose(best_so_far, value)
+    return best_by_part
 
 
 def _may_be_best(score: Mapping[str, Any], folds: int) -> bool:
-    """Whether a score may be called the best: a candidate's or F's, on all folds of a part
-    that was not chosen by F's errors."""
-    is_fair = score["part"] in UNSELECTED and score["folds"] == folds
-    return is_fair and not is_control_framework(score["framework"])
+    """Whether a score may be called the best of its part.
+
+    It may where it is a candidate's or F's, on all folds, and where F's errors did not choose
+    the rows. Only then was every candidate scored on the same rows.
+    """
+    if is_control_framework(score["framework"]):
+        return False
+    return score["part"] in UNSELECTED and score["folds"] == folds

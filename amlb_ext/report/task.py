@@ -1,4 +1,4 @@
-"""One task of a report, from its files and its results; made in a process of its own."""
+"""One task's part of a report, built from its files and results in a process of its own."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ SHOWN = ("full", "", "ga")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskEvaluation:
-    """A task's part of the report, and what goes into the whole.
+class BuiltTask:
+    """A task's part of the report, and what the whole report needs of it.
 
     Attributes
     ----------
@@ -72,54 +72,76 @@ class TaskEvaluation:
     weights: np.ndarray | None
 
 
-def evaluate_task(
-    directory: str,
-    task: str,
-    jobs: pd.DataFrame,
-    certificate: Certificate | None,
-    colours: Mapping[str, ColourRole],
-    level: float,
-    points: int,
-) -> TaskEvaluation:
-    """Report on one task.
+@dataclass(frozen=True, kw_only=True)
+class TaskInputs:
+    """What a task's part of the report is built from; it can be sent to a process.
 
-    Parameters
+    Attributes
     ----------
     directory : str
+        The suite: read again there, for that is quicker than to send it.
     task : str
     jobs : DataFrame
-        The rows of :func:`amlb_ext.runner.read_jobs` that belong to it.
+        The rows of :func:`amlb_ext.runner.read_jobs` that belong to the task.
     certificate : Certificate or None
     colours : mapping of str to ColourRole
-        Of the frameworks.
+        Colours of the frameworks, the same for all tasks.
     level : float
     points : int
-        That a chart may have; 0 for no charts and no map.
+        Most points of a chart; 0 for no charts and no map.
     """
-    suite = Suite.load(directory)
+
+    directory: str
+    task: str
+    jobs: pd.DataFrame
+    certificate: Certificate | None
+    colours: Mapping[str, ColourRole]
+    level: float
+    points: int
+
+
+def build_task_report(inputs: TaskInputs) -> BuiltTask:
+    """Read one task's files and results, and judge the frameworks on it.
+
+    Raises
+    ------
+    SuiteError
+        The suite is damaged.
+    """
+    task = inputs.task
+    jobs = inputs.jobs
+    suite = Suite.load(inputs.directory)
     entry = suite.tasks[task]
+    # What is read: the suite's rows, with what each framework predicted of them.
     full_name = amlb_name(task, "full")
     views, refused = _read_views(suite, task, jobs)
     full = views["full"]
     n_folds = len(suite.amlb_task(full_name).folds)
     incomplete = _incomplete_results(jobs[jobs["amlb_task"] == full_name], refused)
+    # What is claimed: on real rows alone.
     alarm = _baseline_alarm(views)
     comparison = compare_frameworks(
         task,
         full,
-        certificate,
+        inputs.certificate,
         null=read_null(suite, task),
         incomplete=incomplete,
         folds=n_folds,
-        level=level,
+        level=inputs.level,
         alarm=NO_CLAIM if alarm else "",
     )
-    failures = find_failures(suite, task, full, points)
+    # What is described: failures, scores on every part, charts.
+    failures = find_failures(suite, task, full, points=inputs.points)
     parts = report_parts(views, failures.groups)
     task_charts: tuple[Chart, ...] = ()
-    if points > 0:
+    if inputs.points > 0:
         task_charts = _draw_charts(
-            task, views, comparison, failures.chart, colours=colours, points=points
+            task,
+            views,
+            comparison,
+            failure_map=failures.chart,
+            colours=inputs.colours,
+            points=inputs.points,
         )
     # A fold in which nothing was left out may have no summary.
     summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
@@ -134,14 +156,14 @@ def evaluate_task(
         labels=entry.coding.labels,
         rows=_row_counts(suite, task),
         folds=n_folds,
-        certificate=certificate,
+        certificate=inputs.certificate,
         loss="Brier loss" if full.labels else "squared error of the scaled target",
         weighting=comparison.weighting,
         no_claim=comparison.no_claim,
         warnings=(*comparison.warnings, *incomplete_warnings),
         contrasts=comparison.contrasts,
         pairs=comparison.pairs,
-        scores=score_parts(task, parts, level),
+        scores=score_parts(task, parts, inputs.level),
         slices=failures.slices,
         clusters=failures.clusters,
         charts=task_charts,
@@ -151,17 +173,19 @@ def evaluate_task(
         left_out=_sum_counts(summaries, "left_out").total(),
         replaced=dict(_sum_counts(summaries, "replaced")),
     )
+    # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
     job_names = {}
     for job in jobs.to_dict("records"):
-        job_names[str(job["framework"])] = (str(job["name"]), str(job["constraint"]))
+        framework = str(job["framework"])
+        job_names[framework] = (str(job["name"]), str(job["constraint"]))
+    # Ranks are between candidates and F: a re-fit of F would take places from others.
     candidates = [name for name in full.f if not is_control_framework(name)]
-    return TaskEvaluation(
+    losses = {name: full.loss(name) for name in candidates}
+    return BuiltTask(
         report=report,
         refused=refused,
         added=list(fold_scores(task, parts, job_names)),
-        losses=pd.DataFrame(
-            {name: full.loss(name) for name in candidates}, index=full.rows.index
-        ),
+        losses=pd.DataFrame(losses, index=full.rows.index),
         loss_f=full.rows["loss"].to_numpy(dtype=float),
         clusters=full.rows["source_row"].to_numpy(),
         weights=comparison.weights,
@@ -202,6 +226,7 @@ def _fold_note_sentences(manifest: Manifest, task: str) -> list[str]:
 
 def _baseline_alarm(views: Mapping[str, TaskPredictions]) -> str:
     """Return where the F that AMLB ran is not the F of the suite; empty where it is."""
+    # Real rows first: it is their losses that the contrasts are about.
     for suffix in ("full", ""):
         if suffix not in views:
             continue
@@ -231,9 +256,12 @@ def _incomplete_results(
         folds_by_reason: dict[str, list[str]] = {}
         records = framework_jobs.to_dict("records")
         for index, job in zip(framework_jobs.index, records, strict=True):
-            status, reason = str(job["status"]), str(job["reason"])
+            status = str(job["status"])
+            reason = str(job["reason"])
+            # A job that AMLB scored, and whose predictions were then found wanting.
             if index in refused:
-                status, reason = "refused", refused[index]
+                status = "refused"
+                reason = refused[index]
             if status in ("failed", "missing", "refused"):
                 fold = str(int(job["fold"]))
                 folds_by_reason.setdefault(f"{status} ({reason})", []).append(fold)
@@ -251,12 +279,10 @@ def _best_first(contrasts: pd.DataFrame) -> list[str]:
     if not len(contrasts):
         return []
     region = contrasts[contrasts["where"] == "region"]
-    region = region.dropna(subset=["difference"]).sort_values(
-        "difference", kind="stable"
-    )
-    return [
-        str(name) for name in region["framework"] if not is_control_framework(str(name))
-    ]
+    compared = region.dropna(subset=["difference"])
+    best_first = compared.sort_values("difference", kind="stable")
+    names = [str(name) for name in best_first["framework"]]
+    return [name for name in names if not is_control_framework(name)]
 
 
 def _row_counts(suite: Suite, task: str) -> dict[str, int]:
@@ -272,20 +298,22 @@ def _draw_charts(
     task: str,
     views: Mapping[str, TaskPredictions],
     comparison: TaskComparison,
-    failure_map: Chart | None,
     *,
+    failure_map: Chart | None,
     colours: Mapping[str, ColourRole],
     points: int,
 ) -> tuple[Chart, ...]:
     """Return the charts of a task, already drawn: this is a process of the task's own."""
     order = _best_first(comparison.contrasts)
-    full, main = views["full"], views.get("")
+    full = views["full"]
+    main = views.get("")
     most_points = max(40, points // 4)  # per framework: several share a chart
     task_charts = [
         charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours),
         failure_map,
         charts.target_chart(f"{task}-target", views),
     ]
+    # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
         weights = comparison.weights if comparison.is_weighted else None
         title = "ROC on the failure region (real rows, weighted)"
@@ -312,6 +340,7 @@ def _draw_charts(
             most=most_points,
         )
         task_charts.append(truth_of_real_rows)
+    # Then the same of the paper's evaluation set, whose rows flatter every model but F.
     made_rows = "bad and synthetic rows (chosen by F's errors)"
     if main is not None and full.labels:
         roc_on_made_rows = charts.roc_chart(

@@ -14,16 +14,18 @@ from amlb_ext.core.display import (
     format_p_value,
     format_percent,
     is_known,
+    shorten_text,
     text_table,
 )
-from amlb_ext.report.inline import one_line
 from amlb_ext.report.model import SuiteReport, TaskReport
 from amlb_ext.report.parts import UNSELECTED
 from amlb_ext.report.tables import PARTS, job_groups, score_pivots, table_records
 
 WIDTH = 100
-#: Reasons for jobs without a score that are listed, and jobs of each.
-_MOST_GROUPS, _MOST_JOBS = 20, 4
+#: Reasons for jobs without a score that are listed.
+_MOST_GROUPS = 20
+#: Jobs that are listed of each reason.
+_MOST_JOBS = 4
 
 
 def report_text(report: SuiteReport) -> str:
@@ -33,16 +35,18 @@ def report_text(report: SuiteReport) -> str:
     terminal's cursor.
     """
     lines = [
-        f"{one_line(report.name)}: which framework really improves where F fails?",
+        f"{shorten_text(report.name)}: which framework really improves where F fails?",
         "",
     ]
+    # The answer first, then what must be known before it is believed.
     for sentence in report.verdict:
         lines += _wrap_text(sentence)
     for warning in report.warnings:
         lines += _wrap_text(f"WARNING: {warning}")
     lines.append("")
+    # The suite at a glance.
     for label, value in report.about.items():
-        lines.append(f"{label:<14}{one_line(value, 200)}")
+        lines.append(f"{label:<14}{shorten_text(value, 200)}")
     if len(report.overall):
         lines += [
             "",
@@ -51,6 +55,7 @@ def report_text(report: SuiteReport) -> str:
             "",
             *_wrap_text(f"Ranks. {report.ranks.about}"),
         ]
+    # The evidence, task by task, and the jobs that left none.
     for task in report.tasks:
         lines += ["", *_task_lines(task, report.level)]
     lines += _job_lines(report)
@@ -61,42 +66,46 @@ def _overall_lines(overall: pd.DataFrame) -> list[str]:
     counted = ["tasks", "better", "worse", "undecided", "withheld"]
     rows = []
     for row in overall.to_dict("records"):
-        counts = [int(row[name]) for name in counted]
-        change = format_percent(row["relative"])
-        mean_rank = format_number(row["mean_rank"])
-        rows.append(
-            [
-                one_line(row["framework"]),
-                *counts,
-                change,
-                _percent_range(row),
-                mean_rank,
-            ]
-        )
+        cells = [
+            shorten_text(row["framework"]),
+            *[int(row[name]) for name in counted],
+            format_percent(row["relative"]),
+            _percent_range(row),
+            format_number(row["mean_rank"]),
+        ]
+        rows.append(cells)
     headers = ["framework", *counted, "change", "over tasks", "mean rank"]
     return text_table(headers, rows).splitlines()
 
 
 def _task_lines(task: TaskReport, level: float) -> list[str]:
     """Return one task: what may be claimed, contrasts, pairs, slices and scores."""
+    # The suite's name of a task, which commands take, where the source's is another one.
     name = "" if task.title == task.name else f" ({task.name})"
-    lines = [f"{one_line(task.title, 70)}{name}, {task.kind}"]
-    if task.certificate is not None:
-        lines += _wrap_text(f"{task.certificate.verdict}: {task.certificate.reason}", 2)
+    title = shorten_text(task.title, 70)
+    lines = [f"{title}{name}, {task.kind}"]
+    certificate = task.certificate
+    if certificate is not None:
+        lines += _wrap_text(f"{certificate.verdict}: {certificate.reason}", 2)
     if task.no_claim:
         lines += _wrap_text(f"No claim: {task.no_claim}", 2)
     for warning in task.warnings:
         lines += _wrap_text(f"WARNING: {warning}", 2)
     for note in task.notes:
         lines += _wrap_text(f"note: {note}", 2)
-    n_rows = task.rows
-    counts = (
-        f"{n_rows.get('full', 0)} test rows, {n_rows.get('bad', 0)} bad, "
-        f"{n_rows.get('ga', 0)} augmented, {n_rows.get('synthetic', 0)} synthetic"
+    kinds = {
+        "full": "test rows",
+        "bad": "bad",
+        "ga": "augmented",
+        "synthetic": "synthetic",
+    }
+    counts = ", ".join(
+        f"{task.rows.get(part, 0)} {kind}" for part, kind in kinds.items()
     )
     lines += _wrap_text(f"{counts}, {task.folds} folds. {task.weighting}", 2)
+    # What was left out and replaced has names of columns in it, perhaps many.
     if task.changes:
-        lines += _wrap_text(one_line(task.changes, 400), 2)
+        lines += _wrap_text(shorten_text(task.changes, 400), 2)
     return [
         *lines,
         *_contrast_lines(task, level),
@@ -113,17 +122,16 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
     for row in table_records(task.contrasts, where="region"):
         null_mean = format_number(row["null_difference"])
         null_error = format_number(row["null_se"])
-        rows.append(
-            [
-                one_line(row["framework"]),
-                row["folds"],
-                _row_weighting(row),
-                format_interval(row),
-                format_p_value(row["p_holm"]),
-                f"{null_mean} ± {null_error}",
-                row["verdict"],
-            ]
-        )
+        cells = [
+            shorten_text(row["framework"]),
+            row["folds"],
+            _row_weighting(row),
+            format_interval(row),
+            format_p_value(row["p_holm"]),
+            f"{null_mean} ± {null_error}",
+            row["verdict"],
+        ]
+        rows.append(cells)
     headers = [
         "framework",
         "folds",
@@ -143,14 +151,16 @@ def _pair_lines(task: TaskReport) -> list[str]:
     """Return the pairs of frameworks that differ."""
     lines = []
     for row in table_records(task.pairs):
+        # Many pairs: the page has those that do not differ.
         if row["verdict"] not in ("better", "worse"):
             continue
-        first, second = one_line(row["framework"]), one_line(row["other"])
+        first = shorten_text(row["framework"])
+        second = shorten_text(row["other"])
         # By weight is the rule, so only the exception is told.
         weighting = "" if row["weighted"] else ", all rows alike"
+        interval = format_interval(row) + weighting
         lines += _wrap_text(
-            f"{first} is {row['verdict']} than {second} ({format_interval(row)}{weighting})",
-            2,
+            f"{first} is {row['verdict']} than {second} ({interval})", 2
         )
     return lines
 
@@ -158,11 +168,11 @@ def _pair_lines(task: TaskReport) -> list[str]:
 def _slice_lines(task: TaskReport) -> list[str]:
     lines = []
     for row in table_records(task.slices):
+        condition = shorten_text(row["slice"], 300)
+        share = f"{row['share']:.0%} of {row['rows']} rows"
+        inside = f"{share} ({_percent_range(row)})"
         lines += _wrap_text(
-            f"F fails where {one_line(row['slice'], 300)}: "
-            f"{row['share']:.0%} of {row['rows']} rows ({_percent_range(row)}), "
-            f"{row['base']:.0%} of all rows",
-            2,
+            f"F fails where {condition}: {inside}, {row['base']:.0%} of all rows", 2
         )
     if lines:
         return lines
@@ -173,17 +183,20 @@ def _slice_lines(task: TaskReport) -> list[str]:
 
 def _score_lines(task: TaskReport) -> list[str]:
     """Return the main metric, frameworks by parts."""
+    # The main metric comes first; the page has the others.
     pivot = next(score_pivots(task), None)
     if pivot is None:
         return []
+    # Groups of failures are left to the page: a terminal has no room for their columns.
     parts = [part for part in pivot["parts"] if part in PARTS]
     rows = []
     for framework, cells in pivot["rows"]:
-        values = [
-            format_number(cells[part]["value"]) if part in cells else ""
-            for part in parts
-        ]
-        rows.append([one_line(framework), *values])
+        row = [shorten_text(framework)]
+        for part in parts:
+            # A framework that did not run on a part has no cell.
+            cell = cells.get(part)
+            row.append(format_number(cell["value"]) if cell else "")
+        rows.append(row)
     direction = "lower" if pivot["lower"] else "higher"
     lines = [
         f"  {pivot['metric']}, {direction} is better",
@@ -207,10 +220,10 @@ def _job_lines(report: SuiteReport) -> list[str]:
             jobs = ", ".join(group["jobs"][:_MOST_JOBS])
             n_more = len(group["jobs"]) - _MOST_JOBS
             more = f" and {n_more} more" if n_more > 0 else ""
+            framework = shorten_text(group["framework"])
+            reason = shorten_text(group["reason"], 300)
             lines += _wrap_text(
-                f"{one_line(group['framework'])}, {group['status']}: "
-                f"{one_line(group['reason'], 300)}: {jobs}{more}",
-                2,
+                f"{framework}, {group['status']}: {reason}: {jobs}{more}", 2
             )
         if len(groups) > _MOST_GROUPS:
             lines.append(f"  and {len(groups) - _MOST_GROUPS} more reasons")
@@ -225,7 +238,7 @@ def _job_lines(report: SuiteReport) -> list[str]:
 def _wrap_text(text: str, indent: int = 0) -> list[str]:
     margin = " " * indent
     return textwrap.wrap(
-        one_line(text, 2000),
+        shorten_text(text, 2000),
         WIDTH,
         initial_indent=margin,
         subsequent_indent=margin + "  ",
@@ -233,8 +246,8 @@ def _wrap_text(text: str, indent: int = 0) -> list[str]:
 
 
 def _row_weighting(row: Mapping[str, Any]) -> str:
-    """Say whether the rows of a contrast count by their weight."""
-    if not row["rows"]:
+    """Return whether the rows of a contrast count by their weight."""
+    if not row["rows"]:  # nothing of this framework is left to compare
         return "-"
     return "by weight" if row["weighted"] else "alike"
 
@@ -242,4 +255,6 @@ def _row_weighting(row: Mapping[str, Any]) -> str:
 def _percent_range(row: Mapping[str, Any]) -> str:
     if not (is_known(row["low"]) and is_known(row["high"])):
         return "no interval"
-    return f"{format_percent(row['low'])} to {format_percent(row['high'])}"
+    low = format_percent(row["low"])
+    high = format_percent(row["high"])
+    return f"{low} to {high}"

@@ -42,19 +42,23 @@ def sample_report(
     without a score.
     """
     rng = np.random.default_rng(seed)
-    given = list(names or ())
-    tasks = tuple(
-        sample_task(
+    task_names = [f"bank-{number}" for number in range(1, n_tasks + 1)]
+    suite = "bank-suite"
+    if names:
+        task_names[: len(names)] = names
+        suite = names[0]
+    tasks = []
+    for position, name in enumerate(task_names):
+        task = sample_task(
             rng,
-            given[i] if i < len(given) else f"bank-{i + 1}",
-            i,
-            results,
-            points,
-            frameworks,
+            name,
+            position,
+            results=results,
+            points=points,
+            frameworks=frameworks,
         )
-        for i in range(n_tasks)
-    )
-    suite = given[0] if given else "bank-suite"
+        tasks.append(task)
+    tasks = tuple(tasks)
     about = {
         "Suite": suite,
         "Made with": "hardsynth 0.3.0, seed 0",
@@ -64,12 +68,24 @@ def sample_report(
     }
     if not results:
         return SuiteReport(
-            suite, about, (), ("No job has run yet.",), tasks, pd.DataFrame(),
+            suite,
+            about,
+            (),
+            ("No job has run yet.",),
+            tasks,
+            pd.DataFrame(),
             FrameworkRanks(
-                pd.Series(dtype=float), (), {}, np.nan, pd.DataFrame(), "No task has results."
+                pd.Series(dtype=float),
+                (),
+                {},
+                np.nan,
+                pd.DataFrame(),
+                "No task has results.",
             ),
-            pd.DataFrame(), pd.DataFrame(), (f"hardsynth run {suite}",),
-        )  # fmt: skip
+            pd.DataFrame(),
+            pd.DataFrame(),
+            (f"hardsynth run {suite}",),
+        )
     best = frameworks[0]
     return SuiteReport(
         name=suite,
@@ -143,21 +159,56 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
 def _certificate(rng, name, kind, verdict):
     auc, tau = rng.uniform(0.55, 0.9), rng.uniform(0.2, 1)
     measures = (
-        make_measure("region", auc, "how well features alone foresee F's failures", "ours",
-                low=auc - 0.04, high=auc + 0.04, threshold=0.5, sense=">="),
-        make_measure("synthetic: tau", tau, "agreement of two rankings", "docs/validity.md",
-                low=tau - 0.2, high=min(tau + 0.2, 1), threshold=0.8, sense=">="),
-        make_measure("synthetic: z2", rng.uniform(0.2, 3), "gains on synthetic and on real rows",
-                "docs/validity.md", threshold=1.0, sense="<="),
-        make_measure("effective size", 612.4, "distinct real rows that the weights are worth",
-                "docs/validity.md", threshold=50.0, sense=">="),
-        missing_measure("solvability", "not enough rows: 7 distinct real rows", "ours", 0.0, ">="),
+        make_measure(
+            "region",
+            auc,
+            "how well features alone foresee F's failures",
+            "ours",
+            low=auc - 0.04,
+            high=auc + 0.04,
+            threshold=0.5,
+            sense=">=",
+        ),
+        make_measure(
+            "synthetic: tau",
+            tau,
+            "agreement of two rankings",
+            "docs/validity.md",
+            low=tau - 0.2,
+            high=min(tau + 0.2, 1),
+            threshold=0.8,
+            sense=">=",
+        ),
+        make_measure(
+            "synthetic: z2",
+            rng.uniform(0.2, 3),
+            "gains on synthetic and on real rows",
+            "docs/validity.md",
+            threshold=1.0,
+            sense="<=",
+        ),
+        make_measure(
+            "effective size",
+            612.4,
+            "distinct real rows that the weights are worth",
+            "docs/validity.md",
+            threshold=50.0,
+            sense=">=",
+        ),
+        missing_measure(
+            "solvability", "not enough rows: 7 distinct real rows", "ours", 0.0, ">="
+        ),
         make_measure("clustered width", 2.31, "information only", "docs/validity.md"),
-    )  # fmt: skip
+    )
     return Certificate(
-        name, kind, verdict, REASONS[verdict], measures, {"full": 4521, "bad": 271},
+        name,
+        kind,
+        verdict,
+        REASONS[verdict],
+        measures,
+        {"full": 4521, "bad": 271},
         notes=("One candidate could not be fitted.",),
-    )  # fmt: skip
+    )
 
 
 def _contrasts(rng, name, frameworks, no_claim):
@@ -183,16 +234,34 @@ def _contrasts(rng, name, frameworks, no_claim):
                     ("better" if difference < 0 else "worse"),
                     "p (Holm) below 0.05.",
                 )
-            rows.append({
-                "task": name, "framework": framework, "where": where, "folds": 2 if k == 2 else 3,
-                "rows": 4521, "loss": loss_f + difference, "loss_f": loss_f,
-                "difference": difference, "low": difference - half, "high": difference + half,
-                "relative": difference / loss_f, "p": rng.uniform(0, 0.2) ** 2,
-                "p_holm": np.nan if k == 2 else 0.01 if abs(difference) > half else 0.4,
-                "effective_size": 612.4, "weighted": where == "region" and k != 2,
-                "null_difference": rng.normal(0, 0.002), "null_se": 0.0021,
-                "p_null": rng.uniform(), "verdict": verdict, "reason": reason,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "task": name,
+                    "framework": framework,
+                    "where": where,
+                    "folds": 2 if k == 2 else 3,
+                    "rows": 4521,
+                    "loss": loss_f + difference,
+                    "loss_f": loss_f,
+                    "difference": difference,
+                    "low": difference - half,
+                    "high": difference + half,
+                    "relative": difference / loss_f,
+                    "p": rng.uniform(0, 0.2) ** 2,
+                    "p_holm": np.nan
+                    if k == 2
+                    else 0.01
+                    if abs(difference) > half
+                    else 0.4,
+                    "effective_size": 612.4,
+                    "weighted": where == "region" and k != 2,
+                    "null_difference": rng.normal(0, 0.002),
+                    "null_se": 0.0021,
+                    "p_null": rng.uniform(),
+                    "verdict": verdict,
+                    "reason": reason,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -201,54 +270,106 @@ def _pairs(rng, name, frameworks):
     for i, framework in enumerate(frameworks):
         for other in frameworks[i + 1 :]:
             d, half = rng.normal(0, 0.02), rng.uniform(0.005, 0.03)
-            rows.append({
-                "task": name, "framework": framework, "other": other, "folds": 3,
-                "rows": 4521, "weighted": True,
-                "difference": d, "low": d - half, "high": d + half, "p": 0.2, "p_holm": 0.4,
-                "null_spread": 0.004, "p_null": 0.5, "verdict": "undecided",
-                "reason": "The interval holds zero.",
-            })  # fmt: skip
-    columns = ["task", "framework", "other", "folds", "rows", "weighted", "difference", "low",
-               "high", "p", "p_holm", "null_spread", "p_null", "verdict", "reason"]  # fmt: skip
+            rows.append(
+                {
+                    "task": name,
+                    "framework": framework,
+                    "other": other,
+                    "folds": 3,
+                    "rows": 4521,
+                    "weighted": True,
+                    "difference": d,
+                    "low": d - half,
+                    "high": d + half,
+                    "p": 0.2,
+                    "p_holm": 0.4,
+                    "null_spread": 0.004,
+                    "p_null": 0.5,
+                    "verdict": "undecided",
+                    "reason": "The interval holds zero.",
+                }
+            )
+    columns = [
+        "task",
+        "framework",
+        "other",
+        "folds",
+        "rows",
+        "weighted",
+        "difference",
+        "low",
+        "high",
+        "p",
+        "p_holm",
+        "null_spread",
+        "p_null",
+        "verdict",
+        "reason",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 
 def _scores(rng, name, kind, frameworks):
-    metrics = {"rmse": "lower", "r2": "higher"} if kind == "regression" else {
-        "auc": "higher", "logloss": "lower", "balacc": "higher"}  # fmt: skip
+    metrics = (
+        {"rmse": "lower", "r2": "higher"}
+        if kind == "regression"
+        else {"auc": "higher", "logloss": "lower", "balacc": "higher"}
+    )
     rows = [
         {
-            "task": name, "framework": framework, "part": part, "metric": metric,
+            "task": name,
+            "framework": framework,
+            "part": part,
+            "metric": metric,
             "value": np.nan if (k, part) == (1, "ga") else rng.uniform(0.5, 0.95),
-            "low": 0.4 if part == "full" else np.nan, "high": 0.97 if part == "full" else np.nan,
+            "low": 0.4 if part == "full" else np.nan,
+            "high": 0.97 if part == "full" else np.nan,
             "rows": 4521 if part in ("full", "region") else 271,
-            "folds": 2 if k == 2 else 3, "direction": direction,
+            "folds": 2 if k == 2 else 3,
+            "direction": direction,
         }
         for metric, direction in metrics.items()
         for k, framework in enumerate(("F", *frameworks))
         for part in PARTS
         if (k, part) != (2, "evaluation")
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
 def _slices(rng, name):
     rows = [
         {
-            "task": name, "slice": text, "rows": 240, "bad": 61, "share": 0.254, "low": 0.203,
-            "high": 0.313, "base": 0.06, "lift": 4.2, "p": 1e-9, "p_holm": 3e-9, "n_features": 2,
+            "task": name,
+            "slice": text,
+            "rows": 240,
+            "bad": 61,
+            "share": 0.254,
+            "low": 0.203,
+            "high": 0.313,
+            "base": 0.06,
+            "lift": 4.2,
+            "p": 1e-9,
+            "p_holm": 3e-9,
+            "n_features": 2,
         }
         for text in ("age > 60 and balance <= 0", f"{name} is one of (a, b, “c, d”)")
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
 def _clusters(rng, name):
-    return pd.DataFrame({
-        "task": name, "group": [1, 2], "about": [f"{name} high, duration low", "campaign high"],
-        "bad": [120, 83], "share": [0.59, 0.41], "ga": [600, 415], "synthetic": [1180, 820],
-        "loss_f": [0.61, np.nan],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "task": name,
+            "group": [1, 2],
+            "about": [f"{name} high, duration low", "campaign high"],
+            "bad": [120, 83],
+            "share": [0.59, 0.41],
+            "ga": [600, 415],
+            "synthetic": [1180, 820],
+            "loss_f": [0.61, np.nan],
+        }
+    )
 
 
 def _forest(key, title, rng, frameworks):
@@ -258,14 +379,28 @@ def _forest(key, title, rng, frameworks):
     )
     half[2:3] = np.nan
     rows = tuple(
-        ChartSeries(framework, "intervals", d[k : k + 1], np.array([float(k)]), f"c{k % 8}",
-               (d - half)[k : k + 1], (d + half)[k : k + 1], (f"{framework}: {d[k]:.3f}",))
+        ChartSeries(
+            framework,
+            "intervals",
+            d[k : k + 1],
+            np.array([float(k)]),
+            f"c{k % 8}",
+            (d - half)[k : k + 1],
+            (d + half)[k : k + 1],
+            (f"{framework}: {d[k]:.3f}",),
+        )
         for k, framework in enumerate(frameworks)
-    )  # fmt: skip
+    )
     return Chart(
-        key, title, "Left of the line is less loss than F.", "difference to F", "", rows,
-        y_categories=tuple(frameworks), guides=("zero",),
-    )  # fmt: skip
+        key,
+        title,
+        "Left of the line is less loss than F.",
+        "difference to F",
+        "",
+        rows,
+        y_categories=tuple(frameworks),
+        guides=("zero",),
+    )
 
 
 def _charts(rng, key, n, frameworks):
@@ -296,19 +431,52 @@ def _charts(rng, key, n, frameworks):
         "rows", "points", rng.uniform(size=n), rng.uniform(size=n), "f"
     )
     return (
-        Chart(f"{key}-map", "Map of the rows", "Bad rows lie to the right.", "", "", cloud,
-              bare=True, square=True),
+        Chart(
+            f"{key}-map",
+            "Map of the rows",
+            "Bad rows lie to the right.",
+            "",
+            "",
+            cloud,
+            bare=True,
+            square=True,
+        ),
         Chart(f"{key}-loss", "Loss of F", "Bad rows lose more.", "loss", "share", bars),
         _forest(f"{key}-forest", "Contrasts with F in the region", rng, frameworks),
-        Chart(f"{key}-curve", "Calibration", "Curves near the diagonal are calibrated.",
-              "predicted", "observed", lines, guides=("diagonal",)),
-        Chart(f"{key}-rows", "Loss of F and of the best framework", "Below the line F loses more.",
-              "loss of F", "loss of the best", (scatter,), guides=("diagonal",), square=True),
-        Chart(f"{key}-parts", "Score by part", "All fall on bad rows.", "part", "auc",
-              tuple(ChartSeries(f, "bars", np.arange(4.0), rng.uniform(0.5, 1, 4), f"c{k % 8}")
-                    for k, f in enumerate(frameworks)),
-              x_categories=("full", "bad", "ga", "synthetic")),
-    )  # fmt: skip
+        Chart(
+            f"{key}-curve",
+            "Calibration",
+            "Curves near the diagonal are calibrated.",
+            "predicted",
+            "observed",
+            lines,
+            guides=("diagonal",),
+        ),
+        Chart(
+            f"{key}-rows",
+            "Loss of F and of the best framework",
+            "Below the line F loses more.",
+            "loss of F",
+            "loss of the best",
+            (scatter,),
+            guides=("diagonal",),
+            square=True,
+        ),
+        Chart(
+            f"{key}-parts",
+            "Score by part",
+            "All fall on bad rows.",
+            "part",
+            "auc",
+            tuple(
+                ChartSeries(
+                    f, "bars", np.arange(4.0), rng.uniform(0.5, 1, 4), f"c{k % 8}"
+                )
+                for k, f in enumerate(frameworks)
+            ),
+            x_categories=("full", "bad", "ga", "synthetic"),
+        ),
+    )
 
 
 def _overall(rng, n_tasks, frameworks):
@@ -316,21 +484,34 @@ def _overall(rng, n_tasks, frameworks):
     relative = np.sort(rng.normal(-0.1, 0.1, count))
     half = np.full(count, np.nan if n_tasks < 3 else 0.12)
     better = rng.integers(0, n_tasks + 1, count)
-    return pd.DataFrame({
-        "framework": frameworks, "tasks": n_tasks, "better": better, "worse": 0,
-        "undecided": n_tasks - better, "withheld": 0, "better_family": better // 2,
-        "relative": relative, "low": relative - half, "high": relative + half,
-        "mean_rank": 1.0 + np.arange(count),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "framework": frameworks,
+            "tasks": n_tasks,
+            "better": better,
+            "worse": 0,
+            "undecided": n_tasks - better,
+            "withheld": 0,
+            "better_family": better // 2,
+            "relative": relative,
+            "low": relative - half,
+            "high": relative + half,
+            "mean_rank": 1.0 + np.arange(count),
+        }
+    )
 
 
 def _ranks(rng, tasks, frameworks):
     names = [*frameworks, "F"]
     if len(tasks) < 3:
         return FrameworkRanks(
-            pd.Series(1.0 + np.arange(len(names)), index=names), tuple(tasks), {}, np.nan,
-            pd.DataFrame(), "Fewer than 3 tasks are shared, so ranks were not tested.",
-        )  # fmt: skip
+            pd.Series(1.0 + np.arange(len(names)), index=names),
+            tuple(tasks),
+            {},
+            np.nan,
+            pd.DataFrame(),
+            "Fewer than 3 tasks are shared, so ranks were not tested.",
+        )
     p = pd.DataFrame(0.2, index=names, columns=names)
     p.loc[names[0], names[-1]] = p.loc[names[-1], names[0]] = 0.004
     mean = pd.Series(1.3 + 0.8 * np.arange(len(names)), index=names)
@@ -341,20 +522,37 @@ def _ranks(rng, tasks, frameworks):
 
 
 def _frameworks(rng, frameworks, runs):
-    return pd.DataFrame({
-        "framework": frameworks, "name": frameworks, "constraint": "1h8c", "version": "stable",
-        "runs": runs, "scored": runs - 1, "failed": 1, "missing": 0, "refused": 0, "not_run": 0,
-        "minutes": rng.uniform(10, 2000, len(frameworks)),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "framework": frameworks,
+            "name": frameworks,
+            "constraint": "1h8c",
+            "version": "stable",
+            "runs": runs,
+            "scored": runs - 1,
+            "failed": 1,
+            "missing": 0,
+            "refused": 0,
+            "not_run": 0,
+            "minutes": rng.uniform(10, 2000, len(frameworks)),
+        }
+    )
 
 
 def _jobs(rng, frameworks, tasks, count):
     status = ("failed", "missing", "refused", "not run")
-    return pd.DataFrame({
-        "framework": [frameworks[i % len(frameworks)] for i in range(count)],
-        "amlb_task": [f"{tasks[i % len(tasks)]}_full" if tasks else "none" for i in range(count)],
-        "fold": [i % 3 for i in range(count)],
-        "status": [status[i % 4] for i in range(count)],
-        "reason": [f"TimeoutError: {tasks[i % len(tasks)] if tasks else ''} took too long"
-                   for i in range(count)],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "framework": [frameworks[i % len(frameworks)] for i in range(count)],
+            "amlb_task": [
+                f"{tasks[i % len(tasks)]}_full" if tasks else "none"
+                for i in range(count)
+            ],
+            "fold": [i % 3 for i in range(count)],
+            "status": [status[i % 4] for i in range(count)],
+            "reason": [
+                f"TimeoutError: {tasks[i % len(tasks)] if tasks else ''} took too long"
+                for i in range(count)
+            ],
+        }
+    )

@@ -3,7 +3,8 @@
 import numpy as np
 
 from amlb_ext.cli import main
-from amlb_ext.report import build_report, report_text
+from amlb_ext.cli.display import report_summary
+from amlb_ext.report import build_report, report_text, write_report
 
 BASELINE = "HardsynthBaseline"
 
@@ -17,19 +18,12 @@ def another_model(table):
     return table
 
 
-def report_of(copied):
-    return build_report(copied.suite, [copied.results], charts=False).report
-
-
-def test_f_run_by_its_own_integration_raises_no_alarm(copied):
-    assert not any(task.alarm for task in report_of(copied).tasks)
-
-
-def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path, capsys):
+def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path):
     for fold in (0, 1):
         copied.edit(BASELINE, "wine_full", fold, another_model)
     copied.edit(BASELINE, "toy_full", 1, another_model)
-    report = report_of(copied)
+    built = build_report(copied.suite, [copied.results], charts=False)
+    report = built.report
     alarms = {task.name: task.alarm for task in report.tasks if task.alarm}
     assert set(alarms) == {"wine", "toy"}
     assert "wine_full fold 0: " in alarms["wine"]
@@ -45,24 +39,15 @@ def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path, capsys):
     text = " ".join(report_text(report).split())
     assert "ALARM: on 2 of 3" in text
     assert "hardsynth score DIR fits F here" in text
-    words = [
-        "report",
-        str(copied.suite),
-        "--results",
-        str(copied.results),
-        "-j",
-        "1",
-        "--still",
-    ]
-    main([*words, "--out", str(tmp_path / "page")])
-    said = " ".join(capsys.readouterr().out.split())
+    path = write_report(built, tmp_path, interactive=False)
+    said = " ".join(report_summary(report, path).split())
     assert said.startswith("ALARM: on 2 of 3 tasks")
     assert "do not read its contrasts" in said
-    page = " ".join((tmp_path / "page" / "report.html").read_text().split())
+    page = " ".join(path.read_text().split())
     assert "ALARM: on 2 of 3 tasks" in page
     assert "<strong>Alarm.</strong>" in page
 
 
-def test_score_is_silent_where_f_is_the_same(scored, capsys):
-    assert main(["score", str(scored.suite), "-j", "1"]) == 0
+def test_score_is_silent_where_f_is_the_same(small, capsys):
+    assert main(["score", str(small.suite), "-j", "1"]) == 0
     assert "ALARM" not in capsys.readouterr().err

@@ -16,7 +16,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from amlb_ext.report.inline import COLOUR, one_line
+from amlb_ext.core.display import shorten_text
+from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.interactive import (
     _embeddable_script,
     plotly_figure,
@@ -140,9 +141,15 @@ def references(text):
     return set(re.findall(r'(?:url\(|href=")#([^)"]+)', text))
 
 
+@pytest.fixture(scope="module")
+def stills():
+    """The still picture of one chart per kind of marks."""
+    return {kind: draw_chart(chart) for kind, chart in all_kinds().items()}
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_still_is_an_element_for_a_page(kind):
-    text = draw_chart(all_kinds()[kind])
+def test_still_is_an_element_for_a_page(stills, kind):
+    text = stills[kind]
     root = ET.fromstring(text)
     assert text.startswith("<svg ")
     assert root.get("role") == "img"
@@ -156,10 +163,9 @@ def test_still_is_an_element_for_a_page(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_still_has_the_colours_of_the_page(kind):
-    chart = all_kinds()[kind]
-    text = draw_chart(chart)
-    for series in chart.series:
+def test_still_has_the_colours_of_the_page(stills, kind):
+    text = stills[kind]
+    for series in all_kinds()[kind].series:
         assert f"var(--c-{series.role})" in text
     assert "var(--c-ink)" in text
     assert "var(--c-grid)" in text
@@ -174,23 +180,27 @@ def test_roles_have_different_colours():
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_still_shows_any_text_as_it_is(text):
-    for chart in all_kinds(text).values():
+    charts = all_kinds(text)
+    # between them they have text in every place: legend, both axes, names of categories
+    for kind in ("shares", "forest"):
+        chart = charts[kind]
         drawn = draw_chart(chart)
         assert not {"script", "b"} & tags(drawn)
-        assert one_line(text, 2000) in ["", *words(drawn)]  # the title
+        assert shorten_text(text, 2000) in ["", *words(drawn)]  # the title
         if text:
-            assert one_line(chart.series[-1].name) in words(drawn)
+            assert shorten_text(chart.series[-1].name) in words(drawn)
         assert max(map(len, words(drawn))) <= 200
 
 
 def test_plain_text():
-    assert one_line("a\n\tb\x00\x1b\u202ec\ud800") == "a bc"
-    assert one_line("x" * 32) == "x" * 32
-    assert one_line("x" * 33) == "x" * 31 + "…"
+    assert shorten_text("a\n\tb\x00\x1b\u202ec\ud800") == "a bc"
+    assert shorten_text("x" * 32) == "x" * 32
+    assert shorten_text("x" * 33) == "x" * 31 + "…"
 
 
-def test_ids_are_unique_in_a_page():
-    drawn = [draw_chart(chart) for key in "ab" for chart in all_kinds(key=key).values()]
+def test_ids_are_unique_in_a_page(stills):
+    again = [draw_chart(chart) for chart in all_kinds(key="a").values()]
+    drawn = [*stills.values(), *again]
     drawn.append(draw_rank_diagram(ranks(list("abcde")), "ranks"))
     found = [name for text in drawn for name in ids(text)]
     assert len(found) == len(set(found))
@@ -209,7 +219,7 @@ def test_same_chart_same_bytes_whatever_the_users_settings():
     assert draw_chart(chart) == before
 
 
-def test_still_is_small():
+def test_still_is_small(stills):
     many = Chart(
         "a-key-as-long-as-keys-of-charts-may-be-map",
         "t",
@@ -221,8 +231,8 @@ def test_still_is_small():
     text = draw_chart(many)
     assert len(text.encode()) < 60_000
     assert text.count("<use") >= 800
-    for chart in all_kinds().values():
-        assert len(draw_chart(chart).encode()) < 20_000
+    for drawn in stills.values():
+        assert len(drawn.encode()) < 20_000
 
 
 def test_long_names_do_not_blow_up_the_picture():
@@ -268,10 +278,16 @@ def test_nothing_to_show(kind, categories):
     assert "nothing to show" in words(draw_chart(chart))
     json.dumps(plotly_figure(chart), allow_nan=False)
     assert plotly_figure(chart)["layout"]["annotations"]
-    draw_chart(replace(chart, series=(), square=True, guides=("zero", "diagonal")))
-    draw_chart(
-        replace(chart, series=(none,), x_categories=(), y_categories=("a",), bare=True)
+
+
+def test_nothing_to_show_on_any_axes():
+    none = ChartSeries("none", "points", np.zeros(0), np.zeros(0))
+    square = Chart(
+        "k", "t", "a", "x", "y", (), square=True, guides=("zero", "diagonal")
     )
+    by_name = Chart("k", "t", "a", "x", "y", (none,), y_categories=("a",), bare=True)
+    for chart in (square, by_name):
+        assert "nothing to show" in words(draw_chart(chart))
 
 
 def test_gaps_and_infinities_are_not_drawn():
@@ -336,7 +352,7 @@ def test_rank_diagram():
     text = draw_rank_diagram(ranks(names), "ranks")
     found = words(text)
     for name, mean in zip(names, (1.2, 1.9, 2.8, 4.1, 4.6), strict=True):
-        assert f"{one_line(name, 24)} ({mean:.2f})" in found
+        assert f"{shorten_text(name, 24)} ({mean:.2f})" in found
     assert any(
         word.startswith("autogluon has the best mean rank, 1.20.") for word in found
     )
@@ -416,7 +432,7 @@ def test_plotly_shows_any_text_as_it_is(text):
             assert "%{" not in shown
             assert "$" not in shown
             assert len(unescape(shown)) <= 310
-        assert unescape(found["data"][0]["name"]) == one_line(chart.series[0].name)
+        assert unescape(found["data"][0]["name"]) == shorten_text(chart.series[0].name)
         assert "hovertemplate" not in found["data"][0]
 
 

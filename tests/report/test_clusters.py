@@ -1,7 +1,5 @@
 """Groups of failures and the map: planted groups come back, a single cloud stays one."""
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -206,11 +204,3 @@ def test_the_map_shows_planted_groups_and_repeats_itself():
     centres = xy.reshape(3, 60, 2).mean(axis=1)
     nearest = np.argmin(((xy[:, None] - centres) ** 2).sum(axis=2), axis=1)
     assert (nearest == np.repeat([0, 1, 2], 60)).mean() > 0.98
-
-
-def test_the_map_is_quick():
-    z = np.random.default_rng(0).normal(size=(3000, 20))
-    start = time.process_time()
-    xy, _, _ = project_rows(z, np.random.default_rng(0))
-    assert xy.shape == (800, 2)
-    assert time.process_time() - start < 8

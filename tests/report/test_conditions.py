@@ -8,7 +8,6 @@ from amlb_ext.report.conditions import (
     Condition,
     plain_number,
     quote_category,
-    shorten_text,
 )
 
 
@@ -42,7 +41,7 @@ def test_rounding_moves_no_row_of_the_finding_half():
 
 
 def test_texts_of_names_and_numbers():
-    assert shorten_text("x" * 61) == "x" * 59 + "…"
+    assert quote_category("x" * 61) == "x" * 59 + "…"
     assert quote_category("it's") == "it's"
     assert quote_category(" a") == "“a”"
     assert plain_number(1234567.0) == "1234567"

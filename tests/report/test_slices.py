@@ -100,13 +100,13 @@ def test_p_values_agree_with_all_splits():
     excess = hits - hits.sum() / times.sum() * times
     sums = [excess[list(s)].sum() for s in itertools.combinations(range(6), 2)]
     exact = np.mean(np.array(sums) >= excess[inside].sum() - 1e-9)
-    p = _p_value(times, hits, inside, np.random.default_rng(0))
+    p = _p_value(times, hits, inside=inside, rng=np.random.default_rng(0))
     assert p == pytest.approx(exact, abs=0.006)  # 3.8 standard errors of 99,999 draws
     # once each: of 4 rows 2 bad, both inside a slice of 2: 1 of 6 splits
     flags = np.array([1.0, 1, 0, 0])
-    assert _p_value(
-        np.ones(4), flags, flags > 0, np.random.default_rng(0)
-    ) == pytest.approx(1 / 6)
+    rng = np.random.default_rng(0)
+    p = _p_value(np.ones(4), flags, inside=flags > 0, rng=rng)
+    assert p == pytest.approx(1 / 6)
 
 
 def test_wilson_covers():
@@ -204,10 +204,10 @@ def test_many_categories_are_shortened():
 def test_wide_tables_are_quick():
     rng = np.random.default_rng(0)
     x = pd.DataFrame(
-        rng.normal(size=(5000, 1000)), columns=[f"x{j}" for j in range(1000)]
+        rng.normal(size=(2000, 1000)), columns=[f"x{j}" for j in range(1000)]
     )
-    bad = rng.random(5000) < np.where(x["x7"] > 1, 0.5, 0.05)
+    bad = rng.random(2000) < np.where(x["x7"] > 1, 0.5, 0.05)
     start = time.process_time()
     found = slices(x, bad, [Column(c, "numeric") for c in x])
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 5
     assert found["slice"][0].startswith("x7 > ")
