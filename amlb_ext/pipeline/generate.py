@@ -91,6 +91,7 @@ def generate_suite(request: Request) -> GenerationReport:
         if not tasks:
             withdraw(layout)
             return report
+        # Last, definitions and manifest: they make the folder a suite.
         original = None
         if request.twin:
             original = find_original(request, loaded.source_names)
@@ -111,6 +112,8 @@ def generate_suite(request: Request) -> GenerationReport:
         report.written = True
         if original is not None and manifest.pair is not None:
             report.twin = manifest.pair.name
+
+        # What the command prints of it.
         notes = {task.name: fold_notes(manifest, task.name) for task in tasks}
         for task in tasks:
             entry = _summarise_task(task, hardened.summaries[task.name])

@@ -91,14 +91,16 @@ class OriginalSources:
     failures: list[str]
 
 
-def match_sources(named: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+def match_sources(
+    suite_specs: Sequence[str], user_specs: Sequence[str]
+) -> tuple[str, ...]:
     """Return the specs of a suite, each given one in the place of the one of the same name.
 
     Parameters
     ----------
-    named : sequence of str
+    suite_specs : sequence of str
         As the suite names its sources, without local folders.
-    given : sequence of str
+    user_specs : sequence of str
 
     Raises
     ------
@@ -110,15 +112,17 @@ def match_sources(named: Sequence[str], given: Sequence[str]) -> tuple[str, ...]
     >>> match_sources(("bundled/toy", "cars.csv"), ("/home/me/cars.csv",))
     ('bundled/toy', '/home/me/cars.csv')
     """
-    specs = list(named)
-    free = list(range(len(named)))
-    for spec in given:
+    specs = list(suite_specs)
+    free = list(range(len(suite_specs)))
+    for spec in user_specs:
         name = Path(spec).name
-        matches = [position for position in free if Path(named[position]).name == name]
+        matches = [
+            position for position in free if Path(suite_specs[position]).name == name
+        ]
         if not matches:
             raise SourceError(
-                f"the suite was made of {', '.join(named)}, but the source {spec!r} was given; "
-                "nothing was changed",
+                f"the suite was made of {', '.join(suite_specs)}, but the source {spec!r} was "
+                "given; nothing was changed",
                 "give each source under the name that it has in the suite",
             )
         # Each takes one place: a suite may have two sources of the same name.

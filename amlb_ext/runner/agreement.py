@@ -64,10 +64,12 @@ class Disagreement:
     @property
     def text(self) -> str:
         """What differs in this fold, and by how much."""
-        what = "in a probability" if self.is_class else "in the target's unit"
+        unit = "in a probability" if self.is_class else "in the target's unit"
+        rows = f"{self.differing} of {self.rows} rows"
+        losses = f"mean loss {self.loss:.3g}, stored {self.loss_f:.3g}"
         return (
-            f"{self.task} fold {self.fold}: {self.differing} of {self.rows} rows, by up to "
-            f"{self.largest:.3g} {what}; mean loss {self.loss:.3g}, stored {self.loss_f:.3g}"
+            f"{self.task} fold {self.fold}: {rows}, by up to {self.largest:.3g} {unit}; "
+            + losses
         )
 
 
@@ -143,10 +145,15 @@ class ComparedRows:
             mean_distance = (self.distance / self.span).mean()
             return bool(mean_distance > MOST_DIFFERENCE)
         # Root mean squares over rows: of the F that was run, and of each re-fit, shape (R,).
-        scatter = float(np.sqrt(np.mean((self.loss - self.loss_f) ** 2)))
-        refit_deviations = self.null - self.loss_f[:, None]
-        refit_scatter = np.sqrt(np.mean(refit_deviations**2, axis=0))
-        return scatter > max(MOST_SCATTER * float(refit_scatter.max()), ROUNDING)
+        scatter = _root_mean_square(self.loss - self.loss_f)
+        refit_scatter = _root_mean_square(self.null - self.loss_f[:, None])
+        bar = MOST_SCATTER * float(refit_scatter.max())
+        return float(scatter) > max(bar, ROUNDING)
+
+
+def _root_mean_square(deviations: np.ndarray) -> np.ndarray:
+    """Return the root mean square over the first axis."""
+    return np.asarray(np.sqrt(np.mean(deviations**2, axis=0)))
 
 
 def find_disagreements(task: str, rows: ComparedRows) -> list[Disagreement]:

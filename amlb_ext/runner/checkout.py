@@ -48,6 +48,11 @@ class Checkout:
     python: Path
     version: str
 
+    @property
+    def command(self) -> list[str]:
+        """What starts AMLB: its interpreter and its script."""
+        return [str(self.python), str(self.root / "runbenchmark.py")]
+
 
 def ensure_checkout(
     amlb: str | Path | None = None,

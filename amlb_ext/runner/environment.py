@@ -17,7 +17,7 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner.subprocesses import Say, locked, run_command, say_nothing
 
 #: The oldest first, which AMLB tests with.
-VERSIONS = ((3, 9), (3, 10), (3, 11))
+VERSIONS = ("3.9", "3.10", "3.11")
 #: Written last; without it an environment is half made and is made again.
 _COMPLETE = "hardsynth-complete"
 #: Prints the version, where environments can be made.
@@ -97,9 +97,9 @@ def find_python() -> tuple[str, str]:
     RunError
         When there is only 3.12 or later, or what is there cannot make environments.
     """
-    supported = [f"{major}.{minor}" for major, minor in VERSIONS]
-    last_finding = f"this is {sys.version_info[0]}.{sys.version_info[1]}"
-    candidates = [shutil.which(f"python{version}") for version in supported]
+    this_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    last_finding = f"this is {this_version}"
+    candidates = [shutil.which(f"python{version}") for version in VERSIONS]
     for interpreter in [*candidates, sys.executable]:
         if not interpreter:
             continue
@@ -108,10 +108,10 @@ def find_python() -> tuple[str, str]:
         except RunError as error:  # often a Python of the system without venv
             last_finding = error.message
             continue
-        if version in supported:
+        if version in VERSIONS:
             return interpreter, version
     raise RunError(
-        f"AMLB needs Python {', '.join(supported)} with venv, none was found: {last_finding}",
+        f"AMLB needs Python {', '.join(VERSIONS)} with venv, none was found: {last_finding}",
         _REMEDY,
     )
 
@@ -128,7 +128,7 @@ def _has_requirements(python: Path) -> bool:
         version = run_command([str(python), "-c", _SMOKE], str(python), timeout=120)
     except RunError:
         return False
-    return version in [f"{major}.{minor}" for major, minor in VERSIONS]
+    return version in VERSIONS
 
 
 def _make_environment(folder: Path, base: str, requirements: Path, say: Say) -> None:

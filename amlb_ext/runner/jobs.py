@@ -18,7 +18,12 @@ import pandas as pd
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.results import CONSTRAINT, TEXT, read_results
+from amlb_ext.runner.results import (
+    CONSTRAINT,
+    TEXT,
+    predictions_path,
+    read_results,
+)
 from amlb_ext.runner.run_folder import (
     RunFolder,
     RunLog,
@@ -275,7 +280,7 @@ def _record_of_row(
     if pd.isna(row["result"]):
         status = "failed"
         reason = log.why_failed(job, row.get("info"))
-    elif not _predictions_path(run, job).is_file():
+    elif not predictions_path(run.path, job.task, job.fold).is_file():
         # Without them its errors cannot be compared with those of F row by row.
         status = "missing"
         reason = "scored by AMLB, but its predictions are not beside the scores"
@@ -336,10 +341,6 @@ def _digits(stamp: str) -> str:
     True
     """
     return re.sub(r"\D", "", stamp)
-
-
-def _predictions_path(run: RunFolder, job: Job) -> Path:
-    return run.path / "predictions" / job.task / str(job.fold) / "predictions.csv"
 
 
 def _why_missing(run: RunFolder, job: Job, is_tried: bool, log: RunLog) -> str:

@@ -46,6 +46,11 @@ TEXT = {
 _SCORES = Path("scores") / "results.csv"
 
 
+def predictions_path(run_dir: Path, task: str, fold: int) -> Path:
+    """Return where a run keeps one fold's predictions."""
+    return run_dir / "predictions" / task / str(fold) / "predictions.csv"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PredictionFile:
     """One fold's predictions.
@@ -114,7 +119,8 @@ def _run_dirs(outdir: Path) -> list[Path]:
         raise RunError(
             f"there is no folder {outdir}", "give the folder that AMLB wrote into (-o)"
         )
-    return [outdir, *sorted(path for path in outdir.iterdir() if path.is_dir())]
+    subfolders = sorted(path for path in outdir.iterdir() if path.is_dir())
+    return [outdir, *subfolders]
 
 
 def _read_scores(path: Path, run: str) -> pd.DataFrame:
@@ -129,7 +135,7 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
         if name == "fold":
             frame[name] = pd.to_numeric(frame[name]).astype("int64")
         elif name not in TEXT:
-            frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+            frame[name] = _read_numbers(frame[name])
     frame["run"] = run
     return frame
 
@@ -173,7 +179,7 @@ def read_predictions(run_dir: Path | str, task: str, fold: int) -> pd.DataFrame:
     RunError
         No such file, or one of another shape.
     """
-    path = Path(run_dir) / "predictions" / task / str(fold) / "predictions.csv"
+    path = predictions_path(Path(run_dir), task, fold)
     if not path.is_file():
         raise RunError(
             f"{run_dir} holds no predictions of fold {fold} of {task}",
@@ -189,8 +195,13 @@ def read_predictions(run_dir: Path | str, task: str, fold: int) -> pd.DataFrame:
     for name in frame.columns:
         is_label = has_labels and name in ("predictions", "truth")
         if not is_label:
-            frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+            frame[name] = _read_numbers(frame[name])
     return frame
+
+
+def _read_numbers(texts: pd.Series) -> pd.Series:
+    """Return texts as floats; NaN for those that are no numbers, e.g. an empty result."""
+    return pd.to_numeric(texts, errors="coerce").astype("float64")
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
@@ -325,9 +336,9 @@ class RunWriter:
         framework = str(row["framework"])
         task = str(row["amlb_task"])
         fold = row["amlb_fold"]
-        folder = self.run_dir(framework) / "predictions" / task / str(fold)
+        path = predictions_path(self.run_dir(framework), task, fold)
         write_file(
-            folder / "predictions.csv",
+            path,
             partial(predictions.to_csv, index=False, lineterminator="\n"),
         )
         metadata = {
@@ -337,7 +348,8 @@ class RunWriter:
             "fold": fold,
             "type_": row["type"],
         }
-        write_text(folder / "metadata.json", json.dumps(metadata, indent=1) + "\n")
+        text = json.dumps(metadata, indent=1) + "\n"
+        write_text(path.with_name("metadata.json"), text)
         score = {
             "id": task,
             "task": task,

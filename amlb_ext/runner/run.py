@@ -129,7 +129,7 @@ def run_benchmark(
         quiet=quiet,
     )
 
-    command = [str(checkout.python), str(checkout.root / "runbenchmark.py"), *asked]
+    command = [*checkout.command, *asked]
     command += ["-o", str(out), "--session", run_dir.name]
     # Live output makes AMLB's set-up hang on fast machines ("timed out after nan seconds").
     command += ["-Xsetup.live_output=False"]
@@ -211,7 +211,8 @@ def _make_run_dir(
     # Names end in the second; of several runs in one second the later ones take later names.
     for seconds_later in range(3600):
         local_time = time.localtime(start + seconds_later)
-        run_dir = out / f"{name}.{time.strftime('%Y%m%dT%H%M%S', local_time)}"
+        stamp = time.strftime("%Y%m%dT%H%M%S", local_time)
+        run_dir = out / f"{name}.{stamp}"
         try:
             run_dir.mkdir(parents=True)
         except FileExistsError:

@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.amlb.definition import Job
+from amlb_ext.runner.subprocesses import nonempty_lines
 
 #: Where neither the row nor the log says why a job has no score.
 NO_REASON = "AMLB gives no reason"
@@ -36,6 +37,9 @@ class UnscoredJob:
         return f"{self.task}, fold {self.fold}: {self.reason}"
 
 
+UnscoredJobs = tuple[UnscoredJob, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOutcome:
     """What a run was asked for and what came of it.
@@ -45,7 +49,7 @@ class RunOutcome:
     run_dir : Path
         The run's folder: ``scores``, ``predictions``, ``logs.zip`` and our ``run.log``.
     log : Path
-        All that AMLB said.
+        Holds AMLB's whole output.
     command : tuple of str
     amlb_exit : int
         AMLB's own exit status.
@@ -69,8 +73,8 @@ class RunOutcome:
     seconds: float
     expected: tuple[Job, ...]
     rows: pd.DataFrame
-    missing: tuple[UnscoredJob, ...]
-    failed: tuple[UnscoredJob, ...]
+    missing: UnscoredJobs
+    failed: UnscoredJobs
     setup_failure: str = ""
 
     @property
@@ -103,7 +107,7 @@ class RunOutcome:
             if not unscored_by_reason:
                 lines.append(self.setup_failure)
             lines.append(
-                f"all that was said: {self.log}; give the command again to try again"
+                f"full output: {self.log}; run the same command again to retry"
             )
         elif not self.ok and not unscored_by_reason:
             lines.append(f"AMLB ended with status {self.amlb_exit}, see {self.log}")
@@ -156,7 +160,9 @@ class RunLog:
     def why_failed(self, job: Job, info: Any) -> str:
         """Return why a job has a row without a result; ``info`` is what its row says."""
         # The row's own text is the most exact; without one the log stands in for it.
-        reason = str(info or "") or self.reasons.get(job) or NO_REASON
+        reason = str(info or "")
+        if not reason:
+            reason = self.reasons.get(job) or NO_REASON
         return prepend_cause(reason, self.crashes.get(job, ""))
 
 
@@ -166,7 +172,7 @@ def find_unscored_jobs(
     log: str,
     amlb_exit: int = 0,
     setup_failure: str = "",
-) -> tuple[tuple[UnscoredJob, ...], tuple[UnscoredJob, ...]]:
+) -> tuple[UnscoredJobs, UnscoredJobs]:
     """Return the jobs without a row and the jobs without a result, each with its reason.
 
     Parameters
@@ -176,7 +182,7 @@ def find_unscored_jobs(
     expected : sequence of Job
         When empty, the jobs that the log says failed are the missing ones.
     log : str
-        What AMLB said.
+        AMLB's output.
     amlb_exit : int
         Its exit status.
     setup_failure : str
@@ -236,7 +242,10 @@ def started_jobs(log: str) -> set[Job]:
     {Job(task='iris_full', fold=1)}
     """
     plain = _COLOUR.sub("", log)
-    return {Job(task, int(fold)) for task, fold in _STARTED.findall(plain)}
+    jobs = set()
+    for task, fold in _STARTED.findall(plain):
+        jobs.add(Job(task, int(fold)))
+    return jobs
 
 
 def trailing_error(log: str) -> str:
@@ -247,7 +256,7 @@ def trailing_error(log: str) -> str:
     >>> trailing_error("...\\nsubprocess.CalledProcessError: setup.sh failed\\n")
     'subprocess.CalledProcessError: setup.sh failed'
     """
-    lines = _plain_lines(log)
+    lines = nonempty_lines(_COLOUR.sub("", log))
     if lines and re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", lines[-1]):
         return lines[-1][:_MAX_CHARACTERS]
     return ""
@@ -302,7 +311,9 @@ def prepend_cause(reason: str, cause: str) -> str:
     >>> prepend_cause("TimeoutError: too slow", "ValueError: no rows")
     'TimeoutError: too slow'
     """
-    return f"{cause} ({reason})" if cause and _CRASHED.match(reason) else reason
+    if cause and _CRASHED.match(reason):
+        return f"{cause} ({reason})"
+    return reason
 
 
 _OWN_ERROR = re.compile(
@@ -329,15 +340,9 @@ def framework_error(log: str) -> str:
     return errors[-1].strip()[:_MAX_CHARACTERS] if errors else ""
 
 
-def _plain_lines(log: str) -> list[str]:
-    """Return the lines of a log that hold something, without colours."""
-    lines = [line.strip() for line in _COLOUR.sub("", log).splitlines()]
-    return [line for line in lines if line]
-
-
 def _why_run_ended(log: str, amlb_exit: int) -> str:
     """Return the error that ended the whole run, or nothing."""
-    lines = _plain_lines(log)
+    lines = nonempty_lines(_COLOUR.sub("", log))
     # AMLB prints "ERROR:" on a line of its own, and what went wrong on the next.
     errors = [
         following for line, following in itertools.pairwise(lines) if line == "ERROR:"
@@ -431,13 +436,14 @@ def _read_asked(path: Path) -> dict[str, Any]:
 
 def _read_logs(path: Path) -> Iterator[str]:
     """Yield what AMLB printed, from our own log, from its logs, or from their archive."""
-    files = [path / "run.log", *sorted((path / "logs").glob("*.log"))]
+    candidates = [path / "run.log", *sorted((path / "logs").glob("*.log"))]
+    files = [file for file in candidates if file.is_file()]
     for file in files:
-        if file.is_file() and file.stat().st_size <= _LARGEST_LOG:
+        if file.stat().st_size <= _LARGEST_LOG:
             yield file.read_text(encoding="utf-8", errors="replace")
     # AMLB packs its logs when a run has ended (``archive`` in its configuration).
     archive = path / "logs.zip"
-    if any(file.is_file() for file in files) or not archive.is_file():
+    if files or not archive.is_file():
         return
     try:
         with zipfile.ZipFile(archive) as opened:

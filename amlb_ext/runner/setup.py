@@ -32,6 +32,7 @@ from amlb_ext.runner.run_folder import framework_error
 from amlb_ext.runner.subprocesses import (
     Say,
     locked,
+    nonempty_lines,
     run_command,
     say_nothing,
     say_on_stderr,
@@ -82,7 +83,7 @@ def set_up_framework(
     extra : sequence of str
         The user's own arguments of ``runbenchmark.py``.
     log : Path
-        Gets all that is said.
+        Gets the whole output.
     quiet : bool
         Repeat nothing on stderr.
 
@@ -95,22 +96,22 @@ def set_up_framework(
     RunError
         The checkout cannot be written.
     """
-    wish = option_value(extra, "-s", "--setup") or "auto"
+    setup_option = option_value(extra, "-s", "--setup") or "auto"
     mode = option_value(extra, "-m", "--mode") or "local"
     if framework is None or not framework.has_setup:
         return Readiness()
     # A container sets up inside itself; skip and only say that the user minds the set-up.
-    if mode != "local" or wish in ("skip", "only"):
+    if mode != "local" or setup_option in ("skip", "only"):
         return Readiness()
     say: Say = say_nothing if quiet else say_on_stderr
     environment = _FrameworkEnvironment(framework, checkout)
     with locked(checkout.root / ".setup" / "hardsynth.lock", say) as lock:
         fault = environment.find_fault()
-        if fault and wish != "force":
+        if fault and setup_option != "force":
             say(
                 f"{framework.name} {fault}: setting it up in {framework.folder}, some minutes"
             )
-        if fault or wish == "force":
+        if fault or setup_option == "force":
             environment.remove()
             failure = _install_framework(
                 environment,
@@ -196,9 +197,11 @@ class _FrameworkEnvironment:
             return f"{python}: {error.strerror}"
         if not completed.returncode:
             return ""
-        lines = [line.strip() for line in completed.stderr.splitlines() if line.strip()]
-        last = lines[-1] if lines else f"exit status {completed.returncode}"
-        return framework_error(completed.stderr) or last
+        error = framework_error(completed.stderr)
+        lines = nonempty_lines(completed.stderr)
+        if not error and lines:
+            error = lines[-1]
+        return error or f"exit status {completed.returncode}"
 
     def mark_complete(self) -> None:
         """Note that the environment is whole, as it now stands."""
@@ -232,7 +235,7 @@ def _install_framework(
     log_start = log.stat().st_size if log.exists() else 0
     # AMLB writes a run's folder even where it only sets up: into one that nobody reads.
     with tempfile.TemporaryDirectory(prefix="hardsynth-setup-") as folder:
-        command = [str(checkout.python), str(checkout.root / "runbenchmark.py"), *asked]
+        command = [*checkout.command, *asked]
         command += ["-o", folder, "--session", "setup", "-Xsetup.live_output=False"]
         command += [*extra, "-s", "only"]
         status = run_amlb(
@@ -290,7 +293,8 @@ def pip_constraints(framework: Framework, version: str) -> tuple[str, ...]:
     path = folder / f"v{version}.yaml"
     if not path.is_file():
         path = max(folder.glob("*.yaml"), key=lambda table: table.stem)
-    table: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    table: dict[str, dict[str, Any]] = yaml.safe_load(text)
     # The table knows the versions of AMLB's "stable" frameworks, not those of "latest".
     entry = table.get(name) if framework.version == "stable" else None
     return tuple((entry or table["default"])["constraints"])

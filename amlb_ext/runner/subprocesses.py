@@ -73,10 +73,17 @@ def run_command(
 
 def _last_complaint(stderr: str) -> str:
     """Return the last line that calls itself an error, else the last line, else nothing."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if line.lower().startswith(("error", "fatal"))]
-    candidates = errors or lines
-    return candidates[-1] if candidates else ""
+    lines = nonempty_lines(stderr)
+    for line in reversed(lines):
+        if line.lower().startswith(("error", "fatal")):
+            return line
+    return lines[-1] if lines else ""
+
+
+def nonempty_lines(text: str) -> list[str]:
+    """Return the lines of a command's output that hold something, stripped."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line]
 
 
 def shareable(text: str) -> str:

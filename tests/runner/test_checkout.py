@@ -20,6 +20,8 @@ from amlb_ext.runner.checkout import (
 )
 from amlb_ext.runner.subprocesses import locked, run_command
 
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
 
 @pytest.fixture
 def repository(fake: Checkout, tmp_path: Path) -> str:
@@ -131,7 +133,7 @@ def test_given_checkout(
     fake: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
-    monkeypatch.setattr(environment, "VERSIONS", (sys.version_info[:2],))
+    monkeypatch.setattr(environment, "VERSIONS", (THIS_PYTHON,))
     monkeypatch.setenv("AMLB_HOME", str(fake.root))
     assert ensure_checkout(python=sys.executable, cache=tmp_path) == Checkout(
         fake.root, Path(sys.executable).absolute(), "2.1.7"
@@ -165,14 +167,13 @@ def test_version_between_releases(fake: Checkout) -> None:
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Environments without requirements, so that making one takes two seconds."""
     monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
-    monkeypatch.setattr(environment, "VERSIONS", (sys.version_info[:2],))
+    monkeypatch.setattr(environment, "VERSIONS", (THIS_PYTHON,))
 
 
 @pytest.mark.usefixtures("bare")
 def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> None:
     said: list[str] = []
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    half_made = environment.environment_dir(fake.root, tmp_path, version)
+    half_made = environment.environment_dir(fake.root, tmp_path, THIS_PYTHON)
     (half_made / "lib").mkdir(parents=True)  # as after a kill
     (half_made / "lib" / "half-a-package").touch()
     python = environment.ensure_interpreter(fake.root, tmp_path, say=said.append)
@@ -207,7 +208,7 @@ def test_own_venv_of_the_checkout_is_used(fake: Checkout, tmp_path: Path) -> Non
 
 
 def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "VERSIONS", ((2, 7),))
+    monkeypatch.setattr(environment, "VERSIONS", ("2.7",))
     with pytest.raises(RunError, match=r"AMLB needs Python 2\.7 .*--python"):
         environment.find_python()
 

@@ -67,12 +67,9 @@ def read_config(text: str) -> dict[str, Any]:
     try:
         content = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError) as error:
-        # ruamel's syntax errors carry a position and a short text, others only a message.
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise RunError(
-            f"config.yaml is not valid YAML: {where}{problem}", "correct that line"
+            f"config.yaml is not valid YAML: {_problem_text(error)}",
+            "correct that line",
         ) from None
     if content is None:
         return {}
@@ -82,6 +79,17 @@ def read_config(text: str) -> dict[str, Any]:
             "see AMLB's resources/config.yaml for its keys",
         )
     return content
+
+
+def _problem_text(error: Exception) -> str:
+    """Return where and what: ruamel's syntax errors know both, others have only a message."""
+    problem = getattr(error, "problem", None)
+    if not problem:
+        problem = str(error).splitlines()[0]
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return str(problem)
+    return f"line {mark.line + 1}: {problem}"
 
 
 def list_entries(config: Mapping[str, Any], key: Key) -> list[str] | None:
@@ -201,13 +209,16 @@ def _extended_list(
         return present
     if present is None:
         present = [LISTS[key].default]
-    return [*entries, *present] if LISTS[key].first else [*present, *entries]
+    if LISTS[key].first:
+        return [*entries, *present]
+    return [*present, *entries]
 
 
 def _refusal(added: Mapping[Key, Sequence[str]]) -> RunError:
     entries_by_list = []
     for key, entries in added.items():
-        entries_by_list.append(f"{'.'.join(key)}: {quote_entries(entries)}")
+        name = ".".join(key)
+        entries_by_list.append(f"{name}: {quote_entries(entries)}")
     return RunError(
         "config.yaml cannot take the suite's entries without changing more than its lists: an "
         "anchor, a tag or an unusual form stands there",
@@ -444,7 +455,8 @@ def _flow_piece(node: Node, pair: str) -> list[_Piece]:
 def _line_piece(text: str, offset: int, lines: Sequence[str]) -> list[_Piece]:
     """Return whole lines to insert, marked, with the file's own line ends."""
     end = "\r\n" if "\r\n" in text else "\n"
-    block = "".join(f"{line}{MARK}{end}" for line in lines)
+    marked = [line + MARK + end for line in lines]
+    block = "".join(marked)
     # Behind a last line without a line end, ours opens with one and leaves its own out, so that
     # taking it back restores every byte. A byte order mark is no line.
     if offset and not text[:offset].endswith(("\n", "\ufeff")):
