@@ -84,6 +84,7 @@ def substitute_directories(text: str, directories: Mapping[str, str]) -> str:
             )
         if word in directories:
             return directories[word]
+        # {root} is a word of AMLB's, so what is missing is the checkout.
         if word == "root":
             remedy = "give an AMLB checkout with --amlb DIR or the environment variable AMLB_HOME"
         else:
@@ -241,7 +242,9 @@ def read_constraint(
 
 def configured_folds(config: dict[str, Any]) -> int:
     """Return the number of folds of a task where neither it nor the constraint says."""
-    defaults = (config.get("benchmarks") or {}).get("defaults") or {}
+    # Either may stand in the file with nothing after it.
+    section = config.get("benchmarks") or {}
+    defaults = section.get("defaults") or {}
     return int(defaults.get("folds", DEFAULT_FOLDS))
 
 

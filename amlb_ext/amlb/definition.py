@@ -72,7 +72,8 @@ def is_enabled(task: dict[str, Any], source: str) -> bool:
     >>> is_enabled({"enabled": "no"}, "mine.yaml"), is_enabled({}, "mine.yaml")
     (False, True)
     """
-    word = str(task.get("enabled", True)).lower()
+    value = task.get("enabled", True)
+    word = str(value).lower()
     if word in TRUE_WORDS:
         return True
     if word in FALSE_WORDS:
@@ -210,9 +211,10 @@ def list_jobs(
             if 0 <= fold < fold_count:
                 jobs.append(Job(name, fold))
     if not jobs:
+        chosen_tasks = list(tasks) or "all"
+        chosen_folds = list(folds) or "all"
         raise DefinitionError(
-            f"no fold of {path.stem} is chosen (tasks: {list(tasks) or 'all'}, "
-            f"folds: {list(folds) or 'all'})",
+            f"no fold of {path.stem} is chosen (tasks: {chosen_tasks}, folds: {chosen_folds})",
             "choose folds that the tasks have, counted from 0",
         )
     return tuple(dict.fromkeys(jobs))  # AMLB runs a job once, however often it is named

@@ -130,7 +130,8 @@ def read_fields(path: Path) -> pd.DataFrame | str:
         pd.errors.EmptyDataError,
     ) as error:
         return f"{path.name} is no CSV in UTF-8: {error}"
-    repeated = [name for name, count in Counter(header).items() if count > 1]
+    counts = Counter(header)
+    repeated = [name for name in counts if counts[name] > 1]
     if repeated:
         return f"{path.name} has the column {min(repeated)!r} more than once."
     # pandas takes the first fields of longer rows for an index.
@@ -179,13 +180,14 @@ def _check_feature(name: str, train: pd.Series, test: pd.Series) -> Iterator[str
         yield from _check_categories(name, train, test, has_missing)
         return
     for text in test.unique():
-        if not _fits_type(text, train_type):
-            shown = "a missing value" if reads_as_missing(text) else repr(text)
-            yield (
-                f"Column {name!r} is {train_type} in the training file, the test file holds "
-                f"{shown}."
-            )
-            break
+        if _fits_type(text, train_type):
+            continue
+        shown = "a missing value" if reads_as_missing(text) else repr(text)
+        yield (
+            f"Column {name!r} is {train_type} in the training file, the test file holds "
+            f"{shown}."
+        )
+        break  # one example tells enough
     if train_type != "boolean":
         subject = f"Column {name!r}"
         yield from _check_size(subject, train.unique(), "training")

@@ -143,16 +143,23 @@ def labels_survive(labels: Iterable[str]) -> bool:
     """
     labels = list(labels)
     normalized = [normalize_text(label) for label in labels]
-    if len(set(normalized)) < len(normalized) or TAKEN_LABELS & set(normalized):
+    distinct = set(normalized)
+    if len(distinct) < len(normalized) or distinct & TAKEN_LABELS:
         return False
+    # pandas reads a column of integers alone as numbers, which sort by value.
     if all(_PLAIN_INTEGER.fullmatch(label) for label in labels):
         order_in_file = sorted(labels, key=int)
-    elif all(is_safe_text(label) and label == label.strip() for label in labels):
+    elif all(_is_safe_label(label) for label in labels):
         order_in_file = sorted(labels)
     else:
         return False
     # AMLB names the probabilities in one order and fills them in the other.
     return [normalize_text(label) for label in order_in_file] == sorted(normalized)
+
+
+def _is_safe_label(label: str) -> bool:
+    """Whether a label is read back as itself, with no space around it that could be lost."""
+    return is_safe_text(label) and label == label.strip()
 
 
 def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
@@ -207,16 +214,15 @@ def _replace_texts(values: Sequence[str], survivors: set[str]) -> tuple[str, ...
 
 def _is_numbered(text: str, prefix: str) -> bool:
     """Whether a digit follows the prefix, as in ``c0_yes``."""
-    if not text.startswith(prefix):
-        return False
-    following = text[len(prefix) : len(prefix) + 1]
-    return following.isdigit()
+    rest = text.removeprefix(prefix)
+    return rest != text and rest[:1].isdigit()
 
 
 def _to_ascii(text: str) -> str:
     """Return what a reader needs to recognise a text, in characters that break nothing."""
     # NFKD takes accents off their letters: what is not ASCII then is dropped.
     decomposed = unicodedata.normalize("NFKD", text)
-    ascii_text = decomposed.encode("ascii", "ignore").decode().lower().strip()
+    ascii_text = decomposed.encode("ascii", "ignore").decode()
+    ascii_text = ascii_text.lower().strip()
     plain = re.sub(r"[^a-z0-9.-]+", "_", ascii_text)
     return plain[:_KEPT_CHARACTERS].strip("_")

@@ -119,13 +119,14 @@ def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedT
     records: dict[str, dict[int, FoldRecord]] = {}
     summaries: dict[str, list[dict[str, Any]]] = {}
     for name, by_fold in results.records.items():
-        summaries[name] = [by_fold[fold].summary for fold in sorted(by_fold)]
-        if any(summary["bad"] for summary in summaries[name]):
+        of_task = [by_fold[fold].summary for fold in sorted(by_fold)]
+        summaries[name] = of_task
+        if any(summary["bad"] for summary in of_task):
             records[name] = by_fold
-        elif summaries[name]:
+        elif of_task:
             # Without a failure of F in any fold there is nothing to make hard. The fold with the
             # most test rows says so best.
-            largest = max(summaries[name], key=lambda summary: summary["test"])
+            largest = max(of_task, key=lambda summary: summary["test"])
             failures.append({"task": name, "reason": largest["no_failures"]})
     return HardenedTasks(
         records=records, summaries=summaries, failures=failures, notes=results.notes
@@ -162,12 +163,14 @@ def _run_folds(
         group, fold = begun[outcome.index]
         bar.set_postfix_str(outcome.unit.name, refresh=False)
         bar.update(len(group))
+        # Before anything else: a fold that was lost has its reason nowhere but there.
         write_log(layout, group, fold, outcome=outcome, folder=request.logs)
         for reason in outcome.attempts:
             results.notes.append(f"{outcome.unit.name}: run again, {reason}")
         if outcome.lost:
             results.add_lost(group, fold, outcome.lost)
         elif isinstance(outcome.result, HardsynthError):
+            # Folds finish in any order, but any error of a task tells what to mend.
             for task in group:
                 results.errors.setdefault(task.name, outcome.result)
         else:
@@ -195,13 +198,15 @@ def _fold_unit(
     # Workers that do not see the suite's folder send the files of a fold back.
     if request.execution.cluster and not request.execution.shared:
         return Unit(name, keys[0], send_job, arguments)
-    return Unit(name, keys[0], write_job, (*arguments, str(layout.root)))
+    root = str(layout.root)
+    return Unit(name, keys[0], write_job, (*arguments, root))
 
 
 def _checked_records(
     layout: Layout, request: Request, outcome: UnitOutcome
 ) -> Sequence[FoldRecord]:
     """Return the records of a fold whose files are what a cluster's worker says they are."""
+    # Files that were sent back are written here; those of shared folders are looked up there.
     if outcome.unit.function is send_job:
         return check_in_folds(layout, *outcome.result)
     records: Sequence[FoldRecord] = outcome.result

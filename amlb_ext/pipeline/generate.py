@@ -271,6 +271,7 @@ def rename_repeated_groups(tasks: list[Task]) -> list[Task]:
     for task in tasks:
         counts[task.group, task.target_name] += 1
         number = counts[task.group, task.target_name]
+        # Tasks without a group stand alone, whatever their names.
         if task.group and number > 1:
             task = dataclasses.replace(task, group=f"{task.group}_{number}")
         renamed.append(task)
@@ -284,6 +285,7 @@ def _suite_tasks(
     tasks: list[Task], loaded: LoadedTasks, hardened: HardenedTasks, *, request: Request
 ) -> list[SuiteTask]:
     """Return the tasks as the suite keeps them."""
+    # No local folders: the same sources give the same bytes wherever they stand.
     specs = [portable_spec(source) for source in request.sources]
     names = dict(zip(specs, request.source_names, strict=True))
     suite_tasks = []

@@ -121,6 +121,7 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
         if settings:
             certificate_settings[task] = settings
     damaged = list(damaged_files(layout, manifest))
+    # Whatever cannot be made again, or not as it was, ends here with the suite untouched.
     _make_again(staging, manifest, damaged, options)
     for relative in damaged:
         if not _is_as_promised(staging, manifest, relative):
@@ -176,6 +177,7 @@ def _make_again(
         return
     tasks = {task for task, _ in folds}
     groups = find_groups(manifest, tasks, options, out=staging.root)
+    # Whole folds: what is whole in them is made once more beside the suite, and not moved.
     jobs = list(_fold_jobs(staging, groups, folds, manifest))
     for _, result in run_jobs(write_job, jobs, options.execution):
         if isinstance(result, HardsynthError):
@@ -214,6 +216,7 @@ def _certificate_settings(
             "changed",
             f"run first: hardsynth certify DIR --unlabelled {task}=FILE",
         )
+    # Candidates are built by name, and a suite may be anybody's.
     if not options.trust_suite:
         for model in settings.get("candidates", ()):
             candidate = BaselineConfig(model=str(model))

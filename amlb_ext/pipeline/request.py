@@ -117,13 +117,16 @@ def result_settings(config: GenerateConfig) -> dict[str, Any]:
     permission to load a pickle is one of a command, so it is never kept: the entry stands, as no,
     for the sake of suites that have it.
     """
-    settings: dict[str, Any] = json.loads(config.model_dump_json(exclude={"source"}))
+    # Through JSON, so that they compare with what a suite keeps: lists, not tuples.
+    text = config.model_dump_json(exclude={"source"})
+    settings: dict[str, Any] = json.loads(text)
     keep, drop = sorted(config.source.keep), sorted(config.source.drop)
     if keep or drop:
         settings["source"] = {"keep": keep, "drop": drop}
     settings["baseline"]["trust_pickle"] = False
     if not config.source.targets:
         del settings["hardness"]["over"]
+    # A file is what it holds, wherever it stands.
     model_file = Path(config.baseline.model)
     if is_baseline_file(config.baseline) and model_file.is_file():
         settings["baseline"]["model"] = model_file.name

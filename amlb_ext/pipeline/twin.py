@@ -79,8 +79,10 @@ def find_original(request: Request, source_names: Mapping[str, str]) -> Original
     if path is None:
         raise _unknown_definition_error(definition, spec, options)
     name = benchmark_name(spec)
+    # The twin takes a definition's name beside the suite's own two.
     check_twin(name, request.config.name)
     entries = dict(read_definition(path))
+    # AMLB's limits and metrics of a task stand in its entry, under the name that it has there.
     chosen = {}
     for suite_name, source_name in source_names.items():
         chosen[suite_name] = {**entries[source_name], "name": source_name}
