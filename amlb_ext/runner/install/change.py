@@ -179,7 +179,8 @@ def uninstall(
     }
     names = _installation_order(state, remaining)
     # After the last suite the file is the user's own, byte for byte.
-    wanted, inline = own, ()
+    wanted = own
+    inline: tuple[str, ...] = ()
     if names:
         wanted, inline = insert_entries(own, _entries_of_suites(names, remaining))
     notes: list[str] = []
