@@ -52,10 +52,10 @@ def resolve_directories(options: SourceConfig) -> dict[str, str]:
     if root:
         directories["root"] = str(expand_path(root))
     configured = _read_optional_config(user).get("input_dir")
-    input_text = options.inputdir or configured or OWN_INPUT_DIRECTORY
-    directories["input"] = str(
-        expand_path(substitute_directories(str(input_text), directories))
-    )
+    input_text = str(options.inputdir or configured or OWN_INPUT_DIRECTORY)
+    # The last one, as its text may hold {user} and {root}.
+    input_path = expand_path(substitute_directories(input_text, directories))
+    directories["input"] = str(input_path)
     return directories
 
 
@@ -84,6 +84,7 @@ def substitute_directories(text: str, directories: Mapping[str, str]) -> str:
             )
         if word in directories:
             return directories[word]
+        # {root} is a word of AMLB's, so what is missing is the checkout.
         if word == "root":
             remedy = "give an AMLB checkout with --amlb DIR or the environment variable AMLB_HOME"
         else:
@@ -118,13 +119,14 @@ def search_folders(options: SourceConfig) -> list[Path]:
     directories = resolve_directories(options)
     user = Path(directories["user"])
     folders = [user / "benchmarks"]
-    for text in _listed(_read_optional_config(user), "benchmarks", "definition_dir"):
-        # without a checkout its folders cannot be searched, the others can
+    config = _read_optional_config(user)
+    for text in _setting_texts(config, "benchmarks", "definition_dir"):
+        # Without a checkout its folders cannot be searched, the others can.
         if "root" in directories or "{root}" not in text:
             folders.append(expand_path(substitute_directories(text, directories)))
     if "root" in directories:
         folders.append(Path(directories["root"]) / "resources" / "benchmarks")
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):  # an installation without our definitions
         folders.append(asset_path("benchmarks"))
     return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]
 
@@ -133,12 +135,13 @@ def search_definition(spec: str, options: SourceConfig) -> Path | None:
     """Return the definition that ``spec`` names, by path or by name, or ``None``."""
     if spec.lower().endswith(ENDINGS):
         return expand_path(spec)
-    if re.fullmatch(r"[\w.-]+", spec):
-        for folder in search_folders(options):
-            for ending in ENDINGS:
-                path = folder / (spec + ending)
-                if path.is_file():
-                    return path
+    if not re.fullmatch(r"[\w.-]+", spec):  # a name, which leads into no other folder
+        return None
+    for folder in search_folders(options):
+        for ending in ENDINGS:
+            path = folder / (spec + ending)
+            if path.is_file():
+                return path
     return None
 
 
@@ -196,12 +199,14 @@ def find_definition(
         userdir=userdir,
         root=root,
     )
+    names: set[str] = set()
     for folder in folders:
-        if (folder / f"{benchmark}.yaml").is_file():
-            return (folder / f"{benchmark}.yaml").absolute()
-    known = {found.stem for folder in folders for found in folder.glob("*.yaml")}
+        path = folder / f"{benchmark}.yaml"
+        if path.is_file():
+            return path.absolute()
+        names.update(definition.stem for definition in folder.glob("*.yaml"))
     raise DefinitionError(
-        f"there is no benchmark {benchmark!r}", suggest_nearest(benchmark, known)
+        f"there is no benchmark {benchmark!r}", suggest_nearest(benchmark, names)
     )
 
 
@@ -215,7 +220,7 @@ def read_constraint(
     DefinitionError
         Naming the nearest known constraint.
     """
-    known: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     files = configured_paths(
         config,
         "benchmarks",
@@ -227,17 +232,19 @@ def read_constraint(
     for path in files:
         constraints = read_amlb_yaml(path) if path.is_file() else None
         for key, settings in (constraints or {}).items():
-            known[key.lower()] = settings or {}
-    if name.lower() not in known:
+            by_name[key.lower()] = settings or {}
+    if name.lower() not in by_name:
         raise DefinitionError(
-            f"there is no constraint {name!r}", suggest_nearest(name.lower(), known)
+            f"there is no constraint {name!r}", suggest_nearest(name.lower(), by_name)
         )
-    return known[name.lower()]
+    return by_name[name.lower()]
 
 
 def configured_folds(config: dict[str, Any]) -> int:
     """Return the number of folds of a task where neither it nor the constraint says."""
-    defaults = (config.get("benchmarks") or {}).get("defaults") or {}
+    # Either may stand in the file with nothing after it.
+    section = config.get("benchmarks") or {}
+    defaults = section.get("defaults") or {}
     return int(defaults.get("folds", DEFAULT_FOLDS))
 
 
@@ -263,18 +270,22 @@ def configured_paths(
     userdir, root : Path
         What ``{user}`` and ``{root}`` stand for.
     """
+    # No definition lies in the folder of data sets, so {input} stays as it is.
     directories = {"user": str(userdir), "root": str(root), "input": "{input}"}
-    texts = _listed(config, section, key) or [default]
+    texts = _setting_texts(config, section, key) or [default]
     return [expand_path(substitute_directories(text, directories)) for text in texts]
 
 
-def _listed(config: dict[str, Any], section: str, key: str) -> list[str]:
+def _setting_texts(config: dict[str, Any], section: str, key: str) -> list[str]:
     """Return a setting that is a text or a list of texts, as a list."""
     settings = config.get(section)
-    found = settings.get(key) if isinstance(settings, dict) else None
-    if not found:
+    if not isinstance(settings, dict):
         return []
-    return [str(text) for text in found] if isinstance(found, list) else [str(found)]
+    value = settings.get(key)
+    if not value:
+        return []
+    texts = value if isinstance(value, list) else [value]
+    return [str(text) for text in texts]
 
 
 def _read_optional_config(user: Path) -> dict[str, Any]:

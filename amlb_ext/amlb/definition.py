@@ -72,7 +72,8 @@ def is_enabled(task: dict[str, Any], source: str) -> bool:
     >>> is_enabled({"enabled": "no"}, "mine.yaml"), is_enabled({}, "mine.yaml")
     (False, True)
     """
-    word = str(task.get("enabled", True)).lower()
+    value = task.get("enabled", True)
+    word = str(value).lower()
     if word in TRUE_WORDS:
         return True
     if word in FALSE_WORDS:
@@ -108,20 +109,21 @@ def read_definition(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     ``openml_task_id: null`` without a ``dataset`` leaves a task out. AMLB itself would stop there;
     definitions of its own have such tasks, so the others are still read.
     """
-    spelled: dict[str, str] = {}
+    names: dict[str, str] = {}  # as they are spelled, by what AMLB compares
     for task in read_tasks(path):
         name = task["name"]
         key = sanitize_name(name).lower()
-        if key in spelled:
+        earlier = names.get(key)
+        if earlier is not None:
             raise DefinitionError(
-                f"{path.name}: the names {spelled[key]!r} and {name!r} are the same to AMLB",
+                f"{path.name}: the names {earlier!r} and {name!r} are the same to AMLB",
                 "rename one of them",
             )
-        spelled[key] = name
+        names[key] = name
         if not is_enabled(task, path.name):
             continue
         if task.get("dataset") is None and task.get("openml_task_id") is None:
-            if "openml_task_id" in task:
+            if "openml_task_id" in task:  # null: see the notes above
                 continue
             raise DefinitionError(
                 f"{path.name}: task {name!r} says nothing about its data",
@@ -153,10 +155,12 @@ def read_tasks(
         The file cannot be read, is no list of tasks, or has a task without a name.
     """
     entries = _read_entries(path)
-    is_defaults = [entry["name"] == DEFAULTS for entry in entries]
     shared = dict(constraint or {})
-    if any(is_defaults):
-        shared |= entries.pop(is_defaults.index(True))
+    for position, entry in enumerate(entries):
+        if entry["name"] == DEFAULTS:
+            # The first one alone, as in AMLB.
+            shared |= entries.pop(position)
+            break
     return [shared | entry for entry in entries]
 
 
@@ -187,24 +191,33 @@ def list_jobs(
     DefinitionError
         An unknown or disabled task, or no job left.
     """
-    known = {sanitize_name(task["name"]): task for task in read_tasks(path, constraint)}
+    defined = {}
+    for task in read_tasks(path, constraint):
+        defined[sanitize_name(task["name"])] = task
     if tasks:
-        chosen = [_choose_task(task, known, path.name) for task in tasks]
+        chosen = [_choose_task(task, defined, path.name) for task in tasks]
     else:
-        chosen = [name for name, task in known.items() if is_enabled(task, path.name)]
+        chosen = []
+        for name, task in defined.items():
+            if is_enabled(task, path.name):
+                chosen.append(name)
     jobs = []
     for name in chosen:
-        own_folds = known[name].get("folds")
-        count = int(fallback_folds if own_folds is None else own_folds)
-        wanted = folds or range(count)
-        jobs += [Job(name, fold) for fold in wanted if 0 <= fold < count]
+        fold_count = defined[name].get("folds")
+        if fold_count is None:
+            fold_count = fallback_folds
+        fold_count = int(fold_count)  # a definition may quote it
+        for fold in folds or range(fold_count):
+            if 0 <= fold < fold_count:
+                jobs.append(Job(name, fold))
     if not jobs:
+        chosen_tasks = list(tasks) or "all"
+        chosen_folds = list(folds) or "all"
         raise DefinitionError(
-            f"no fold of {path.stem} is chosen (tasks: {list(tasks) or 'all'}, "
-            f"folds: {list(folds) or 'all'})",
+            f"no fold of {path.stem} is chosen (tasks: {chosen_tasks}, folds: {chosen_folds})",
             "choose folds that the tasks have, counted from 0",
         )
-    return tuple(dict.fromkeys(jobs))
+    return tuple(dict.fromkeys(jobs))  # AMLB runs a job once, however often it is named
 
 
 def read_amlb_yaml(path: Path) -> Any:
@@ -228,9 +241,9 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
     """Return the entries of a definition, ``__defaults__`` too, each with a name that is text."""
     content = read_amlb_yaml(path)
     if not isinstance(content, list) or not content:
-        found = "nothing" if not content else f"a {type(content).__name__}"
+        content_type = f"a {type(content).__name__}" if content else "nothing"
         raise DefinitionError(
-            f"{path.name} holds {found}, a definition is a list of tasks",
+            f"{path.name} holds {content_type}, a definition is a list of tasks",
             "start each task with '- name: ...'",
         )
     entries = []
@@ -241,9 +254,9 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
                 "write '- name: ...'",
             )
         name = entry.get("name")
-        # a bare 31 is a usable name, a bare true is a slip
-        is_text = isinstance(name, str | int | float) and not isinstance(name, bool)
-        if not is_text or not str(name):
+        # A bare 31 is a usable name, a bare true (an int to Python) is a slip.
+        is_usable = isinstance(name, str | int | float) and not isinstance(name, bool)
+        if not is_usable or name == "":
             raise DefinitionError(
                 f"{path.name}: task {number} has no name", "add 'name: ...' to it"
             )
@@ -251,15 +264,18 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def _choose_task(task: str, known: dict[str, dict[str, Any]], source: str) -> str:
-    for name, settings in known.items():
-        if name.lower() == sanitize_name(task).lower():
-            if is_enabled(settings, source):
-                return name
-            raise DefinitionError(
-                f"the task {name} is disabled", "enable it in the definition"
-            )
-    raise DefinitionError(f"there is no task {task!r}", suggest_nearest(task, known))
+def _choose_task(task: str, defined: dict[str, dict[str, Any]], source: str) -> str:
+    """Return the name of a task that the user chose, in whatever case it was given."""
+    wanted = sanitize_name(task).lower()
+    for name, settings in defined.items():
+        if name.lower() != wanted:
+            continue
+        if is_enabled(settings, source):
+            return name
+        raise DefinitionError(
+            f"the task {name} is disabled", "enable it in the definition"
+        )
+    raise DefinitionError(f"there is no task {task!r}", suggest_nearest(task, defined))
 
 
 class _AmlbLoader(Loader):
@@ -271,11 +287,21 @@ class _AmlbLoader(Loader):
     max_bytes, max_nodes = 64 << 20, 3_000_000
 
 
+def _without_resolver(
+    resolvers: dict[str, list[tuple[str, Any]]], unwanted: str
+) -> dict[str, list[tuple[str, Any]]]:
+    """Return PyYAML's table of plain scalars, by first character, without those of a tag."""
+    kept = {}
+    for first_character, pairs in resolvers.items():
+        kept[first_character] = [pair for pair in pairs if pair[0] != unwanted]
+    return kept
+
+
+# PyYAML reads YAML 1.1, where on, off, yes and no are truth values as well.
 _BOOLEAN = "tag:yaml.org,2002:bool"
-_AmlbLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in pairs if tag != _BOOLEAN]
-    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+_AmlbLoader.yaml_implicit_resolvers = _without_resolver(
+    yaml.SafeLoader.yaml_implicit_resolvers, _BOOLEAN
+)
 _AmlbLoader.add_implicit_resolver(
     _BOOLEAN, re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
 )

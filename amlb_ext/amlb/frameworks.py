@@ -9,6 +9,7 @@ from typing import Any
 from amlb_ext.amlb.configuration import configured_paths
 from amlb_ext.amlb.definition import read_amlb_yaml, sanitize_name
 
+#: AMLB's own value of the setting ``frameworks.definition_file``.
 OWN_FRAMEWORKS = "{root}/resources/frameworks.yaml"
 
 
@@ -40,7 +41,7 @@ def find_framework(
     Returns
     -------
     Framework or None
-        None for one that is not known here; AMLB then says what it misses.
+        None for an unknown one; AMLB then says what it misses.
 
     Raises
     ------
@@ -48,30 +49,16 @@ def find_framework(
         A file of definitions cannot be read.
     """
     name, _, tag = framework.partition(":")
-    known: dict[str, dict[str, Any]] = {}
-    files = configured_paths(
-        config,
-        "frameworks",
-        "definition_file",
-        OWN_FRAMEWORKS,
-        userdir=userdir,
-        root=root,
-    )
-    for path in files:
-        # flaml:2023Q2 stands in frameworks_2023Q2.yaml.
-        tagged = path.with_name(f"{path.stem}_{tag}{path.suffix}") if tag else path
-        entries = read_amlb_yaml(tagged) if tagged.is_file() else None
-        if not isinstance(entries, dict):
-            continue
-        for key, entry in entries.items():
-            known[str(key).lower()] = {"name": sanitize_name(str(key)), **(entry or {})}
-    lineage = _list_with_parents(name.lower(), known)
+    entries = _read_entries(tag, userdir, root, config)
+    lineage = _list_with_parents(name.lower(), entries)
     if not lineage:
         return None
     merged: dict[str, Any] = {}
     for entry in reversed(lineage):  # a child's settings replace its parent's
         merged.update(entry)
-    module = str(merged.get("module") or f"frameworks.{lineage[-1]['name']}")
+    # The code is by default that of the oldest ancestor, under its name.
+    default_module = f"frameworks.{lineage[-1]['name']}"
+    module = str(merged.get("module") or default_module)
     folder = _find_module_folder(module, root, userdir)
     if folder is None:
         return None
@@ -85,6 +72,32 @@ def find_framework(
     )
 
 
+def _read_entries(
+    tag: str, userdir: Path, root: Path, config: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return the entries of all files of frameworks, by lower-case name; the last one wins."""
+    files = configured_paths(
+        config,
+        "frameworks",
+        "definition_file",
+        OWN_FRAMEWORKS,
+        userdir=userdir,
+        root=root,
+    )
+    entries: dict[str, dict[str, Any]] = {}
+    for path in files:
+        if tag:  # flaml:2023Q2 stands in frameworks_2023Q2.yaml
+            path = path.with_name(f"{path.stem}_{tag}{path.suffix}")
+        content = read_amlb_yaml(path) if path.is_file() else None
+        if not isinstance(content, dict):
+            continue
+        for name, settings in content.items():
+            entry = {"name": sanitize_name(str(name))}
+            entry.update(settings or {})
+            entries[str(name).lower()] = entry
+    return entries
+
+
 def _find_module_folder(module: str, *search_path: Path) -> Path | None:
     for base in search_path:
         folder = base.joinpath(*module.split("."))
@@ -94,11 +107,12 @@ def _find_module_folder(module: str, *search_path: Path) -> Path | None:
 
 
 def _list_with_parents(
-    name: str, known: dict[str, dict[str, Any]]
+    name: str, entries: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return a framework's entry, then those it extends; a circle ends the list."""
     lineage: list[dict[str, Any]] = []
-    while name in known and known[name] not in lineage:
-        lineage.append(known[name])
-        name = str(known[name].get("extends") or "").lower()
+    while name in entries and entries[name] not in lineage:
+        entry = entries[name]
+        lineage.append(entry)
+        name = str(entry.get("extends") or "").lower()
     return lineage

@@ -9,6 +9,7 @@ tried on AMLB v2.1.7; ``tests/suite/test_amlb.py`` repeats that where AMLB can b
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -69,15 +70,18 @@ def check_pair(
     """
     if type not in [kind.value for kind in Kind]:
         return [f"The type {type!r} is none of binary, multiclass, regression."]
-    train, test = (read_train or read_fields)(train_csv), read_fields(test_csv)
-    if isinstance(train, str):
+    kind = Kind(type)
+    read_train = read_train or read_fields
+    train = read_train(train_csv)
+    if isinstance(train, str):  # the sentence that says why it cannot be read
         return [train]
+    test = read_fields(test_csv)
     if isinstance(test, str):
         return [test]
     shape_problem = _check_shapes(train, test, target, train_csv.name)
     if shape_problem:
         return [shape_problem]
-    problems = []
+    problems: list[str] = []
     for name in train.columns:
         if not name or BAD_NAME.search(name):
             problems.append(
@@ -89,7 +93,7 @@ def check_pair(
         problems += _check_doubtful_texts(name, train[name], test[name])
     for name in train.columns.drop(target):
         problems += _check_feature(name, train[name], test[name])
-    problems += _check_target(train[target], test[target], Kind(type))
+    problems += _check_target(train[target], test[target], kind)
     return problems
 
 
@@ -111,8 +115,10 @@ def _check_shapes(
 def read_fields(path: Path) -> pd.DataFrame | str:
     """Return all fields of a CSV file as text, or the sentence that says why not."""
     try:
+        # The header as it is written: pandas would number names that stand there twice.
         with path.open(encoding="utf-8-sig", newline="") as handle:
             header = next(csv.reader(handle), [])
+        # As text, for the types are inferred here by the rules of AMLB's pandas, not of ours.
         frame = pd.read_csv(
             path, dtype=str, keep_default_na=False, na_filter=False, encoding="utf-8"
         )
@@ -124,12 +130,15 @@ def read_fields(path: Path) -> pd.DataFrame | str:
         pd.errors.EmptyDataError,
     ) as error:
         return f"{path.name} is no CSV in UTF-8: {error}"
-    doubled = {name for name in header if header.count(name) > 1} if header else set()
-    if doubled:
-        return f"{path.name} has the column {min(doubled)!r} more than once."
+    counts = Counter(header)
+    repeated = [name for name in counts if counts[name] > 1]
+    if repeated:
+        return f"{path.name} has the column {min(repeated)!r} more than once."
+    # pandas takes the first fields of longer rows for an index.
     if not isinstance(frame.index, pd.RangeIndex):
         return f"{path.name} has rows with more fields than its header."
-    return frame.set_axis(header, axis=1).astype(object).fillna("")
+    frame = frame.set_axis(header, axis=1).astype(object)
+    return frame.fillna("")  # fields that shorter rows lack
 
 
 def _infer_type(texts: pd.Series) -> tuple[InferredType, bool]:
@@ -139,8 +148,10 @@ def _infer_type(texts: pd.Series) -> tuple[InferredType, bool]:
     has_missing = len(present) < len(distinct)
     if all(map(is_number, present)):
         # pandas has no missing integer, and takes an empty column for floats.
-        is_integer = bool(present) and all(map(_is_whole, present)) and not has_missing
-        return ("integer" if is_integer else "float"), has_missing
+        if present and not has_missing and all(map(_is_whole, present)):
+            return "integer", False
+        return "float", has_missing
+    # A truth value beside a missing one is an object, which AMLB takes for a category.
     if all(map(is_boolean, present)) and not has_missing:
         return "boolean", False
     return "text", has_missing
@@ -153,12 +164,14 @@ def _is_whole(text: str) -> bool:
 def _check_doubtful_texts(
     name: str, train: pd.Series, test: pd.Series
 ) -> Iterator[str]:
-    texts = {str(text) for text in (*train.unique(), *test.unique())}
-    doubtful = sorted(
-        text for text in texts if reads_as_missing(text) and text not in NA_TEXTS
-    )
+    """Yield a sentence where a text is missing to one version of pandas only, e.g. ``None``."""
+    doubtful = set()
+    for text in (*train.unique(), *test.unique()):
+        if reads_as_missing(text) and text not in NA_TEXTS:
+            doubtful.add(str(text))
     if doubtful:
-        yield f"Column {name!r} holds {doubtful[0]!r}, missing to some readers and text to others."
+        first = min(doubtful)
+        yield f"Column {name!r} holds {first!r}, missing to some readers and text to others."
 
 
 def _check_feature(name: str, train: pd.Series, test: pd.Series) -> Iterator[str]:
@@ -167,16 +180,18 @@ def _check_feature(name: str, train: pd.Series, test: pd.Series) -> Iterator[str
         yield from _check_categories(name, train, test, has_missing)
         return
     for text in test.unique():
-        if not _fits_type(text, train_type):
-            shown = "a missing value" if reads_as_missing(text) else repr(text)
-            yield (
-                f"Column {name!r} is {train_type} in the training file, the test file holds "
-                f"{shown}."
-            )
-            break
+        if _fits_type(text, train_type):
+            continue
+        shown = "a missing value" if reads_as_missing(text) else repr(text)
+        yield (
+            f"Column {name!r} is {train_type} in the training file, the test file holds "
+            f"{shown}."
+        )
+        break  # one example tells enough
     if train_type != "boolean":
-        yield from _check_size(f"Column {name!r}", train.unique(), "training")
-        yield from _check_size(f"Column {name!r}", test.unique(), "test")
+        subject = f"Column {name!r}"
+        yield from _check_size(subject, train.unique(), "training")
+        yield from _check_size(subject, test.unique(), "test")
 
 
 def _fits_type(text: str, train_type: InferredType) -> bool:
@@ -187,23 +202,27 @@ def _fits_type(text: str, train_type: InferredType) -> bool:
         return train_type == "boolean"
     if train_type == "boolean" or not is_number(text):
         return False
+    # pandas casts 1.0 to an integer, but not 1.5.
     return train_type == "float" or float(text) % 1 == 0
 
 
-def _check_size(what: str, texts: np.ndarray, where: str) -> Iterator[str]:
+def _check_size(subject: str, texts: np.ndarray, where: str) -> Iterator[str]:
+    """Yield a sentence for the first number that models with single precision cannot hold."""
     for text in texts:
         if reads_as_missing(text) or not is_number(text):
             continue
-        if not abs(float(text)) <= MAX_ABS:  # NaN is not, either
-            yield f"{what} holds {text} in the {where} file, beyond {MAX_ABS:.2g}."
+        is_within = abs(float(text)) <= MAX_ABS  # false for NaN, too
+        if not is_within:
+            yield f"{subject} holds {text} in the {where} file, beyond {MAX_ABS:.2g}."
             return
 
 
 def _check_categories(
     name: str, train: pd.Series, test: pd.Series, has_missing: bool
 ) -> Iterator[str]:
-    known = {text for text in train.unique() if not reads_as_missing(text)}
-    if len(set(map(normalize_text, known))) < len(known):
+    categories = {text for text in train.unique() if not reads_as_missing(text)}
+    normalized = {normalize_text(text) for text in categories}
+    if len(normalized) < len(categories):
         yield f"Column {name!r} has categories that differ only by case or surrounding space."
     is_missing = test.map(reads_as_missing).to_numpy()
     if is_missing.any() and not has_missing:
@@ -212,32 +231,27 @@ def _check_categories(
             f"Column {name!r} is missing in row {row} of the test file "
             "but nowhere in the training file."
         )
-    unseen = sorted(set(test[~is_missing].unique()) - known)
+    unseen = set(test[~is_missing].unique()) - categories
     if unseen:
         yield (
-            f"Column {name!r} has {unseen[0]!r} in the test file, a category that the training "
+            f"Column {name!r} has {min(unseen)!r} in the test file, a category that the training "
             "file does not have."
         )
 
 
 def _check_target(train: pd.Series, test: pd.Series, kind: Kind) -> Iterator[str]:
+    # Values that cannot be targets at all: what follows would only repeat them.
     for texts, where in ((train, "training"), (test, "test")):
-        is_missing = texts.map(reads_as_missing).to_numpy()
-        if is_missing.any():
-            row = int(np.flatnonzero(is_missing)[0])
-            yield f"The target is missing, or reads so, in row {row} of the {where} file."
+        problem = _find_wrong_target(texts, where, kind)
+        if problem:
+            yield problem
             return
         if kind is Kind.REGRESSION:
-            not_numbers = [text for text in texts.unique() if not is_number(text)]
-            if not_numbers:
-                yield (
-                    f"The target holds {not_numbers[0]!r} in the {where} file, regression needs "
-                    "numbers."
-                )
-                return
             yield from _check_size("The target", texts.unique(), where)
     if kind is Kind.REGRESSION:
-        if _infer_type(train)[0] == "integer" and _infer_type(test)[0] != "integer":
+        train_type, _ = _infer_type(train)
+        test_type, _ = _infer_type(test)
+        if train_type == "integer" and test_type != "integer":
             yield "The target is integer in the training file, the test file holds fractions."
         return
     labels = list(train.unique())
@@ -245,8 +259,24 @@ def _check_target(train: pd.Series, test: pd.Series, kind: Kind) -> Iterator[str
         yield f"The training file has the single class {labels[0]!r}."
     if kind is Kind.BINARY and len(labels) > 2:
         yield f"The training file has {len(labels)} classes, a binary task has 2."
-    unseen = sorted(set(test.unique()) - set(labels))
+    unseen = set(test.unique()) - set(labels)
     if unseen:
-        yield f"The test file has the class {unseen[0]!r}, which the training file does not have."
+        yield (
+            f"The test file has the class {min(unseen)!r}, which the training file does not have."
+        )
     if not labels_survive(labels):
         yield f"AMLB would read or order the labels {sorted(labels)[:5]} wrongly."
+
+
+def _find_wrong_target(texts: pd.Series, where: str, kind: Kind) -> str:
+    """Return the sentence on a missing target, or one that is no number; empty if there is none."""
+    is_missing = texts.map(reads_as_missing).to_numpy()
+    if is_missing.any():
+        row = int(np.flatnonzero(is_missing)[0])
+        return f"The target is missing, or reads so, in row {row} of the {where} file."
+    if kind is not Kind.REGRESSION:
+        return ""
+    for text in texts.unique():
+        if not is_number(text):
+            return f"The target holds {text!r} in the {where} file, regression needs numbers."
+    return ""

@@ -22,7 +22,9 @@ BAD_NAME = re.compile(
     r"[\[\]{}:,\"<>\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]"
 )
 
+#: Integers of one spelling each, which pandas reads into 64 bits.
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9]\d{0,14}")
+#: More than any one version of pandas reads as a number: doubtful texts are replaced.
 _NUMBER = re.compile(
     r"[+-]*(\d+[\d_]*\.?\d*|\.\d+)([eE][+-]?\d*)?|[+-]?(inf|infinity)", re.I
 )
@@ -102,6 +104,7 @@ def safe_values(values: Sequence[str]) -> tuple[str, ...]:
     >>> safe_values(["red", "Blue", "NA", "1", "x", "X"])
     ('red', 'Blue', 'c2_na', 'c3_1', 'c4_x', 'c5_x')
     """
+    # Texts that differ by case or surrounding space alone are one to AMLB's encoders.
     counts = Counter(map(normalize_text, values))
     survivors = set()
     for value in values:
@@ -124,7 +127,10 @@ def safe_labels(labels: Sequence[str]) -> tuple[str, ...]:
     >>> safe_labels(["Yes", "no"]), safe_labels(["2", "9", "10"])
     (('c0_yes', 'c1_no'), ('c0_2', 'c1_9', 'c2_10'))
     """
-    return tuple(labels) if labels_survive(labels) else _replace_texts(labels, set())
+    if labels_survive(labels):
+        return tuple(labels)
+    # All or none: a mixture would not sort in the order given.
+    return _replace_texts(labels, survivors=set())
 
 
 def labels_survive(labels: Iterable[str]) -> bool:
@@ -137,16 +143,23 @@ def labels_survive(labels: Iterable[str]) -> bool:
     """
     labels = list(labels)
     normalized = [normalize_text(label) for label in labels]
-    if len(set(normalized)) < len(normalized) or TAKEN_LABELS & set(normalized):
+    distinct = set(normalized)
+    if len(distinct) < len(normalized) or distinct & TAKEN_LABELS:
         return False
+    # pandas reads a column of integers alone as numbers, which sort by value.
     if all(_PLAIN_INTEGER.fullmatch(label) for label in labels):
         order_in_file = sorted(labels, key=int)
-    elif all(is_safe_text(label) and label == label.strip() for label in labels):
+    elif all(_is_safe_label(label) for label in labels):
         order_in_file = sorted(labels)
     else:
         return False
     # AMLB names the probabilities in one order and fills them in the other.
     return [normalize_text(label) for label in order_in_file] == sorted(normalized)
+
+
+def _is_safe_label(label: str) -> bool:
+    """Whether a label is read back as itself, with no space around it that could be lost."""
+    return is_safe_text(label) and label == label.strip()
 
 
 def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
@@ -182,27 +195,34 @@ def _replace_texts(values: Sequence[str], survivors: set[str]) -> tuple[str, ...
 
     Positions are padded with zeros, so that the order of the texts is the order given.
     """
-    width = len(str(max(len(values) - 1, 0)))
-    normalized_survivors = [normalize_text(value) for value in survivors]
+    last_position = max(len(values) - 1, 0)
+    width = len(str(last_position))
     prefix = "c"
-    while any(_starts_with_number(text, prefix) for text in normalized_survivors):
-        prefix += "c"  # a survivor looks like a replacement
+    normalized_survivors = [normalize_text(value) for value in survivors]
+    # A survivor that looks like a replacement could be the same text as one.
+    while any(_is_numbered(text, prefix) for text in normalized_survivors):
+        prefix += "c"
     texts = []
     for position, value in enumerate(values):
-        replacement = f"{prefix}{position:0{width}d}_{_to_ascii(value)}"
-        texts.append(value if value in survivors else replacement)
+        if value in survivors:
+            texts.append(value)
+        else:
+            number = str(position).zfill(width)
+            texts.append(f"{prefix}{number}_{_to_ascii(value)}")
     return tuple(texts)
 
 
-def _starts_with_number(text: str, prefix: str) -> bool:
+def _is_numbered(text: str, prefix: str) -> bool:
     """Whether a digit follows the prefix, as in ``c0_yes``."""
-    return text.startswith(prefix) and text.removeprefix(prefix)[:1].isdigit()
+    rest = text.removeprefix(prefix)
+    return rest != text and rest[:1].isdigit()
 
 
 def _to_ascii(text: str) -> str:
-    ascii_text = (
-        unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    )
-    return re.sub(r"[^a-z0-9.-]+", "_", ascii_text.strip())[:_KEPT_CHARACTERS].strip(
-        "_"
-    )
+    """Return what a reader needs to recognise a text, in characters that break nothing."""
+    # NFKD takes accents off their letters: what is not ASCII then is dropped.
+    decomposed = unicodedata.normalize("NFKD", text)
+    ascii_text = decomposed.encode("ascii", "ignore").decode()
+    ascii_text = ascii_text.lower().strip()
+    plain = re.sub(r"[^a-z0-9.-]+", "_", ascii_text)
+    return plain[:_KEPT_CHARACTERS].strip("_")

@@ -22,7 +22,6 @@ from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.job import Tasks, send_job, write_job
 from amlb_ext.pipeline.request import (
-    GenerationReport,
     Request,
     result_settings,
     stored_settings,
@@ -32,8 +31,8 @@ from amlb_ext.suite.transfer import check_in_folds
 
 
 @dataclass
-class FoldResults:
-    """What came of the folds.
+class _FoldResults:
+    """What came of the folds, collected while they finish.
 
     Attributes
     ----------
@@ -52,7 +51,7 @@ class FoldResults:
     lost: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def keep(
+    def add_records(
         self, group: Tasks, fold: int, records: Sequence[FoldRecord | None]
     ) -> None:
         """Take the finished records of a fold, one for each task of its group."""
@@ -60,114 +59,165 @@ class FoldResults:
             if record is not None:
                 self.records[task.name][fold] = record
 
-    def lose(self, group: Tasks, fold: int, reason: str) -> None:
+    def add_lost(self, group: Tasks, fold: int, reason: str) -> None:
         """Note that a fold was not finished."""
         for task in group:
-            self.lost.append(
-                {"task": task.name, "fold": fold, "reason": f"fold {fold}: {reason}"}
-            )
+            entry = {
+                "task": task.name,
+                "fold": fold,
+                "reason": f"fold {fold}: {reason}",
+            }
+            self.lost.append(entry)
 
 
-def harden_all(
-    layout: Layout, tasks: list[Task], request: Request, report: GenerationReport
-) -> tuple[dict[str, dict[int, FoldRecord]], dict[str, list[dict[str, Any]]]]:
-    """Run all folds that are not finished yet; drop tasks that failed or show no failure.
+@dataclass(frozen=True, kw_only=True)
+class HardenedTasks:
+    """The tasks that have hard folds, and why others have none.
 
-    A fold that came to a limit, or whose process died again and again, is left out and told of;
+    Attributes
+    ----------
+    records : dict of str to dict
+        By task and fold.
+    summaries : dict of str to list of dict
+        Per task those of its folds, in order; of tasks without failures of F, too.
+    failures : list of dict
+        Tasks and folds that were left out, and why.
+    notes : list of str
+        Why folds were run again.
+    """
+
+    records: dict[str, dict[int, FoldRecord]]
+    summaries: dict[str, list[dict[str, Any]]]
+    failures: list[dict[str, Any]]
+    notes: list[str]
+
+
+def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedTasks:
+    """Run all folds that are not finished yet; leave out tasks that failed or show no failure.
+
+    A fold that came to a limit, or whose process died again and again, is left out and reported;
     the task's other folds stay.
+
+    Raises
+    ------
+    HardsynthError
+        No task can be made hard; the reason of the first one.
     """
     if layout.root.exists():
-        remove_temporary_files(layout.root)
+        remove_temporary_files(layout.root)  # of a run that was killed
     total = sum(len(task.folds) for task in tasks)
     with tqdm(total=total, desc="folds", unit="fold", disable=request.quiet) as bar:
         results = _run_folds(layout, tasks, request, bar)
-    report.notes += results.notes
     if results.errors and len(results.errors) == len(tasks):
         withdraw(layout)
         raise next(iter(results.errors.values()))
+    failures: list[dict[str, Any]] = []
     for name, error in results.errors.items():
         results.records.pop(name)
-        report.failures.append({"task": name, "reason": str(error)})
-    report.failures += results.lost
-    summaries = {}
-    for name, records in list(results.records.items()):
-        summaries[name] = [records[fold].summary for fold in sorted(records)]
-        if any(summary["bad"] for summary in summaries[name]):
-            continue
-        # Without a failure of F in any fold there is nothing to make hard.
-        results.records.pop(name)
-        if summaries[name]:
-            largest = max(summaries[name], key=lambda summary: summary["test"])
-            report.failures.append({"task": name, "reason": largest["no_failures"]})
-    return results.records, summaries
+        failures.append({"task": name, "reason": str(error)})
+    failures += results.lost
+    records: dict[str, dict[int, FoldRecord]] = {}
+    summaries: dict[str, list[dict[str, Any]]] = {}
+    for name, by_fold in results.records.items():
+        of_task = [by_fold[fold].summary for fold in sorted(by_fold)]
+        summaries[name] = of_task
+        if any(summary["bad"] for summary in of_task):
+            records[name] = by_fold
+        elif of_task:
+            # Without a failure of F in any fold there is nothing to make hard. The fold with the
+            # most test rows says so best.
+            largest = max(of_task, key=lambda summary: summary["test"])
+            failures.append({"task": name, "reason": largest["no_failures"]})
+    return HardenedTasks(
+        records=records, summaries=summaries, failures=failures, notes=results.notes
+    )
 
 
 def _run_folds(
     layout: Layout, tasks: list[Task], request: Request, bar: Any
-) -> FoldResults:
+) -> _FoldResults:
     """Compute the folds that are not finished, and return the records of all."""
-    results = FoldResults({task.name: {} for task in tasks})
+    results = _FoldResults({task.name: {} for task in tasks})
     settings = result_settings(request.config)
     begun: list[tuple[Tasks, int]] = []
-    # Workers that do not see the suite's folder send the files of a fold back.
-    sends_files = bool(request.execution.cluster) and not request.execution.shared
 
     def unfinished_folds() -> Iterator[Unit]:
         # Asked for one by one while others run, so a task that failed is not begun again.
         for group in group_tasks(tasks):
             for fold in range(len(group[0].folds)):
                 keys = fold_keys(group, fold, settings)
-                records = [
-                    read_finished_fold(layout, task.name, fold, key)
-                    for task, key in zip(group, keys, strict=True)
-                ]
+                records = _read_finished(layout, group, fold, keys)
+                # An error of one fold, a model that cannot be built say, is that of all.
                 if all(records) or group[0].name in results.errors:
-                    results.keep(group, fold, records)
+                    results.add_records(group, fold, records)
                     bar.update(len(group))
                     continue
                 _begin(layout, settings)
                 begun.append((group, fold))
-                name = f"{group[0].stream_name} fold {fold}"
-                arguments = (group, fold, request.config, keys)
-                if sends_files:
-                    yield Unit(name, keys[0], send_job, arguments)
-                else:
-                    yield Unit(name, keys[0], write_job, (*arguments, str(layout.root)))
+                yield _fold_unit(layout, group, fold, keys=keys, request=request)
 
+    # A damaged suite, unlike a fold that fails, ends the whole run.
     for outcome in run_units(
         unfinished_folds(), request.execution, raises=(SuiteError,)
     ):
         group, fold = begun[outcome.index]
         bar.set_postfix_str(outcome.unit.name, refresh=False)
         bar.update(len(group))
-        write_log(layout, request, group, fold, outcome)
-        results.notes += [
-            f"{outcome.unit.name}: run again, {why}" for why in outcome.attempts
-        ]
+        # Before anything else: a fold that was lost has its reason nowhere but there.
+        write_log(layout, group, fold, outcome=outcome, folder=request.logs)
+        for reason in outcome.attempts:
+            results.notes.append(f"{outcome.unit.name}: run again, {reason}")
         if outcome.lost:
-            results.lose(group, fold, outcome.lost)
+            results.add_lost(group, fold, outcome.lost)
         elif isinstance(outcome.result, HardsynthError):
+            # Folds finish in any order, but any error of a task tells what to mend.
             for task in group:
                 results.errors.setdefault(task.name, outcome.result)
         else:
-            results.keep(group, fold, _checked_records(layout, request, outcome))
+            results.add_records(group, fold, _checked_records(layout, request, outcome))
             remove_log(layout, group, fold)
     return results
+
+
+def _read_finished(
+    layout: Layout, group: Tasks, fold: int, keys: Sequence[str]
+) -> list[FoldRecord | None]:
+    """Return per task the record of a fold that stands whole under its key, or None."""
+    records = []
+    for task, key in zip(group, keys, strict=True):
+        records.append(read_finished_fold(layout, task.name, fold, key))
+    return records
+
+
+def _fold_unit(
+    layout: Layout, group: Tasks, fold: int, *, keys: list[str], request: Request
+) -> Unit:
+    """Return the unit of work that hardens a fold and writes it."""
+    name = f"{group[0].stream_name} fold {fold}"
+    arguments = (group, fold, request.config, keys)
+    # Workers that do not see the suite's folder send the files of a fold back.
+    if request.execution.cluster and not request.execution.shared:
+        return Unit(name, keys[0], send_job, arguments)
+    root = str(layout.root)
+    return Unit(name, keys[0], write_job, (*arguments, root))
 
 
 def _checked_records(
     layout: Layout, request: Request, outcome: UnitOutcome
 ) -> Sequence[FoldRecord]:
     """Return the records of a fold whose files are what a cluster's worker says they are."""
+    # Files that were sent back are written here; those of shared folders are looked up there.
     if outcome.unit.function is send_job:
         return check_in_folds(layout, *outcome.result)
-    for record in outcome.result if request.execution.cluster else ():
+    records: Sequence[FoldRecord] = outcome.result
+    if not request.execution.cluster:  # processes of ours, on this machine
+        return records
+    for record in records:
         if read_finished_fold(layout, record.task, record.fold, record.key) is None:
             raise SuiteError(
                 f"the files of {outcome.unit.name} are not those its worker wrote",
                 "let workers see the same folder, or leave --shared-files out",
             )
-    records: Sequence[FoldRecord] = outcome.result
     return records
 
 
@@ -184,9 +234,9 @@ def group_tasks(tasks: Sequence[Task]) -> list[Tasks]:
     """
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
-        groups.setdefault((task.group, "" if task.group else task.name), []).append(
-            task
-        )
+        # A task without a group is a group of one, under its own name.
+        key = (task.group, "") if task.group else ("", task.name)
+        groups.setdefault(key, []).append(task)
     return [tuple(group) for group in groups.values()]
 
 
@@ -195,8 +245,9 @@ def fold_keys(group: Tasks, fold: int, settings: dict[str, Any]) -> list[str]:
     keys = [fold_key(task, fold, settings) for task in group]
     if len(group) == 1:
         return keys
-    together = json.dumps([group[0].group, *keys])
-    return [hashlib.sha256(f"{key}{together}".encode()).hexdigest() for key in keys]
+    # The targets share rows, so a change of one of them changes the files of all.
+    all_keys = json.dumps([group[0].group, *keys])
+    return [_sha256_text(key + all_keys) for key in keys]
 
 
 def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
@@ -204,29 +255,39 @@ def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
 
     How rows were split and columns chosen counts by what came of it: the columns and rows.
     """
+    # What these settings come to is hashed by the task's content and rows; a name changes neither.
+    without_effect = ("name", "split", "source")
+    deciding = {
+        name: value for name, value in settings.items() if name not in without_effect
+    }
     parts = {
         "version": __version__,
-        "settings": {
-            k: v for k, v in settings.items() if k not in ("name", "split", "source")
-        },
+        "settings": deciding,
         "task": task.name,
         "content": task.table_hash,
         "rows": task.rows_hash(fold),
         "fold": fold,
     }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return _sha256_text(json.dumps(parts, sort_keys=True))
+
+
+def _sha256_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _begin(layout: Layout, settings: dict[str, Any]) -> None:
     """Mark the folder as ours before the first file, so that a killed run can continue."""
+    # A finished suite, or one of other settings, counts as unfinished from here on.
     if layout.manifest.exists() or stored_settings(layout) != settings:
         begin_suite(layout, {"settings": settings, "version": __version__})
 
 
 def withdraw(layout: Layout) -> None:
     """Remove a folder in which nothing was finished; a finished suite there stays."""
+    if layout.manifest.exists():
+        return
     has_logs = layout.logs.exists()  # of lost folds, which the user is told to read
-    if layout.request.exists() and not layout.manifest.exists() and not has_logs:
+    if layout.request.exists() and not has_logs:
         shutil.rmtree(layout.root)
 
 
@@ -234,12 +295,17 @@ def withdraw(layout: Layout) -> None:
 
 
 def write_log(
-    layout: Layout, request: Request, group: Tasks, fold: int, outcome: UnitOutcome
+    layout: Layout,
+    group: Tasks,
+    fold: int,
+    *,
+    outcome: UnitOutcome,
+    folder: Path | None,
 ) -> None:
-    """Write the log of a fold, where one is wanted."""
+    """Write the log of a fold: into a folder of logs, and of a lost fold into the suite."""
     name = _log_name(group, fold)
-    if request.logs is not None:
-        write_text(request.logs / name, _log_text(outcome))
+    if folder is not None:
+        write_text(folder / name, _log_text(outcome))
     if outcome.lost:
         write_text(layout.logs / name, _log_text(outcome))
 
@@ -260,15 +326,17 @@ def _log_name(group: Tasks, fold: int) -> str:
 def _log_text(outcome: UnitOutcome) -> str:
     report = outcome.report
     lines = [outcome.unit.name, f"key: {outcome.unit.key}"]
-    lines += [
-        f"attempt {number}: {why}" for number, why in enumerate(outcome.attempts, 1)
-    ]
+    for number, reason in enumerate(outcome.attempts, start=1):
+        lines.append(f"attempt {number}: {reason}")
     if outcome.lost:
         lines.append(f"lost: {outcome.lost}")
     elif report is not None:
-        peak = f", at most {report.peak / 1e6:,.0f} MB" if report.peak else ""
-        where = f", {report.where}" if report.where else ""
-        lines.append(f"finished in {report.seconds:.1f} s{peak}{where}")
+        cost = [f"finished in {report.seconds:.1f} s"]
+        if report.peak:  # bytes
+            cost.append(f"at most {report.peak / 1e6:,.0f} MB")
+        if report.where:
+            cost.append(report.where)
+        lines.append(", ".join(cost))
     if report is not None and report.log:
         lines += ["", report.log.rstrip()]
     return "\n".join(lines) + "\n"

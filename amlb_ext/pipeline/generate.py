@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tqdm import tqdm
@@ -24,7 +26,12 @@ from amlb_ext.hardening.identifiers import (
     select_columns,
 )
 from amlb_ext.hardening.split import split_task
-from amlb_ext.pipeline.folds import group_tasks, harden_all, withdraw
+from amlb_ext.pipeline.folds import (
+    HardenedTasks,
+    group_tasks,
+    harden_all,
+    withdraw,
+)
 from amlb_ext.pipeline.integrations import framework_definitions
 from amlb_ext.pipeline.request import (
     GenerationReport,
@@ -40,7 +47,6 @@ from amlb_ext.sources import open_specs
 from amlb_ext.suite import (
     MAIN_SUFFIXES,
     Coding,
-    FoldRecord,
     Layout,
     Manifest,
     SuiteTask,
@@ -67,62 +73,113 @@ def generate_suite(request: Request) -> GenerationReport:
     if request.twin:
         find_original(request, {})  # raises what is wrong with it before any work
     report = GenerationReport(out=str(request.out))
-    tasks, source_names = load_tasks(request, report)
+    loaded = load_tasks(request)
+    report.failures += loaded.failures
+    report.absent += loaded.absent
     if request.dry_run:
-        report.tasks = [_planned(task) for task in tasks]
-        report.notes = [f"{task.name}: {note}" for task in tasks for note in task.notes]
+        for task in loaded.tasks:
+            report.tasks.append(_planned_task(task))
+            report.notes += _named_notes(task)
         return report
     with lock_folder(layout.lock, layout.root):
-        check_output(
-            layout, settings, request.force
-        )  # as it stands now that no other writes
-        records, summaries = harden_all(layout, tasks, request, report)
-        made = [task for task in tasks if records.get(task.name)]
-        if not made:
+        # Again, as it stands now that no other process writes there.
+        check_output(layout, settings, request.force)
+        hardened = harden_all(layout, loaded.tasks, request)
+        report.notes += hardened.notes
+        report.failures += hardened.failures
+        tasks = [task for task in loaded.tasks if hardened.records.get(task.name)]
+        if not tasks:
             withdraw(layout)
             return report
-        manifest = _finish(
-            layout, made, source_names, records, request, settings, report
+        # Last, definitions and manifest: they make the folder a suite.
+        original = None
+        if request.twin:
+            original = find_original(request, loaded.source_names)
+        manifest = finish_suite(
+            layout,
+            name=request.config.name,
+            config=settings,
+            seed=request.config.seed,
+            tasks=_suite_tasks(tasks, loaded, hardened, request=request),
+            failures=report.failures,
+            version=__version__,
+            integrations=framework_definitions(request.config),
+            request=suite_request(request),
+            constraints=_read_constraints(),
+            original=original,
+            absent=report.absent,
         )
-        report.tasks = [_summary(task, summaries[task.name]) for task in made]
-        told = [note for task in made for note in fold_notes(manifest, task.name)]
-        for entry in report.tasks:
-            entry["notes"] = [
-                note.sentence for note in told if note.task == entry["task"]
-            ]
-        report.notes += grouped_notes(told)
-        report.notes += shared_notes(made, request.config)
-        said = {task.name: kappa_note(summaries[task.name]) for task in made}
-        report.notes += [f"{name}: {note}" for name, note in said.items() if note]
         report.written = True
+        if original is not None and manifest.pair is not None:
+            report.twin = manifest.pair.name
+
+        # What the command prints of it.
+        notes = {task.name: fold_notes(manifest, task.name) for task in tasks}
+        for task in tasks:
+            entry = _summarise_task(task, hardened.summaries[task.name])
+            entry["notes"] = [note.sentence for note in notes[task.name]]
+            report.tasks.append(entry)
+        report.notes += _suite_notes(tasks, request.config, manifest)
+        if original is not None:
+            report.notes += twin_notes(original, manifest)
+        report.notes += grouped_notes(itertools.chain.from_iterable(notes.values()))
+        report.notes += shared_notes(tasks, request.config)
+        for task in tasks:
+            sentence = kappa_note(hardened.summaries[task.name])
+            if sentence:
+                report.notes.append(f"{task.name}: {sentence}")
         if request.certificate != "none":
-            size: Size = "full" if request.certificate == "full" else "quick"
-            for certificate in certify_suite(
-                layout.root,
-                request.execution,
-                size=size,
-                quiet=request.quiet,
-                trusted=True,
-            ):
-                report.verdicts[certificate.task] = {
-                    "verdict": certificate.verdict,
-                    "reason": certificate.reason,
-                    "checks": certificate.checks,
-                }
+            report.verdicts = _certify(layout, request)
     return report
 
 
-def load_tasks(
-    request: Request, report: GenerationReport
-) -> tuple[list[Task], dict[str, str]]:
-    """Load all tasks with their folds; a bad one among several is reported.
+def _certify(layout: Layout, request: Request) -> dict[str, dict[str, Any]]:
+    """Certify the tasks of a finished suite; return by task what the command prints."""
+    size: Size = "full" if request.certificate == "full" else "quick"
+    certificates = certify_suite(
+        layout.root,
+        request.execution,
+        size=size,
+        quiet=request.quiet,
+        trusted=True,  # the user named the models in this very command
+    )
+    verdicts = {}
+    for certificate in certificates:
+        verdicts[certificate.task] = {
+            "verdict": certificate.verdict,
+            "reason": certificate.reason,
+            "checks": certificate.checks,
+        }
+    return verdicts
 
-    Returns
-    -------
+
+# Sources to tasks.
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedTasks:
+    """Tasks with their folds, and why others could not be loaded.
+
+    Attributes
+    ----------
     tasks : list of Task
         Under safe, unique names.
-    source_names : dict
+    source_names : dict of str to str
         The sources' own names by safe name.
+    failures : list of dict
+        Tasks that could not be loaded or have no column to keep, and why.
+    absent : list of str
+        The names of these tasks.
+    """
+
+    tasks: list[Task]
+    source_names: dict[str, str]
+    failures: list[dict[str, Any]]
+    absent: list[str]
+
+
+def load_tasks(request: Request) -> LoadedTasks:
+    """Load all tasks with their folds; a bad one among several is left out and reported.
 
     Raises
     ------
@@ -130,58 +187,78 @@ def load_tasks(
         A spec that no source knows, no task that could be loaded, or a declared relation that does
         not fit a table.
     """
-    refs = list(open_specs(request.sources, request.config.source))
+    config = request.config
+    refs = list(open_specs(request.sources, config.source))
+    # Tables beyond some size wait on disk, so that any number of tasks fits into memory.
     spill = Spill(request.out.absolute().parent)
     tasks: list[Task] = []
-    first: HardsynthError | None = None
+    errors: list[tuple[str, HardsynthError]] = []
     for ref in tqdm(refs, desc="sources", disable=request.quiet, leave=False):
         try:
             tasks.append(spill.keep(ref.load()))
         except (SourceError, DataError) as error:
-            first = first or error
-            report.failures.append({"task": ref.name, "reason": str(error)})
-            report.absent.append(ref.name)
+            errors.append((ref.name, error))
     if not tasks:
-        raise first or SourceError("the sources hold no task", "name another source")
-    config = request.config
-    check_column_options(tasks, config.source, all_read=not report.failures)
+        raise _first_error(errors)
+    # A column that no table has is a slip of the user's, unless a table that was not read has it.
+    check_column_options(tasks, config.source, all_read=not errors)
+
+    # Under names that AMLB can load, with folds, with the columns that they keep.
     names = safe_names([task.name for task in tasks])
-    tasks = rename_repeated_groups(tasks)
-    renamed = [task.renamed(name) for task, name in zip(tasks, names, strict=True)]
-    source_names = {name: task.name for task, name in zip(tasks, names, strict=True)}
-    split = [split_task(task, config.split, config.seed) for task in renamed]
-    chosen = _choose(split, config, report)
+    source_names = {name: task.name for name, task in zip(names, tasks, strict=True)}
+    split = []
+    for name, task in zip(names, rename_repeated_groups(tasks), strict=True):
+        split.append(split_task(task.renamed(name), config.split, config.seed))
+    chosen, column_errors = _choose_columns(split, config)
     check_declared_relations(chosen, config.relations)
     kept = [spill.keep_folds(task) for task in chosen]
-    return kept, {task.name: source_names[task.name] for task in kept}
+    errors += column_errors
+    return LoadedTasks(
+        tasks=kept,
+        source_names={task.name: source_names[task.name] for task in kept},
+        failures=[{"task": name, "reason": str(error)} for name, error in errors],
+        absent=[name for name, _ in errors],
+    )
 
 
-def _choose(
-    tasks: list[Task], config: GenerateConfig, report: GenerationReport
-) -> list[Task]:
-    """Return the tasks with the columns that they keep; one without any among several is told of.
+def _first_error(errors: list[tuple[str, HardsynthError]]) -> HardsynthError:
+    """Return why no task is left: the first one's reason, or that there was none."""
+    if not errors:
+        return SourceError("the sources hold no task", "name another source")
+    _, error = errors[0]
+    return error
+
+
+def _choose_columns(
+    tasks: list[Task], config: GenerateConfig
+) -> tuple[list[Task], list[tuple[str, HardsynthError]]]:
+    """Return the tasks with the columns that they keep, and the errors of the others by name.
 
     The tasks of a group share one table, which stays one.
+
+    Raises
+    ------
+    HardsynthError
+        No task has a column to keep.
     """
     demand = read_required_columns(config.baseline)
-    shared: tuple[str, Task] | None = None
-    out: list[Task] = []
-    first: DataError | None = None
+    chosen_tasks: list[Task] = []
+    errors: list[tuple[str, HardsynthError]] = []
+    previous: Task | None = None
     for task in tasks:
         try:
             chosen = select_columns(task, config.source, demand)
         except DataError as error:
-            first = first or error
-            report.failures.append({"task": task.name, "reason": str(error)})
-            report.absent.append(task.name)
+            errors.append((task.name, error))
             continue
-        if task.group and shared is not None and shared[0] == task.group:
-            chosen = dataclasses.replace(chosen, features=shared[1].features)
-        shared = task.group, chosen
-        out.append(chosen)
-    if not out:
-        raise first or SourceError("the sources hold no task", "name another source")
-    return out
+        # Still one object: equal copies would be sent to workers for each target.
+        if task.group and previous is not None and previous.group == task.group:
+            chosen = dataclasses.replace(chosen, features=previous.features)
+        previous = chosen
+        chosen_tasks.append(chosen)
+    if not chosen_tasks:
+        raise _first_error(errors)
+    return chosen_tasks, errors
 
 
 def rename_repeated_groups(tasks: list[Task]) -> list[Task]:
@@ -190,31 +267,31 @@ def rename_repeated_groups(tasks: list[Task]) -> list[Task]:
     A group has a target once, so what has it a second time is the second group.
     """
     counts: Counter[tuple[str, str]] = Counter()
-    out = []
+    renamed = []
     for task in tasks:
         counts[task.group, task.target_name] += 1
         number = counts[task.group, task.target_name]
-        apart = task.group and number > 1
-        out.append(
-            dataclasses.replace(task, group=f"{task.group}_{number}") if apart else task
-        )
-    return out
+        # Tasks without a group stand alone, whatever their names.
+        if task.group and number > 1:
+            task = dataclasses.replace(task, group=f"{task.group}_{number}")
+        renamed.append(task)
+    return renamed
 
 
-def _finish(
-    layout: Layout,
-    made: list[Task],
-    source_names: dict[str, str],
-    records: dict[str, dict[int, FoldRecord]],
-    request: Request,
-    settings: dict[str, Any],
-    report: GenerationReport,
-) -> Manifest:
-    names = dict(
-        zip(map(portable_spec, request.sources), request.source_names, strict=True)
-    )
-    suite_tasks = [
-        SuiteTask(
+# Finished folds to a suite.
+
+
+def _suite_tasks(
+    tasks: list[Task], loaded: LoadedTasks, hardened: HardenedTasks, *, request: Request
+) -> list[SuiteTask]:
+    """Return the tasks as the suite keeps them."""
+    # No local folders: the same sources give the same bytes wherever they stand.
+    specs = [portable_spec(source) for source in request.sources]
+    names = dict(zip(specs, request.source_names, strict=True))
+    suite_tasks = []
+    for task in tasks:
+        records = hardened.records[task.name]
+        suite_task = SuiteTask(
             name=task.name,
             kind=task.kind,
             target=task.target_name,
@@ -222,48 +299,17 @@ def _finish(
             origin=portable_origin(task.origin, names),
             content_hash=task.content_hash,
             notes=task.notes,
-            folds=tuple(records[task.name][k] for k in sorted(records[task.name])),
-            source_name=source_names[task.name],
+            folds=tuple(records[fold] for fold in sorted(records)),
+            source_name=loaded.source_names[task.name],
         )
-        for task in made
-    ]
-    if is_baseline_file(request.config.baseline):
-        report.notes.append(
-            "F is a file: AMLB cannot fit it, so frameworks.yaml offers the candidate only"
-        )
-    for task in made:
-        report.notes += [f"{task.name}: {note}" for note in task.notes]
-    original = find_original(request, source_names) if request.twin else None
-    manifest = finish_suite(
-        layout,
-        name=request.config.name,
-        config=settings,
-        seed=request.config.seed,
-        tasks=suite_tasks,
-        failures=report.failures,
-        version=__version__,
-        integrations=framework_definitions(request.config),
-        request=suite_request(request),
-        constraints=asset_path("resources", "constraints.yaml").read_text(
-            encoding="utf-8"
-        ),
-        original=original,
-        absent=report.absent,
-    )
-    changed = [
-        t
-        for t in manifest.amlb_tasks.values()
-        if t.metric and t.suffix in MAIN_SUFFIXES
-    ]
-    for entry in changed:
-        report.notes.append(
-            f"{entry.name}: a test file holds one class only, so AMLB is told to score it by "
-            f"{(entry.metric or [])[0]} instead of auc"
-        )
-    if original is not None and manifest.pair is not None:
-        report.twin = manifest.pair.name
-        report.notes += twin_notes(original, manifest)
-    return manifest
+        suite_tasks.append(suite_task)
+    return suite_tasks
+
+
+def _read_constraints() -> str:
+    """Return AMLB constraints for a suite: with fewer folds and less time than AMLB's own."""
+    path = asset_path("resources", "constraints.yaml")
+    return path.read_text(encoding="utf-8")
 
 
 def portable_origin(origin: Origin, names: Mapping[str, str]) -> Origin:
@@ -283,12 +329,19 @@ def portable_origin(origin: Origin, names: Mapping[str, str]) -> Origin:
     'mine.yaml#flats'
     """
     spec = portable_spec(origin.spec)
-    source, sign, task = spec.partition("#")
-    name = names.get(spec) or names.get(source, source) + sign + task
+    name = names.get(spec)
+    if not name:
+        # A task of a source of several: the source's name changes, the task's stays.
+        source, sign, task = spec.partition("#")
+        name = names.get(source, source) + sign + task
     return dataclasses.replace(origin, spec=name)
 
 
-def _planned(task: Task) -> dict[str, Any]:
+# What the command prints.
+
+
+def _planned_task(task: Task) -> dict[str, Any]:
+    """Return what a dry run says of a task."""
     return {
         "task": task.name,
         "kind": task.kind.value,
@@ -300,47 +353,86 @@ def _planned(task: Task) -> dict[str, Any]:
     }
 
 
-def _summary(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
+def _summarise_task(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
     """Add up counts over folds and average F's scores."""
-    names = {name for summary in summaries for name in summary["score"]}
-    scores = {}
-    for name in sorted(names):
-        values = [s["score"][name] for s in summaries if name in s["score"]]
-        scores[name] = sum(values) / len(values)
+    values: dict[str, list[float]] = {}
+    for summary in summaries:
+        for name, value in summary["score"].items():
+            values.setdefault(name, []).append(value)
+    # A fold without failures of F has no hard rows, so it lacks the scores on those.
+    scores = {name: sum(values[name]) / len(values[name]) for name in sorted(values)}
+    kappas = []
+    for summary in summaries:
+        calibration = summary.get("calibration")
+        kappas.append(None if calibration is None else calibration["kappa"])
     return {
         "task": task.name,
         "kind": task.kind.value,
         "rows": len(task),
         "folds": len(summaries),
-        "folds_with_failures": sum(bool(s["bad"]) for s in summaries),
-        "bad": sum(s["bad"] for s in summaries),
-        "augmented": sum(s["augmented"] for s in summaries),
-        "synthetic": sum(s["synthetic"] for s in summaries),
-        "left_out": sum(sum(s.get("left_out", {}).values()) for s in summaries),
-        "replaced": sum(sum(s.get("replaced", {}).values()) for s in summaries),
+        "folds_with_failures": sum(bool(summary["bad"]) for summary in summaries),
+        "bad": sum(summary["bad"] for summary in summaries),
+        "augmented": sum(summary["augmented"] for summary in summaries),
+        "synthetic": sum(summary["synthetic"] for summary in summaries),
+        "left_out": _sum_counts(summaries, "left_out"),
+        "replaced": _sum_counts(summaries, "replaced"),
         "score_name": "acc" if task.kind.is_classification else "rmse",
         "score": scores,
-        "alpha": sorted({round(s["alpha"], 6) for s in summaries}),
+        "alpha": sorted({round(summary["alpha"], 6) for summary in summaries}),
         "rule": summaries[0]["rule"],
-        "kappa": [
-            s["calibration"]["kappa"] if "calibration" in s else None for s in summaries
-        ],
+        "kappa": kappas,
     }
+
+
+def _sum_counts(summaries: list[dict[str, Any]], name: str) -> int:
+    """Return the sum over folds of counts that a fold keeps by their reason or column."""
+    total = 0
+    for summary in summaries:
+        total += sum(summary.get(name, {}).values())
+    return total
+
+
+def _named_notes(task: Task) -> list[str]:
+    return [f"{task.name}: {note}" for note in task.notes]
+
+
+def _suite_notes(
+    tasks: list[Task], config: GenerateConfig, manifest: Manifest
+) -> list[str]:
+    """Return what the user should know of the suite's definitions."""
+    notes = []
+    if is_baseline_file(config.baseline):
+        notes.append(
+            "F is a file: AMLB cannot fit it, so frameworks.yaml offers the candidate only"
+        )
+    for task in tasks:
+        notes += _named_notes(task)
+    for amlb_task in manifest.amlb_tasks.values():
+        if amlb_task.metric and amlb_task.suffix in MAIN_SUFFIXES:
+            notes.append(
+                f"{amlb_task.name}: a test file holds one class only, so AMLB is told to score "
+                f"it by {amlb_task.metric[0]} instead of auc"
+            )
+    return notes
 
 
 def shared_notes(tasks: list[Task], config: GenerateConfig) -> list[str]:
     """Return for each group of tasks what they share, and by which residual its rows are bad."""
-    words = {
+    residuals = {
         "mean": "the mean residual over the targets",
         "intersection": "every target's residual",
         "union": "any target's residual",
     }
-    groups = [group for group in group_tasks(tasks) if group[0].group]
-    return [
-        f"{', '.join(task.name for task in group)}: the same rows in every part, bad by "
-        f"{words[config.hardness.over]}; F is fitted for each target"
-        for group in groups
-    ]
+    residual = residuals[config.hardness.over]
+    notes = []
+    for group in group_tasks(tasks):
+        if group[0].group:
+            names = ", ".join(task.name for task in group)
+            notes.append(
+                f"{names}: the same rows in every part, bad by {residual}; "
+                "F is fitted for each target"
+            )
+    return notes
 
 
 def kappa_note(summaries: list[dict[str, Any]]) -> str:
@@ -354,17 +446,23 @@ def kappa_note(summaries: list[dict[str, Any]]) -> str:
     >>> kappa_note([nothing])
     'kappa 0 by fold, calibrated on the training rows; in 1 no kappa passed'
     """
-    found = [s for s in summaries if "calibration" in s]
-    if not found:
+    calibrated = [summary for summary in summaries if "calibration" in summary]
+    if not calibrated:
         return ""
-    words = ", ".join(f"{entry['calibration']['kappa']:g}" for entry in found)
-    floor = [entry for entry in found if not entry["calibration"]["passed"]]
-    tail = f"; in {len(floor)} no kappa passed" if floor else ""
-    jittered = sum(bool(entry.get("jittered")) for entry in floor)
-    if jittered:
-        tail += (
-            ", so rows are jittered only"
-            if jittered == len(floor)
-            else (f", so rows of {jittered} are jittered only")
-        )
-    return f"kappa {words} by fold, calibrated on the training rows{tail}"
+    kappas = []
+    failed = 0  # folds in which no kappa passed, so that kappa is 0
+    jittered = 0
+    for summary in calibrated:
+        calibration = summary["calibration"]
+        kappas.append(f"{calibration['kappa']:g}")
+        if not calibration["passed"]:
+            failed += 1
+            jittered += bool(summary.get("jittered"))
+    note = f"kappa {', '.join(kappas)} by fold, calibrated on the training rows"
+    if failed:
+        note += f"; in {failed} no kappa passed"
+    if jittered and jittered == failed:
+        note += ", so rows are jittered only"
+    elif jittered:
+        note += f", so rows of {jittered} are jittered only"
+    return note

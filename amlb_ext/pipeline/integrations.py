@@ -26,8 +26,10 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
         "encoding": "ordinal",
     }
     frameworks: dict[str, Any] = {}
+    # A fitted F in a file cannot be fitted again by AMLB, on whatever rows.
     if not is_baseline_file(config.baseline):
         params = integration_params(config)
+        # How much F's scores vary with seed and rows alone: a smaller gain over F means nothing.
         null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
         frameworks["HardsynthBaseline"] = entry | {
             "description": "the baseline F of this suite",
@@ -47,11 +49,13 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
 def integration_params(config: GenerateConfig) -> dict[str, Any]:
     """Return AMLB parameters of F for each family of tasks that it serves."""
     params: dict[str, Any] = {}
-    for kind, name in ((Kind.BINARY, "classifier"), (Kind.REGRESSION, "regressor")):
+    for kind, family in ((Kind.BINARY, "classifier"), (Kind.REGRESSION, "regressor")):
         try:
             spec = resolve_model(config.baseline, kind)
-        except ModelError:
+        except ModelError:  # a model of the other family only
             continue
-        own = dict(sorted(spec.params.items()))  # as the manifest gives them back
-        params |= {name: spec.path, f"{name}_params": own, "encoding": spec.encoding}
+        params[family] = spec.path
+        # Sorted, as the manifest gives them back: a repair writes the same bytes.
+        params[f"{family}_params"] = dict(sorted(spec.params.items()))
+        params["encoding"] = spec.encoding
     return params

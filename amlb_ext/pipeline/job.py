@@ -36,6 +36,7 @@ def write_job(
     root : str
         The suite's folder.
     """
+    # Returned, not raised: it is a finding about this task, and the others go on.
     try:
         hard_folds = harden_calibrated(group, fold, config)
     except (ModelError, ConfigError, DataError) as error:
@@ -72,14 +73,15 @@ def harden_calibrated(
     group: Tasks, fold: int, config: GenerateConfig
 ) -> list[HardFold]:
     """Harden a fold, with a kappa settled on its training rows where the user named none."""
-    # fitted once: kappa is calibrated on the very fits that judge the fold
+    # Fitted once: kappa is calibrated on the very fits that judge the fold.
     cross = cross_fit(group, fold, config)
     if not wants_calibration(config):
         return harden_group(group, fold, config, cross)
     calibrations = calibrate(group, fold, config, cross)
-    # one search serves all targets, so they have one kappa
+    # One search serves all targets, so they have one kappa.
     search = config.search.model_copy(update={"kappa": calibrations[0].kappa})
     config = config.model_copy(update={"search": search})
+    # With kappa 0 no value is mutated, but numbers still get their jitter.
     has_numbers = any(column.is_numeric for column in group[0].columns)
     jitters = has_numbers and config.search.jitter > 0
     hard_folds = harden_group(group, fold, config, cross)
@@ -87,10 +89,8 @@ def harden_calibrated(
         hard.summary["calibration"] = calibration.to_json()
         hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
         if hard.summary["bad"] and not calibration.passed:
-            what = (
-                "rows are jittered only"
-                if hard.summary["jittered"]
-                else "no row is moved"
-            )
-            hard.summary["notes"].append(f"kappa 0, {what}: {calibration.reason}")
+            effect = "no row is moved"
+            if hard.summary["jittered"]:
+                effect = "rows are jittered only"
+            hard.summary["notes"].append(f"kappa 0, {effect}: {calibration.reason}")
     return hard_folds

@@ -23,7 +23,7 @@ from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.pipeline.folds import fold_keys, group_tasks
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.pipeline.request import GenerationReport, Request, portable_spec
+from amlb_ext.pipeline.request import Request, portable_spec
 from amlb_ext.suite import Manifest, SuiteRequest
 
 
@@ -91,14 +91,16 @@ class OriginalSources:
     failures: list[str]
 
 
-def match_sources(named: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+def match_sources(
+    suite_specs: Sequence[str], user_specs: Sequence[str]
+) -> tuple[str, ...]:
     """Return the specs of a suite, each given one in the place of the one of the same name.
 
     Parameters
     ----------
-    named : sequence of str
+    suite_specs : sequence of str
         As the suite names its sources, without local folders.
-    given : sequence of str
+    user_specs : sequence of str
 
     Raises
     ------
@@ -110,18 +112,20 @@ def match_sources(named: Sequence[str], given: Sequence[str]) -> tuple[str, ...]
     >>> match_sources(("bundled/toy", "cars.csv"), ("/home/me/cars.csv",))
     ('bundled/toy', '/home/me/cars.csv')
     """
-    specs = list(named)
-    free = list(range(len(named)))
-    for spec in given:
+    specs = list(suite_specs)
+    free = list(range(len(suite_specs)))
+    for spec in user_specs:
+        name = Path(spec).name
         matches = [
-            place for place in free if Path(named[place]).name == Path(spec).name
+            position for position in free if Path(suite_specs[position]).name == name
         ]
         if not matches:
             raise SourceError(
-                f"the suite was made of {', '.join(named)}, but the source {spec!r} was given; "
-                "nothing was changed",
+                f"the suite was made of {', '.join(suite_specs)}, but the source {spec!r} was "
+                "given; nothing was changed",
                 "give each source under the name that it has in the suite",
             )
+        # Each takes one place: a suite may have two sources of the same name.
         free.remove(matches[0])
         specs[matches[0]] = spec
     return tuple(specs)
@@ -165,28 +169,29 @@ def read_sources(
         quiet=options.quiet,
         certificate="none",
         twin=stored.twin,
+        # What the suite calls the sources can be assigned to them only where all are there.
         names=tuple(stored.sources) if len(stored.sources) == len(specs) else (),
     )
-    report = GenerationReport("")
-    tasks, _ = load_tasks(request, report)
+    loaded = load_tasks(request)
     return OriginalSources(
         request=request,
-        groups=[TaskGroup(group, config) for group in group_tasks(tasks)],
-        failures=[entry["reason"] for entry in report.failures],
+        groups=[TaskGroup(group, config) for group in group_tasks(loaded.tasks)],
+        failures=[entry["reason"] for entry in loaded.failures],
     )
 
 
 def _source_options(stored: SuiteRequest, options: RepairOptions) -> SourceConfig:
     """Return how sources are read: as the user says now, else as for the suite."""
-    if options.options.target or options.options.targets:
-        return options.options
-    columns: dict[str, Any] = {
+    options_now = options.options
+    if options_now.target or options_now.targets:
+        return options_now
+    stored_options: dict[str, Any] = {
         "target": stored.target,
         "targets": tuple(stored.targets),
     }
-    if options.options.kind is None:
-        columns["kind"] = stored.kind
-    return options.options.model_copy(update=columns)
+    if options_now.kind is None:
+        stored_options["kind"] = stored.kind
+    return options_now.model_copy(update=stored_options)
 
 
 def restore_config(
@@ -216,14 +221,17 @@ def restore_config(
         list, where that is not permitted.
     """
     entry = copy.deepcopy(dict(settings))
+    # The settings come from a suite, which may be anybody's.
     try:
         digest = entry["baseline"].pop("sha256", "")
         entry["baseline"]["trust_pickle"] = options.trust_pickle
-        columns = {
-            key: names for key, names in entry.pop("source", {}).items() if names
-        }
-        source_entry = {**columns, **source.model_dump(exclude_defaults=True)}
-        config = GenerateConfig.model_validate({**entry, "source": source_entry})
+        columns: dict[str, Any] = {}
+        for option, names in entry.pop("source", {}).items():
+            if names:  # an empty list stands where only the other option was used
+                columns[option] = names
+        # What the user says now counts before what the suite keeps.
+        entry["source"] = columns | source.model_dump(exclude_defaults=True)
+        config = GenerateConfig.model_validate(entry)
     except (ValidationError, KeyError, TypeError, AttributeError):
         raise SuiteError(
             "the suite's settings cannot be read; nothing was changed",
@@ -240,13 +248,15 @@ def restore_config(
     elif not options.trust_suite:
         for kind in (Kind.BINARY, Kind.REGRESSION):
             check_model_listed("the suite's baseline", config.baseline, kind)
-    folders = [Path(), *(Path(spec).parent for spec in near)] if digest else []
+    if not digest:
+        return config
+    folders = [Path()] + [Path(spec).parent for spec in near]
     for folder in folders:
         path = folder / config.baseline.model
         if path.is_file() and sha256_file(path) == digest:
             baseline = config.baseline.model_copy(update={"model": str(path)})
             return config.model_copy(update={"baseline": baseline})
-    return config
+    return config  # without the file, which only folds need
 
 
 def _check_baseline_file(settings: Mapping[str, Any], config: GenerateConfig) -> None:
@@ -288,13 +298,14 @@ def find_groups(
     specs = match_sources(named, options.sources)
     # Other sources need not be here, unless a task owes its name or group to its neighbours.
     origins = {manifest.tasks[task].origin.spec for task in needed}
-    own = tuple(
-        spec
-        for spec, name in zip(specs, named, strict=True)
-        if any(origin == name or origin.startswith(f"{name}#") for origin in origins)
-    )
+    own = []
+    for spec, name in zip(specs, named, strict=True):
+        # The origin of a task of several is SOURCE#TASK.
+        if any(f"{origin}#".startswith(f"{name}#") for origin in origins):
+            own.append(spec)
     reason = ""
-    for chosen in dict.fromkeys((own or specs, specs)):
+    # First the sources of the damaged tasks, then all: once where these are the same.
+    for chosen in dict.fromkeys((tuple(own) or specs, specs)):
         try:
             sources = read_sources(
                 manifest.request,
@@ -306,7 +317,7 @@ def find_groups(
         except (SourceError, DataError) as error:
             reason = reason or str(error)
             continue
-        reason = _difference(manifest, needed, sources)
+        reason = _find_difference(manifest, needed, sources)
         if not reason:
             return [group for group in sources.groups if group.names & set(needed)]
     raise SourceError(
@@ -326,22 +337,29 @@ def unknown_sources_error() -> SuiteError:
     )
 
 
-def _difference(
+def _find_difference(
     manifest: Manifest, needed: Collection[str], sources: OriginalSources
 ) -> str:
     """Return in what the sources are not those of the suite, or nothing."""
-    group_of = {name: group for group in sources.groups for name in group.names}
+    groups: dict[str, TaskGroup] = {}
+    tasks: dict[str, Task] = {}
+    for group in sources.groups:
+        for task in group.tasks:
+            groups[task.name] = group
+            tasks[task.name] = task
     for name in sorted(needed):
-        if name not in group_of:
+        if name not in tasks:
             return next(iter(sources.failures), f"the sources hold no task {name}")
-        entry, group = manifest.tasks[name], group_of[name]
-        task = next(task for task in group.tasks if task.name == name)
+        entry = manifest.tasks[name]
+        task = tasks[name]
         if task.content_hash != entry.content_hash:
             return (
                 f"{task.origin.spec} is not what {name} was made of: its content has the sha256 "
                 f"{task.content_hash[:12]}..., the suite's {entry.content_hash[:12]}..."
             )
-        for fold, about in entry.folds.items():
-            if group.fold_keys(fold, manifest.config).get(name) != about["key"]:
+        # Folds and settings are held against the suite by the key of each fold.
+        for fold, stored in entry.folds.items():
+            keys = groups[name].fold_keys(fold, manifest.config)
+            if keys.get(name) != stored["key"]:
                 return f"{task.origin.spec} or its settings are not what {name} was made of"
     return ""

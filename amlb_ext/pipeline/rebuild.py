@@ -74,11 +74,12 @@ def rebuild_suite(layout: Layout, staging: Layout, options: RepairOptions) -> Ma
             "give what the suite was made of: hardsynth verify DIR --repair --source SPEC, with "
             "--target and the like as then; or run the command that made the suite again",
         ) from None
+    # A suite that looks like a run that was killed: folds that stand whole are not made again.
     begin_suite(staging, {"settings": settings, "version": __version__})
     for record in records:
-        own = layout.relative(layout.record(record.task, record.fold))
-        for relative in [own, *record.files]:
-            _link(layout, staging, relative)
+        record_file = layout.relative(layout.record(record.task, record.fold))
+        for relative in [record_file, *record.files]:
+            _link_file(layout, staging, relative)
     generate_suite(sources.request)
     return read_manifest(staging.manifest)
 
@@ -102,6 +103,7 @@ def _request_from_options(layout: Layout, options: RepairOptions) -> SuiteReques
     """Return the request of a suite whose sources the user names, all of them and in order."""
     if not options.sources:
         raise unknown_sources_error()
+    # Nothing but its definition tells that the suite is a benchmark's hard twin.
     twins = [twin_name(benchmark_name(spec)) for spec in options.sources]
     return SuiteRequest(
         command="",
@@ -149,10 +151,12 @@ def _matching_records(
             record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # a damaged record: its fold is made again
+        # The key hashes the rows: where it agrees, the sources are those of the suite.
         if keys.get((record.task, record.fold)) == record.key:
             matching.append(record)
         else:
             tasks_of_others.add(record.task)
+    # Folds of one task that agree prove its source; the others may have been damaged.
     unproven = sorted(tasks_of_others - {record.task for record in matching})
     if unproven:
         raise SourceError(
@@ -163,7 +167,7 @@ def _matching_records(
     return matching
 
 
-def _link(layout: Layout, staging: Layout, relative: str) -> None:
+def _link_file(layout: Layout, staging: Layout, relative: str) -> None:
     """Let a file stand in the staging folder too, where it stands at all."""
     path, home = layout.at(relative), staging.at(relative)
     if not path.is_file() or home.exists():

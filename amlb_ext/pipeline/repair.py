@@ -112,16 +112,16 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     else:
         manifest = rebuild_suite(layout, staging, options)
     check_version(manifest.version)
-    damaged_measures = [
-        path for task in manifest.tasks for path in damaged_certificate(layout, task)
-    ]
     # Asked before anything is made: a certificate that cannot be made again refuses the repair.
-    certificate_settings = {
-        task: settings
-        for task in manifest.tasks
-        if (settings := _certificate_settings(layout, manifest, task, options))
-    }
+    damaged_measures: list[str] = []
+    certificate_settings: dict[str, dict[str, Any]] = {}
+    for task in manifest.tasks:
+        damaged_measures += damaged_certificate(layout, task)
+        settings = _certificate_settings(layout, manifest, task, options)
+        if settings:
+            certificate_settings[task] = settings
     damaged = list(damaged_files(layout, manifest))
+    # Whatever cannot be made again, or not as it was, ends here with the suite untouched.
     _make_again(staging, manifest, damaged, options)
     for relative in damaged:
         if not _is_as_promised(staging, manifest, relative):
@@ -131,11 +131,11 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
                 "changed",
                 "repair it where it was made, or run the command that made the suite again",
             )
+    # All are as they were: from here on the suite itself changes.
     for relative in damaged:
         move_file(staging.at(relative), layout.at(relative))
-        if relative.endswith(
-            ".csv"
-        ):  # AMLB would reuse what it made of the damaged file
+        if relative.endswith(".csv"):
+            # AMLB would reuse what it made of the damaged file.
             for derived in (".parquet", ".arff"):
                 remove_file(layout.at(relative).with_suffix(derived))
     if not is_manifest_whole:
@@ -166,15 +166,18 @@ def _make_again(
     if wanted and not staging.root.exists():
         begin_suite(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
-        write_derived(
-            staging, manifest, restore_config(manifest.config, options.options, options)
-        )
-    folds = {fold for path in wanted if (fold := _fold_of(path, manifest)) is not None}
+        config = restore_config(manifest.config, options.options, options)
+        write_derived(staging, manifest, config)
+    folds: set[tuple[str, int]] = set()
+    for path in wanted:
+        task_and_fold = _fold_of(path, manifest)
+        if task_and_fold is not None:
+            folds.add(task_and_fold)
     if not folds:
         return
-    groups = find_groups(
-        manifest, {task for task, _ in folds}, options, out=staging.root
-    )
+    tasks = {task for task, _ in folds}
+    groups = find_groups(manifest, tasks, options, out=staging.root)
+    # Whole folds: what is whole in them is made once more beside the suite, and not moved.
     jobs = list(_fold_jobs(staging, groups, folds, manifest))
     for _, result in run_jobs(write_job, jobs, options.execution):
         if isinstance(result, HardsynthError):
@@ -189,7 +192,8 @@ def _fold_jobs(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of :func:`amlb_ext.pipeline.job.write_job` for each fold once."""
     for group in groups:
-        for fold in sorted({fold for task, fold in folds if task in group.names}):
+        folds_of_group = {fold for task, fold in folds if task in group.names}
+        for fold in sorted(folds_of_group):
             keys = list(group.fold_keys(fold, manifest.config).values())
             yield group.tasks, fold, group.config, keys, str(staging.root)
 
@@ -200,24 +204,26 @@ def _certificate_settings(
     """Return how a damaged certificate is made again; None where it is whole."""
     if not damaged_certificate(layout, task):
         return None
-    # One damaged too far to say how it was made was most likely made as the others.
-    others = (stored_how(layout, other) for other in manifest.tasks if other != task)
-    settings = stored_how(layout, task) or next(
-        (entry for entry in others if entry), {}
-    )
+    settings = stored_how(layout, task)
+    for other in manifest.tasks:
+        # One damaged too far to say how it was made was most likely made as the others.
+        if not settings:
+            settings = stored_how(layout, other)
+    settings = settings or {"size": "quick"}
     if settings.pop("unlabelled", None):
         raise SuiteError(
             f"the damaged certificate of {task} was made with rows without labels; nothing was "
             "changed",
             f"run first: hardsynth certify DIR --unlabelled {task}=FILE",
         )
+    # Candidates are built by name, and a suite may be anybody's.
     if not options.trust_suite:
         for model in settings.get("candidates", ()):
             candidate = BaselineConfig(model=str(model))
             check_model_listed(
                 f"the certificate of {task}", candidate, manifest.tasks[task].kind
             )
-    return settings or {"size": "quick"}
+    return settings
 
 
 def _is_as_promised(layout: Layout, manifest: Manifest, relative: str) -> bool:
@@ -227,9 +233,12 @@ def _is_as_promised(layout: Layout, manifest: Manifest, relative: str) -> bool:
 
 def _fold_of(relative: str, manifest: Manifest) -> tuple[str, int] | None:
     """Return task and fold of a fold's file."""
-    match = _FOLD_FILE.fullmatch(relative) if is_fold_file(relative) else None
+    if not is_fold_file(relative):
+        return None
+    match = _FOLD_FILE.fullmatch(relative)
     if match is None:
         return None
     name = match["amlb_task"] or match["task"]
-    entry = manifest.amlb_tasks.get(name)
-    return (entry.task if entry is not None else name), int(match["fold"])
+    amlb_task = manifest.amlb_tasks.get(name)
+    task = name if amlb_task is None else amlb_task.task
+    return task, int(match["fold"])

@@ -117,44 +117,50 @@ def result_settings(config: GenerateConfig) -> dict[str, Any]:
     permission to load a pickle is one of a command, so it is never kept: the entry stands, as no,
     for the sake of suites that have it.
     """
-    settings = json.loads(config.model_dump_json(exclude={"source"}))
-    named = {"keep": sorted(config.source.keep), "drop": sorted(config.source.drop)}
-    if any(named.values()):
-        settings["source"] = named
+    # Through JSON, so that they compare with what a suite keeps: lists, not tuples.
+    text = config.model_dump_json(exclude={"source"})
+    settings: dict[str, Any] = json.loads(text)
+    keep, drop = sorted(config.source.keep), sorted(config.source.drop)
+    if keep or drop:
+        settings["source"] = {"keep": keep, "drop": drop}
     settings["baseline"]["trust_pickle"] = False
     if not config.source.targets:
         del settings["hardness"]["over"]
-    if is_baseline_file(config.baseline) and Path(config.baseline.model).is_file():
-        path = Path(config.baseline.model)
-        settings["baseline"]["model"] = path.name
-        settings["baseline"]["sha256"] = sha256_file(path)
-    return dict(settings)
+    # A file is what it holds, wherever it stands.
+    model_file = Path(config.baseline.model)
+    if is_baseline_file(config.baseline) and model_file.is_file():
+        settings["baseline"]["model"] = model_file.name
+        settings["baseline"]["sha256"] = sha256_file(model_file)
+    return settings
 
 
 def check_settings(config: GenerateConfig) -> None:
     """Raise early for settings that no task could satisfy."""
     if not config.composition:
         raise ConfigError("the composition is empty", "--composition bad,synthetic")
-    if safe_names([config.name]) != [config.name]:
+    loadable_name = safe_names([config.name])[0]
+    if loadable_name != config.name:
         raise ConfigError(
-            f"{config.name!r} is no name AMLB can load",
-            f"use letters, digits, - and _, e.g. --name {safe_names([config.name])[0]}",
+            f"{config.name!r} is not a name that AMLB can load",
+            f"use letters, digits, - and _, e.g. --name {loadable_name}",
         )
-    make_synthesizer(config.synthesizer)
-    _check_several(config)
+    make_synthesizer(config.synthesizer)  # raises for unknown names and parameters
+    _check_target_options(config)
     if is_baseline_file(config.baseline):
         if not Path(config.baseline.model).is_file():
             raise ModelError(
                 f"no file {config.baseline.model}", "check the path of --baseline"
             )
         return
+    # A model of one family, a classifier say, serves the tasks of that family.
     if not integration_params(config):
         resolve_model(config.baseline, Kind.REGRESSION)  # raises what is wrong with it
 
 
-def _check_several(config: GenerateConfig) -> None:
+def _check_target_options(config: GenerateConfig) -> None:
     """Raise for settings that contradict ``--targets``, or mean nothing without it."""
-    targets, over = config.source.targets, config.hardness.over
+    targets = config.source.targets
+    over = config.hardness.over
     if not targets:
         if over != "mean":
             raise ConfigError(
@@ -179,6 +185,7 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
     SuiteError
     """
     root = layout.root
+    # The first of these that holds decides: nothing of another's is ever written over.
     if root.is_file():
         raise SuiteError(f"{root} is a file", "choose a folder with -o")
     if not root.exists() or is_fresh(root):
@@ -188,9 +195,10 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
             f"{root} is not empty and holds no suite of ours",
             "choose another folder with -o",
         )
-    known = without_permission(stored_settings(layout))
-    if known != settings and not force:
-        different = _difference(known or {}, settings)
+    # --force replaces a suite of other settings, never a folder that is none of ours.
+    stored = without_permission(stored_settings(layout))
+    if stored != settings and not force:
+        different = _find_difference(stored or {}, settings)
         raise SuiteError(
             f"{root} holds a suite made with other settings ({different})",
             "choose another folder with -o, or --force to replace it",
@@ -200,26 +208,34 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
 def stored_settings(layout: Layout) -> Any:
     """Return the settings of the suite that stands or grows there, or None."""
     try:
-        return json.loads(layout.request.read_text(encoding="utf-8"))["settings"]
+        record = json.loads(layout.request.read_text(encoding="utf-8"))
+        return record["settings"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def without_permission(settings: Any) -> Any:
     """Return stored settings without the permission to load pickles that older suites kept."""
-    baseline = settings.get("baseline") if isinstance(settings, dict) else None
+    if not isinstance(settings, dict):  # what a damaged record holds
+        return settings
+    baseline = settings.get("baseline")
     if not isinstance(baseline, dict) or "trust_pickle" not in baseline:
         return settings
     return {**settings, "baseline": {**baseline, "trust_pickle": False}}
 
 
-def _difference(known: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> str:
-    for key in sorted({*known, *wanted}):
-        old, new = known.get(key), wanted.get(key)
-        if isinstance(old, dict) and isinstance(new, dict) and old != new:
-            return _difference(old, new, f"{prefix}{key}.")
-        if old != new:
-            return f"{prefix}{key}: {old!r} there, {new!r} now"
+def _find_difference(
+    stored: dict[str, Any], wanted: dict[str, Any], prefix: str = ""
+) -> str:
+    """Return the first setting that differs, with both values."""
+    for key in sorted({*stored, *wanted}):
+        old = stored.get(key)
+        new = wanted.get(key)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            return _find_difference(old, new, f"{prefix}{key}.")
+        return f"{prefix}{key}: {old!r} there, {new!r} now"
     return "unreadable"
 
 
@@ -249,9 +265,11 @@ def command_text(
     >>> command_text(("flats.csv",), targets=("price", "rent"))
     'hardsynth generate flats.csv --targets price rent -o DIR --config FILE'
     """
-    command = "harden" if twin else "generate"
-    options = f" --targets {shlex.join(targets)}" if targets else ""
-    return f"hardsynth {command} {shlex.join(sources)}{options} -o DIR --config FILE"
+    words = ["hardsynth", "harden" if twin else "generate", shlex.join(sources)]
+    if targets:
+        words += ["--targets", shlex.join(targets)]
+    words += ["-o", "DIR", "--config", "FILE"]
+    return " ".join(words)
 
 
 def portable_spec(spec: str) -> str:
@@ -262,4 +280,5 @@ def portable_spec(spec: str) -> str:
     >>> portable_spec("/home/me/my data.csv"), portable_spec("openml/t/31")
     ('my data.csv', 'openml/t/31')
     """
-    return Path(spec).name if Path(spec).is_absolute() else spec
+    path = Path(spec)
+    return path.name if path.is_absolute() else spec

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from amlb_ext.amlb.configuration import search_definition
+from amlb_ext.amlb.configuration import ENDINGS, search_definition
 from amlb_ext.amlb.definition import read_definition, sanitize_name
+from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.pipeline.request import Request
 from amlb_ext.sources.amlb_yaml import AmlbSource
@@ -28,11 +29,12 @@ def benchmark_name(spec: str) -> str:
     >>> benchmark_name("my/credit.yaml#german"), benchmark_name("validation")
     ('credit', 'validation')
     """
-    base = spec.partition("#")[0].replace("\\", "/").rsplit("/", 1)[-1]
-    for ending in (".yaml", ".yml"):
-        if base.lower().endswith(ending):
-            return base[: -len(ending)]
-    return base
+    definition, _, _ = spec.partition("#")
+    file_name = definition.replace("\\", "/").rpartition("/")[2]
+    for ending in ENDINGS:
+        if file_name.lower().endswith(ending):
+            return file_name[: -len(ending)]
+    return file_name
 
 
 def default_twin_name(spec: str) -> str:
@@ -71,20 +73,34 @@ def find_original(request: Request, source_names: Mapping[str, str]) -> Original
             "run the command once per benchmark, each with its own -o",
         )
     spec = request.sources[0]
-    base = spec.partition("#")[0]
-    path = None if "://" in base else search_definition(base, options)
+    definition, _, _ = spec.partition("#")
+    # An address has no definition of AMLB's behind it, and is not asked for one.
+    path = None if "://" in definition else search_definition(definition, options)
     if path is None:
-        hint = suggest_nearest(base, AmlbSource().suggestions(options))
-        if base.startswith(("openml/", "test.openml/", "bundled")) or "." in base:
-            hint = f"for a source that is none: hardsynth generate {shlex.quote(spec)} -o DIR"
-        raise SourceError(f"{base!r} is no AMLB benchmark definition", hint)
+        raise _unknown_definition_error(definition, spec, options)
     name = benchmark_name(spec)
+    # The twin takes a definition's name beside the suite's own two.
     check_twin(name, request.config.name)
     entries = dict(read_definition(path))
-    chosen = {
-        safe: {**entries[said], "name": said} for safe, said in source_names.items()
-    }
+    # AMLB's limits and metrics of a task stand in its entry, under the name that it has there.
+    chosen = {}
+    for suite_name, source_name in source_names.items():
+        chosen[suite_name] = {**entries[source_name], "name": source_name}
     return Original(name, chosen)
+
+
+def _unknown_definition_error(
+    definition: str, spec: str, options: SourceConfig
+) -> SourceError:
+    """Return the error of a spec that names no definition: a slip, or a source of another kind."""
+    is_other_source = definition.startswith(("openml/", "test.openml/", "bundled"))
+    if is_other_source or "." in definition:
+        hint = (
+            f"for a source that is none: hardsynth generate {shlex.quote(spec)} -o DIR"
+        )
+    else:
+        hint = suggest_nearest(definition, AmlbSource().suggestions(options))
+    return SourceError(f"{definition!r} is no AMLB benchmark definition", hint)
 
 
 def twin_notes(original: Original, manifest: Manifest) -> list[str]:
@@ -94,18 +110,21 @@ def twin_notes(original: Original, manifest: Manifest) -> list[str]:
         return []
     metrics = changed_metrics(pair, original)
     notes = []
-    for name, about in pair.tasks.items():
-        said, folds = about["name"], source_folds_text(manifest.amlb_tasks[name])
+    for name, entry in pair.tasks.items():
+        source_name = entry["name"]
+        folds = source_folds_text(manifest.amlb_tasks[name])
         if folds:
-            notes.append(f"{pair.name}: {said}: {folds}")
-        if sanitize_name(said) != name:
+            notes.append(f"{pair.name}: {source_name}: {folds}")
+        # The report joins results by AMLB's spelling of the original's name.
+        if sanitize_name(source_name) != name:
             notes.append(
-                f"{pair.name}: {said} is called {name} in the suite, so hardsynth report cannot "
-                f"join its results there; run {name} of {manifest.name} for it"
+                f"{pair.name}: {source_name} is called {name} in the suite, so hardsynth "
+                "report cannot join its results there; "
+                f"run {name} of {manifest.name} for it"
             )
         if name in metrics:
             notes.append(
-                f"{pair.name}: {said} is scored by {metrics[name]}, since a hard test file lacks "
-                f"a class; score {pair.of} by it too, or leave the task out"
+                f"{pair.name}: {source_name} is scored by {metrics[name]}, since a hard test "
+                f"file lacks a class; score {pair.of} by it too, or leave the task out"
             )
     return notes

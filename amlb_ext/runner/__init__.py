@@ -1,17 +1,15 @@
 """The runner wing: AMLB itself, always as a subprocess, and what it wrote.
 
-``checkout`` find AMLB or clone it (``ensure``, ``Checkout``) · ``environment`` the virtual
-environment that AMLB runs in · ``run`` one run of AMLB (``run_benchmark``) · ``outcome``
-whether it did all that was asked (``RunOutcome``, ``Problem``) · ``results`` scores and
-predictions, joined to provenance (``read_results``, ``read_predictions``, ``find_predictions``,
-``join``) ·
-``jobs`` which jobs of a suite have been run, and what came of each (``read_jobs``) ·
-``rerun`` the commands that run some of them again · ``runs`` what one run's folder tells ·
-``install`` a suite in a user's own AMLB configuration, not imported here ·
-``commands`` commands with errors of one line, and a lock between processes · ``score`` the
-suite's own integrations scored without AMLB (``score_suite``) · ``agreement`` whether the F that
-was run is the F of the suite · ``written`` results of ours in
-AMLB's form.
+``checkout`` finds AMLB or clones it (``ensure_checkout``, ``Checkout``) · ``environment`` the
+virtual environment that AMLB runs in · ``setup`` one framework's set-up · ``run`` one run of AMLB
+(``run_benchmark``) · ``amlb_process`` and ``subprocesses`` AMLB and other commands as subprocesses,
+and a lock between processes · ``run_folder`` what a run's folder and log tell, and whether it did
+all that was asked (``RunOutcome``, ``UnscoredJob``) · ``results`` scores and predictions, read,
+joined to provenance and written (``read_results``, ``read_predictions``, ``find_predictions``,
+``join_predictions``) · ``jobs`` which jobs of a suite have been run, what came of each, and the
+commands that run some of them again (``read_jobs``, ``rerun_commands``) · ``install`` a suite in a
+user's own AMLB configuration, not imported here · ``score`` the suite's own integrations scored
+without AMLB (``score_suite``) · ``agreement`` whether the F that was run is the F of the suite.
 """
 
 from amlb_ext.runner.checkout import Checkout, ensure_checkout

@@ -30,7 +30,7 @@ ROUNDING = 1e-6
 MOST_DIFFERENCE = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Disagreement:
     """Rows of a fold on which the F that was run is not the F of the suite.
 
@@ -64,14 +64,16 @@ class Disagreement:
     @property
     def text(self) -> str:
         """What differs in this fold, and by how much."""
-        what = "in a probability" if self.is_class else "in the target's unit"
+        unit = "in a probability" if self.is_class else "in the target's unit"
+        rows = f"{self.differing} of {self.rows} rows"
+        losses = f"mean loss {self.loss:.3g}, stored {self.loss_f:.3g}"
         return (
-            f"{self.task} fold {self.fold}: {self.differing} of {self.rows} rows, by up to "
-            f"{self.largest:.3g} {what}; mean loss {self.loss:.3g}, stored {self.loss_f:.3g}"
+            f"{self.task} fold {self.fold}: {rows}, by up to {self.largest:.3g} {unit}; "
+            + losses
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparedRows:
     """Rows on which two fits of F are compared.
 
@@ -100,45 +102,58 @@ class ComparedRows:
     @classmethod
     def join(cls, parts: Sequence[ComparedRows]) -> ComparedRows:
         """Return the rows of all parts, in order."""
-        return cls(
-            **{
-                name: np.concatenate([vars(part)[name] for part in parts])
-                for name in vars(parts[0])
-            }
-        )
+        joined = {}
+        for name in vars(parts[0]):
+            arrays = [getattr(part, name) for part in parts]
+            joined[name] = np.concatenate(arrays)
+        return cls(**joined)
 
     def take(self, rows: np.ndarray) -> ComparedRows:
         """Return the rows where a mask of shape (n,) holds."""
-        return ComparedRows(
-            **{name: values[rows] for name, values in vars(self).items()}
-        )
+        chosen = {name: values[rows] for name, values in vars(self).items()}
+        return ComparedRows(**chosen)
+
+    @property
+    def has_refits(self) -> bool:
+        """Whether the suite keeps losses of F's re-fits."""
+        return self.null.shape[1] > 0
 
     @property
     def distance(self) -> np.ndarray:
         """Largest difference of each row's predictions, ``(n,)``."""
-        apart = np.abs(self.f - self.own)
-        return apart if apart.ndim == 1 else apart.max(axis=1)
+        difference = np.abs(self.f - self.own)
+        return difference if difference.ndim == 1 else difference.max(axis=1)
 
     @property
     def differing(self) -> np.ndarray:
         """Which rows differ by more than any re-fit, bool of shape (n,)."""
-        apart = np.abs(self.loss - self.loss_f)
-        if not self.null.shape[1]:
+        if not self.has_refits:
             return self.distance / self.span > MOST_DIFFERENCE
-        worst = np.abs(self.null - self.loss_f[:, None]).max(axis=1)
-        return apart > np.maximum(worst, ROUNDING)
+        # One row's null are R losses: the largest of their distances is the bar.
+        worst_refit = np.abs(self.null - self.loss_f[:, None]).max(axis=1)
+        difference = np.abs(self.loss - self.loss_f)
+        return difference > np.maximum(worst_refit, ROUNDING)
 
     @property
     def disagrees(self) -> bool:
         """Whether these rows show another F, beyond rounding, seeds and versions."""
-        n = len(self.loss)
-        if self.differing.sum() < max(LEAST_ROWS, LEAST_SHARE * n):
+        # A few odd rows are no evidence, however far they are apart.
+        least_rows = max(LEAST_ROWS, LEAST_SHARE * len(self.loss))
+        if self.differing.sum() < least_rows:
             return False
-        if not self.null.shape[1]:
-            return bool((self.distance / self.span).mean() > MOST_DIFFERENCE)
-        scatter = float(np.sqrt(np.mean((self.loss - self.loss_f) ** 2)))
-        refits = np.sqrt(np.mean((self.null - self.loss_f[:, None]) ** 2, axis=0))
-        return scatter > max(MOST_SCATTER * float(refits.max()), ROUNDING)
+        if not self.has_refits:
+            mean_distance = (self.distance / self.span).mean()
+            return bool(mean_distance > MOST_DIFFERENCE)
+        # Root mean squares over rows: of the F that was run, and of each re-fit, shape (R,).
+        scatter = _root_mean_square(self.loss - self.loss_f)
+        refit_scatter = _root_mean_square(self.null - self.loss_f[:, None])
+        bar = MOST_SCATTER * float(refit_scatter.max())
+        return float(scatter) > max(bar, ROUNDING)
+
+
+def _root_mean_square(deviations: np.ndarray) -> np.ndarray:
+    """Return the root mean square over the first axis."""
+    return np.asarray(np.sqrt(np.mean(deviations**2, axis=0)))
 
 
 def find_disagreements(task: str, rows: ComparedRows) -> list[Disagreement]:
@@ -150,26 +165,28 @@ def find_disagreements(task: str, rows: ComparedRows) -> list[Disagreement]:
     ----------
     task : str
         The AMLB task.
-    rows : Compared
+    rows : ComparedRows
     """
-    numbers = np.unique(rows.fold)
-    folds = {int(number): rows.take(rows.fold == number) for number in numbers}
-    odd = {number: own for number, own in folds.items() if own.disagrees}
-    if not odd and rows.disagrees:
-        odd = folds
-    return [
-        Disagreement(
+    folds: dict[int, ComparedRows] = {}
+    for number in np.unique(rows.fold):
+        folds[int(number)] = rows.take(rows.fold == number)
+    disagreeing = {number: fold for number, fold in folds.items() if fold.disagrees}
+    if not disagreeing and rows.disagrees:
+        disagreeing = folds
+    disagreements = []
+    for number, fold in disagreeing.items():
+        disagreement = Disagreement(
             task=task,
             fold=number,
-            rows=len(own.loss),
-            differing=int(own.differing.sum()),
-            largest=float(own.distance.max()),
-            loss=float(own.loss.mean()),
-            loss_f=float(own.loss_f.mean()),
-            is_class=own.f.ndim == 2,
+            rows=len(fold.loss),
+            differing=int(fold.differing.sum()),
+            largest=float(fold.distance.max()),
+            loss=float(fold.loss.mean()),
+            loss_f=float(fold.loss_f.mean()),
+            is_class=fold.f.ndim == 2,
         )
-        for number, own in odd.items()
-    ]
+        disagreements.append(disagreement)
+    return disagreements
 
 
 def stored_predictions(provenance: pd.DataFrame, n_classes: int) -> np.ndarray | None:
@@ -184,23 +201,24 @@ def stored_predictions(provenance: pd.DataFrame, n_classes: int) -> np.ndarray |
 def stored_refits(provenance: pd.DataFrame) -> np.ndarray:
     """Return the losses of F's re-fits by the provenance, ``(n, R)``."""
     names = [name for name in provenance.columns if str(name).startswith("null_")]
-    return provenance[names].to_numpy(dtype=float).reshape(len(provenance), len(names))
+    return provenance[names].to_numpy(dtype=float)
 
 
-def alarm_text(who: str, found: Sequence[Disagreement]) -> str:
+def alarm_text(who: str, disagreements: Sequence[Disagreement]) -> str:
     """Return what the disagreement means, and what to do.
 
     Parameters
     ----------
     who : str
         What ran F, e.g. ``HardsynthBaseline in AMLB``.
-    found : sequence of Disagreement
+    disagreements : sequence of Disagreement
         At least one.
     """
-    told = "; ".join(one.text for one in found[:3])
-    more = f"; and {len(found) - 3} more folds" if len(found) > 3 else ""
+    folds = "; ".join(disagreement.text for disagreement in disagreements[:3])
+    others = len(disagreements) - 3
+    more = f"; and {others} more folds" if others > 0 else ""
     return (
-        f"{who} is not the F of this suite. {told}{more}. This is more than another seed or other "
+        f"{who} is not the F of this suite. {folds}{more}. This is more than another seed or other "
         "versions of scikit-learn explain (F fitted again differs less): the failures of this "
         "suite are not those of the F that was run, so do not read its contrasts"
     )

@@ -28,7 +28,7 @@ def run_amlb(
     settings: Mapping[str, str] | None = None,
     held: Sequence[int] = (),
 ) -> int:
-    """Run AMLB; add what it says to the log, and repeat it on stderr unless ``quiet``.
+    """Run AMLB; add its output to the log, and repeat it on stderr unless ``quiet``.
 
     Parameters
     ----------
@@ -48,14 +48,17 @@ def run_amlb(
         AMLB's exit status.
     """
     bin_dir = python.parent
+    search_path = [str(bin_dir), os.environ.get("PATH", os.defpath)]
     # An activated environment: AMLB's `setup_cmd` calls the `pip` that stands first on PATH.
     environment: dict[str, Any] = {
         **os.environ,
-        "PATH": os.pathsep.join([str(bin_dir), os.environ.get("PATH", os.defpath)]),
+        "PATH": os.pathsep.join(search_path),
+        # Without it AMLB takes a child that is on its way out for one that hangs.
         "PYTHONPATH": str(asset_path("resources", "amlb_sitecustomize")),
         "PYTHONUNBUFFERED": "1",
         **(settings or {}),
     }
+    # Ours would lead AMLB's interpreters to our libraries.
     environment.pop("PYTHONHOME", None)
     environment.pop("VIRTUAL_ENV", None)
     if (bin_dir.parent / "pyvenv.cfg").is_file():
@@ -81,7 +84,7 @@ def run_amlb(
         assert process.stdout is not None
         # A thread, so that a stray grandchild that keeps the pipe open cannot hold us up.
         reader = threading.Thread(
-            target=_copy,
+            target=_copy_lines,
             args=(process.stdout, sink, quiet),
             daemon=True,
             name="amlb-output",
@@ -105,9 +108,10 @@ def run_amlb(
     return process.returncode
 
 
-def _copy(source: IO[str], sink: IO[str], quiet: bool) -> None:
+def _copy_lines(source: IO[str], sink: IO[str], quiet: bool) -> None:
+    """Copy AMLB's output into the log as it comes, and onto stderr unless ``quiet``."""
     for line in source:
-        if sink.closed:
+        if sink.closed:  # AMLB has ended; only a stray grandchild still writes
             return
         sink.write(line)
         if not quiet:

@@ -11,15 +11,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.environment import ensure_interpreter
-from amlb_ext.runner.subprocesses import Say, locked, run_command
+from amlb_ext.runner.subprocesses import (
+    Say,
+    locked,
+    run_command,
+    say_nothing,
+    say_on_stderr,
+)
 
 URL = "https://github.com/openml/automlbenchmark"
 TAG = "v2.1.7"
@@ -43,6 +47,11 @@ class Checkout:
     root: Path
     python: Path
     version: str
+
+    @property
+    def command(self) -> list[str]:
+        """What starts AMLB: its interpreter and its script."""
+        return [str(self.python), str(self.root / "runbenchmark.py")]
 
 
 def ensure_checkout(
@@ -76,14 +85,14 @@ def ensure_checkout(
         No checkout there, no network, no git, no suitable Python, or a failing installation.
     """
     cache = cache or cache_dir()
-    say = _silent if quiet else _to_stderr
-    given = amlb or os.environ.get("AMLB_HOME")
-    root = (
-        _check(Path(given).expanduser().absolute()) if given else clone(cache, say=say)
-    )
-    return Checkout(
-        root, ensure_interpreter(root, cache, python, say), amlb_version(root)
-    )
+    say = say_nothing if quiet else say_on_stderr
+    folder = amlb or os.environ.get("AMLB_HOME")
+    if folder:
+        root = _checked_checkout(Path(folder).expanduser().absolute())
+    else:
+        root = clone_release(cache, say=say)
+    interpreter = ensure_interpreter(root, cache, python, say)
+    return Checkout(root, interpreter, amlb_version(root))
 
 
 def cache_dir() -> Path:
@@ -92,9 +101,8 @@ def cache_dir() -> Path:
     if own:
         return Path(own).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (
-        Path(base).expanduser() if base else Path.home() / ".cache"
-    ).absolute() / "hardsynth"
+    folder = Path(base).expanduser() if base else Path.home() / ".cache"
+    return folder.absolute() / "hardsynth"
 
 
 def amlb_version(root: Path) -> str:
@@ -110,13 +118,13 @@ def amlb_version(root: Path) -> str:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}", _REMEDY) from None
-    found = re.search(r"^__version__\s*=\s*[\"']([^\"']+)", text, re.MULTILINE)
-    if found:
-        return found.group(1)
+    match = re.search(r"^__version__\s*=\s*[\"']([^\"']+)", text, re.MULTILINE)
+    if match:
+        return match.group(1)
+    # Between releases AMLB's file asks git, too, and holds no version.
+    command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
     try:
-        commit = run_command(
-            ["git", "-C", str(root), "rev-parse", "--short", "HEAD"], "git"
-        )
+        commit = run_command(command, "git")
     except RunError:
         commit = ""
     return f"dev {commit}".strip()
@@ -125,14 +133,17 @@ def amlb_version(root: Path) -> str:
 _REMEDY = f"give a checkout with --amlb DIR or AMLB_HOME: git clone --depth 1 --branch {TAG} {URL}"
 
 
-def _check(root: Path) -> Path:
+def _checked_checkout(root: Path) -> Path:
+    """Return a folder that is a checkout of AMLB; raise for another."""
     for name in _NEEDED:
         if not (root / name).exists():
             raise RunError(f"{root} is not an AMLB checkout: it has no {name}", _REMEDY)
     return root
 
 
-def clone(cache: Path, url: str = URL, tag: str = TAG, say: Say | None = None) -> Path:
+def clone_release(
+    cache: Path, url: str = URL, tag: str = TAG, say: Say | None = None
+) -> Path:
     """Return the cached clone of ``tag``, cloning it first where it is missing.
 
     The clone is made under a temporary name and renamed, so a killed one leaves no half of
@@ -143,32 +154,25 @@ def clone(cache: Path, url: str = URL, tag: str = TAG, say: Say | None = None) -
     RunError
         Without git or network, or when the cache cannot be written.
     """
-    say = say or _silent
+    say = say or say_nothing
     target = cache / f"automlbenchmark-{tag}"
     with locked(cache / f".automlbenchmark-{tag}.lock", say):
         if target.is_dir():
-            return _check(target)
+            return _checked_checkout(target)
         say(f"cloning AMLB {tag} into {target}")
-        for left in cache.glob(f".automlbenchmark-{tag}.part-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        # What killed clones left behind: under the lock no other is at work.
+        for leftover in cache.glob(f".automlbenchmark-{tag}.part-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         part = Path(tempfile.mkdtemp(prefix=f".automlbenchmark-{tag}.part-", dir=cache))
         try:
-            detach = ["-c", "advice.detachedHead=false"]
-            depth = ["--quiet", "--depth", "1", "--branch", tag]
+            command = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet"]
+            command += ["--depth", "1", "--branch", tag, url, str(part / "amlb")]
             run_command(
-                ["git", *detach, "clone", *depth, url, str(part / "amlb")],
+                command,
                 f"AMLB {tag} could not be cloned",
                 f"check the network, or {_REMEDY}",
             )
-            os.replace(_check(part / "amlb"), target)
+            os.replace(_checked_checkout(part / "amlb"), target)
         finally:
             shutil.rmtree(part, ignore_errors=True)
     return target
-
-
-def _silent(text: str) -> None:
-    """Say nothing."""
-
-
-def _to_stderr(text: str) -> None:
-    print(escape_controls(f"hardsynth: {text}"), file=sys.stderr, flush=True)

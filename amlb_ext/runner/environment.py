@@ -14,11 +14,13 @@ import sys
 from pathlib import Path
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.subprocesses import Say, locked, run_command
+from amlb_ext.runner.subprocesses import Say, locked, run_command, say_nothing
 
-VERSIONS = ((3, 9), (3, 10), (3, 11))
+#: The oldest first, which AMLB tests with.
+VERSIONS = ("3.9", "3.10", "3.11")
 #: Written last; without it an environment is half made and is made again.
 _COMPLETE = "hardsynth-complete"
+#: Prints the version, where environments can be made.
 _PROBE = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
 #: What AMLB's main process imports.
 _SMOKE = (
@@ -36,7 +38,7 @@ def ensure_interpreter(
     root: Path,
     cache: Path,
     python: str | Path | None = None,
-    say: Say = lambda text: None,
+    say: Say = say_nothing,
 ) -> Path:
     """Return an interpreter that has AMLB's requirements, making its environment if needed.
 
@@ -56,21 +58,22 @@ def ensure_interpreter(
     RunError
     """
     if python is not None:
-        given = Path(python).expanduser().absolute()
-        if not _works(given):
+        interpreter = Path(python).expanduser().absolute()
+        if not _has_requirements(interpreter):
             raise RunError(
-                f"{given} lacks packages that AMLB needs",
-                f"{given} -m pip install -r {root / 'requirements.txt'}",
+                f"{interpreter} lacks packages that AMLB needs",
+                f"{interpreter} -m pip install -r {root / 'requirements.txt'}",
             )
-        return given
-    own = root / "venv" / "bin" / "python"
-    if own.exists() and _works(own):
-        return own
+        return interpreter
+    interpreter = root / "venv" / "bin" / "python"
+    if interpreter.exists() and _has_requirements(interpreter):
+        return interpreter
     base, version = find_python()
     folder = environment_dir(root, cache, version)
     with locked(folder.with_name(f".{folder.name}.lock"), say):
-        if not _complete(folder):
-            _make(folder, base, root / "requirements.txt", say)
+        # Asked under the lock: another process may just have made it.
+        if not _is_complete(folder):
+            _make_environment(folder, base, root / "requirements.txt", say)
     return folder / "bin" / "python"
 
 
@@ -82,52 +85,53 @@ def environment_dir(root: Path, cache: Path, version: str) -> Path:
         raise RunError(
             f"cannot read {root / 'requirements.txt'}: {error.strerror}"
         ) from None
-    key = hashlib.sha256(pins).hexdigest()[:12]
+    key = hashlib.sha256(pins).hexdigest()[:12]  # short: the folder is read by people
     return cache / "environments" / f"amlb-{key}-py{version}"
 
 
 def find_python() -> tuple[str, str]:
-    """Return an interpreter AMLB can use, and its version; the oldest first, as AMLB's own CI.
+    """Return an interpreter that AMLB can use, and its version; the oldest first.
 
     Raises
     ------
     RunError
         When there is only 3.12 or later, or what is there cannot make environments.
     """
-    known = ", ".join(f"{major}.{minor}" for major, minor in VERSIONS)
-    found = f"this is {sys.version_info[0]}.{sys.version_info[1]}"
-    names = [shutil.which(f"python{major}.{minor}") for major, minor in VERSIONS]
-    for name in [*names, sys.executable]:
-        if not name:
+    this_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    last_finding = f"this is {this_version}"
+    candidates = [shutil.which(f"python{version}") for version in VERSIONS]
+    for interpreter in [*candidates, sys.executable]:
+        if not interpreter:
             continue
         try:
-            version = run_command([name, "-c", _PROBE], name, timeout=60)
-        except RunError as error:
-            found = error.message
+            version = run_command([interpreter, "-c", _PROBE], interpreter, timeout=60)
+        except RunError as error:  # often a Python of the system without venv
+            last_finding = error.message
             continue
-        if tuple(int(part) for part in version.split(".")) in VERSIONS:
-            return name, version
+        if version in VERSIONS:
+            return interpreter, version
     raise RunError(
-        f"AMLB needs Python {known} with venv, none was found: {found}", _REMEDY
+        f"AMLB needs Python {', '.join(VERSIONS)} with venv, none was found: {last_finding}",
+        _REMEDY,
     )
 
 
-def _complete(folder: Path) -> bool:
-    # os.access follows the link: false when the base interpreter has been removed
-    return (folder / _COMPLETE).exists() and os.access(
-        folder / "bin" / "python", os.X_OK
-    )
+def _is_complete(folder: Path) -> bool:
+    # os.access follows the link: false when the base interpreter has been removed.
+    has_python = os.access(folder / "bin" / "python", os.X_OK)
+    return has_python and (folder / _COMPLETE).exists()
 
 
-def _works(python: Path) -> bool:
+def _has_requirements(python: Path) -> bool:
+    """Whether an interpreter is one that AMLB runs on, and imports what AMLB imports."""
     try:
         version = run_command([str(python), "-c", _SMOKE], str(python), timeout=120)
     except RunError:
         return False
-    return tuple(int(part) for part in version.split(".")) in VERSIONS
+    return version in VERSIONS
 
 
-def _make(folder: Path, base: str, requirements: Path, say: Say) -> None:
+def _make_environment(folder: Path, base: str, requirements: Path, say: Say) -> None:
     # In place, not renamed: an environment's scripts hold its absolute path.
     say(f"making AMLB's environment in {folder}, about a minute")
     try:

@@ -18,8 +18,18 @@ import pandas as pd
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.results import CONSTRAINT, TEXT, read_results
-from amlb_ext.runner.run_folder import RunFolder, RunLog, read_run_folder
+from amlb_ext.runner.results import (
+    CONSTRAINT,
+    TEXT,
+    predictions_path,
+    read_results,
+)
+from amlb_ext.runner.run_folder import (
+    RunFolder,
+    RunLog,
+    job_of_row,
+    read_run_folder,
+)
 from amlb_ext.runner.subprocesses import shareable
 from amlb_ext.suite import Suite
 from amlb_ext.suite.layout import MAIN_SUFFIXES
@@ -51,19 +61,21 @@ class JobTable:
     notes: tuple[str, ...] = ()
 
 
-#: Columns of ``Jobs.table``.
+#: Columns of :attr:`JobTable.table`.
 JOB_COLUMNS = (
-    *(
-        "framework",
-        "name",
-        "constraint",
-        "version",
-        "benchmark",
-        "amlb_task",
-        "fold",
-        "status",
-    ),
-    *("reason", "result", "metric", "duration", "run"),
+    "framework",
+    "name",
+    "constraint",
+    "version",
+    "benchmark",
+    "amlb_task",
+    "fold",
+    "status",
+    "reason",
+    "result",
+    "metric",
+    "duration",
+    "run",
 )
 
 
@@ -86,9 +98,11 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
     RunError
         No results at all, or none of this suite.
     """
-    rows, runs = _all_rows(outdirs)
-    rows, runs, notes = _of_this_suite(suite, rows, runs)
-    records = list(_records(suite, rows, runs))
+    rows, runs = _read_outdirs(outdirs)
+    rows, runs, notes = _select_own(suite, rows, runs)
+    records: list[dict[str, Any]] = []
+    for run in runs:
+        records += _records_of_run(suite, run, _rows_of_run(run, rows))
     if not records:
         raise RunError(
             f"there are no results of the suite {suite.layout.root} in "
@@ -96,18 +110,19 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
             f"run one: hardsynth run FRAMEWORK -u {shlex.quote(str(suite.layout.root))}",
         )
     table = pd.DataFrame(records)
-    table["framework"] = _labels(table)
+    table["framework"] = _framework_labels(table)
     table["reason"] = table["reason"].map(shareable)
     # Of several runs of a job the first here counts: the best status, then the latest.
     table["order"] = table["status"].map(STATUS.index)
     table = table.sort_values(
         ["order", "stamp"], ascending=[True, False], kind="stable"
     )
-    key = ["framework", "amlb_task", "fold"]
-    table = table.drop_duplicates(key)[list(JOB_COLUMNS)]
+    job_key = ["framework", "amlb_task", "fold"]
+    table = table.drop_duplicates(job_key)[list(JOB_COLUMNS)]
+    # Tasks in the suite's order, frameworks and folds in their own.
     position = {name: index for index, name in enumerate(suite.amlb_tasks)}
     table = table.sort_values(
-        key,
+        job_key,
         key=lambda column: (
             column.map(position) if column.name == "amlb_task" else column
         ),
@@ -117,134 +132,159 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
     )
 
 
-def _of_this_suite(
+# Rows and runs of the given folders.
+
+
+def _read_outdirs(
+    outdirs: Iterable[Path | str],
+) -> tuple[pd.DataFrame, list[RunFolder]]:
+    """Return the rows of all folders, with their run, and all runs, with or without rows."""
+    frames: list[pd.DataFrame] = []
+    runs: dict[str, RunFolder] = {}
+    for outdir in map(Path, outdirs):
+        folders = _read_run_folders(outdir)
+        runs.update(folders)
+        try:
+            frames.append(read_results(outdir))
+        except RunError:
+            # A run that was killed leaves a folder without scores: that is a finding, too.
+            if not folders:
+                raise
+    columns = ("task", "fold", "framework", "result", "run")
+    rows = pd.DataFrame({name: [] for name in columns})
+    if frames:
+        rows = pd.concat(frames, ignore_index=True)
+    for name in TEXT & set(rows.columns):  # files of other versions may lack a column
+        rows[name] = rows[name].fillna("")
+    for path in rows["run"].unique():
+        if path not in runs:  # rows in a folder that is no run's, e.g. results.csv
+            runs[path] = RunFolder(path=Path(path))
+    return rows.drop_duplicates(), list(runs.values())
+
+
+def _read_run_folders(outdir: Path) -> dict[str, RunFolder]:
+    """Return the runs in a folder, which may be a run's itself, by their paths."""
+    subfolders = sorted(path for path in outdir.glob("*") if path.is_dir())
+    runs = {}
+    for path in [outdir, *subfolders]:
+        run = read_run_folder(path)
+        if run is not None:
+            runs[str(path)] = run
+    return runs
+
+
+def _select_own(
     suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]
 ) -> tuple[pd.DataFrame, list[RunFolder], list[str]]:
     """Return rows and runs of this suite, and a note on each kind that was left out."""
     notes = []
     is_own = rows["task"].isin(list(suite.amlb_tasks))
     if not is_own.all():
-        others = sorted(set(rows.loc[~is_own, "task"]))
+        other_tasks = sorted(set(rows.loc[~is_own, "task"]))
+        more = ", ..." if len(other_tasks) > 3 else ""
         notes.append(
             f"{int((~is_own).sum())} results of other benchmarks were left out "
-            f"(tasks {', '.join(others[:3])}{', ...' if len(others) > 3 else ''})."
+            f"(tasks {', '.join(other_tasks[:3])}{more})."
         )
     pair = suite.manifest.pair
     if pair is not None:  # the original's tasks have the same names, but not our rows
-        of_original = {
-            str(run.path) for run in runs if run.benchmark.lower() == pair.of.lower()
-        }
-        is_original = is_own & rows["run"].isin(of_original)
+        runs_of_original = set()
+        for run in runs:
+            if run.benchmark.lower() == pair.of.lower():
+                runs_of_original.add(str(run.path))
+        is_original = is_own & rows["run"].isin(runs_of_original)
         if is_original.any():
             notes.append(
                 f"{int(is_original.sum())} results of {pair.of}, the benchmark whose hard twin "
                 "this suite holds, were left out: they are of other rows."
             )
         is_own &= ~is_original
-        runs = [run for run in runs if str(run.path) not in of_original]
-    return rows[is_own], [run for run in runs if _is_ours(suite, run, rows)], notes
+        runs = [run for run in runs if str(run.path) not in runs_of_original]
+    own_runs = [run for run in runs if _is_own_run(suite, run, rows)]
+    return rows[is_own], own_runs, notes
 
 
-def _all_rows(outdirs: Iterable[Path | str]) -> tuple[pd.DataFrame, list[RunFolder]]:
-    """Return the rows of all folders, with their run, and all runs, with or without rows."""
-    frames, runs, errors = [], {}, []
-    for outdir in map(Path, outdirs):
-        try:
-            frames.append(read_results(outdir))
-        except RunError as error:
-            errors.append(error)
-            found = False
-        else:
-            found = True
-        for path in [outdir, *sorted(p for p in outdir.glob("*") if p.is_dir())]:
-            run = read_run_folder(path)
-            if run is not None:
-                runs[str(path)] = run
-                found = True
-        if not found:
-            raise errors[-1]
-    empty = pd.DataFrame(
-        {"task": [], "fold": [], "framework": [], "result": [], "run": []}
-    )
-    rows = pd.concat(frames, ignore_index=True) if frames else empty
-    for name in TEXT & set(rows.columns):  # files of other versions may lack a column
-        rows[name] = rows[name].fillna("")
-    for path in rows["run"].unique():
-        if path not in runs:
-            runs[path] = RunFolder(Path(path), "", "", "", "", (), "")
-    return rows.drop_duplicates(), list(runs.values())
-
-
-def _is_ours(suite: Suite, run: RunFolder, rows: pd.DataFrame) -> bool:
+def _is_own_run(suite: Suite, run: RunFolder, rows: pd.DataFrame) -> bool:
     """Whether a run was of this suite: other suites have definitions of the same name."""
-    log = RunLog.read(run.log)
-    tasks = set(rows.loc[rows["run"] == str(run.path), "task"])
-    tasks |= {job.task for job in (*run.asked, *log.started, *log.reasons)}
+    tasks = set(_rows_of_run(run, rows)["task"])
+    for job in _tried_jobs(run, RunLog.read(run.log)):
+        tasks.add(job.task)
+    # A run that was killed before its first job may be of this suite as well as of another.
     return not tasks or not tasks.isdisjoint(suite.amlb_tasks)
 
 
-def _records(
-    suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]
+def _rows_of_run(run: RunFolder, rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["run"] == str(run.path)]
+
+
+def _tried_jobs(run: RunFolder, log: RunLog) -> set[Job]:
+    """Return the jobs that a run was asked for or has begun."""
+    return {*run.asked, *log.started, *log.reasons}
+
+
+# One record per job of a run.
+
+
+def _records_of_run(
+    suite: Suite, run: RunFolder, rows: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row of the table for every job of every run."""
-    for run in runs:
-        log = RunLog.read(run.log)
-        own_rows = rows[rows["run"] == str(run.path)]
-        with_rows: set[tuple[str, str, Job]] = set()
-        versions: dict[tuple[str, str], str] = {}
-        for row in own_rows.to_dict("records"):
-            record = _record_of_row(run, row, log)
-            entrant = (record["name"], record["constraint"])
-            with_rows.add((*entrant, Job(record["amlb_task"], record["fold"])))
-            versions[entrant] = record["version"]
-            yield record
-        tried = {*run.asked, *log.started, *log.reasons}
-        tasks = {*own_rows["task"], *(job.task for job in tried)}
-        for name, constraint in sorted(_entrants(run, own_rows)):
-            for job in _defined_jobs(suite, run.benchmark, tasks):
-                if (
-                    name,
-                    constraint,
-                    job,
-                ) in with_rows or job.task not in suite.amlb_tasks:
-                    continue
-                is_tried = job in tried
-                yield _record(
-                    run,
-                    job,
-                    name=name,
-                    constraint=constraint,
-                    version=versions.get((name, constraint), ""),
-                    status="missing" if is_tried else "not run",
-                    reason=log.reasons.get(job, "")
-                    or _why_missing(run, job, is_tried, log),
-                )
+    """Yield a record for every job of a run: those with a row of AMLB's, then the others."""
+    log = RunLog.read(run.log)
+    recorded: set[tuple[str, str, Job]] = set()
+    versions: dict[tuple[str, str], str] = {}
+    for row in rows.to_dict("records"):
+        record = _record_of_row(run, row, log)
+        name, constraint = record["name"], record["constraint"]
+        job = Job(record["amlb_task"], record["fold"])
+        recorded.add((name, constraint, job))
+        versions[name, constraint] = record["version"]
+        yield record
+    tried = _tried_jobs(run, log)
+    tasks = set(rows["task"])
+    tasks.update(job.task for job in tried)
+    for name, constraint in sorted(_entrants(run, rows)):
+        for job in _defined_jobs(suite, run.benchmark, tasks):
+            if (name, constraint, job) in recorded:
+                continue
+            is_tried = job in tried
+            reason = log.reasons.get(job) or _why_missing(run, job, is_tried, log)
+            yield _make_record(
+                run,
+                job,
+                name=name,
+                constraint=constraint,
+                version=versions.get((name, constraint), ""),
+                status="missing" if is_tried else "not run",
+                reason=reason,
+            )
 
 
 def _entrants(run: RunFolder, rows: pd.DataFrame) -> set[tuple[str, str]]:
     """Return framework and constraint of a run: as its rows say, else as its folder."""
-    if not len(rows):
+    if rows.empty:
         return {(run.name, run.constraint)} if run.name else set()
-    constraints = rows["constraint"] if "constraint" in rows else [""] * len(rows)
-    return {
-        (str(name), str(c))
-        for name, c in zip(rows["framework"], constraints, strict=True)
-    }
+    entrants = set()
+    for row in rows.to_dict("records"):
+        constraint = row.get("constraint", "")
+        entrants.add((str(row["framework"]), str(constraint)))
+    return entrants
 
 
 def _record_of_row(
     run: RunFolder, row: Mapping[str, Any], log: RunLog
 ) -> dict[str, Any]:
-    """Return what AMLB's row says of a job."""
-    job = Job(str(row["task"]), int(row["fold"]))
-    status, reason = "scored", ""
+    """Return the record of a job from AMLB's row."""
+    job = job_of_row(row)
+    status = "scored"
+    reason = ""
     if pd.isna(row["result"]):
-        status, reason = "failed", log.why_failed(job, row.get("info"))
-    elif not _predictions_path(run, job).is_file():
+        status = "failed"
+        reason = log.why_failed(job, row.get("info"))
+    elif not predictions_path(run.path, job.task, job.fold).is_file():
         # Without them its errors cannot be compared with those of F row by row.
         status = "missing"
         reason = "scored by AMLB, but its predictions are not beside the scores"
-    record = _record(
+    record = _make_record(
         run,
         job,
         name=str(row["framework"]),
@@ -253,16 +293,17 @@ def _record_of_row(
         status=status,
         reason=reason,
     )
-    return record | {
-        "result": row["result"],
-        "metric": str(row.get("metric") or ""),
-        "duration": row.get("duration"),
-        "stamp": re.sub(r"\D", "", run.stamp or str(row.get("utc") or "")),
-        "has_row": True,
-    }
+    record["result"] = row["result"]
+    record["metric"] = str(row.get("metric") or "")
+    record["duration"] = row.get("duration")
+    # Rows of an appended results.csv have no run, but the time at which they were written.
+    stamp = run.stamp or row.get("utc")
+    record["stamp"] = _digits(str(stamp or ""))
+    record["has_row"] = True
+    return record
 
 
-def _record(
+def _make_record(
     run: RunFolder,
     job: Job,
     *,
@@ -272,7 +313,7 @@ def _record(
     status: str,
     reason: str,
 ) -> dict[str, Any]:
-    """Return a row of the table for a job without any of AMLB's."""
+    """Return the record of a job without a row of AMLB's."""
     return {
         "name": name,
         "constraint": constraint,
@@ -286,61 +327,80 @@ def _record(
         "metric": "",
         "duration": float("nan"),
         "run": str(run.path),
-        "stamp": re.sub(r"\D", "", run.stamp),
+        "stamp": _digits(run.stamp),
         "has_row": False,
     }
 
 
-def _predictions_path(run: RunFolder, job: Job) -> Path:
-    return run.path / "predictions" / job.task / str(job.fold) / "predictions.csv"
+def _digits(stamp: str) -> str:
+    """Return the digits of a time, so that those of folders and of rows compare.
+
+    Examples
+    --------
+    >>> _digits("20260102T030405") == _digits("2026-01-02T03:04:05")
+    True
+    """
+    return re.sub(r"\D", "", stamp)
 
 
 def _why_missing(run: RunFolder, job: Job, is_tried: bool, log: RunLog) -> str:
     """Return why a job without a row has none, as far as the run's folder tells."""
+    if not is_tried and run.asked:
+        return "not asked for"
     if not is_tried:
-        return (
-            "not asked for"
-            if run.asked
-            else "neither a result nor a sign that it was begun"
-        )
+        return "neither a result nor a sign that it was begun"
     if job in log.started:
         return "begun, but it left no result: killed, or AMLB ended during it"
-    return f"asked for, but AMLB ended before it{f' ({log.last_error})' if log.last_error else ''}"
+    error = f" ({log.last_error})" if log.last_error else ""
+    return f"asked for, but AMLB ended before it{error}"
 
 
-def _defined_jobs(
-    suite: Suite, benchmark: str, tried: Collection[str]
-) -> Iterator[Job]:
-    """Yield the jobs of the definition that a run was made with, as far as it is known."""
-    # AMLB lower-cases definitions in the names of folders
-    definitions = {name.lower(): tasks for name, tasks in suite.definitions.items()}
+def _defined_jobs(suite: Suite, benchmark: str, tasks: Collection[str]) -> list[Job]:
+    """Return the jobs of the definition that a run was made with, as far as it is known.
+
+    The tasks that the run speaks of count as well: a suite installed under another name has
+    definitions of other names.
+    """
+    # AMLB lower-cases definitions in the names of folders.
+    definitions = {name.lower(): names for name, names in suite.definitions.items()}
     defined = definitions.get(benchmark.lower(), set())
+    jobs = []
     for task in suite.amlb_tasks.values():
-        if task.name in defined or task.name in tried:
-            yield from (Job(task.name, fold) for fold in range(len(task.folds)))
+        if task.name in defined or task.name in tasks:
+            for fold in range(len(task.folds)):
+                jobs.append(Job(task.name, fold))
+    return jobs
 
 
-def _labels(table: pd.DataFrame) -> pd.Series:
+def _framework_labels(table: pd.DataFrame) -> pd.Series:
     """Return the framework's name, with constraint and version where they tell rows apart.
 
     A row without a version (a job that left none) goes with the version of its framework's
     other rows.
     """
-    # AMLB lower-cases the names of folders: take the spelling of the rows where there is one
-    for column in ("name", "constraint"):
-        spellings = {text.lower(): text for text in table.loc[table["has_row"], column]}
-        table[column] = [spellings.get(text.lower(), text) for text in table[column]]
+    # AMLB lower-cases the names of folders: take the spelling of the rows where there is one.
+    table["name"] = _respell(table["name"], table["has_row"])
+    table["constraint"] = _respell(table["constraint"], table["has_row"])
     labels = table["name"].copy()
+    with_constraint = labels + " (" + table["constraint"] + ")"
     for name, of_name in table.groupby("name"):
         has_name = table["name"] == name
         if of_name["constraint"].nunique() > 1:
-            labels = labels.where(~has_name, labels + " (" + table["constraint"] + ")")
+            labels = labels.where(~has_name, with_constraint)
         for constraint, versions in of_name.groupby("constraint")["version"]:
-            if len([version for version in versions.unique() if version]) > 1:
+            distinct = set(versions) - {""}
+            if len(distinct) > 1:
                 is_versioned = has_name & (table["constraint"] == constraint)
                 is_versioned &= table["version"] != ""
-                labels = labels.where(~is_versioned, labels + " " + table["version"])
+                with_version = labels + " " + table["version"]
+                labels = labels.where(~is_versioned, with_version)
     return labels
+
+
+def _respell(texts: pd.Series, is_exact: pd.Series) -> list[str]:
+    """Return the texts in the spelling of the exact ones among them."""
+    spellings = {text.lower(): text for text in texts[is_exact]}
+    return [spellings.get(text.lower(), text) for text in texts]
 
 
 # Commands that run some jobs again, and no others.
@@ -365,36 +425,51 @@ def rerun_commands(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> lis
     list of str
         For a POSIX shell.
     """
-    commands = []
+    commands: list[str] = []
+    root = str(suite.layout.root)
     columns = ["name", "constraint", "benchmark"]
-    root, main = str(suite.layout.root), suite.manifest.name
-    # AMLB lower-cases definitions in the names of folders
-    spelled = {name.lower(): name for name in suite.definitions} | {"": main}
-    for (name, constraint, benchmark), some in jobs.groupby(columns, sort=False):
+    for (name, constraint, benchmark), group in jobs.groupby(columns, sort=False):
         if constraint == CONSTRAINT:  # no run of AMLB's: `hardsynth score` wrote it
-            commands.append(
-                shlex.join(["hardsynth", "score", root, "-r", str(results)])
-            )
+            words = ["hardsynth", "score", root, "-r", str(results)]
+            commands.append(shlex.join(words))
             continue
-        suffixes = {suite.amlb_tasks[task].suffix for task in some["amlb_task"]}
-        installed = (
-            main if suffixes <= set(MAIN_SUFFIXES) else f"{main}_all"
-        )  # under another name
-        definition = spelled.get(str(benchmark).lower(), installed)
-        tasks: dict[tuple[int, ...], list[str]] = {}
-        for task, folds in some.groupby("amlb_task", sort=False)["fold"]:
-            tasks.setdefault(tuple(sorted(folds)), []).append(str(task))
-        for which, names in tasks.items():
-            words = [
-                "hardsynth",
-                "run",
-                str(name),
-                *([str(constraint)] if constraint else []),
-            ]
-            words += ["-u", root, "-b", definition]
-            words += ["-r", str(results)]
-            words += [word for task in names for word in ("-t", task)]
-            if len(which) < max(len(suite.amlb_tasks[task].folds) for task in names):
-                words += [word for fold in which for word in ("-f", str(fold))]
+        tasks_to_run = set(group["amlb_task"])
+        definition = _definition_to_run(suite, str(benchmark), tasks_to_run)
+        for folds, tasks in _tasks_by_folds(group).items():
+            words = ["hardsynth", "run", str(name)]
+            if constraint:
+                words.append(str(constraint))
+            words += ["-u", root, "-b", definition, "-r", str(results)]
+            for task in tasks:
+                words += ["-t", task]
+            fold_counts = [len(suite.amlb_tasks[task].folds) for task in tasks]
+            if len(folds) < max(
+                fold_counts
+            ):  # AMLB runs every fold where none is named
+                for fold in folds:
+                    words += ["-f", str(fold)]
             commands.append(shlex.join(words))
     return list(dict.fromkeys(commands))
+
+
+def _definition_to_run(suite: Suite, benchmark: str, tasks: set[str]) -> str:
+    """Return the definition that holds some tasks of a run of a benchmark."""
+    main_name = suite.manifest.name
+    if not benchmark:
+        return main_name
+    # AMLB lower-cases definitions in the names of folders.
+    spellings = {name.lower(): name for name in suite.definitions}
+    if benchmark.lower() in spellings:
+        return spellings[benchmark.lower()]
+    # The suite ran as installed under another name: the suite's own definition has the tasks, too.
+    suffixes = {suite.amlb_tasks[task].suffix for task in tasks}
+    return main_name if suffixes <= set(MAIN_SUFFIXES) else f"{main_name}_all"
+
+
+def _tasks_by_folds(jobs: pd.DataFrame) -> dict[tuple[int, ...], list[str]]:
+    """Return the tasks that lack the same folds together, by these folds."""
+    tasks: dict[tuple[int, ...], list[str]] = {}
+    for task, folds in jobs.groupby("amlb_task", sort=False)["fold"]:
+        key = tuple(sorted(folds))
+        tasks.setdefault(key, []).append(str(task))
+    return tasks

@@ -29,23 +29,29 @@ from amlb_ext.core.version import __version__
 
 #: Columns of ``results.csv`` that are no numbers.
 TEXT = {
-    *(
-        "id",
-        "task",
-        "framework",
-        "constraint",
-        "type",
-        "metric",
-        "mode",
-        "version",
-        "params",
-    ),
-    *("app_version", "utc", "info", "run"),
+    "id",
+    "task",
+    "framework",
+    "constraint",
+    "type",
+    "metric",
+    "mode",
+    "version",
+    "params",
+    "app_version",
+    "utc",
+    "info",
+    "run",
 }
 _SCORES = Path("scores") / "results.csv"
 
 
-@dataclass(frozen=True)
+def predictions_path(run_dir: Path, task: str, fold: int) -> Path:
+    """Return where a run keeps one fold's predictions."""
+    return run_dir / "predictions" / task / str(fold) / "predictions.csv"
+
+
+@dataclass(frozen=True, kw_only=True)
 class PredictionFile:
     """One fold's predictions.
 
@@ -87,12 +93,15 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
     """
     frames = []
     for outdir in map(Path, outdirs):
-        files = [
-            path / _SCORES for path in _run_dirs(outdir) if (path / _SCORES).is_file()
-        ]
-        if files:
-            frames += [_read_scores(path, str(path.parents[1])) for path in files]
-        elif (outdir / "results.csv").is_file():
+        has_runs = False
+        for run_dir in _run_dirs(outdir):
+            if (run_dir / _SCORES).is_file():
+                frames.append(_read_scores(run_dir / _SCORES, str(run_dir)))
+                has_runs = True
+        if has_runs:
+            # The appended file has the same rows again, without their runs.
+            continue
+        if (outdir / "results.csv").is_file():
             frames.append(_read_scores(outdir / "results.csv", str(outdir)))
         else:
             raise RunError(
@@ -105,15 +114,18 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
 
 
 def _run_dirs(outdir: Path) -> list[Path]:
+    """Return the folders that may be runs: the given one, and those in it."""
     if not outdir.is_dir():
         raise RunError(
             f"there is no folder {outdir}", "give the folder that AMLB wrote into (-o)"
         )
-    return [outdir, *sorted(path for path in outdir.iterdir() if path.is_dir())]
+    subfolders = sorted(path for path in outdir.iterdir() if path.is_dir())
+    return [outdir, *subfolders]
 
 
 def _read_scores(path: Path, run: str) -> pd.DataFrame:
-    frame = _read_text(path)
+    """Read a table of scores; ``run`` is the folder that it belongs to."""
+    frame = _read_csv(path)
     for name in ("task", "fold", "framework", "result"):
         if name not in frame.columns:
             raise RunError(
@@ -123,7 +135,7 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
         if name == "fold":
             frame[name] = pd.to_numeric(frame[name]).astype("int64")
         elif name not in TEXT:
-            frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+            frame[name] = _read_numbers(frame[name])
     frame["run"] = run
     return frame
 
@@ -132,22 +144,24 @@ def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
     """Yield all predictions below an output folder or a run's folder, in order of path."""
     for run_dir in _run_dirs(Path(outdir)):
         for path in sorted(run_dir.glob("predictions/*/*/predictions.csv")):
-            fold = path.parent.name
-            if fold.isdecimal():
-                task = path.parents[1].name
+            fold_dir = path.parent
+            if fold_dir.name.isdecimal():
                 yield PredictionFile(
-                    run_dir, _framework(path, run_dir), task, int(fold), path
+                    run_dir=run_dir,
+                    framework=_framework_name(fold_dir, run_dir),
+                    task=fold_dir.parent.name,
+                    fold=int(fold_dir.name),
+                    path=path,
                 )
 
 
-def _framework(path: Path, run_dir: Path) -> str:
+def _framework_name(fold_dir: Path, run_dir: Path) -> str:
+    """Return the framework of a fold's predictions, by AMLB's notes beside them."""
     try:
-        metadata = json.loads(
-            (path.parent / "metadata.json").read_text(encoding="utf-8")
-        )
-        return str(metadata["framework"])
+        text = (fold_dir / "metadata.json").read_text(encoding="utf-8")
+        return str(json.loads(text)["framework"])
     except (OSError, ValueError, KeyError, TypeError):
-        return run_dir.name.split(".")[0]  # lower-cased, but better than nothing
+        return run_dir.name.split(".")[0]  # in lower case, but better than nothing
 
 
 def read_predictions(run_dir: Path | str, task: str, fold: int) -> pd.DataFrame:
@@ -165,26 +179,33 @@ def read_predictions(run_dir: Path | str, task: str, fold: int) -> pd.DataFrame:
     RunError
         No such file, or one of another shape.
     """
-    path = Path(run_dir) / "predictions" / task / str(fold) / "predictions.csv"
+    path = predictions_path(Path(run_dir), task, fold)
     if not path.is_file():
         raise RunError(
             f"{run_dir} holds no predictions of fold {fold} of {task}",
             "run that fold again; its log says why it has none",
         )
-    frame = _read_text(path)
+    frame = _read_csv(path)
     for name in ("predictions", "truth"):
         if name not in frame.columns:
             raise RunError(f"{path} has no column {name!r}", "run that fold again")
-    is_text = {"predictions", "truth"} if len(frame.columns) > 2 else set()
-    if "repeated_item_id" in frame.columns:  # time series: quantiles, not classes
-        is_text = set()
+    # Beside the two there are probabilities of classes, or a time series' quantiles.
+    is_time_series = "repeated_item_id" in frame.columns
+    has_labels = len(frame.columns) > 2 and not is_time_series
     for name in frame.columns:
-        if name not in is_text:
-            frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+        is_label = has_labels and name in ("predictions", "truth")
+        if not is_label:
+            frame[name] = _read_numbers(frame[name])
     return frame
 
 
-def _read_text(path: Path) -> pd.DataFrame:
+def _read_numbers(texts: pd.Series) -> pd.Series:
+    """Return texts as floats; NaN for those that are no numbers, e.g. an empty result."""
+    return pd.to_numeric(texts, errors="coerce").astype("float64")
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """Read a table as text, so that a label like ``NA`` or ``007`` stays as it is."""
     try:
         return pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
@@ -237,42 +258,46 @@ truth is 2.0, the test file has 3.0 (these results belong to another suite; run 
         "rows of provenance": len(provenance),
     }
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{count} {what}" for what, count in counts.items())
-        raise RunError(f"rows cannot be joined: {told}", remedy)
+        sizes = ", ".join(f"{count} {what}" for what, count in counts.items())
+        raise RunError(f"rows cannot be joined: {sizes}", remedy)
     doubled = sorted(set(predictions.columns) & set(provenance.columns))
     if doubled:
         raise RunError(
             f"both tables have a column {doubled[0]!r}", "rename it in the provenance"
         )
-    came, wanted = predictions["truth"], pd.Series(list(truth), dtype=object)
-    differs = _differs(came, wanted)
+    predicted_truth = predictions["truth"]
+    true_values = pd.Series(list(truth), dtype=object)
+    differs = _truth_differs(predicted_truth, true_values)
     if differs.any():
         row = int(np.flatnonzero(differs)[0])
         raise RunError(
             f"row {row} of the predictions is not row {row} of the test file: its truth is "
-            f"{came.iloc[row]}, the test file has {wanted.iloc[row]}",
+            f"{predicted_truth.iloc[row]}, the test file has {true_values.iloc[row]}",
             remedy,
         )
     tables = [provenance.reset_index(drop=True), predictions.reset_index(drop=True)]
     return pd.concat(tables, axis=1)
 
 
-def _differs(came: pd.Series, wanted: pd.Series) -> np.ndarray:
-    if pd.api.types.is_float_dtype(came):
-        a = came.to_numpy(dtype=float)
-        b = pd.to_numeric(wanted, errors="coerce").to_numpy(dtype=float)
-        scale = float(np.nanmax(np.abs(b), initial=0.0)) if len(b) else 0.0
-        return ~np.isclose(a, b, rtol=1e-6, atol=1e-9 * scale, equal_nan=False)
-    pair = [
-        column.astype(str).str.strip().str.lower().to_numpy()
-        for column in (came, wanted)
-    ]
-    return np.asarray(pair[0] != pair[1])
+def _truth_differs(predicted: pd.Series, true: pd.Series) -> np.ndarray:
+    """Return which rows have another truth than the test file, bool of shape (n,)."""
+    if not pd.api.types.is_float_dtype(predicted):
+        # AMLB's encoded frameworks write labels stripped and in lower case.
+        return np.asarray(_normalize_labels(predicted) != _normalize_labels(true))
+    numbers = predicted.to_numpy(dtype=float)
+    true_numbers = pd.to_numeric(true, errors="coerce").to_numpy(dtype=float)
+    # Beside zero a relative tolerance is none, so there the column's own scale counts.
+    scale = float(np.nanmax(np.abs(true_numbers), initial=0.0))
+    return ~np.isclose(numbers, true_numbers, rtol=1e-6, atol=1e-9 * scale)
+
+
+def _normalize_labels(labels: pd.Series) -> np.ndarray:
+    return labels.astype(str).str.strip().str.lower().to_numpy()
 
 
 # Results of ours in the form AMLB gives them: a run's folder with scores and predictions.
 
-#: Stands where AMLB names the constraint: no limit of time was set.
+#: Stands where AMLB names the constraint: no time limit applied.
 CONSTRAINT = "score"
 
 
@@ -287,12 +312,14 @@ class RunWriter:
     """
 
     def __init__(self, outdir: Path, benchmark: str) -> None:
-        self.outdir, self.benchmark = outdir, benchmark
+        self.outdir = outdir
+        self.benchmark = benchmark
         self.stamp = time.strftime("%Y%m%dT%H%M%S")
         self.rows: dict[str, list[dict[str, Any]]] = {}
 
     def run_dir(self, framework: str) -> Path:
         """Return the folder of a framework's run."""
+        # Named as AMLB names runs, so that what reads its folders reads these.
         name = ".".join([framework, self.benchmark, CONSTRAINT, "local"]).lower()
         return self.outdir / f"{name}.{self.stamp}"
 
@@ -306,38 +333,42 @@ class RunWriter:
         predictions : DataFrame
             As :func:`amlb_ext.runner.read_predictions` reads it.
         """
-        framework, task, fold = (
-            str(row["framework"]),
-            str(row["amlb_task"]),
-            row["amlb_fold"],
-        )
-        folder = self.run_dir(framework) / "predictions" / task / str(fold)
+        framework = str(row["framework"])
+        task = str(row["amlb_task"])
+        fold = row["amlb_fold"]
+        path = predictions_path(self.run_dir(framework), task, fold)
         write_file(
-            folder / "predictions.csv",
-            lambda part: predictions.to_csv(part, index=False, lineterminator="\n"),
+            path,
+            partial(predictions.to_csv, index=False, lineterminator="\n"),
         )
-        about = {"framework": framework, "framework_version": __version__, "name": task,
-                 "fold": fold, "type_": row["type"]}  # fmt: skip
-        write_text(folder / "metadata.json", json.dumps(about, indent=1) + "\n")
-        self.rows.setdefault(framework, []).append(
-            {
-                "id": task,
-                "task": task,
-                "framework": framework,
-                "constraint": CONSTRAINT,
-                "fold": fold,
-                "type": row["type"],
-                "result": -float(row["loss"]),
-                "metric": f"neg_{row['metric']}",
-                "mode": "local",
-                "version": __version__,
-                "params": "",
-                "app_version": f"hardsynth {__version__}",
-                "utc": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()),
-                "info": "",
-                row["metric"]: float(row["loss"]),
-            }
-        )
+        metadata = {
+            "framework": framework,
+            "framework_version": __version__,
+            "name": task,
+            "fold": fold,
+            "type_": row["type"],
+        }
+        text = json.dumps(metadata, indent=1) + "\n"
+        write_text(path.with_name("metadata.json"), text)
+        score = {
+            "id": task,
+            "task": task,
+            "framework": framework,
+            "constraint": CONSTRAINT,
+            "fold": fold,
+            "type": row["type"],
+            # AMLB's results are larger for better models, hence the sign and the name.
+            "result": -float(row["loss"]),
+            "metric": f"neg_{row['metric']}",
+            "mode": "local",
+            "version": __version__,
+            "params": "",
+            "app_version": f"hardsynth {__version__}",
+            "utc": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()),
+            "info": "",
+            row["metric"]: float(row["loss"]),
+        }
+        self.rows.setdefault(framework, []).append(score)
 
     def finish(self) -> None:
         """Write the scores; a run without them is unfinished."""

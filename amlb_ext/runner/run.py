@@ -64,7 +64,7 @@ def run_benchmark(
     extra : sequence of str
         More arguments of ``runbenchmark.py``, passed as they are.
     quiet : bool
-        Do not repeat on stderr what AMLB says.
+        Do not repeat AMLB's output on stderr.
 
     Returns
     -------
@@ -76,24 +76,23 @@ def run_benchmark(
         AMLB cannot be had, or benchmark, constraint or task is unknown. Failing jobs do not
         raise, they are in the outcome.
     """
-    user, out = (
-        Path(userdir).expanduser().absolute(),
-        Path(outdir).expanduser().absolute(),
-    )
+    user = Path(userdir).expanduser().absolute()
+    out = Path(outdir).expanduser().absolute()
     config = read_user_config(user)
-    found = (
-        amlb
-        if isinstance(amlb, Checkout)
-        else ensure_checkout(amlb, python, quiet=quiet)
-    )
-    constraint = constraint or DEFAULT_CONSTRAINT
-    limits = read_constraint(constraint, user, found.root, config)
-    expected: tuple[Job, ...] = ()
+    checkout = amlb
+    if not isinstance(checkout, Checkout):
+        checkout = ensure_checkout(amlb, python, quiet=quiet)
     mode = option_value(extra, "-m", "--mode") or "local"
+    constraint = constraint or DEFAULT_CONSTRAINT
+    limits = read_constraint(constraint, user, checkout.root, config)
+
+    # What AMLB must report. Of an OpenML suite or task only AMLB knows the jobs.
+    expected: tuple[Job, ...] = ()
     if is_openml_benchmark(benchmark):
-        word, name = benchmark, sanitize_name(benchmark)
+        benchmark_argument = benchmark
+        benchmark_name = sanitize_name(benchmark)
     else:
-        path = find_definition(benchmark, user, found.root, config)
+        path = find_definition(benchmark, user, checkout.root, config)
         expected = list_jobs(
             path,
             limits,
@@ -103,44 +102,57 @@ def run_benchmark(
         )
         # An absolute path gives the same benchmark name, and no file or folder of that name
         # in the current directory can take its place.
-        word, name = str(path), sanitize_name(path.stem)
+        benchmark_argument = str(path)
+        benchmark_name = sanitize_name(path.stem)
         if mode in CONTAINERS and path.parent == user / "benchmarks":
-            word = path.stem  # a container sees the user directory elsewhere
+            benchmark_argument = path.stem  # a container sees the folder elsewhere
+
+    # A folder of its own, with a record of what was asked for, before anything can fail.
     remove_stale(user)
-    run_dir = _new_run_dir(out, framework, name, constraint, mode)
-    write_asked(run_dir, framework, name, constraint, expected)
-    asked = [framework, word, constraint, "-u", str(user)]
+    run_dir = _make_run_dir(
+        out,
+        framework=framework,
+        benchmark=benchmark_name,
+        constraint=constraint,
+        mode=mode,
+    )
+    write_asked(run_dir, framework, benchmark_name, constraint, expected)
     log = run_dir / "run.log"
     start = time.monotonic()
+    asked = [framework, benchmark_argument, constraint, "-u", str(user)]
     readiness = set_up_framework(
-        find_framework(framework, user, found.root, config),
+        find_framework(framework, user, checkout.root, config),
         asked,
-        checkout=found,
+        checkout=checkout,
         extra=extra,
         log=log,
         quiet=quiet,
     )
-    command = [
-        str(found.python),
-        str(found.root / "runbenchmark.py"),
-        *asked,
-        "-o",
-        str(out),
-    ]
-    command += ["--session", run_dir.name, "-Xsetup.live_output=False"]
-    command += ["-t", *tasks] if tasks else []
-    command += ["-f", *map(str, folds)] if folds else []
+
+    command = [*checkout.command, *asked]
+    command += ["-o", str(out), "--session", run_dir.name]
+    # Live output makes AMLB's set-up hang on fast machines ("timed out after nan seconds").
+    command += ["-Xsetup.live_output=False"]
+    if tasks:
+        command += ["-t", *tasks]
+    if folds:
+        command += ["-f", *map(str, folds)]
     command += [*extra, *readiness.arguments]
     amlb_exit = 1
     if not readiness.failure:
         amlb_exit = run_amlb(
-            command, root=found.root, python=found.python, log=log, quiet=quiet
+            command, root=checkout.root, python=checkout.python, log=log, quiet=quiet
         )
     seconds = time.monotonic() - start
-    rows = _rows(run_dir)
-    text = log.read_text("utf-8", "replace")
+
+    # AMLB's exit status is 0 even when jobs failed, so its rows are held against the jobs.
+    rows = _read_rows(run_dir)
     missing, failed = find_unscored_jobs(
-        rows, expected, text, amlb_exit, readiness.failure
+        rows,
+        expected,
+        log.read_text("utf-8", "replace"),
+        amlb_exit=amlb_exit,
+        setup_failure=readiness.failure,
     )
     return RunOutcome(
         run_dir=run_dir,
@@ -169,34 +181,37 @@ def remove_stale(userdir: Path) -> list[Path]:
         What was removed.
     """
     layout = Layout(userdir)
-    removed = []
-    if layout.manifest.is_file():
-        for source in sorted((layout.root / "data").glob("*/*.csv")):
-            for suffix in (".parquet", ".arff"):
-                derived = source.with_suffix(suffix)
-                if (
-                    derived.is_file()
-                    and derived.stat().st_mtime <= source.stat().st_mtime
-                ):
-                    derived.unlink()
-                    removed.append(derived)
+    removed: list[Path] = []
+    if not layout.manifest.is_file():
+        return removed
+    for source in sorted((layout.root / "data").glob("*/*.csv")):
+        for suffix in (".parquet", ".arff"):
+            derived = source.with_suffix(suffix)
+            if not derived.is_file():
+                continue
+            if derived.stat().st_mtime <= source.stat().st_mtime:
+                derived.unlink()
+                removed.append(derived)
     return removed
 
 
-def _new_run_dir(
-    out: Path, framework: str, benchmark: str, constraint: str, mode: str
+def _make_run_dir(
+    out: Path, *, framework: str, benchmark: str, constraint: str, mode: str
 ) -> Path:
     """Make the folder that AMLB would make, so that this run is told from all others."""
+    framework_name, _, _ = framework.partition(":")  # flaml:2023Q2 without its tag
     words = [
-        sanitize_name(framework.split(":")[0]),
+        sanitize_name(framework_name),
         benchmark,
         sanitize_name(constraint),
         mode,
     ]
     name = ".".join(words).lower()
     start = time.time()
-    for later in range(3600):
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.localtime(start + later))
+    # Names end in the second; of several runs in one second the later ones take later names.
+    for seconds_later in range(3600):
+        local_time = time.localtime(start + seconds_later)
+        stamp = time.strftime("%Y%m%dT%H%M%S", local_time)
         run_dir = out / f"{name}.{stamp}"
         try:
             run_dir.mkdir(parents=True)
@@ -210,8 +225,10 @@ def _new_run_dir(
     raise RunError(f"{out} is full of runs of the same second", "choose another -o")
 
 
-def _rows(run_dir: Path) -> pd.DataFrame:
+def _read_rows(run_dir: Path) -> pd.DataFrame:
+    """Return the results of a run, without rows where AMLB wrote none."""
     try:
         return read_results(run_dir)
     except RunError:
-        return pd.DataFrame({"task": [], "fold": [], "result": [], "info": []})
+        columns = ("task", "fold", "result", "info")
+        return pd.DataFrame({name: [] for name in columns})

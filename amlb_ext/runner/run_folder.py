@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.amlb.definition import Job
+from amlb_ext.runner.subprocesses import nonempty_lines
 
 #: Where neither the row nor the log says why a job has no score.
 NO_REASON = "AMLB gives no reason"
@@ -36,7 +37,10 @@ class UnscoredJob:
         return f"{self.task}, fold {self.fold}: {self.reason}"
 
 
-@dataclass(frozen=True)
+UnscoredJobs = tuple[UnscoredJob, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunOutcome:
     """What a run was asked for and what came of it.
 
@@ -45,7 +49,7 @@ class RunOutcome:
     run_dir : Path
         The run's folder: ``scores``, ``predictions``, ``logs.zip`` and our ``run.log``.
     log : Path
-        All that AMLB said.
+        Holds AMLB's whole output.
     command : tuple of str
     amlb_exit : int
         AMLB's own exit status.
@@ -54,9 +58,9 @@ class RunOutcome:
         The jobs of the definition; empty for an OpenML suite or task, which only AMLB knows.
     rows : DataFrame
         The results, see :func:`amlb_ext.runner.results.read_results`; may be empty.
-    missing : tuple of Problem
+    missing : tuple of UnscoredJob
         Jobs without a results row.
-    failed : tuple of Problem
+    failed : tuple of UnscoredJob
         Jobs with a row but without a result.
     setup_failure : str
         Why the framework could not be set up; empty where it was.
@@ -69,19 +73,16 @@ class RunOutcome:
     seconds: float
     expected: tuple[Job, ...]
     rows: pd.DataFrame
-    missing: tuple[UnscoredJob, ...]
-    failed: tuple[UnscoredJob, ...]
+    missing: UnscoredJobs
+    failed: UnscoredJobs
     setup_failure: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether every job has a score."""
-        return (
-            self.amlb_exit == 0
-            and not self.missing
-            and not self.failed
-            and len(self.rows) > 0
-        )
+        if self.amlb_exit or self.missing or self.failed:
+            return False
+        return len(self.rows) > 0
 
     @property
     def exit_status(self) -> int:
@@ -90,27 +91,39 @@ class RunOutcome:
 
     def summary(self) -> str:
         """Return a few lines for a person: counts, then each reason with its jobs."""
-        scored = int(self.rows["result"].notna().sum()) if len(self.rows) else 0
-        total = len(self.expected) or len(self.rows) + len(self.missing)
+        total = len(self.expected)
+        if not total:  # of an OpenML suite or task, whose jobs only AMLB knows
+            total = len(self.rows) + len(self.missing)
+        scored = int(self.rows["result"].notna().sum())
         lines = [
             f"{scored} of {total} jobs scored in {self.seconds:.0f} s: {self.run_dir}"
         ]
-        grouped: dict[str, list[UnscoredJob]] = {}
-        for problem in (*self.missing, *self.failed):
-            grouped.setdefault(problem.reason, []).append(problem)
-        for reason, problems in grouped.items():
-            jobs = ", ".join(f"{p.task}/{p.fold}" for p in problems[:5])
-            more = f" and {len(problems) - 5} more" if len(problems) > 5 else ""
-            lines.append(f"no score for {jobs}{more}: {reason}")
+        unscored_by_reason: dict[str, list[UnscoredJob]] = {}
+        for job in (*self.missing, *self.failed):
+            unscored_by_reason.setdefault(job.reason, []).append(job)
+        for reason, unscored in unscored_by_reason.items():
+            lines.append(f"no score for {_list_jobs(unscored)}: {reason}")
         if self.setup_failure:
-            if not grouped:
+            if not unscored_by_reason:
                 lines.append(self.setup_failure)
             lines.append(
-                f"all that was said: {self.log}; give the command again to try again"
+                f"full output: {self.log}; run the same command again to retry"
             )
-        elif not self.ok and not grouped:
+        elif not self.ok and not unscored_by_reason:
             lines.append(f"AMLB ended with status {self.amlb_exit}, see {self.log}")
         return "\n".join(lines)
+
+
+def _list_jobs(jobs: Sequence[UnscoredJob]) -> str:
+    """Return the first five jobs as ``task/fold``, and how many more there are."""
+    names = ", ".join(f"{job.task}/{job.fold}" for job in jobs[:5])
+    others = len(jobs) - 5
+    return f"{names} and {others} more" if others > 0 else names
+
+
+def job_of_row(row: Mapping[str, Any]) -> Job:
+    """Return the job of a row of AMLB's results."""
+    return Job(str(row["task"]), int(row["fold"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,12 +154,15 @@ class RunLog:
             started=started_jobs(text),
             reasons=failure_reasons(text),
             crashes=crash_errors(text),
-            last_error=last_error(text),
+            last_error=trailing_error(text),
         )
 
     def why_failed(self, job: Job, info: Any) -> str:
         """Return why a job has a row without a result; ``info`` is what its row says."""
-        reason = str(info or "") or self.reasons.get(job) or NO_REASON
+        # The row's own text is the most exact; without one the log stands in for it.
+        reason = str(info or "")
+        if not reason:
+            reason = self.reasons.get(job) or NO_REASON
         return prepend_cause(reason, self.crashes.get(job, ""))
 
 
@@ -156,7 +172,7 @@ def find_unscored_jobs(
     log: str,
     amlb_exit: int = 0,
     setup_failure: str = "",
-) -> tuple[tuple[UnscoredJob, ...], tuple[UnscoredJob, ...]]:
+) -> tuple[UnscoredJobs, UnscoredJobs]:
     """Return the jobs without a row and the jobs without a result, each with its reason.
 
     Parameters
@@ -166,7 +182,7 @@ def find_unscored_jobs(
     expected : sequence of Job
         When empty, the jobs that the log says failed are the missing ones.
     log : str
-        What AMLB said.
+        AMLB's output.
     amlb_exit : int
         Its exit status.
     setup_failure : str
@@ -183,36 +199,38 @@ def find_unscored_jobs(
     run_log = RunLog.read(log)
     # Without a set-up AMLB did not run, so the log speaks of no job.
     reasons = {} if setup_failure else run_log.reasons
-    general = setup_failure or _reason_of_the_end(log, amlb_exit)
+    general_reason = setup_failure or _why_run_ended(log, amlb_exit) or NO_REASON
+    # Of several rows of a job a score counts before a failure, and the first of two failures.
     failures: dict[Job, str | None] = {}  # None for a job that was scored
     for row in rows.to_dict("records"):
-        job = Job(str(row["task"]), int(row["fold"]))
+        job = job_of_row(row)
         if pd.notna(row["result"]):
             failures[job] = None
         elif job not in failures:
             failures[job] = run_log.why_failed(job, row.get("info"))
-    wanted = list(expected) or [
-        *failures,
-        *(job for job in reasons if job not in failures),
-    ]
-    missing = [
-        UnscoredJob(job.task, job.fold, reasons.get(job) or general or NO_REASON)
-        for job in wanted
-        if job not in failures
-    ]
-    failed = [
-        UnscoredJob(job.task, job.fold, reason)
-        for job, reason in failures.items()
-        if reason is not None
-    ]
+    wanted = expected or reasons
+    missing = []
+    for job in wanted:
+        if job not in failures:
+            reason = reasons.get(job) or general_reason
+            missing.append(UnscoredJob(job.task, job.fold, reason))
+    failed = []
+    for job, failure in failures.items():
+        if failure is not None:
+            failed.append(UnscoredJob(job.task, job.fold, failure))
     return tuple(missing), tuple(failed)
 
+
+# What the text of a log tells. AMLB colours it, and calls a job
+# ``local.<benchmark>.<constraint>.<task>.<fold>.<framework>``.
 
 _STARTED = re.compile(r"Starting job [^\s`]*\.([\w-]+)\.(\d+)\.[^.\s]+\.$", re.M)
 _FAILED = re.compile(
     r"Job `[^`]*\.([\w-]+)\.(\d+)\.[^.`]+` failed with error: ?([^\n]*)"
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+#: Of an error's line, which may hold a whole data frame.
+_MAX_CHARACTERS = 300
 
 
 def started_jobs(log: str) -> set[Job]:
@@ -223,30 +241,34 @@ def started_jobs(log: str) -> set[Job]:
     >>> started_jobs("Starting job local.hardsynth.quick.iris_full.1.flaml.")
     {Job(task='iris_full', fold=1)}
     """
-    return {
-        Job(task, int(fold)) for task, fold in _STARTED.findall(_COLOUR.sub("", log))
-    }
+    plain = _COLOUR.sub("", log)
+    jobs = set()
+    for task, fold in _STARTED.findall(plain):
+        jobs.add(Job(task, int(fold)))
+    return jobs
 
 
-def last_error(log: str) -> str:
+def trailing_error(log: str) -> str:
     """Return the last line of a log when it is an error's, else nothing.
 
     Examples
     --------
-    >>> last_error("...\\nsubprocess.CalledProcessError: setup.sh failed\\n")
+    >>> trailing_error("...\\nsubprocess.CalledProcessError: setup.sh failed\\n")
     'subprocess.CalledProcessError: setup.sh failed'
     """
-    lines = [line.strip() for line in _COLOUR.sub("", log).splitlines() if line.strip()]
-    named = lines and re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", lines[-1])
-    return lines[-1][:300] if named else ""
+    lines = nonempty_lines(_COLOUR.sub("", log))
+    if lines and re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", lines[-1]):
+        return lines[-1][:_MAX_CHARACTERS]
+    return ""
 
 
 def failure_reasons(log: str) -> dict[Job, str]:
     """Return AMLB's reason per failed job, as its log has it."""
-    log = _COLOUR.sub("", log)
-    return {
-        Job(task, int(fold)): why.strip() for task, fold, why in _FAILED.findall(log)
-    }
+    plain = _COLOUR.sub("", log)
+    reasons = {}
+    for task, fold, reason in _FAILED.findall(plain):
+        reasons[Job(task, int(fold))] = reason.strip()
+    return reasons
 
 
 _CRASHED = re.compile(
@@ -266,14 +288,16 @@ def crash_errors(log: str) -> dict[Job, str]:
     ... )
     {Job(task='toy', fold=0): 'AttributeError: `np.Inf` was removed'}
     """
-    log = _COLOUR.sub("", log)
+    plain = _COLOUR.sub("", log)
     errors: dict[Job, str] = {}
-    for start, following in itertools.pairwise([*_STARTED.finditer(log), None]):
-        assert start is not None
-        end = following.start() if following else len(log)
-        error = framework_error(log[start.end() : end])
+    starts = list(_STARTED.finditer(plain))
+    for start, following in itertools.zip_longest(starts, starts[1:]):
+        # AMLB runs jobs one by one: all that stands before the next start is this job's.
+        end = following.start() if following else len(plain)
+        error = framework_error(plain[start.end() : end])
         if error:
-            errors[Job(start[1], int(start[2]))] = error
+            task, fold = start.groups()
+            errors[Job(task, int(fold))] = error
     return errors
 
 
@@ -287,10 +311,13 @@ def prepend_cause(reason: str, cause: str) -> str:
     >>> prepend_cause("TimeoutError: too slow", "ValueError: no rows")
     'TimeoutError: too slow'
     """
-    return f"{cause} ({reason})" if cause and _CRASHED.match(reason) else reason
+    if cause and _CRASHED.match(reason):
+        return f"{cause} ({reason})"
+    return reason
 
 
 _OWN_ERROR = re.compile(
+    # Python's, but AMLB's own ones, which say no more than that a process failed.
     r"^(?:\w+\.)*(?!CalledProcessError|NoResultError|StaleProcessError)"
     r"\w*(?:Error|Exception|Interrupt|NotFound)\b: .*$"
     # pip's, git's, apt's; not pip's remark on packages that nobody asked for
@@ -309,13 +336,13 @@ def framework_error(log: str) -> str:
     >>> framework_error("all is well")
     ''
     """
-    found = _OWN_ERROR.findall(_COLOUR.sub("", log))
-    return found[-1].strip()[:300] if found else ""
+    errors = _OWN_ERROR.findall(_COLOUR.sub("", log))
+    return errors[-1].strip()[:_MAX_CHARACTERS] if errors else ""
 
 
-def _reason_of_the_end(log: str, amlb_exit: int) -> str:
+def _why_run_ended(log: str, amlb_exit: int) -> str:
     """Return the error that ended the whole run, or nothing."""
-    lines = [line.strip() for line in _COLOUR.sub("", log).splitlines() if line.strip()]
+    lines = nonempty_lines(_COLOUR.sub("", log))
     # AMLB prints "ERROR:" on a line of its own, and what went wrong on the next.
     errors = [
         following for line, following in itertools.pairwise(lines) if line == "ERROR:"
@@ -324,18 +351,21 @@ def _reason_of_the_end(log: str, amlb_exit: int) -> str:
         return errors[-1]
     if not amlb_exit:
         return ""
-    ended = f"AMLB ended with status {amlb_exit}"
-    return f"{ended}: {lines[-1]}" if lines else ended
+    status = f"AMLB ended with status {amlb_exit}"
+    return f"{status}: {lines[-1]}" if lines else status
 
 
 # One run's folder: what its name, its logs and our own note tell of it.
 
 #: What a run of ours was asked for, in the run's folder.
 ASKED = "asked.json"
+#: AMLB's name of a run: framework, benchmark, constraint, mode and time.
+_RUN_NAME = re.compile(r"([^.]*)\.([^.]*)\.([^.]*)\..*\.(\d{8}T\d{6})")
+#: Bytes; a larger log is not read: a framework may print without end.
 _LARGEST_LOG = 64 * 2**20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunFolder:
     """One run of AMLB.
 
@@ -345,18 +375,18 @@ class RunFolder:
     name, benchmark, constraint, stamp : str
         Of the framework, and so on; folders are named in lower case. Empty where unknown.
     asked : tuple of Job
-        What it was asked for; empty where nobody kept it.
+        What the run was asked for; empty where no record of it was kept.
     log : str
-        All that AMLB said.
+        All that AMLB printed.
     """
 
     path: Path
-    name: str
-    benchmark: str
-    constraint: str
-    stamp: str
-    asked: tuple[Job, ...]
-    log: str
+    name: str = ""
+    benchmark: str = ""
+    constraint: str = ""
+    stamp: str = ""
+    asked: tuple[Job, ...] = ()
+    log: str = ""
 
 
 def write_asked(
@@ -374,46 +404,52 @@ def write_asked(
 
 def read_run_folder(path: Path) -> RunFolder | None:
     """Return what a folder's name and files tell of a run; None when it is none."""
-    words = path.name.split(".")
-    asked = _read_asked(path / ASKED)
-    named = len(words) >= 5 and re.fullmatch(r"\d{8}T\d{6}", words[-1]) is not None
-    if not named and not asked and not (path / "scores").is_dir():
+    record = _read_asked(path / ASKED)
+    name = benchmark = constraint = stamp = ""
+    match = _RUN_NAME.fullmatch(path.name)
+    if match:
+        name, benchmark, constraint, stamp = match.groups()
+    elif not record and not (path / "scores").is_dir():
         return None
-    name, benchmark, constraint = words[:3] if named else ("", "", "")
+    jobs = []
+    for task, fold in record.get("jobs", ()):
+        jobs.append(Job(str(task), int(fold)))
+    # Our record has the spelling of the user, the name only lower case.
     return RunFolder(
-        path,
-        str(asked.get("framework", name)),
-        str(asked.get("benchmark", benchmark)),
-        str(asked.get("constraint", constraint)),
-        words[-1] if named else "",
-        tuple(Job(str(task), int(fold)) for task, fold in asked.get("jobs", ())),
-        "\n".join(_logs(path)),
+        path=path,
+        name=str(record.get("framework", name)),
+        benchmark=str(record.get("benchmark", benchmark)),
+        constraint=str(record.get("constraint", constraint)),
+        stamp=stamp,
+        asked=tuple(jobs),
+        log="\n".join(_read_logs(path)),
     )
 
 
 def _read_asked(path: Path) -> dict[str, Any]:
     try:
-        entry = json.loads(path.read_text(encoding="utf-8"))
-        return entry if isinstance(entry, dict) else {}
+        record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+    return record if isinstance(record, dict) else {}
 
 
-def _logs(path: Path) -> Iterator[str]:
-    """Yield what AMLB said, from our own log, from its logs, or from their archive."""
-    files = [path / "run.log", *sorted((path / "logs").glob("*.log"))]
+def _read_logs(path: Path) -> Iterator[str]:
+    """Yield what AMLB printed, from our own log, from its logs, or from their archive."""
+    candidates = [path / "run.log", *sorted((path / "logs").glob("*.log"))]
+    files = [file for file in candidates if file.is_file()]
     for file in files:
-        if file.is_file() and file.stat().st_size <= _LARGEST_LOG:
+        if file.stat().st_size <= _LARGEST_LOG:
             yield file.read_text(encoding="utf-8", errors="replace")
+    # AMLB packs its logs when a run has ended (``archive`` in its configuration).
     archive = path / "logs.zip"
-    if not any(file.is_file() for file in files) and archive.is_file():
-        try:
-            with zipfile.ZipFile(archive) as opened:
-                for member in opened.infolist():
-                    if (
-                        member.filename.endswith(".log")
-                        and member.file_size <= _LARGEST_LOG
-                    ):
-                        yield opened.read(member).decode("utf-8", "replace")
-        except (OSError, zipfile.BadZipFile):
-            return
+    if files or not archive.is_file():
+        return
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for member in opened.infolist():
+                is_small = member.file_size <= _LARGEST_LOG
+                if member.filename.endswith(".log") and is_small:
+                    yield opened.read(member).decode("utf-8", "replace")
+    except (OSError, zipfile.BadZipFile):
+        return  # a run that was killed while it packed them

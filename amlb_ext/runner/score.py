@@ -8,7 +8,6 @@ code of this installation runs; what a suite carries under ``extensions/`` does 
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -127,36 +126,40 @@ def compare_scores(
     """
     suite = Suite.load(directory)
     if not trusted:
-        for name, params in _frameworks(suite).items():
+        for name, params in _framework_params(suite).items():
             _check_models(name, params)
-    tasks = list(suite.tasks)
-    jobs = [(str(directory), task, with_hard, results is not None) for task in tasks]
+    with_predictions = results is not None
+    jobs = []
+    for task in suite.tasks:
+        jobs.append((str(directory), task, with_hard, with_predictions))
+    writer = None
+    if results is not None:
+        writer = RunWriter(Path(results), suite.manifest.name)
+
+    # One job per task; rows leave their predictions behind as soon as they are written.
     rows_by_job: dict[int, list[dict[str, Any]]] = {}
     compared: dict[str, list[ComparedRows]] = {}
-    run = (
-        None
-        if results is None
-        else RunWriter(Path(results), Suite.load(directory).manifest.name)
-    )
     workers = min(workers or available_cores(), len(jobs))
     with tqdm(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
         for index, rows in run_jobs(_score_task, jobs, workers):
             for row in rows:
                 predictions = row.pop("predictions")
-                if (pair := row.pop("compared")) is not None:
-                    compared.setdefault(row["amlb_task"], []).append(pair)
-                if run is not None:
-                    run.add(row, predictions)
+                fold_rows = row.pop("compared")
+                if fold_rows is not None:
+                    compared.setdefault(row["amlb_task"], []).append(fold_rows)
+                if writer is not None:
+                    writer.add(row, predictions)
             rows_by_job[index] = rows
             bar.update()
-    if run is not None:
-        run.finish()
-    names = ["task", "part", "fold", "framework", "metric", "loss", "rows"]
+    if writer is not None:
+        writer.finish()
+
     # Jobs end in any order; the table has the order of the tasks.
-    in_order = itertools.chain.from_iterable(
-        rows_by_job[index] for index in sorted(rows_by_job)
-    )
-    table = pd.DataFrame(in_order)[names]
+    all_rows: list[dict[str, Any]] = []
+    for index in sorted(rows_by_job):
+        all_rows += rows_by_job[index]
+    names = ["task", "part", "fold", "framework", "metric", "loss", "rows"]
+    table = pd.DataFrame(all_rows)[names]
     disagreements: list[Disagreement] = []
     for task in sorted(compared):
         disagreements += find_disagreements(task, ComparedRows.join(compared[task]))
@@ -164,28 +167,29 @@ def compare_scores(
 
 
 def _score_task(
-    directory: str, task: str, with_hard: bool, keep: bool
+    directory: str, task: str, with_hard: bool, with_predictions: bool
 ) -> list[dict[str, Any]]:
+    """Return the rows of all integrations on the AMLB tasks of one task; runs in a worker."""
     suite = Suite.load(directory)
-    frameworks = _frameworks(suite)
-    parts = [
-        part
-        for part in suite.amlb_tasks.values()
-        if part.task == task and (with_hard or part.suffix != "hard")
-    ]
-    rows = list(_rows(suite, parts, frameworks, _pipeline()))
-    return rows if keep else [row | {"predictions": None} for row in rows]
+    parts = []
+    for part in suite.amlb_tasks.values():
+        if part.task == task and (with_hard or part.suffix != "hard"):
+            parts.append(part)
+    rows = list(_score_parts(suite, parts, _framework_params(suite)))
+    if not with_predictions:  # they are large to send, and nobody keeps them
+        for row in rows:
+            row["predictions"] = None
+    return rows
 
 
-def _frameworks(suite: Suite) -> dict[str, dict[str, Any]]:
+def _framework_params(suite: Suite) -> dict[str, dict[str, Any]]:
     """Return the parameters of a suite's own integrations, by name."""
+    frameworks: dict[str, dict[str, Any]] = {}
     try:
-        listed = read_yaml(suite.layout.frameworks, SuiteError) or {}
-        frameworks = {
-            str(name): dict(entry.get("params") or {})
-            for name, entry in listed.items()
-            if entry.get("module") == INTEGRATION
-        }
+        entries = read_yaml(suite.layout.frameworks, SuiteError) or {}
+        for name, entry in entries.items():
+            if entry.get("module") == INTEGRATION:
+                frameworks[str(name)] = dict(entry.get("params") or {})
     except (OSError, AttributeError, ValueError, TypeError):
         raise SuiteError(
             f"{suite.layout.frameworks} cannot be read", "hardsynth verify DIR --repair"
@@ -200,13 +204,17 @@ def _frameworks(suite: Suite) -> dict[str, dict[str, Any]]:
 
 
 def _check_models(name: str, params: dict[str, Any]) -> None:
-    for kind in ("classifier", "regressor"):
-        if params.get(kind):
-            own = params.get(f"{kind}_params") or {}
-            check_is_listed(f"{name} in frameworks.yaml", str(params[kind]), own)
+    """Raise for a model that is not on the list of what a foreign suite may name."""
+    for family in ("classifier", "regressor"):
+        if params.get(family):
+            model_params = params.get(f"{family}_params") or {}
+            check_is_listed(
+                f"{name} in frameworks.yaml", str(params[family]), model_params
+            )
 
 
-def _pipeline() -> ModuleType:
+def _load_pipeline() -> ModuleType:
+    """Return the module that AMLB runs, from this installation and not from the suite."""
     path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
     name = "amlb_ext_integration_pipeline"
     if name not in sys.modules:
@@ -214,17 +222,17 @@ def _pipeline() -> ModuleType:
         if spec is None or spec.loader is None:
             raise RunError(f"cannot load {path}", "install hardsynth again")
         module = importlib.util.module_from_spec(spec)
+        # Before it runs: its dataclasses look their own module up.
         sys.modules[name] = module
         spec.loader.exec_module(module)
     return sys.modules[name]
 
 
-def _rows(
-    suite: Suite,
-    parts: list[AmlbTask],
-    frameworks: dict[str, Any],
-    pipeline: ModuleType,
+def _score_parts(
+    suite: Suite, parts: list[AmlbTask], frameworks: dict[str, dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
+    """Yield a row for each AMLB task, fold and framework that serves it."""
+    # The parts of a fold share training files, so a model is fitted once for all of them.
     fitted: dict[tuple[str, str], Any] = {}
     for task in parts:
         coding = suite.coding(task.name)
@@ -234,21 +242,30 @@ def _rows(
             for name, params in frameworks.items():
                 key = (name, task.train[index])
                 if key not in fitted:
-                    fitted[key] = _fit(pipeline, params, suite, task, train)
-                if fitted[key] is None:  # the model does not serve this kind of task
+                    fitted[key] = _fit_model(params, suite, task, train)
+                model = fitted[key]
+                if model is None:  # the framework does not serve this kind of task
                     continue
-                predicted = fitted[key].predict(features)
-                metric, loss = _loss(fitted[key], predicted, target)
+                predicted = model.predict(features)
+                compared = None
+                if name == BASELINE and task.suffix == "full":
+                    compared = _compare_with_stored(
+                        suite,
+                        task,
+                        index,
+                        model=model,
+                        predicted=predicted,
+                        target=target,
+                    )
+                metric, loss = _mean_loss(model, predicted, target)
                 yield {
                     "amlb_task": task.name,
                     "amlb_fold": index,
                     "type": task.type.value,
-                    "predictions": _table(coding, fitted[key], predicted, target),
-                    "compared": _compared(
-                        suite, task, index, fitted[key], predicted, target
-                    )
-                    if name == BASELINE and task.suffix == "full"
-                    else None,
+                    "predictions": _prediction_table(
+                        coding, model, predicted=predicted, target=target
+                    ),
+                    "compared": compared,
                     "task": task.task,
                     "part": task.suffix,
                     "fold": fold,
@@ -259,95 +276,109 @@ def _rows(
                 }
 
 
-def _fit(
-    pipeline: ModuleType,
-    params: dict[str, Any],
-    suite: Suite,
-    task: AmlbTask,
-    train: Path,
+def _fit_model(
+    params: dict[str, Any], suite: Suite, task: AmlbTask, train: Path
 ) -> Any:
-    kind = "regressor" if task.type is Kind.REGRESSION else "classifier"
-    if not params.get(kind):
+    """Return a framework fitted on a training file; None where it does not serve the task."""
+    is_classification = task.type is not Kind.REGRESSION
+    family = "classifier" if is_classification else "regressor"
+    if not params.get(family):
         return None
     coding = suite.coding(task.name)
     features, target = coding.decode(coding.read_csv(train))
-    classes = task.type is not Kind.REGRESSION
+    pipeline = _load_pipeline()
     try:
-        settings = pipeline.Settings.from_params(params)
         model = pipeline.Model(
-            settings, classes=classes, seed=suite.manifest.seed, cores=1
+            pipeline.Settings.from_params(params),
+            classes=is_classification,
+            seed=suite.manifest.seed,
+            cores=1,
         )
         return model.fit(features, target)
     except ValueError as error:
         raise RunError(
-            f"{params[kind]} cannot be fitted on {task.name}: {error}"
+            f"{params[family]} cannot be fitted on {task.name}: {error}"
         ) from error
 
 
-def _table(
-    coding: Coding, model: Any, predicted: Any, target: pd.Series
+def _prediction_table(
+    coding: Coding, model: Any, *, predicted: Any, target: pd.Series
 ) -> pd.DataFrame:
     """Return predictions as AMLB writes them: probabilities by label, predictions, truth."""
     predictions, probabilities = predicted
     if probabilities is None:
-        return pd.DataFrame(
-            {"predictions": predictions, "truth": target.to_numpy(dtype=float)}
-        )
+        truth = target.to_numpy(dtype=float)
+        return pd.DataFrame({"predictions": predictions, "truth": truth})
     written = dict(zip(coding.labels, coding.written_labels, strict=True))
     labels = [written[str(label)] for label in model.labels_]
-    out = pd.DataFrame(probabilities, columns=labels)[sorted(labels)]
-    out["predictions"] = [written[str(label)] for label in predictions]
-    out["truth"] = [written[str(label)] for label in target]
-    return out
+    table = pd.DataFrame(probabilities, columns=labels)[sorted(labels)]
+    table["predictions"] = [written[str(label)] for label in predictions]
+    table["truth"] = [written[str(label)] for label in target]
+    return table
 
 
-def _compared(
+def _compare_with_stored(
     suite: Suite,
     task: AmlbTask,
     index: int,
+    *,
     model: Any,
     predicted: Any,
     target: pd.Series,
 ) -> ComparedRows | None:
     """Return what F predicts here beside what the suite keeps of its own F; None where nothing."""
     coding = suite.coding(task.name)
-    about = suite.provenance(task.name, index)
-    own = stored_predictions(about, len(coding.labels))
-    if own is None:
+    provenance = suite.provenance(task.name, index)
+    stored_f = stored_predictions(provenance, len(coding.labels))
+    if stored_f is None:
         return None
-    span = 1.0
+    predictions, probabilities = predicted
     if coding.labels:
-        f = np.zeros(own.shape)
+        span = 1.0
+        # The model orders its columns by the labels that it saw, the suite by their codes.
         codes = {label: code for code, label in enumerate(coding.labels)}
+        f = np.zeros(stored_f.shape)
         for column, label in enumerate(model.labels_):
-            f[:, codes[str(label)]] = predicted[1][:, column]
+            f[:, codes[str(label)]] = probabilities[:, column]
         y = target.map(codes).to_numpy(dtype=np.int64)
         losses = brier_loss(y, f)
     else:
-        train, _ = suite.pair(task.name, index)
-        known = coding.decode(coding.read_csv(train))[1].to_numpy(dtype=float)
-        span = float(known.max() - known.min()) or 1.0
-        f = np.asarray(predicted[0], dtype=float)
+        span = _target_range(suite, task, index)
+        f = np.asarray(predictions, dtype=float)
+        # Stored losses are in units of the range, which F's training rows give.
         losses = squared_error(target.to_numpy(dtype=float), f) / span**2
+    n = len(provenance)
     return ComparedRows(
-        fold=np.full(len(about), index),
+        fold=np.full(n, index),
         f=f,
-        own=own,
+        own=stored_f,
         loss=losses,
-        loss_f=about["loss"].to_numpy(dtype=float),
-        null=stored_refits(about),
-        span=np.full(len(about), span),
+        loss_f=provenance["loss"].to_numpy(dtype=float),
+        null=stored_refits(provenance),
+        span=np.full(n, span),
     )
 
 
-def _loss(model: Any, predicted: Any, target: pd.Series) -> tuple[str, float]:
+def _target_range(suite: Suite, task: AmlbTask, index: int) -> float:
+    """Return the range of a fold's training targets; 1 where they are all alike."""
+    train, _ = suite.pair(task.name, index)
+    coding = suite.coding(task.name)
+    _, target = coding.decode(coding.read_csv(train))
+    y = target.to_numpy(dtype=float)
+    return float(y.max() - y.min()) or 1.0
+
+
+def _mean_loss(model: Any, predicted: Any, target: pd.Series) -> tuple[str, float]:
+    """Return AMLB's metric for the kind of task, and its value."""
     predictions, probabilities = predicted
     if probabilities is None:
         error = predictions - target.to_numpy(dtype=float)
         return "rmse", float(np.sqrt(np.mean(error**2)))
+    # A class that is ruled out would cost an infinite loss where it is the truth.
     clipped = np.clip(probabilities, 1e-15, None)
     clipped /= clipped.sum(axis=1, keepdims=True)
-    return "logloss", float(log_loss(target.astype(str), clipped, labels=model.labels_))
+    loss = log_loss(target.astype(str), clipped, labels=model.labels_)
+    return "logloss", float(loss)
 
 
 def summarise_scores(scores: pd.DataFrame) -> pd.DataFrame:
@@ -362,10 +393,10 @@ def summarise_scores(scores: pd.DataFrame) -> pd.DataFrame:
     0    t  full   rmse    10  2.0
     """
     index = ["task", "part", "metric"]
-    first = scores["framework"].iloc[0]
-    rows = scores[scores["framework"] == first].groupby(index, sort=False)["rows"].sum()
+    # Every framework is scored on the same rows: those of one count.
+    of_first = scores[scores["framework"] == scores["framework"].iloc[0]]
+    rows = of_first.groupby(index, sort=False)["rows"].sum()
     means = scores.pivot_table(
         index=index, columns="framework", values="loss", aggfunc="mean", sort=False
     )
-    table = rows.to_frame().join(means).reset_index()
-    return table
+    return rows.to_frame().join(means).reset_index()

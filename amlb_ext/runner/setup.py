@@ -15,7 +15,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,14 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.run_folder import framework_error
-from amlb_ext.runner.subprocesses import Say, locked, run_command
+from amlb_ext.runner.subprocesses import (
+    Say,
+    locked,
+    nonempty_lines,
+    run_command,
+    say_nothing,
+    say_on_stderr,
+)
 
 #: Modes of AMLB that run in a container, and set up there.
 CONTAINERS = ("docker", "singularity")
@@ -77,7 +83,7 @@ def set_up_framework(
     extra : sequence of str
         The user's own arguments of ``runbenchmark.py``.
     log : Path
-        Gets all that is said.
+        Gets the whole output.
     quiet : bool
         Repeat nothing on stderr.
 
@@ -90,27 +96,25 @@ def set_up_framework(
     RunError
         The checkout cannot be written.
     """
-    wish = option_value(extra, "-s", "--setup") or "auto"
+    setup_option = option_value(extra, "-s", "--setup") or "auto"
     mode = option_value(extra, "-m", "--mode") or "local"
-    if (
-        framework is None
-        or not framework.has_setup
-        or mode != "local"
-        or wish in ("skip", "only")
-    ):
+    if framework is None or not framework.has_setup:
         return Readiness()
-    say: Say = _silent if quiet else _to_stderr
-    place = _Place(framework, checkout)
+    # A container sets up inside itself; skip and only say that the user minds the set-up.
+    if mode != "local" or setup_option in ("skip", "only"):
+        return Readiness()
+    say: Say = say_nothing if quiet else say_on_stderr
+    environment = _FrameworkEnvironment(framework, checkout)
     with locked(checkout.root / ".setup" / "hardsynth.lock", say) as lock:
-        state = place.state()
-        if state and wish != "force":
+        fault = environment.find_fault()
+        if fault and setup_option != "force":
             say(
-                f"{framework.name} {state}: setting it up in {framework.folder}, some minutes"
+                f"{framework.name} {fault}: setting it up in {framework.folder}, some minutes"
             )
-        if state or wish == "force":
-            place.clear()
-            failure = _install(
-                place,
+        if fault or setup_option == "force":
+            environment.remove()
+            failure = _install_framework(
+                environment,
                 asked,
                 extra=without_setup(extra),
                 log=log,
@@ -118,49 +122,55 @@ def set_up_framework(
                 lock=lock,
             )
             if failure:
-                place.forget()
+                # AMLB calls it complete whatever failed, and would run it.
+                environment.unmark()
                 text = f"{framework.name} could not be set up: {failure}"
                 with log.open("a", encoding="utf-8") as sink:
                     sink.write(f"\nSetupError: {text}\n")
                 return Readiness(failure=text)
-            place.believe()
-    # what is known to be whole is not looked at by AMLB again, outside the lock
+            environment.mark_complete()
+    # AMLB would look at it again, outside the lock, while another run may be at work there.
     return Readiness(arguments=("-s", "skip"))
 
 
-class _Place:
-    """A framework's environment in a checkout, and what is known of it."""
+class _FrameworkEnvironment:
+    """A framework's environment in a checkout, and the marks that say what state it is in.
+
+    AMLB writes the versions that it set up into ``.setup/installed``; our mark beside it repeats
+    that text once the environment was tried. So a set-up by AMLB itself voids our mark.
+    """
 
     def __init__(self, framework: Framework, checkout: Checkout) -> None:
-        self.framework, self.checkout = framework, checkout
+        self.framework = framework
+        self.checkout = checkout
         self.environment = framework.folder / "venv"
         self._installed = framework.folder / ".setup" / "installed"
         self._mark = framework.folder / ".setup" / "hardsynth-complete"
 
-    def state(self) -> str:
-        """Say what is wrong with the environment; nothing where it is whole."""
-        installed = _read(self._installed)
-        if self.framework.version not in [
-            line.strip() for line in installed.splitlines()
-        ]:
+    def find_fault(self) -> str:
+        """Return what is wrong with the environment; nothing where it is whole."""
+        installed = _read_text(self._installed)
+        versions = [line.strip() for line in installed.splitlines()]
+        if self.framework.version not in versions:
             if installed.strip():
                 return f"is set up, but not in version {self.framework.version}"
             if self.environment.exists():
                 return "is half set up, by a run that was stopped or failed"
             return "is not set up yet"
-        # os.access follows the link: false when the base interpreter has been removed
+        # os.access follows the link: false when the base interpreter has been removed.
         interpreter = self.environment / "bin" / "python"
         if self.environment.exists() and not os.access(interpreter, os.X_OK):
             return "has lost its Python"
-        if _read(self._mark) == installed:
+        if _read_text(self._mark) == installed:
             return ""
-        failure = self.import_failure()  # set up by AMLB itself
+        # Set up by AMLB itself, which does not notice a command that failed.
+        failure = self.try_import()
         if failure:
             return f"is set up, but does not work ({failure})"
-        self.believe()
+        self.mark_complete()
         return ""
 
-    def import_failure(self) -> str:
+    def try_import(self) -> str:
         """Import what the framework runs, with its own Python; return the error, if any."""
         python = self.environment / "bin" / "python"
         script = self.framework.folder / "exec.py"
@@ -170,7 +180,7 @@ class _Place:
         environment = {**os.environ, "PYTHONPATH": root, "AMLB_PATH": root}
         environment.pop("PYTHONHOME", None)
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 [str(python), "-W", "ignore", "-c", _IMPORT, str(script)],
                 cwd=root,
                 env=environment,
@@ -185,30 +195,33 @@ class _Place:
             return f"its import did not finish within {IMPORT_TIME:g} s"
         except OSError as error:
             return f"{python}: {error.strerror}"
-        if not done.returncode:
+        if not completed.returncode:
             return ""
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        last = lines[-1] if lines else f"exit status {done.returncode}"
-        return framework_error(done.stderr) or last
+        error = framework_error(completed.stderr)
+        lines = nonempty_lines(completed.stderr)
+        if not error and lines:
+            error = lines[-1]
+        return error or f"exit status {completed.returncode}"
 
-    def believe(self) -> None:
+    def mark_complete(self) -> None:
         """Note that the environment is whole, as it now stands."""
-        self._mark.write_text(_read(self._installed), encoding="utf-8")
+        self._mark.write_text(_read_text(self._installed), encoding="utf-8")
 
-    def forget(self) -> None:
-        """Take back what says that the environment is whole."""
+    def unmark(self) -> None:
+        """Remove what says, to us and to AMLB, that the environment is whole."""
         self._mark.unlink(missing_ok=True)
         self._installed.unlink(missing_ok=True)
 
-    def clear(self) -> None:
+    def remove(self) -> None:
         """Remove the environment: what a half-made one lacks cannot be seen."""
-        self.forget()
+        self.unmark()
+        # A link is the user's own doing, and so is what it leads to.
         if self.environment.is_dir() and not self.environment.is_symlink():
             shutil.rmtree(self.environment, ignore_errors=True)
 
 
-def _install(
-    place: _Place,
+def _install_framework(
+    environment: _FrameworkEnvironment,
     asked: Sequence[str],
     *,
     extra: Sequence[str],
@@ -217,42 +230,44 @@ def _install(
     lock: int,
 ) -> str:
     """Let AMLB set a framework up; return why that failed, or nothing."""
-    checkout = place.checkout
-    lines = pip_constraints(place.framework, checkout.version)
-    before = log.stat().st_size if log.exists() else 0
+    checkout = environment.checkout
+    constraints = pip_constraints(environment.framework, checkout.version)
+    log_start = log.stat().st_size if log.exists() else 0
+    # AMLB writes a run's folder even where it only sets up: into one that nobody reads.
     with tempfile.TemporaryDirectory(prefix="hardsynth-setup-") as folder:
-        order = [str(checkout.python), str(checkout.root / "runbenchmark.py"), *asked]
-        order += ["-o", folder, "--session", "setup", "-Xsetup.live_output=False"]
-        order += [*extra, "-s", "only"]
+        command = [*checkout.command, *asked]
+        command += ["-o", folder, "--session", "setup", "-Xsetup.live_output=False"]
+        command += [*extra, "-s", "only"]
         status = run_amlb(
-            order,
+            command,
             root=checkout.root,
             python=checkout.python,
             log=log,
             quiet=quiet,
-            settings=_pip_settings(lines, Path(folder), checkout.python),
-            held=[lock],
+            settings=_pip_settings(constraints, Path(folder), checkout.python),
+            held=[lock],  # a set-up that outlives us must keep others out
         )
     with log.open("rb") as source:
-        source.seek(before)
-        said = source.read().decode("utf-8", "replace")
-    failure = place.import_failure()
-    if not status and not failure:
+        source.seek(log_start)
+        output = source.read().decode("utf-8", "replace")
+    import_error = environment.try_import()
+    if not status and not import_error:
         return ""
     # The error of what installs tells more than that a module is then missing.
-    installs = [
-        line for line in said.splitlines() if line.startswith(("ERROR: ", "fatal: "))
-    ]
+    install_errors = []
+    for line in output.splitlines():
+        if line.startswith(("ERROR: ", "fatal: ")):
+            install_errors.append(line)
     return (
-        framework_error("\n".join(installs))
-        or failure
-        or framework_error(said)
-        or (f"AMLB ended with status {status}")
+        framework_error("\n".join(install_errors))
+        or import_error
+        or framework_error(output)
+        or f"AMLB ended with status {status}"
     )
 
 
 def pip_constraints(framework: Framework, version: str) -> tuple[str, ...]:
-    """Return what pip is held to in a framework's set-up, a line each.
+    """Return the versions that pip is held to in a framework's set-up, a line each.
 
     Parameters
     ----------
@@ -274,44 +289,46 @@ def pip_constraints(framework: Framework, version: str) -> tuple[str, ...]:
     package, _, name = framework.module.partition(".")
     if package != "frameworks":
         return ()
-    tables = {
-        path.stem: path
-        for path in sorted(asset_path("resources", "amlb_setup").glob("*.yaml"))
-    }
-    path = tables.get(f"v{version}") or max(tables.items())[1]
-    table: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    folder = asset_path("resources", "amlb_setup")
+    path = folder / f"v{version}.yaml"
+    if not path.is_file():
+        path = max(folder.glob("*.yaml"), key=lambda table: table.stem)
+    text = path.read_text(encoding="utf-8")
+    table: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    # The table knows the versions of AMLB's "stable" frameworks, not those of "latest".
     entry = table.get(name) if framework.version == "stable" else None
     return tuple((entry or table["default"])["constraints"])
 
 
-def _pip_settings(lines: Sequence[str], folder: Path, python: Path) -> dict[str, str]:
+def _pip_settings(
+    constraints: Sequence[str], folder: Path, python: Path
+) -> dict[str, str]:
     """Return variables that hold pip to versions, those that the user asked for included."""
-    if not lines:
+    if not constraints:
         return {}
     path = folder / "constraints.txt"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    # pip splits the variable at spaces, which an address does not have
-    return {"PIP_CONSTRAINT": " ".join([*_own_constraints(python), path.as_uri()])}
+    path.write_text("\n".join(constraints) + "\n", encoding="utf-8")
+    # pip splits the variable at spaces, which an address does not have.
+    files = [*_user_constraint_files(python), path.as_uri()]
+    return {"PIP_CONSTRAINT": " ".join(files)}
 
 
-def _own_constraints(python: Path) -> list[str]:
+def _user_constraint_files(python: Path) -> list[str]:
     """Return the user's own constraint files, which the variable would hide from pip."""
-    given = os.environ.get("PIP_CONSTRAINT")
-    if given is not None:
-        return given.split()
+    variable = os.environ.get("PIP_CONSTRAINT")
+    if variable is not None:
+        return variable.split()
+    command = [str(python), "-m", "pip", "config", "list"]
     try:
-        known = run_command(
-            [str(python), "-m", "pip", "config", "list"], "pip", timeout=60
-        )
+        settings = run_command(command, "pip", timeout=60)
     except RunError:
         return []
-    found = re.findall(r"^(?:global|install)\.constraint=(.*)$", known, re.M)
-    return [
-        word
-        for quoted in found
-        for text in shlex.split(quoted)
-        for word in text.split()
-    ]
+    files = []
+    for quoted in re.findall(r"^(?:global|install)\.constraint=(.*)$", settings, re.M):
+        # pip prints the value as Python would, and splits it at spaces and line ends itself.
+        for value in shlex.split(quoted):
+            files += value.split()
+    return files
 
 
 def option_value(arguments: Sequence[str], short: str, long: str) -> str:
@@ -341,28 +358,18 @@ def without_setup(arguments: Sequence[str]) -> list[str]:
     >>> without_setup(["-s", "force", "-Xa=b", "--setup=auto"])
     ['-Xa=b']
     """
-    kept, is_value = [], False
-    for word in arguments:
-        if (
-            not is_value
-            and word not in ("-s", "--setup")
-            and not word.startswith("--setup=")
-        ):
+    kept = []
+    remaining = iter(arguments)
+    for word in remaining:
+        if word in ("-s", "--setup"):
+            next(remaining, None)  # its value
+        elif not word.startswith("--setup="):
             kept.append(word)
-        is_value = not is_value and word in ("-s", "--setup")
     return kept
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _silent(text: str) -> None:
-    """Say nothing."""
-
-
-def _to_stderr(text: str) -> None:
-    print(f"hardsynth: {text}", file=sys.stderr, flush=True)

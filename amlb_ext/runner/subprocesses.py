@@ -10,12 +10,22 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.locks import lock_open_file
 from amlb_ext.core.redact import redact_text
 
 #: Takes a progress message.
 Say = Callable[[str], None]
+
+
+def say_nothing(text: str) -> None:
+    """Take a progress message and drop it."""
+
+
+def say_on_stderr(text: str) -> None:
+    """Print a progress message, with what could steer a terminal written out."""
+    print(escape_controls(f"hardsynth: {text}"), file=sys.stderr, flush=True)
 
 
 def run_command(
@@ -28,11 +38,13 @@ def run_command(
     RunError
         ``failing`` and the command's last line of complaint, without any credentials.
     """
+    # A question on a terminal that nobody watches would wait for ever.
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "PIP_NO_INPUT": "1"}
+    # The interpreters that run here are others than ours, and have libraries of their own.
     for name in ("PYTHONPATH", "PYTHONHOME"):
         environment.pop(name, None)
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             list(arguments),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -51,12 +63,27 @@ def run_command(
         ) from None
     except OSError as error:
         raise RunError(f"{failing}: {error.strerror}", remedy) from None
-    if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        told = [line for line in lines if line.lower().startswith(("error", "fatal"))]
-        last = (told or lines or [f"exit status {done.returncode}"])[-1]
-        raise RunError(f"{failing}: {redact_text(last)}", remedy)
-    return done.stdout.strip()
+    if completed.returncode:
+        complaint = _last_complaint(completed.stderr)
+        if not complaint:
+            complaint = f"exit status {completed.returncode}"
+        raise RunError(f"{failing}: {redact_text(complaint)}", remedy)
+    return completed.stdout.strip()
+
+
+def _last_complaint(stderr: str) -> str:
+    """Return the last line that calls itself an error, else the last line, else nothing."""
+    lines = nonempty_lines(stderr)
+    for line in reversed(lines):
+        if line.lower().startswith(("error", "fatal")):
+            return line
+    return lines[-1] if lines else ""
+
+
+def nonempty_lines(text: str) -> list[str]:
+    """Return the lines of a command's output that hold something, stripped."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line]
 
 
 def shareable(text: str) -> str:
@@ -69,11 +96,9 @@ def shareable(text: str) -> str:
     >>> shareable("see https://host.org/a/b/c, or/and 1/2/3")
     'see https://host.org/a/b/c, or/and 1/2/3'
     """
-    return re.sub(
-        r"(?<![\w:/.])(?:/[^\s/'\",:;]+){2,}/(?=[^\s/'\",:;])",
-        ".../",
-        redact_text(text),
-    )
+    # Two folders and more before a last name; not after a word, as in and/or, nor in an address.
+    folders = r"(?<![\w:/.])(?:/[^\s/'\",:;]+){2,}/(?=[^\s/'\",:;])"
+    return re.sub(folders, ".../", redact_text(text))
 
 
 @contextlib.contextmanager
@@ -90,16 +115,14 @@ def locked(path: Path, say: Say) -> Iterator[int]:
             "AMLB runs on Linux and macOS only",
             "on Windows use the Subsystem for Linux",
         )
+
+    def say_waiting() -> None:
+        say(f"waiting for another process that sets up AMLB ({path})")
+
+    # An exit stack, so that errors of taking the lock are told from errors of the caller's block.
     with contextlib.ExitStack() as stack:
         try:
-            descriptor = stack.enter_context(
-                lock_open_file(
-                    path,
-                    lambda: say(
-                        f"waiting for another process that sets up AMLB ({path})"
-                    ),
-                )
-            )
+            descriptor = stack.enter_context(lock_open_file(path, say_waiting))
         except OSError as error:
             raise RunError(
                 f"{path.parent} cannot be written: {error.strerror}",

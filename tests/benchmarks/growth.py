@@ -75,7 +75,7 @@ def measure(tasks: int, workers: int, cluster: str) -> dict[str, float]:
         found = {"tasks": tasks, "workers": workers, "made": len(report.tasks), "seconds": wall,
                  "processor": used, "busy": used / wall / workers, "parent_mb": parent}  # fmt: skip
         began = time.perf_counter()
-        load_tasks(request, report)
+        load_tasks(request)
         found["sources"] = time.perf_counter() - began
         began = time.perf_counter()
         generate_suite(request)

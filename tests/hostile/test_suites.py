@@ -18,7 +18,7 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import find_unlisted
 from amlb_ext.core.files import sha256_file
-from amlb_ext.pipeline import GenerationReport, RepairOptions, Request, repair_suite
+from amlb_ext.pipeline import RepairOptions, Request, repair_suite
 from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.suite import Layout, Suite, verify_suite
@@ -315,7 +315,7 @@ def pickled(tmp_path, mark):
     settings["baseline"]["trust_pickle"] = True
     config = build_config({"split": {"folds": 1}})
     request = Request((str(folder / "t.csv"),), config, suite, quiet=True)
-    tasks, _ = load_tasks(request, GenerationReport(""))
+    tasks = load_tasks(request).tasks
     (key,) = fold_keys(tuple(tasks), 0, settings)
     layout.request.write_text(
         json_text({**json.loads(layout.request.read_text()), "settings": settings})

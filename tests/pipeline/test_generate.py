@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,17 +18,9 @@ import yaml
 from amlb_ext.cli import main
 from amlb_ext.suite import Suite, verify_suite
 
+PLAIN = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "-j", "1"]
 #: A kappa of one's own turns the calibration off, which would take most of the time here.
-CORE = [
-    "--baseline",
-    "ridge",
-    "--synthesizer",
-    "local",
-    "--folds",
-    "2",
-    "--kappa",
-    ".005",
-]
+CORE = [*PLAIN, "--kappa", ".005"]
 FAST = [*CORE, "--certificate", "none", "-q"]
 
 
@@ -47,6 +40,17 @@ def checksums(root):
         for path in sorted(root.rglob("*"))
         if path.suffix in (".csv", ".yaml", ".json", ".parquet")
     }
+
+
+def never(*args):
+    raise AssertionError("what is finished was made again")
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory):
+    root = tmp_path_factory.mktemp("certified") / "hard"
+    assert main(["generate", "bundled/toy", "-o", str(root), *CORE, "-q"]) == 0
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +116,6 @@ def test_real_rows_are_the_sources_rows(suite):
 
 
 def test_a_moved_suite_verifies_and_a_changed_byte_is_seen(suite, tmp_path):
-    import shutil
-
     moved = tmp_path / "elsewhere"
     shutil.copytree(suite, moved)
     assert main(["verify", str(moved), "-q"]) == 0
@@ -123,10 +125,11 @@ def test_a_moved_suite_verifies_and_a_changed_byte_is_seen(suite, tmp_path):
 
 
 def test_one_or_two_workers_the_same_bytes(tmp_path):
-    label = np.random.default_rng(1).choice(["no", "yes", "both"], 120)
-    source = table(tmp_path, 120, y=label)
-    flags = ["--target", "y", "--folds", "2", "--kappa", ".005", "--epochs", "3"]
-    flags += ["--baseline", "random_forest", "--baseline-params", "n_estimators=10"]
+    label = np.random.default_rng(1).choice(["no", "yes"], 60)
+    source = table(tmp_path, 60, y=label)
+    flags = ["--target", "y", "--folds", "2", "--kappa", ".005", "--epochs", "2"]
+    flags += ["--times", "1", "--no-train-hard"]
+    flags += ["--baseline", "random_forest", "--baseline-params", "n_estimators=5"]
     for workers in ("1", "2"):
         words = [*flags, "--certificate", "none", "-q", "-j", workers]
         assert main(["generate", source, "-o", str(tmp_path / workers), *words]) == 0
@@ -134,25 +137,27 @@ def test_one_or_two_workers_the_same_bytes(tmp_path):
 
 
 def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(suite, copy)
     before = {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
 
-    def never(*args):
-        raise AssertionError("a finished fold was computed again")
-
     monkeypatch.setattr("amlb_ext.pipeline.job.harden_group", never)
-    flags = [*FAST, "-j", "1"]
     assert (
-        main(["generate", "bundled/toy", "bundled/wine", "-o", str(copy), *flags]) == 0
+        main(["generate", "bundled/toy", "bundled/wine", "-o", str(copy), *FAST]) == 0
     )
     assert before == {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
 
 
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    root = tmp_path_factory.mktemp("uninterrupted")
+    words = ["generate", table(root), "--target", "y", "-o", str(root / "hard")]
+    assert main([*words, *FAST]) == 0
+    return root / "hard"
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])  # kill -9 is in tests/faults
-def test_ctrl_c_leaves_a_suite_that_continues(tmp_path, workers):
+def test_ctrl_c_leaves_a_suite_that_continues(tmp_path, uninterrupted, workers):
     out = tmp_path / "hard"
     command = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *FAST]
     process = subprocess.Popen(
@@ -175,24 +180,19 @@ def test_ctrl_c_leaves_a_suite_that_continues(tmp_path, workers):
     )
     assert "Traceback" not in err
     assert main(command) == 0
-    whole = tmp_path / "whole"
-    assert main([*command, "-o", str(whole)]) == 0
-    assert checksums(out) == checksums(whole)
+    assert checksums(out) == checksums(uninterrupted)
 
 
 def test_each_fold_has_its_own_calibrated_kappa(tmp_path, capsys):
     out = tmp_path / "hard"
-    flags = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "--json"]
-    flags += ["--certificate", "none"]
-    assert main(["generate", "bundled/wine", "-o", str(out), *flags]) == 0
+    words = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *PLAIN]
+    assert main([*words, "--certificate", "none", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     kappas = report["tasks"][0]["kappa"]
     said = ", ".join(f"{kappa:g}" for kappa in kappas)
-    assert any(
-        note.startswith(f"wine: kappa {said} by fold") for note in report["notes"]
-    )
+    assert any(note.startswith(f"t: kappa {said} by fold") for note in report["notes"])
     for kappa, fold in zip(
-        kappas, Suite.load(out).tasks["wine"].folds.values(), strict=True
+        kappas, Suite.load(out).tasks["t"].folds.values(), strict=True
     ):
         found = fold["summary"]["calibration"]
         assert found["kappa"] == kappa
@@ -219,7 +219,7 @@ def test_one_bad_task_is_reported_and_the_rest_goes_on(tmp_path, capsys):
     ]  # fmt: skip
     definition.write_text(yaml.safe_dump(entries))
     out = tmp_path / "hard"
-    flags = ["--baseline", "ridge", "--synthesizer", "local", "--json"]
+    flags = [*CORE, "--certificate", "none", "--json"]
     assert main(["generate", str(definition), "-o", str(out), *flags]) == 1
     report = json.loads(capsys.readouterr().out)
     assert [t["task"] for t in report["tasks"]] == ["good"]
@@ -230,7 +230,7 @@ def test_one_bad_task_is_reported_and_the_rest_goes_on(tmp_path, capsys):
 def test_no_failures_leaves_nothing_behind(tmp_path, capsys):
     out = tmp_path / "hard"
     source = table(tmp_path)
-    flags = ["--baseline", "ridge", "--alpha", "9", "--json"]
+    flags = [*CORE, "--alpha", "9", "--json"]
     assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 1
     reason = json.loads(capsys.readouterr().out)["failures"][0]["reason"]
     assert "no failures found at alpha = 9" in reason
@@ -243,15 +243,8 @@ def test_a_file_of_predictions_is_enough(tmp_path):
     frame = pd.read_csv(source)
     (frame["a"] * 3).rename("prediction").to_csv(tmp_path / "p.csv", index=False)
     out = tmp_path / "hard"
-    flags = [
-        "--baseline",
-        str(tmp_path / "p.csv"),
-        "--synthesizer",
-        "local",
-        "--folds",
-        "2",
-        "-q",
-    ]
+    flags = [*PLAIN, "--certificate", "none", "-q"]
+    flags += ["--baseline", str(tmp_path / "p.csv")]
     assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
     suite = Suite.load(out)
     assert "t_ga" not in suite.amlb_tasks
@@ -287,7 +280,10 @@ BAD = {
     "unreadable YAML": (["broken.yaml"], "line"),
     "unknown key": (["t.csv", "--config", "wrong.yaml"], "did you mean 'search'"),
     "unknown flag value": (["t.csv", "--kappa", "seven"], "kappa"),
-    "wrong rule": (["bundled/wine", "--rule", "absolute"], "serves regression"),
+    "wrong rule": (
+        ["bundled/wine", "--baseline", "ridge", "--rule", "absolute"],
+        "serves regression",
+    ),
     "bad name": (["t.csv", "--name", "a b"], "a_b"),
     "unknown synthesizer": (["t.csv", "--synthesizer", "vea"], "did you mean 'vae'"),
 }
@@ -331,8 +327,6 @@ def test_a_foreign_folder_is_left_alone(tmp_path, capsys):
 
 
 def test_other_settings_need_force(suite, tmp_path, capsys):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(suite, copy)
     before = checksums(copy)
@@ -340,9 +334,11 @@ def test_other_settings_need_force(suite, tmp_path, capsys):
     assert main([*words, "--seed", "9"]) == 2
     assert "seed: 1 there, 9 now" in capsys.readouterr().err
     assert checksums(copy) == before
+    words = ["generate", table(tmp_path), "--target", "y", "-o", str(copy), *FAST]
     assert main([*words, "--seed", "9", "--force"]) == 0
     assert verify_suite(copy) == []
-    assert checksums(copy) != before
+    assert list(Suite.load(copy).tasks) == ["t"]
+    assert not (copy / "data" / "toy").exists()
 
 
 def test_a_full_disk_is_one_clear_line(tmp_path, capsys, monkeypatch):
@@ -353,7 +349,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(atomic.os, "replace", full)
     out = tmp_path / "hard"
-    assert main(["generate", "bundled/toy", "-o", str(out), *FAST, "-j", "1"]) == 2
+    assert main(["generate", "bundled/toy", "-o", str(out), *FAST]) == 2
     assert "No space left" in capsys.readouterr().err
     assert not list(tmp_path.rglob("*.hardsynth-part"))
 
@@ -380,10 +376,16 @@ def test_score_prints_every_part_beside_the_null(suite, capsys, tmp_path):
     assert means["bad", "HardsynthBaseline"] > means["full", "HardsynthBaseline"]
 
 
-def test_generate_says_what_each_task_may_be_used_for(tmp_path, capsys):
+def test_generate_says_what_each_task_may_be_used_for(
+    certified, tmp_path, capsys, monkeypatch
+):
     out = tmp_path / "hard"
+    shutil.copytree(certified, out)
     words = ["generate", "bundled/toy", "-o", str(out), *CORE, "--json"]
-    assert main(words) == 0
+    # a certificate that still holds is kept
+    with monkeypatch.context() as context:
+        context.setattr(sys.modules["amlb_ext.validity.certify"], "certify_job", never)
+        assert main(words) == 0
     verdict = json.loads(capsys.readouterr().out)["verdicts"]["toy"]
     assert verdict["verdict"] in ("rank", "describe", "stress-test only")
     assert verdict["reason"].endswith(".")
@@ -416,22 +418,11 @@ def test_generate_says_what_each_task_may_be_used_for(tmp_path, capsys):
     assert path.read_bytes() == before
 
 
-def test_a_certificate_that_still_holds_is_kept(tmp_path, monkeypatch):
+def test_a_task_that_has_gone_takes_its_certificate_along(certified, tmp_path):
     out = tmp_path / "hard"
-    words = ["generate", "bundled/toy", "-o", str(out), *CORE, "-q", "-j", "1"]
+    shutil.copytree(certified, out)
+    words = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *FAST]
     assert main(words) == 0
-
-    def never(*args):
-        raise AssertionError("a certificate that holds was made again")
-
-    module = sys.modules[
-        "amlb_ext.validity.certify"
-    ]  # the package's name is the function's
-    monkeypatch.setattr(module, "certify_job", never)
-    assert main(words) == 0
-    # a task that has gone takes its certificate along
-    monkeypatch.undo()
-    assert main(["generate", "bundled/wine", "-o", str(out), *FAST]) == 0
     assert not (out / "hardsynth/toy/certificate.json").exists()
     assert verify_suite(out) == []
 
@@ -446,15 +437,8 @@ def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, capsy
         tmp_path / "p.csv", index=False
     )
     out = tmp_path / "hard"
-    flags = [
-        "--baseline",
-        str(tmp_path / "p.csv"),
-        "--alpha",
-        ".505",
-        "--certificate",
-        "none",
-    ]
-    flags += ["--synthesizer", "local", "--folds", "2", "--json"]
+    flags = [*PLAIN, "--alpha", ".505", "--certificate", "none", "--json"]
+    flags += ["--baseline", str(tmp_path / "p.csv")]
     assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
     assert any("one class only" in note and "logloss" in note for note in notes)

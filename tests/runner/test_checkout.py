@@ -15,10 +15,12 @@ from amlb_ext.runner.checkout import (
     Checkout,
     amlb_version,
     cache_dir,
-    clone,
+    clone_release,
     ensure_checkout,
 )
 from amlb_ext.runner.subprocesses import locked, run_command
+
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @pytest.fixture
@@ -41,10 +43,10 @@ def repository(fake: Checkout, tmp_path: Path) -> str:
 
 def test_clone_once(repository: str, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    root = clone(cache, repository, "v9")
+    root = clone_release(cache, repository, "v9")
     assert amlb_version(root) == "2.1.7"
     (root / "mark").touch()
-    assert clone(cache, "file:///nowhere", "v9") == root  # not cloned again
+    assert clone_release(cache, "file:///nowhere", "v9") == root  # not cloned again
     assert (root / "mark").exists()
 
 
@@ -52,7 +54,7 @@ def test_a_killed_clone_is_cleared_away(repository: str, tmp_path: Path) -> None
     cache = tmp_path / "cache"
     half = cache / ".automlbenchmark-v9.part-abc" / "amlb"
     half.mkdir(parents=True)
-    clone(cache, repository, "v9")
+    clone_release(cache, repository, "v9")
     assert sorted(path.name for path in cache.iterdir()) == [
         ".automlbenchmark-v9.lock",
         "automlbenchmark-v9",
@@ -63,7 +65,7 @@ def test_two_at_once_clone_once(repository: str, tmp_path: Path) -> None:
     said: list[str] = []
     threads = [
         threading.Thread(
-            target=clone, args=(tmp_path / "c", repository, "v9", said.append)
+            target=clone_release, args=(tmp_path / "c", repository, "v9", said.append)
         )
         for _ in range(3)
     ]
@@ -76,7 +78,7 @@ def test_two_at_once_clone_once(repository: str, tmp_path: Path) -> None:
 
 def test_failing_clone_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="could not be cloned: fatal") as caught:
-        clone(tmp_path / "c", (tmp_path / "nowhere").as_uri(), "v9")
+        clone_release(tmp_path / "c", (tmp_path / "nowhere").as_uri(), "v9")
     assert "AMLB_HOME" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert [path.name for path in (tmp_path / "c").iterdir()] == [
@@ -87,7 +89,7 @@ def test_failing_clone_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
 def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RunError, match="git is not installed"):
-        clone(tmp_path / "c", "file:///nowhere", "v9")
+        clone_release(tmp_path / "c", "file:///nowhere", "v9")
 
 
 def test_no_secrets_in_errors() -> None:
@@ -124,14 +126,14 @@ def test_lock_waits(tmp_path: Path) -> None:
 def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="HARDSYNTH_CACHE"):
-        clone(tmp_path / "file" / "cache", "file:///nowhere", "v9")
+        clone_release(tmp_path / "file" / "cache", "file:///nowhere", "v9")
 
 
 def test_given_checkout(
     fake: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
-    monkeypatch.setattr(environment, "VERSIONS", (sys.version_info[:2],))
+    monkeypatch.setattr(environment, "VERSIONS", (THIS_PYTHON,))
     monkeypatch.setenv("AMLB_HOME", str(fake.root))
     assert ensure_checkout(python=sys.executable, cache=tmp_path) == Checkout(
         fake.root, Path(sys.executable).absolute(), "2.1.7"
@@ -165,23 +167,25 @@ def test_version_between_releases(fake: Checkout) -> None:
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Environments without requirements, so that making one takes two seconds."""
     monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
-    monkeypatch.setattr(environment, "VERSIONS", (sys.version_info[:2],))
+    monkeypatch.setattr(environment, "VERSIONS", (THIS_PYTHON,))
 
 
 @pytest.mark.usefixtures("bare")
 def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> None:
     said: list[str] = []
+    half_made = environment.environment_dir(fake.root, tmp_path, THIS_PYTHON)
+    (half_made / "lib").mkdir(parents=True)  # as after a kill
+    (half_made / "lib" / "half-a-package").touch()
     python = environment.ensure_interpreter(fake.root, tmp_path, say=said.append)
+    assert python == half_made / "bin" / "python"
     assert python.is_file()
+    assert not (half_made / "lib" / "half-a-package").exists()
     assert (
         environment.ensure_interpreter(fake.root, tmp_path, say=said.append) == python
     )
     assert len(said) == 1
-    (python.parents[1] / "hardsynth-complete").unlink()  # as after a kill
-    environment.ensure_interpreter(fake.root, tmp_path, say=said.append)
-    assert len(said) == 2
     python.unlink()  # as after the base interpreter was removed
-    assert not environment._complete(python.parents[1])
+    assert not environment._is_complete(python.parents[1])
     (fake.root / "requirements.txt").write_text("# other pins\n")
     folder = environment.environment_dir(fake.root, tmp_path, "3.11")
     assert folder.name != python.parents[1].name
@@ -204,7 +208,7 @@ def test_own_venv_of_the_checkout_is_used(fake: Checkout, tmp_path: Path) -> Non
 
 
 def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "VERSIONS", ((2, 7),))
+    monkeypatch.setattr(environment, "VERSIONS", ("2.7",))
     with pytest.raises(RunError, match=r"AMLB needs Python 2\.7 .*--python"):
         environment.find_python()
 

@@ -1,8 +1,8 @@
 """A suite added to a user's own AMLB configuration, and taken back without a trace.
 
-``change`` does both (``install``, ``uninstall``, ``Change``) · ``files`` what is copied · ``state``
-what is installed, and which names are taken · ``text`` and ``place`` the user's ``config.yaml``,
-changed by a few lines · ``write`` files written and removed.
+``change`` does both (``install``, ``uninstall``, ``Change``) · ``copies`` the suite's files as a
+user directory gets them · ``state`` what is installed, which names are taken, and the files
+written and removed · ``config_edit`` the user's ``config.yaml``, changed by a few lines.
 """
 
 from amlb_ext.runner.install.change import Change, install, uninstall

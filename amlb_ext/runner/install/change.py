@@ -15,8 +15,8 @@ from typing import Literal
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import sha256_file
-from amlb_ext.runner.install.config_edit import insert, read_config
-from amlb_ext.runner.install.copies import copies
+from amlb_ext.runner.install.config_edit import insert_entries, read_config
+from amlb_ext.runner.install.copies import Copies, make_copies
 from amlb_ext.runner.install.state import (
     Home,
     Installed,
@@ -24,12 +24,12 @@ from amlb_ext.runner.install.state import (
     added_entries,
     check_names,
     check_writable,
-    own_constraints,
+    is_intact,
+    list_overridden_constraints,
     read_installed,
     read_state,
     read_texts,
-    remove,
-    stands,
+    remove_suite,
     write_config,
     write_copies,
     write_json,
@@ -38,9 +38,10 @@ from amlb_ext.suite import Suite
 
 #: AMLB's own, used where ``runbenchmark.py`` gets no ``-u``.
 DEFAULT_USERDIR = "~/.config/automlbenchmark"
+Action = Literal["installed", "updated", "unchanged", "uninstalled"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Change:
     """What was done to a user directory, or would be.
 
@@ -57,7 +58,7 @@ class Change:
     dry_run : bool
     """
 
-    action: Literal["installed", "updated", "unchanged", "uninstalled"]
+    action: Action
     name: str
     suite: str
     userdir: str
@@ -94,53 +95,54 @@ def install(
         No suite, a name that is taken, a configuration that cannot be read or written; nothing
         was changed.
     """
-    home = _home(userdir)
+    home = _user_home(userdir)
     suite = Suite.load(directory)
     _check_home(home, suite)
-    new = copies(suite, name)
-    known = read_installed(home)
-    record = Installed(
-        name=new.name,
-        suite=str(directory.expanduser().absolute()),
-        manifest=sha256_file(suite.layout.manifest),
-        benchmarks=list(new.benchmarks),
-        frameworks=list(new.frameworks),
-        constraints=list(new.constraints),
-        files={
-            path: hashlib.sha256(text).hexdigest() for path, text in new.files.items()
-        },
-    )
-    notes = _check_known(record, known)
+    new = make_copies(suite, name)
+    installed = read_installed(home)
+    earlier = installed.get(new.name)
+    record = _make_record(directory, suite, new)
+    notes = _check_earlier(record, installed)
+
+    # Names that another suite or the user has already.
     own, text = read_texts(home)
     config = read_config(own)
-    check_names(
-        home, config, new, [other for other in known.values() if other.name != new.name]
-    )
-    for taken in own_constraints(home, config, new):
+    others = [other for other in installed.values() if other.name != new.name]
+    check_names(home, config, new, others)
+    for constraint in list_overridden_constraints(home, config, new):
         notes.append(
-            f"the constraint {taken} is your own and stays; the suite's is not used"
+            f"the constraint {constraint} is your own and stays; the suite's is not used"
         )
+
+    # The configuration with this suite beside the others.
     state = read_state(home)
-    kept = {**known, new.name: record}
-    names = _ordered(state, kept)
-    wanted, inline = insert(own, _added(names, kept))
+    remaining = {**installed, new.name: record}
+    names = _installation_order(state, remaining)
+    wanted, inline = insert_entries(own, _entries_of_suites(names, remaining))
     notes.append(
         f"the suite's seed {suite.manifest.seed} is not set in your configuration: add "
         f"-Xseed={suite.manifest.seed} to runbenchmark.py for the runs that -u {directory} gives"
     )
-    same = known.get(new.name) == record and stands(home, record) and text == wanted
-    action: Literal["installed", "updated", "unchanged"] = "installed"
-    if new.name in known:
-        action = "unchanged" if same else "updated"
-    if not same and not dry_run:
+    is_same = earlier == record and is_intact(home, record) and text == wanted
+    action: Action = "installed"
+    if earlier is not None:
+        action = "unchanged" if is_same else "updated"
+    if not is_same and not dry_run:
         check_writable(home)
         made = state.made or not home.root.exists()
-        write_copies(home, new, known.get(new.name))
+        write_copies(home, new, earlier)
+        # The record is written after the copies that it promises.
         write_json(home.record(new.name), record)
-        write_config(
-            home, own, text, wanted, State(names, inline=list(inline), made=made)
-        )
-    return _change(action, record, home, text, wanted, notes, dry_run)
+        new_state = State(suites=names, inline=list(inline), made=made)
+        write_config(home, own=own, text=text, wanted=wanted, state=new_state)
+    return _make_change(
+        action,
+        record,
+        home,
+        diff=_unified_diff(home, text, wanted),
+        notes=notes,
+        dry_run=dry_run,
+    )
 
 
 def uninstall(
@@ -160,31 +162,60 @@ def uninstall(
     RunError
         It is not installed there, or its entries cannot be told from the user's own.
     """
-    home = _home(userdir)
-    known = read_installed(home)
-    record = _find(directory, known)
+    home = _user_home(userdir)
+    installed = read_installed(home)
+    record = _find_record(directory, installed)
     if record is None:
-        listed = ", ".join(f"{e.suite} (as {e.name})" for e in known.values()) or "none"
+        suites = [f"{other.suite} (as {other.name})" for other in installed.values()]
         raise RunError(
             f"the suite {directory} is not installed in {home.root}",
-            f"installed there: {listed}; another user directory: --userdir DIR",
+            f"installed there: {', '.join(suites) or 'none'}; "
+            "another user directory: --userdir DIR",
         )
     own, text = read_texts(home)
     state = read_state(home)
-    left = {name: entry for name, entry in known.items() if name != record.name}
-    names = _ordered(state, left)
-    wanted, inline = insert(own, _added(names, left)) if names else (own, ())
+    remaining = {
+        name: entry for name, entry in installed.items() if name != record.name
+    }
+    names = _installation_order(state, remaining)
+    # After the last suite the file is the user's own, byte for byte.
+    wanted = own
+    inline: tuple[str, ...] = ()
+    if names:
+        wanted, inline = insert_entries(own, _entries_of_suites(names, remaining))
     notes: list[str] = []
     if not dry_run:
         check_writable(home)
-        write_config(
-            home, own, text, wanted, State(names, inline=list(inline), made=state.made)
-        )
-        notes += remove(home, record, bool(names))
-    return _change("uninstalled", record, home, text, wanted, notes, dry_run)
+        new_state = State(suites=names, inline=list(inline), made=state.made)
+        write_config(home, own=own, text=text, wanted=wanted, state=new_state)
+        notes = remove_suite(home, record, is_last=not names)
+    return _make_change(
+        "uninstalled",
+        record,
+        home,
+        diff=_unified_diff(home, text, wanted),
+        notes=notes,
+        dry_run=dry_run,
+    )
 
 
-def _home(userdir: Path | None) -> Home:
+def _make_record(directory: Path, suite: Suite, new: Copies) -> Installed:
+    """Return the record of a suite as it is installed now."""
+    digests = {}
+    for path, content in new.files.items():
+        digests[path] = hashlib.sha256(content).hexdigest()
+    return Installed(
+        name=new.name,
+        suite=str(directory.expanduser().absolute()),
+        manifest=sha256_file(suite.layout.manifest),
+        benchmarks=list(new.benchmarks),
+        frameworks=list(new.frameworks),
+        constraints=list(new.constraints),
+        files=digests,
+    )
+
+
+def _user_home(userdir: Path | None) -> Home:
     return Home((userdir or Path(DEFAULT_USERDIR)).expanduser().absolute())
 
 
@@ -205,16 +236,16 @@ def _check_home(home: Home, suite: Suite) -> None:
         )
 
 
-def _check_known(record: Installed, known: dict[str, Installed]) -> list[str]:
-    """Return what to say of an earlier installation; raise where it is another suite's."""
-    earlier = known.get(record.name)
-    again = f"hardsynth uninstall {record.suite}"
-    for other in known.values():
-        if other.name != record.name and _same_folder(other.suite, record.suite):
+def _check_earlier(record: Installed, installed: dict[str, Installed]) -> list[str]:
+    """Return notes on an earlier installation; raise where it is in the way."""
+    earlier = installed.get(record.name)
+    for other in installed.values():
+        if other.name != record.name and _is_same_folder(other.suite, record.suite):
             raise RunError(
-                f"this suite is already installed, as {other.name}", f"first: {again}"
+                f"this suite is already installed, as {other.name}",
+                f"first: hardsynth uninstall {record.suite}",
             )
-    if earlier is None or _same_folder(earlier.suite, record.suite):
+    if earlier is None or _is_same_folder(earlier.suite, record.suite):
         return []
     if Path(earlier.suite, "hardsynth", "manifest.json").is_file():
         raise RunError(
@@ -224,56 +255,70 @@ def _check_known(record: Installed, known: dict[str, Installed]) -> list[str]:
     return [f"the suite was moved: {earlier.suite} no longer holds it"]
 
 
-def _same_folder(one: str, other: str) -> bool:
-    return Path(one).resolve() == Path(other).resolve()
+def _is_same_folder(path: str, other: str) -> bool:
+    return Path(path).resolve() == Path(other).resolve()
 
 
-def _find(directory: Path, known: dict[str, Installed]) -> Installed | None:
+def _find_record(directory: Path, installed: dict[str, Installed]) -> Installed | None:
     """Return what is installed of a folder, or, of a suite that was moved, by its manifest."""
     path = str(directory.expanduser().absolute())
-    for entry in known.values():
-        if _same_folder(entry.suite, path):
-            return entry
+    for record in installed.values():
+        if _is_same_folder(record.suite, path):
+            return record
     manifest = Path(path, "hardsynth", "manifest.json")
-    if manifest.is_file():
-        digest = sha256_file(manifest)
-        for entry in known.values():
-            if entry.manifest == digest and not Path(entry.suite).exists():
-                return entry
+    if not manifest.is_file():
+        return None
+    digest = sha256_file(manifest)
+    for record in installed.values():
+        # A copy of a suite that still stands where it was installed from is another suite.
+        if record.manifest == digest and not Path(record.suite).exists():
+            return record
     return None
 
 
-def _ordered(state: State, known: dict[str, Installed]) -> list[str]:
+def _installation_order(state: State, installed: dict[str, Installed]) -> list[str]:
     """Return the names of installed suites in the order in which they were installed."""
-    first = [name for name in state.suites if name in known]
-    return [*first, *(name for name in known if name not in first)]
+    ordered = [name for name in state.suites if name in installed]
+    new = [name for name in installed if name not in ordered]
+    return ordered + new
 
 
-def _added(
-    names: list[str], known: dict[str, Installed]
+def _entries_of_suites(
+    names: list[str], installed: dict[str, Installed]
 ) -> dict[tuple[str, str], list[str]]:
-    return added_entries(names, {name: bool(known[name].constraints) for name in names})
+    """Return the entries of ``config.yaml`` that these suites need."""
+    with_constraints = {name: bool(installed[name].constraints) for name in names}
+    return added_entries(names, with_constraints)
 
 
-def _change(
-    action: Literal["installed", "updated", "unchanged", "uninstalled"],
+def _unified_diff(home: Home, text: str | None, wanted: str) -> str:
+    """Return the change of ``config.yaml``, without the line ends, which the diff would double."""
+    label = str(home.config)
+    lines = difflib.unified_diff(
+        (text or "").splitlines(),
+        wanted.splitlines(),
+        fromfile=label,
+        tofile=label,
+        lineterm="",
+    )
+    return "\n".join(lines)
+
+
+def _make_change(
+    action: Action,
     record: Installed,
     home: Home,
-    text: str | None,
-    wanted: str,
+    *,
+    diff: str,
     notes: list[str],
     dry_run: bool,
 ) -> Change:
-    label = str(home.config)
-    shown = difflib.unified_diff(
-        (text or "").splitlines(), wanted.splitlines(), label, label, lineterm=""
-    )
     return Change(
         action=action,
         name=record.name,
         suite=record.suite,
         userdir=str(home.root),
-        diff="\n".join(shown),
+        diff=diff,
         benchmarks=record.benchmarks,
         frameworks=record.frameworks,
         constraints=record.constraints,

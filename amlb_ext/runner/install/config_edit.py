@@ -17,8 +17,43 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from amlb_ext.core.errors import RunError
 
-#: Between the two pieces that make a list of a single entry; stands in no line.
+#: Section and name of a list in ``config.yaml``.
+Key = tuple[str, str]
+#: Ends every whole line of ours in a user's file.
+MARK = "  # by hardsynth install"
+#: Between the two pieces that make a list of a single entry. A line break occurs in no piece
+#: that goes within a line, so the pair can be told apart again.
 _BOTH = "\n"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list of AMLB's configuration that a suite adds to.
+
+    Attributes
+    ----------
+    default : str
+        AMLB's own entry, which a user's list replaces.
+    first : bool
+        Whether our entries go before the others. AMLB takes the first definition of a benchmark,
+        but the last of a constraint or framework: so the user's own always wins.
+    """
+
+    default: str
+    first: bool
+
+
+LISTS: dict[Key, Listed] = {
+    ("benchmarks", "definition_dir"): Listed(
+        "{root}/resources/benchmarks", first=False
+    ),
+    ("benchmarks", "constraints_file"): Listed(
+        "{root}/resources/constraints.yaml", first=True
+    ),
+    ("frameworks", "definition_file"): Listed(
+        "{root}/resources/frameworks.yaml", first=True
+    ),
+}
 
 
 def read_config(text: str) -> dict[str, Any]:
@@ -27,16 +62,14 @@ def read_config(text: str) -> dict[str, Any]:
     Raises
     ------
     RunError
-        It is no YAML that AMLB could read, or no mapping.
+        The text is not YAML that AMLB could read, or not a mapping.
     """
     try:
         content = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        said = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise RunError(
-            f"config.yaml is not valid YAML: {where}{said}", "correct that line"
+            f"config.yaml is not valid YAML: {_problem_text(error)}",
+            "correct that line",
         ) from None
     if content is None:
         return {}
@@ -48,40 +81,58 @@ def read_config(text: str) -> dict[str, Any]:
     return content
 
 
-def entries_of(config: Mapping[str, Any], key: Key) -> list[str] | None:
+def _problem_text(error: Exception) -> str:
+    """Return where and what: ruamel's syntax errors know both, others have only a message."""
+    problem = getattr(error, "problem", None)
+    if not problem:
+        problem = str(error).splitlines()[0]
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return str(problem)
+    return f"line {mark.line + 1}: {problem}"
+
+
+def list_entries(config: Mapping[str, Any], key: Key) -> list[str] | None:
     """Return the list at a key; None where the user has none.
 
     Raises
     ------
     RunError
-        Something there that is neither a text nor a list of texts.
+        The value is neither a text nor a list of texts.
 
     Examples
     --------
-    >>> entries_of({"benchmarks": {"definition_dir": "x"}}, ("benchmarks", "definition_dir"))
+    >>> list_entries({"benchmarks": {"definition_dir": "x"}}, ("benchmarks", "definition_dir"))
     ['x']
     """
-    section = config.get(key[0])
+    section_name, list_name = key
+    section = config.get(section_name)
     if section is None:
         return None
-    name = ".".join(key)
     if not isinstance(section, dict):
         raise RunError(
-            f"config.yaml: {key[0]} is {section!r} instead of a mapping",
-            f"write {key[1]} below",
+            f"config.yaml: {section_name} is {section!r} instead of a mapping",
+            f"write {list_name} below",
         )
-    if section.get(key[1]) is None:
+    value = section.get(list_name)
+    if value is None:
         return None
-    found = section[key[1]]
-    listed = [found] if isinstance(found, str) else found
-    if not isinstance(listed, list) or not all(
-        isinstance(text, str) for text in listed
-    ):
-        raise RunError(f"config.yaml: {name} is {found!r}", "write a list of paths")
-    return list(listed)
+    entries = [value] if isinstance(value, str) else value
+    is_list_of_texts = isinstance(entries, list) and all(
+        isinstance(entry, str) for entry in entries
+    )
+    if not is_list_of_texts:
+        raise RunError(
+            f"config.yaml: {section_name}.{list_name} is {value!r}",
+            "write a list of paths",
+        )
+    return list(entries)
 
 
-def insert(
+# Adding entries.
+
+
+def insert_entries(
     text: str, added: Mapping[Key, Sequence[str]]
 ) -> tuple[str, tuple[str, ...]]:
     """Add entries to the lists of a configuration.
@@ -106,58 +157,88 @@ def insert(
 
     Examples
     --------
-    >>> new, _ = insert("frameworks:\\n  definition_file: ['{user}/f.yaml']  # mine\\n",
-    ...                 {("frameworks", "definition_file"): ["{user}/x.yaml"]})
+    >>> new, _ = insert_entries(
+    ...     "frameworks:\\n  definition_file: ['{user}/f.yaml']  # mine\\n",
+    ...     {("frameworks", "definition_file"): ["{user}/x.yaml"]},
+    ... )
     >>> print(new, end="")
     frameworks:
       definition_file: ['{user}/x.yaml', '{user}/f.yaml']  # mine
     """
     before = read_config(text)
-    new, inline = text, []
+    new = text
+    inline: list[str] = []
     for key, entries in added.items():
         if not entries:
             continue
-        listed = entries_of(before, key)
+        is_new = list_entries(before, key) is None
         try:
-            at, piece = insertion(new, key, list(entries), listed is None)
+            pieces = _find_pieces(new, key, list(entries), is_new=is_new)
         except (YAMLError, IndexError, TypeError, AttributeError):
-            raise _refused(added) from None
-        for offset, part in sorted(zip(at, piece, strict=True), reverse=True):
-            new = new[:offset] + part + new[offset:]
-        inline += [_BOTH.join(piece)] if MARK not in piece[0] else []
-    try:
-        after = read_config(new)
-        right = all(
-            entries_of(after, key) == wanted_list(before, key, entries)
-            for key, entries in added.items()
-        )
-    except RunError:
-        right = False
-    if not right or _rest(after) != _rest(before):
-        raise _refused(added)
+            raise _refusal(added) from None
+        # From the last to the first, so that the earlier offsets stay valid.
+        for piece in reversed(pieces):
+            new = new[: piece.offset] + piece.text + new[piece.offset :]
+        if MARK not in pieces[0].text:
+            inline.append(_BOTH.join(piece.text for piece in pieces))
+    if not _differs_by_entries_only(before, new, added):
+        raise _refusal(added)
     return new, tuple(inline)
 
 
-def wanted_list(
+def _differs_by_entries_only(
+    before: Mapping[str, Any], new: str, added: Mapping[Key, Sequence[str]]
+) -> bool:
+    """Whether AMLB reads the new text as the old configuration with the entries added."""
+    try:
+        after = read_config(new)
+        for key, entries in added.items():
+            if list_entries(after, key) != _extended_list(before, key, entries):
+                return False
+    except RunError:
+        return False
+    return _without_lists(after) == _without_lists(before)
+
+
+def _extended_list(
     config: Mapping[str, Any], key: Key, entries: Sequence[str]
 ) -> list[str] | None:
     """Return the list at a key with entries of ours."""
-    listed = entries_of(config, key)
+    present = list_entries(config, key)
     if not entries:
-        return listed
-    own = [LISTS[key].default] if listed is None else listed
-    return [*entries, *own] if LISTS[key].first else [*own, *entries]
+        return present
+    if present is None:
+        present = [LISTS[key].default]
+    if LISTS[key].first:
+        return [*entries, *present]
+    return [*present, *entries]
 
 
-def strip(text: str, inline: Sequence[str], ours: str) -> str:
-    """Take back what :func:`insert` added, whatever the user changed since.
+def _refusal(added: Mapping[Key, Sequence[str]]) -> RunError:
+    entries_by_list = []
+    for key, entries in added.items():
+        name = ".".join(key)
+        entries_by_list.append(f"{name}: {quote_entries(entries)}")
+    return RunError(
+        "config.yaml cannot take the suite's entries without changing more than its lists: an "
+        "anchor, a tag or an unusual form stands there",
+        "write the lists out, one entry per line after a dash; to add are "
+        + "; ".join(entries_by_list),
+    )
+
+
+# Taking entries back.
+
+
+def strip_entries(text: str, inline: Sequence[str], ours: str) -> str:
+    """Take back what :func:`insert_entries` added, whatever the user changed since.
 
     Parameters
     ----------
     text : str
         The file as it stands.
     inline : sequence of str
-        As :func:`insert` returned it.
+        As :func:`insert_entries` returned it.
     ours : str
         Stands in every entry of ours and in none of the user's.
 
@@ -169,120 +250,105 @@ def strip(text: str, inline: Sequence[str], ours: str) -> str:
     if MARK not in text and ours not in text:
         return text
     before = read_config(text)
-    for candidate in _candidates(text, inline, ours):
+    for candidate in _stripped_texts(text, inline, ours):
         try:
             after = read_config(candidate)
-            if _normal(after, ours) == _normal(before, ours) and ours not in repr(
-                after
-            ):
-                return candidate
+            is_same = _without_ours(after, ours) == _without_ours(before, ours)
         except RunError:
             continue
-    lines = [
-        str(i)
-        for i, line in enumerate(text.splitlines(), 1)
-        if ours in line or MARK in line
-    ]
+        if is_same and ours not in repr(after):
+            return candidate
+    line_numbers = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if ours in line or MARK in line:
+            line_numbers.append(str(number))
     raise RunError(
         "config.yaml was changed where the suite's entries stand, they cannot be taken back alone",
-        f"remove them by hand in line {', '.join(lines)}, then run the same command again",
+        f"remove them by hand in line {', '.join(line_numbers)}, then run the same command again",
     )
 
 
-def _candidates(text: str, inline: Sequence[str], ours: str) -> Iterator[str]:
-    """Yield the text without our lines; then with those kept on which the user's now stand."""
-    for part in reversed(inline):
-        one, _, two = part.partition(_BOTH)  # two: brackets around what was no list
-        anchor = two if ours in two else one
-        if ours not in anchor or text.count(anchor) != 1:
-            continue
-        head, tail = text.split(anchor)
-        if two and anchor == two:
-            at = head.rfind(one)
-            head = head[: max(at, 0)] + head[at + len(one) :]
-        elif two:
-            tail = tail.replace(two, "", 1)
-        text = head + tail
+def _stripped_texts(text: str, inline: Sequence[str], ours: str) -> Iterator[str]:
+    """Yield candidates for the text without our entries, the most likely one first."""
+    # The last insertion first: an earlier one may lie within what a later one added.
+    for inserted in reversed(inline):
+        text = _remove_inline(text, inserted, ours)
     lines = text.splitlines(keepends=True)
-    yield "".join(line for line in lines if not line.rstrip().endswith(MARK.strip()))
+    mark = MARK.strip()
+    yield "".join(line for line in lines if not line.rstrip().endswith(mark))
+    # Keys that we added may now have entries of the user's below them: then only the lines with
+    # entries of ours go, and the others lose the mark.
     kept = [line for line in lines if ours not in line or MARK not in line]
     yield "".join(line.replace(MARK, "") for line in kept)
 
 
-def _rest(config: Mapping[str, Any]) -> str:
+def _remove_inline(text: str, inserted: str, ours: str) -> str:
+    """Remove what was inserted within a line, where it still stands there exactly once."""
+    # The closing piece is empty unless a single text was put in brackets.
+    opening, _, closing = inserted.partition(_BOTH)
+    anchor = closing if ours in closing else opening
+    if ours not in anchor or text.count(anchor) != 1:
+        return text
+    head, tail = text.split(anchor)
+    if closing and anchor == closing:
+        before_opening, _, after_opening = head.rpartition(opening)
+        head = before_opening + after_opening
+    elif closing:
+        tail = tail.replace(closing, "", 1)
+    return head + tail
+
+
+# Configurations compared as texts. ``repr`` tells apart what ``==`` does not: true, 1 and 1.0.
+
+
+def _without_lists(config: Mapping[str, Any]) -> str:
     """Return all that is not in our three lists, as a text that compares as AMLB would see it."""
+    sections = {section for section, _ in LISTS}
     kept: dict[str, Any] = {}
     for name, value in config.items():
-        if isinstance(value, dict) and name in {section for section, _ in LISTS}:
-            value = {k: v for k, v in value.items() if (name, k) not in LISTS}
-        if value or value is False or value == 0 or name not in {s for s, _ in LISTS}:
+        if name not in sections:
+            kept[name] = value
+            continue
+        if isinstance(value, dict):
+            value = {
+                key: item for key, item in value.items() if (name, key) not in LISTS
+            }
+        # An empty section says no more than an absent one; a zero or false is the user's.
+        if value or value == 0:
             kept[name] = value
     return repr(kept)
 
 
-def _normal(config: Mapping[str, Any], ours: str) -> str:
-    """Return a configuration without ours: a list that says what AMLB's default says is none."""
+def _without_ours(config: Mapping[str, Any], ours: str) -> str:
+    """Return a configuration without our entries, as a text to compare.
+
+    A list that holds AMLB's default alone counts as no list: we write the default out where the
+    user had no list.
+    """
     lists = {}
     for key, listed in LISTS.items():
-        own = [text for text in entries_of(config, key) or () if ours not in text]
-        lists[key] = [] if own == [listed.default] else own
-    return repr(lists) + _rest(config)
-
-
-def _refused(added: Mapping[Key, Sequence[str]]) -> RunError:
-    said = "; ".join(
-        f"{'.'.join(key)}: {quoted(entries)}" for key, entries in added.items()
-    )
-    return RunError(
-        "config.yaml cannot take the suite's entries without changing more than its lists: an "
-        "anchor, a tag or an unusual form stands there",
-        f"write the lists out, one entry per line after a dash; to add are {said}",
-    )
+        entries = list_entries(config, key) or ()
+        users = [entry for entry in entries if ours not in entry]
+        lists[key] = [] if users == [listed.default] else users
+    return repr(lists) + _without_lists(config)
 
 
 # Where entries go in a user's ``config.yaml``: by line where it is in blocks, else within a line.
-#
 # Places come from the marks that ``ruamel.yaml`` keeps of each node.
-
-#: Ends every line of ours in a user's file.
-MARK = "  # by hardsynth install"
-Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A list of AMLB's configuration that a suite adds to.
+class _Piece:
+    """A text to insert, and its offset in the file."""
 
-    Attributes
-    ----------
-    default : str
-        AMLB's own entry, which a user's list replaces.
-    first : bool
-        Whether ours goes before the others. AMLB takes the first definition of a benchmark,
-        but the last of a constraint or framework: so the user's own always wins.
-    """
-
-    default: str
-    first: bool
+    offset: int
+    text: str
 
 
-LISTS: dict[Key, Listed] = {
-    ("benchmarks", "definition_dir"): Listed(
-        "{root}/resources/benchmarks", first=False
-    ),
-    ("benchmarks", "constraints_file"): Listed(
-        "{root}/resources/constraints.yaml", first=True
-    ),
-    ("frameworks", "definition_file"): Listed(
-        "{root}/resources/frameworks.yaml", first=True
-    ),
-}
-
-
-def insertion(
-    text: str, key: Key, entries: list[str], new: bool
-) -> tuple[list[int], list[str]]:
-    """Return where to insert what, so that a list gets entries.
+def _find_pieces(
+    text: str, key: Key, entries: list[str], *, is_new: bool
+) -> list[_Piece]:
+    """Return what to insert where, so that a list gets entries.
 
     Parameters
     ----------
@@ -291,116 +357,169 @@ def insertion(
     key : Key
         The list.
     entries : list of str
-    new : bool
+    is_new : bool
         Whether the file has no such list; it then begins with AMLB's default.
 
     Returns
     -------
-    list of int, list of str
-        Offsets in ``text`` and what to insert there: whole lines, or pieces within one.
+    list of _Piece
+        One of whole lines, or one or two within a line, by ascending offset.
 
     Raises
     ------
     TypeError, IndexError, AttributeError
         Where YAML is written in a way that is not foreseen.
     """
+    section_name, list_name = key
     listed = LISTS[key]
-    if new:
-        entries = (
-            [*entries, listed.default] if listed.first else [listed.default, *entries]
-        )
+    if is_new and listed.first:
+        entries = [*entries, listed.default]
+    elif is_new:
+        entries = [listed.default, *entries]
+
+    # A file without content: comments alone, or an empty document between --- and ...
     root = YAML(typ="safe", pure=True).compose(text)
-    if root is None or (isinstance(root, ScalarNode) and not root.value):
-        at = (
-            len(text) if root is None else root.start_mark.index
-        )  # the end, or `...` before it
-        return _lines(text, at, [f"{key[0]}:", f"  {key[1]}:", *_dashed(entries, 4)])
-    section_key, section = _child(root, key[0])
+    if root is None or _is_empty_scalar(root):
+        offset = len(text) if root is None else _start(root)
+        lines = _block_lines([section_name, list_name], entries, indent=0)
+        return _line_piece(text, offset, lines)
+
+    # No section: a new one behind the last.
+    section_key, section = _find_child(root, section_name)
     if section_key is None:
         if root.flow_style:
-            return _flow_key(root, f"{key[0]}: {{{key[1]}: [{quoted(entries)}]}}")
-        pad = " " * root.value[0][0].start_mark.column
-        lines = [
-            f"{pad}{key[0]}:",
-            f"{pad}  {key[1]}:",
-            *_dashed(entries, len(pad) + 4),
-        ]
-        return _lines(text, _line_end(text, _content_end(root)), lines)
-    if isinstance(section, ScalarNode):  # `benchmarks:` and nothing after it
-        pad = " " * (section_key.start_mark.column + 2)
-        lines = [f"{pad}{key[1]}:", *_dashed(entries, len(pad) + 2)]
-        return _lines(text, _line_end(text, section_key.end_mark.index), lines)
-    list_key, node = _child(section, key[1])
+            pair = f"{section_name}: {{{list_name}: [{quote_entries(entries)}]}}"
+            return _flow_piece(root, pair)
+        indent = _first_column(root)
+        lines = _block_lines([section_name, list_name], entries, indent=indent)
+        return _line_piece(text, _next_line(text, _content_end(root)), lines)
+
+    # `benchmarks:` and nothing after it.
+    if isinstance(section, ScalarNode):
+        indent = _column(section_key) + 2
+        lines = _block_lines([list_name], entries, indent=indent)
+        return _line_piece(text, _next_line(text, _end(section_key)), lines)
+
+    # A section without the list.
+    list_key, node = _find_child(section, list_name)
     if list_key is None:
         if section.flow_style:
-            return _flow_key(section, f"{key[1]}: [{quoted(entries)}]")
-        pad = " " * section.value[0][0].start_mark.column
-        lines = [f"{pad}{key[1]}:", *_dashed(entries, len(pad) + 2)]
-        return _lines(text, _line_end(text, _content_end(section)), lines)
-    if isinstance(node, ScalarNode) and not node.value:
-        dashes = _dashed(entries, list_key.start_mark.column + 2)
-        return _lines(text, _line_end(text, list_key.end_mark.index), dashes)
-    return _into_list(text, node, entries, listed.first)
+            return _flow_piece(section, f"{list_name}: [{quote_entries(entries)}]")
+        indent = _first_column(section)
+        lines = _block_lines([list_name], entries, indent=indent)
+        return _line_piece(text, _next_line(text, _content_end(section)), lines)
+
+    # `definition_dir:` and nothing after it.
+    if _is_empty_scalar(node):
+        lines = _block_lines([], entries, indent=_column(list_key) + 2)
+        return _line_piece(text, _next_line(text, _end(list_key)), lines)
+    return _list_pieces(text, node, entries, first=listed.first)
 
 
-def _into_list(
-    text: str, node: Node, entries: list[str], first: bool
-) -> tuple[list[int], list[str]]:
-    words = quoted(entries)
+def _list_pieces(
+    text: str, node: Node, entries: list[str], *, first: bool
+) -> list[_Piece]:
+    """Return what adds entries to a list that has some, or to the text that stands for one."""
+    quoted = quote_entries(entries)
     if isinstance(node, ScalarNode):
-        start, end = node.start_mark.index, node.end_mark.index
-        pair = [f"[{words}, ", "]"] if first else ["[", f", {words}]"]
-        return [start, end], pair
+        opening, closing = "[", f", {quoted}]"
+        if first:
+            opening, closing = f"[{quoted}, ", "]"
+        return [
+            _Piece(_start(node), opening),
+            _Piece(_end(node), closing),
+        ]
     assert isinstance(node, SequenceNode)
     if not node.flow_style:
-        at = node.start_mark.index - node.start_mark.column
-        if not first:
-            at = _line_end(text, _content_end(node))
-        return _lines(text, at, _dashed(entries, node.start_mark.column))
+        lines = _block_lines([], entries, indent=_column(node))
+        if first:
+            line_start = _start(node) - _column(node)
+            return _line_piece(text, line_start, lines)
+        return _line_piece(text, _next_line(text, _content_end(node)), lines)
     if not node.value:
-        return [text.index("[", node.start_mark.index) + 1], [words]
+        bracket = text.index("[", _start(node))
+        return [_Piece(bracket + 1, quoted)]
     if first:
-        return [node.value[0].start_mark.index], [f"{words}, "]
-    return [node.value[-1].end_mark.index], [f", {words}"]
+        return [_Piece(_start(node.value[0]), f"{quoted}, ")]
+    return [_Piece(_end(node.value[-1]), f", {quoted}")]
 
 
-def _flow_key(node: Node, words: str) -> tuple[list[int], list[str]]:
+def _flow_piece(node: Node, pair: str) -> list[_Piece]:
+    """Return what adds a key with its value to a mapping in braces."""
     if not node.value:
-        return [node.end_mark.index - 1], [words]
-    return [node.value[-1][1].end_mark.index], [f", {words}"]
+        return [_Piece(_end(node) - 1, pair)]
+    _, last_value = node.value[-1]
+    return [_Piece(_end(last_value), f", {pair}")]
 
 
-def _lines(text: str, at: int, lines: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Return whole lines to insert at ``at``, with the file's own line ends."""
+def _line_piece(text: str, offset: int, lines: Sequence[str]) -> list[_Piece]:
+    """Return whole lines to insert, marked, with the file's own line ends."""
     end = "\r\n" if "\r\n" in text else "\n"
-    whole = "".join(f"{line}{MARK}{end}" for line in lines)
-    if at and not text[:at].endswith(
-        ("\n", "\ufeff")
-    ):  # the file's last line has no end
-        whole = end + whole[: -len(end)]
-    return [at], [whole]
+    marked = [line + MARK + end for line in lines]
+    block = "".join(marked)
+    # Behind a last line without a line end, ours opens with one and leaves its own out, so that
+    # taking it back restores every byte. A byte order mark is no line.
+    if offset and not text[:offset].endswith(("\n", "\ufeff")):
+        block = end + block.removesuffix(end)
+    return [_Piece(offset, block)]
 
 
-def _dashed(entries: Sequence[str], indent: int) -> list[str]:
-    return [f"{' ' * indent}- {_quote(entry)}" for entry in entries]
+def _block_lines(
+    names: Sequence[str], entries: Sequence[str], *, indent: int
+) -> list[str]:
+    """Return keys, each below the one before, and the entries below the last, as lines."""
+    lines = []
+    for name in names:
+        lines.append(" " * indent + f"{name}:")
+        indent += 2
+    for entry in entries:
+        lines.append(" " * indent + f"- {_quote_text(entry)}")
+    return lines
 
 
-def quoted(entries: Sequence[str]) -> str:
+def quote_entries(entries: Sequence[str]) -> str:
     """Return entries as they stand in a list on one line.
 
     Examples
     --------
-    >>> quoted(["{user}/a", "b's"])
+    >>> quote_entries(["{user}/a", "b's"])
     "'{user}/a', 'b''s'"
     """
-    return ", ".join(map(_quote, entries))
+    return ", ".join(map(_quote_text, entries))
 
 
-def _quote(text: str) -> str:
+def _quote_text(text: str) -> str:
+    """Return a text in YAML's single quotes, where only the quote itself is doubled."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def _child(node: Node, name: str) -> tuple[Node | None, Any]:
+def _start(node: Any) -> int:
+    """Return the offset of a node's first character."""
+    return int(node.start_mark.index)
+
+
+def _end(node: Any) -> int:
+    """Return the offset behind a node."""
+    return int(node.end_mark.index)
+
+
+def _column(node: Any) -> int:
+    """Return by how much a node is indented."""
+    return int(node.start_mark.column)
+
+
+def _first_column(mapping: Any) -> int:
+    """Return by how much the keys of a mapping in a block are indented."""
+    first_key, _ = mapping.value[0]
+    return _column(first_key)
+
+
+def _is_empty_scalar(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and not node.value
+
+
+def _find_child(node: Node, name: str) -> tuple[Node | None, Any]:
+    """Return key and value of a mapping's entry; None twice where it has none."""
     if not isinstance(node, MappingNode):
         raise TypeError(name)
     for key, value in node.value:
@@ -410,20 +529,25 @@ def _child(node: Node, name: str) -> tuple[Node | None, Any]:
 
 
 def _content_end(node: Any) -> int:
-    """Return where a node's last character stands; a block's own mark lies behind comments."""
+    """Return where a node's last character stands.
+
+    The end mark of a block lies behind the comments and empty lines that follow it, so the end is
+    looked up in the block's last child.
+    """
     if isinstance(node, ScalarNode) or node.flow_style or not node.value:
-        return int(node.end_mark.index)
+        return _end(node)
     if isinstance(node, SequenceNode):
         return _content_end(node.value[-1])
     key, value = node.value[-1]
-    if isinstance(value, ScalarNode) and not value.value:
-        return int(key.end_mark.index)
-    return max(_content_end(value), int(key.end_mark.index))
+    key_end = _end(key)
+    if _is_empty_scalar(value):
+        return key_end
+    return max(_content_end(value), key_end)
 
 
-def _line_end(text: str, at: int) -> int:
+def _next_line(text: str, offset: int) -> int:
     """Return where the next line begins; a block of text ends at one already."""
-    if at and text[at - 1] == "\n":
-        return at
-    found = text.find("\n", at)
-    return len(text) if found < 0 else found + 1
+    if offset and text[offset - 1] == "\n":
+        return offset
+    line_end = text.find("\n", offset)
+    return len(text) if line_end < 0 else line_end + 1

@@ -31,10 +31,10 @@ from amlb_ext.suite.layout import safe_names
 #: The folder of all installed suites, in a user directory; on AMLB's ``sys.path``.
 FOLDER = "hardsynth_suites"
 #: The name that suites have unless another is asked for.
-_PLAIN = "hardsynth"
+_DEFAULT_NAME = "hardsynth"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Copies:
     """A suite as it is installed.
 
@@ -54,7 +54,7 @@ class Copies:
     files: dict[str, bytes]
 
 
-def copies(suite: Suite, name: str | None = None) -> Copies:
+def make_copies(suite: Suite, name: str | None = None) -> Copies:
     """Return what to install of a suite.
 
     Parameters
@@ -70,36 +70,56 @@ def copies(suite: Suite, name: str | None = None) -> Copies:
     SuiteError
         A file of the suite is missing or damaged.
     """
-    own = suite.manifest.name
-    name = name or own
-    if safe_names([name]) != [name]:
+    name = name or suite.manifest.name
+    loadable_name = safe_names([name])[0]
+    if loadable_name != name:
         raise RunError(
             f"{name!r} is not a name that AMLB can load",
-            f"use letters, digits, - and _, e.g. --name {safe_names([name])[0]}",
+            f"use letters, digits, - and _, e.g. --name {loadable_name}",
         )
-    root = _written(suite.layout.root)
+    root = _root_text(suite.layout.root)
     files: dict[str, bytes] = {}
-    listed = sorted(suite.manifest.files)
-    stems = [Path(path).stem for path in listed if path.startswith("benchmarks/")]
-    names = benchmark_names(stems, own, name)
-    for stem, new in names.items():
-        content = _absolute(_load(suite, f"benchmarks/{stem}.yaml"), root)
-        files[f"benchmarks/{new}.yaml"] = yaml_text(content).encode("ascii")
+    suite_files = sorted(suite.manifest.files)
+
+    # Definitions, whose data files lie in the suite's folder.
+    stems = []
+    for path in suite_files:
+        if path.startswith("benchmarks/"):
+            stems.append(Path(path).stem)
+    names = benchmark_names(stems, suite.manifest.name, name)
+    for stem, installed_name in names.items():
+        content = _with_absolute_paths(
+            _load_yaml(suite, f"benchmarks/{stem}.yaml"), root
+        )
+        files[f"benchmarks/{installed_name}.yaml"] = yaml_text(content).encode("ascii")
+
+    # Frameworks, whose code AMLB imports from the copy.
     frameworks: dict[str, Any] = {}
-    for known, entry in (_load(suite, "frameworks.yaml") or {}).items():
-        frameworks[framework_name(str(known), name)] = _module(entry, name)
+    suite_frameworks = _load_yaml(suite, "frameworks.yaml") or {}
+    for framework, entry in suite_frameworks.items():
+        installed_name = framework_name(str(framework), name)
+        frameworks[installed_name] = _with_installed_module(entry, name)
     files["frameworks.yaml"] = yaml_text(frameworks).encode("ascii")
+
+    # Constraints and code, as they are.
     constraints: tuple[str, ...] = ()
-    if "constraints.yaml" in listed:
-        constraints = tuple(map(str, _load(suite, "constraints.yaml") or {}))
-        files["constraints.yaml"] = _bytes(suite, "constraints.yaml")
-    for path in listed:
+    if "constraints.yaml" in suite_files:
+        suite_constraints = _load_yaml(suite, "constraints.yaml") or {}
+        constraints = tuple(map(str, suite_constraints))
+        files["constraints.yaml"] = _read_bytes(suite, "constraints.yaml")
+    for path in suite_files:
         if path.startswith("extensions/"):
-            files[path] = _bytes(suite, path)
-    return Copies(name, tuple(names.values()), tuple(frameworks), constraints, files)
+            files[path] = _read_bytes(suite, path)
+    return Copies(
+        name=name,
+        benchmarks=tuple(names.values()),
+        frameworks=tuple(frameworks),
+        constraints=constraints,
+        files=files,
+    )
 
 
-def benchmark_names(stems: list[str], own: str, name: str) -> dict[str, str]:
+def benchmark_names(stems: list[str], suite_name: str, name: str) -> dict[str, str]:
     """Return what each definition of a suite is installed as, the main one first.
 
     Under another name the suite's definitions take that name; that of a hard twin gets it
@@ -110,12 +130,13 @@ def benchmark_names(stems: list[str], own: str, name: str) -> dict[str, str]:
     >>> benchmark_names(["hardsynth", "hardsynth_all", "small_hard"], "hardsynth", "mine")
     {'hardsynth': 'mine', 'hardsynth_all': 'mine_all', 'small_hard': 'small_hard_mine'}
     """
-    plain = {own: name, f"{own}_all": f"{name}_all"}
-    ordered = sorted(stems, key=lambda stem: (stem not in plain, stem))
-    return {
-        stem: plain.get(stem) or (stem if name == own else f"{stem}_{name}")
-        for stem in ordered
-    }
+    main_names = {suite_name: name, f"{suite_name}_all": f"{name}_all"}
+    main_stems = sorted(stem for stem in stems if stem in main_names)
+    twin_stems = sorted(stem for stem in stems if stem not in main_names)
+    names = {stem: main_names[stem] for stem in main_stems}
+    for stem in twin_stems:
+        names[stem] = stem if name == suite_name else f"{stem}_{name}"
+    return names
 
 
 def framework_name(framework: str, name: str) -> str:
@@ -126,22 +147,25 @@ def framework_name(framework: str, name: str) -> str:
     >>> framework_name("HardsynthNull", "hardsynth"), framework_name("HardsynthNull", "mine")
     ('HardsynthNull', 'HardsynthNull_mine')
     """
-    tail = name.removeprefix(f"{_PLAIN}_")
-    return framework if name == _PLAIN else f"{framework}_{tail}"
+    if name == _DEFAULT_NAME:
+        return framework
+    # A twin's suite is called hardsynth_<benchmark>: its frameworks need not say so twice.
+    return f"{framework}_{name.removeprefix(f'{_DEFAULT_NAME}_')}"
 
 
-def braced(path: Path) -> str:
-    """Return a path as AMLB's files want it: braces doubled.
+def escape_braces(path: Path) -> str:
+    """Return a path as AMLB's files want it: it formats them, so braces are doubled.
 
     Examples
     --------
-    >>> braced(Path("/data/{a}"))
+    >>> escape_braces(Path("/data/{a}"))
     '/data/{{a}}'
     """
     return path.as_posix().replace("{", "{{").replace("}", "}}")
 
 
-def _written(root: Path) -> str:
+def _root_text(root: Path) -> str:
+    """Return the suite's folder as AMLB's files want it; raise where they could not hold it."""
     path = root.expanduser().absolute()
     try:
         path.as_posix().encode("utf-8")
@@ -149,29 +173,31 @@ def _written(root: Path) -> str:
         raise RunError(
             f"the folder {str(path)!r} has a name that is not UTF-8", "move the suite"
         ) from None
-    return braced(path)
+    return escape_braces(path)
 
 
-def _absolute(value: Any, root: str) -> Any:
+def _with_absolute_paths(value: Any, root: str) -> Any:
     """Put the suite's folder where its files say ``{user}``."""
     if isinstance(value, Mapping):
-        return {key: _absolute(item, root) for key, item in value.items()}
+        return {key: _with_absolute_paths(item, root) for key, item in value.items()}
     if isinstance(value, list):
-        return [_absolute(item, root) for item in value]
+        return [_with_absolute_paths(item, root) for item in value]
     if isinstance(value, str) and value.startswith("{user}/"):
         return root + value.removeprefix("{user}")
     return value
 
 
-def _module(entry: Any, name: str) -> Any:
-    if isinstance(entry, Mapping) and str(entry.get("module", "")).startswith(
-        "extensions."
-    ):
-        return {**entry, "module": f"{FOLDER}.{name}.{entry['module']}"}
-    return entry
+def _with_installed_module(entry: Any, name: str) -> Any:
+    """Let a framework's entry name the installed copy of its code, where the suite brings it."""
+    if not isinstance(entry, Mapping):
+        return entry
+    module = entry.get("module", "")
+    if not str(module).startswith("extensions."):
+        return entry
+    return {**entry, "module": f"{FOLDER}.{name}.{module}"}
 
 
-def _bytes(suite: Suite, relative: str) -> bytes:
+def _read_bytes(suite: Suite, relative: str) -> bytes:
     try:
         return suite.layout.at(relative).read_bytes()
     except OSError as error:
@@ -181,11 +207,11 @@ def _bytes(suite: Suite, relative: str) -> bytes:
         ) from None
 
 
-def _load(suite: Suite, relative: str) -> Any:
+def _load_yaml(suite: Suite, relative: str) -> Any:
     try:
-        return yaml.safe_load(_bytes(suite, relative).decode("utf-8"))
+        return yaml.safe_load(_read_bytes(suite, relative).decode("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError):
         raise SuiteError(
-            f"{relative} of the suite {suite.layout.root} is no YAML",
+            f"{relative} of the suite {suite.layout.root} is not valid YAML",
             "generate the suite again",
         ) from None

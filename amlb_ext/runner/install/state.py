@@ -21,7 +21,7 @@ import yaml
 
 from amlb_ext.core.errors import HardsynthError, RunError
 from amlb_ext.core.files import sha256_file, write_file
-from amlb_ext.runner.install.config_edit import Key, entries_of, strip
+from amlb_ext.runner.install.config_edit import Key, list_entries, strip_entries
 from amlb_ext.runner.install.copies import FOLDER, Copies
 
 #: AMLB's own definitions, whose names are found before those of a suite.
@@ -36,7 +36,7 @@ AMLB_BENCHMARKS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Installed:
     """An installed suite.
 
@@ -60,9 +60,9 @@ class Installed:
     files: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class State:
-    """What is known of ``config.yaml``.
+    """What we remember of ``config.yaml``.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class State:
     before, after : str
         The sha256 of the file without ours, and with; ``before`` is empty where there was none.
     inline : list of str
-        See :func:`amlb_ext.runner.install.config_edit.insert`.
+        See :func:`amlb_ext.runner.install.config_edit.insert_entries`.
     made, created : bool
         Whether the user directory, and the file, did not exist before.
     """
@@ -107,7 +107,7 @@ class Home:
 
     @property
     def state(self) -> Path:
-        """What is known of the configuration."""
+        """What we remember of the configuration."""
         return self.folder / "config.json"
 
     def suite(self, name: str) -> Path:
@@ -119,27 +119,33 @@ class Home:
         return self.suite(name) / "installed.json"
 
 
+# Records that cannot be read, or that another version wrote with other fields, count as none:
+# a damaged record must not keep the user from installing or uninstalling.
+_UNREADABLE = (OSError, ValueError, TypeError)
+
+
 def read_state(home: Home) -> State:
-    """Return what is known of the configuration; nothing where no suite was installed."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
+    """Return what we remember of the configuration; nothing where no suite was installed."""
+    with contextlib.suppress(*_UNREADABLE):
         return State(**json.loads(home.state.read_text(encoding="utf-8")))
     return State()
 
 
 def read_installed(home: Home) -> dict[str, Installed]:
     """Return all installed suites by name."""
-    found = {}
+    installed = {}
     for path in sorted(home.folder.glob("*/installed.json")):
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            entry = Installed(**json.loads(path.read_text(encoding="utf-8")))
-            if entry.name == path.parent.name:
-                found[entry.name] = entry
-    return found
+        with contextlib.suppress(*_UNREADABLE):
+            record = Installed(**json.loads(path.read_text(encoding="utf-8")))
+            # A folder that the user copied or renamed is not an installation.
+            if record.name == path.parent.name:
+                installed[record.name] = record
+    return installed
 
 
-def write_json(path: Path, entry: Installed | State) -> None:
+def write_json(path: Path, record: Installed | State) -> None:
     """Write a record."""
-    text = json.dumps(asdict(entry), indent=1, sort_keys=True) + "\n"
+    text = json.dumps(asdict(record), indent=1, sort_keys=True) + "\n"
     write_bytes(path, text.encode("ascii"))
 
 
@@ -152,13 +158,13 @@ def write_bytes(path: Path, content: bytes, mode: int | None = None) -> None:
         It cannot be written.
     """
 
-    def write(part: Path) -> None:
+    def write_part(part: Path) -> None:
         part.write_bytes(content)
         if mode is not None:
             os.chmod(part, mode)
 
     try:
-        write_file(path, write)
+        write_file(path, write_part)
     except HardsynthError as error:
         raise RunError(
             error.message, "make it writable, or choose another --userdir"
@@ -175,19 +181,20 @@ def added_entries(
     >>> added_entries(["a"], {"a": False})["frameworks", "definition_file"]
     ['{user}/hardsynth_suites/a/frameworks.yaml']
     """
-    places = {name: f"{{user}}/{FOLDER}/{name}" for name in names}
+    definition_dirs: list[str] = []
+    constraints_files: list[str] = []
+    framework_files: list[str] = []
+    for name in names:
+        # AMLB replaces {user}, so the entries stay valid where the user directory moves.
+        folder = f"{{user}}/{FOLDER}/{name}"
+        definition_dirs.append(f"{folder}/benchmarks")
+        if with_constraints[name]:
+            constraints_files.append(f"{folder}/constraints.yaml")
+        framework_files.append(f"{folder}/frameworks.yaml")
     return {
-        ("benchmarks", "definition_dir"): [
-            f"{places[name]}/benchmarks" for name in names
-        ],
-        ("benchmarks", "constraints_file"): [
-            f"{places[name]}/constraints.yaml"
-            for name in names
-            if with_constraints[name]
-        ],
-        ("frameworks", "definition_file"): [
-            f"{places[name]}/frameworks.yaml" for name in names
-        ],
+        ("benchmarks", "definition_dir"): definition_dirs,
+        ("benchmarks", "constraints_file"): constraints_files,
+        ("frameworks", "definition_file"): framework_files,
     }
 
 
@@ -201,65 +208,86 @@ def check_names(
     RunError
         Naming what has it already, and what to type.
     """
-    remedy = "install it under another name: --name NAME"
-    takers: dict[str, str] = {name: "AMLB itself" for name in AMLB_BENCHMARKS}
-    for folder in _paths(home, config, ("benchmarks", "definition_dir")):
-        with contextlib.suppress(OSError):
-            takers |= {
-                p.stem.lower(): str(p) for p in folder.iterdir() if p.suffix == ".yaml"
-            }
-    for other in others:
-        takers |= {
-            name.lower(): f"the suite {other.suite}" for name in other.benchmarks
-        }
+    owners = _benchmark_owners(home, config, others)
     for name in new.benchmarks:
-        if name.lower() in takers:
-            raise RunError(
-                f"the benchmark's name {name} is taken by {takers[name.lower()]}",
-                remedy,
-            )
-    takers = {}
-    for path in _paths(home, config, ("frameworks", "definition_file")):
-        takers |= {name.lower(): str(path) for name in _keys(path)}
-    for other in others:
-        takers |= {
-            name.lower(): f"the suite {other.suite}" for name in other.frameworks
-        }
+        _check_is_free("benchmark", name, owners)
+    owners = _framework_owners(home, config, others)
     for name in new.frameworks:
-        if name.lower() in takers:
-            raise RunError(
-                f"the framework's name {name} is taken by {takers[name.lower()]}",
-                remedy,
-            )
+        _check_is_free("framework", name, owners)
 
 
-def own_constraints(home: Home, config: Mapping[str, Any], new: Copies) -> list[str]:
+def _benchmark_owners(
+    home: Home, config: Mapping[str, Any], others: list[Installed]
+) -> dict[str, str]:
+    """Return where each benchmark's name is taken, by the name in lower case."""
+    owners: dict[str, str] = {name: "AMLB itself" for name in AMLB_BENCHMARKS}
+    for folder in _configured_paths(home, config, ("benchmarks", "definition_dir")):
+        with contextlib.suppress(OSError):  # a folder that is not there takes no name
+            for path in folder.iterdir():
+                if path.suffix == ".yaml":
+                    owners[path.stem.lower()] = str(path)
+    for other in others:
+        for name in other.benchmarks:
+            owners[name.lower()] = f"the suite {other.suite}"
+    return owners
+
+
+def _framework_owners(
+    home: Home, config: Mapping[str, Any], others: list[Installed]
+) -> dict[str, str]:
+    """Return where each framework's name is taken, by the name in lower case."""
+    owners: dict[str, str] = {}
+    for path in _configured_paths(home, config, ("frameworks", "definition_file")):
+        for name in _top_level_keys(path):
+            owners[name.lower()] = str(path)
+    for other in others:
+        for name in other.frameworks:
+            owners[name.lower()] = f"the suite {other.suite}"
+    return owners
+
+
+def _check_is_free(kind: str, name: str, owners: Mapping[str, str]) -> None:
+    # AMLB finds frameworks, and names folders of results, in lower case.
+    owner = owners.get(name.lower())
+    if owner is not None:
+        raise RunError(
+            f"the {kind}'s name {name} is taken by {owner}",
+            "install it under another name: --name NAME",
+        )
+
+
+def list_overridden_constraints(
+    home: Home, config: Mapping[str, Any], new: Copies
+) -> list[str]:
     """Return constraints of the suite whose names the user has too; the user's stay in force."""
-    known: set[str] = set()
-    for path in _paths(home, config, ("benchmarks", "constraints_file")):
-        known |= {name.lower() for name in _keys(path)}
-    return [name for name in new.constraints if name.lower() in known]
+    users: set[str] = set()
+    for path in _configured_paths(home, config, ("benchmarks", "constraints_file")):
+        users.update(name.lower() for name in _top_level_keys(path))
+    return [name for name in new.constraints if name.lower() in users]
 
 
-def _paths(home: Home, config: Mapping[str, Any], key: Key) -> Iterator[Path]:
+def _configured_paths(
+    home: Home, config: Mapping[str, Any], key: Key
+) -> Iterator[Path]:
     """Yield the user's own files or folders of a list, and AMLB's where its checkout is known."""
-    places = {"user": str(home.root)}
+    directories = {"user": str(home.root)}
     if os.environ.get("AMLB_HOME"):
-        places["root"] = os.environ["AMLB_HOME"]
-    for text in entries_of(config, key) or ():
+        directories["root"] = os.environ["AMLB_HOME"]
+    for text in list_entries(config, key) or ():
+        # What cannot be resolved here (no checkout, stray braces) is left for AMLB to report.
         with contextlib.suppress(KeyError, ValueError, IndexError, AttributeError):
-            yield Path(text.format_map(places)).expanduser()
+            yield Path(text.format_map(directories)).expanduser()
 
 
-def _keys(path: Path) -> list[str]:
+def _top_level_keys(path: Path) -> list[str]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError, UnicodeDecodeError):
-        return []  # AMLB says so itself
+        return []  # AMLB reports such a file itself
     return [str(key) for key in content] if isinstance(content, dict) else []
 
 
-# Files of a user directory, written and removed for :mod:`amlb_ext.runner.install`.
+# The files of a user directory, read, written and removed.
 
 
 def read_texts(home: Home) -> tuple[str, str | None]:
@@ -285,15 +313,17 @@ def read_texts(home: Home) -> tuple[str, str | None]:
         ) from None
     state = read_state(home)
     if state.after == hashlib.sha256(raw).hexdigest():
-        backup = home.backup.read_bytes() if home.backup.is_file() else b""
-        if (
-            hashlib.sha256(backup).hexdigest() if home.backup.is_file() else ""
-        ) == state.before:
+        # Not edited since we wrote it: the backup has the user's own bytes.
+        backup, digest = b"", ""
+        if home.backup.is_file():
+            backup = home.backup.read_bytes()
+            digest = hashlib.sha256(backup).hexdigest()
+        if digest == state.before:
             return backup.decode("utf-8"), text
-    return strip(text, state.inline, f"/{FOLDER}/"), text
+    return strip_entries(text, state.inline, f"/{FOLDER}/"), text
 
 
-def stands(home: Home, record: Installed) -> bool:
+def is_intact(home: Home, record: Installed) -> bool:
     """Whether every installed file is as it was written."""
     for relative, digest in record.files.items():
         path = home.suite(record.name).joinpath(*relative.split("/"))
@@ -318,14 +348,18 @@ def write_copies(home: Home, new: Copies, earlier: Installed | None) -> None:
     folder = home.suite(new.name)
     for relative, content in new.files.items():
         write_bytes(folder.joinpath(*relative.split("/")), content)
-    for relative in set(earlier.files if earlier else ()) - set(new.files):
+    earlier_files = set(earlier.files) if earlier else set()
+    for relative in earlier_files - set(new.files):
         folder.joinpath(*relative.split("/")).unlink(missing_ok=True)
 
 
 def write_config(
-    home: Home, own: str, text: str | None, wanted: str, state: State
+    home: Home, *, own: str, text: str | None, wanted: str, state: State
 ) -> None:
     """Write backup, state and configuration, in this order.
+
+    A run that is killed between two of them leaves a backup of the user's own bytes, and at worst
+    a state whose hashes fit no file; the configuration is then stripped line by line.
 
     Parameters
     ----------
@@ -341,52 +375,72 @@ def write_config(
     """
     earlier = read_state(home)
     created = text is None or bool(earlier.suites and earlier.created)
-    keeps = bool(own.strip()) or not created  # a file of the user's stands behind ours
+    # A file of the user's stands behind ours, if only an empty one.
+    has_own_file = bool(own.strip()) or not created
     before, after = own.encode("utf-8"), wanted.encode("utf-8")
     target = home.config.resolve()  # through a link, which stays one
     mode = target.stat().st_mode & 0o7777 if target.exists() else None
     if state.suites:
-        if keeps and not (home.backup.is_file() and home.backup.read_bytes() == before):
-            write_bytes(home.backup, before, mode)
-        if not keeps:
-            home.backup.unlink(missing_ok=True)
+        _write_backup(home, before if has_own_file else None, mode)
         state = dataclasses.replace(
             state,
-            before=hashlib.sha256(before).hexdigest() if keeps else "",
+            before=hashlib.sha256(before).hexdigest() if has_own_file else "",
             after=hashlib.sha256(after).hexdigest(),
             created=created,
         )
         write_json(home.state, state)
-    if not state.suites and not keeps:
+    if not state.suites and not has_own_file:
         target.unlink(missing_ok=True)
     elif wanted != text:
         write_bytes(target, after, mode)
 
 
-def remove(home: Home, record: Installed, others: bool) -> list[str]:
-    """Remove a suite's folder and, after the last suite, all that is ours."""
-    folder, notes = home.suite(record.name), []
+def _write_backup(home: Home, content: bytes | None, mode: int | None) -> None:
+    """Keep the user's own configuration, where there is one; an equal backup stays untouched."""
+    if content is None:
+        home.backup.unlink(missing_ok=True)
+        return
+    is_kept = home.backup.is_file() and home.backup.read_bytes() == content
+    if not is_kept:
+        write_bytes(home.backup, content, mode)
+
+
+def remove_suite(home: Home, record: Installed, *, is_last: bool) -> list[str]:
+    """Remove a suite's folder and, after the last suite, all that is ours; return notes."""
+    folder = home.suite(record.name)
+    notes: list[str] = []
+    # The record goes first: a removal that is killed halfway leaves no suite that seems installed.
     home.record(record.name).unlink(missing_ok=True)
     for relative in record.files:
         folder.joinpath(*relative.split("/")).unlink(missing_ok=True)
-    # AMLB keeps its own notes, and what an integration installs, beside each integration
+    # AMLB keeps its own notes, and what an integration installs, beside each integration.
     shutil.rmtree(folder / "extensions", ignore_errors=True)
     if folder.is_dir():
-        for path in sorted(folder.rglob("*"), reverse=True):
-            if path.is_dir() and not any(path.iterdir()):
-                path.rmdir()
+        _remove_empty_folders(folder)
         if any(folder.iterdir()):
             notes.append(f"{folder} holds files that are not ours; they stay")
         else:
             folder.rmdir()
-    if not others:
-        made = read_state(home).made
-        home.state.unlink(missing_ok=True)
-        home.backup.unlink(missing_ok=True)
-        shutil.rmtree(home.folder / "__pycache__", ignore_errors=True)
-        with contextlib.suppress(OSError):
-            home.folder.rmdir()
-        if made:
-            with contextlib.suppress(OSError):
-                home.root.rmdir()
+    if is_last:
+        _remove_home(home)
     return notes
+
+
+def _remove_empty_folders(folder: Path) -> None:
+    """Remove the folders below a folder that hold nothing, the deepest first."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def _remove_home(home: Home) -> None:
+    """Remove state and backup, and the folders that we made where they are empty."""
+    made = read_state(home).made
+    home.state.unlink(missing_ok=True)
+    home.backup.unlink(missing_ok=True)
+    shutil.rmtree(home.folder / "__pycache__", ignore_errors=True)
+    with contextlib.suppress(OSError):  # not empty: the rest is the user's
+        home.folder.rmdir()
+    if made:
+        with contextlib.suppress(OSError):
+            home.root.rmdir()
