@@ -3,16 +3,24 @@
 A *relation* is a condition that real rows satisfy, such as ``total_bedrooms <= total_rooms`` or
 ``education determines education_num``. Modules, from the bottom:
 
+``conditions``
+    what a condition means on rows, missing values included.
 ``grammar``
-    the language in which a relation is written, and how a condition is evaluated.
+    the language in which a condition is written, and its parser.
+``values``
+    the values of a column as integer codes.
 ``kinds``
-    what a relation is: a rule, a dependency between columns, the written form of numbers.
-``mining``
+    what a relation is: a rule, a dependency between columns, known combinations.
+``written_forms``
+    how the numbers of a column are written.
+``mining_table``, ``number_rules``, ``dependency_search``, ``value_rules``, ``mining``
     which relations hold in a table, and how much evidence there is for each.
-``declared``
-    relations that a user writes down, in YAML or as SDV's constraints.
+``listing``
+    mined relations as a file to edit.
 ``feasible``
     made rows that satisfy all relations: corrected, rejected, or given their parent's values.
+``declared``
+    relations that a user writes down, in YAML or as SDV's constraints.
 
 Nothing here knows a model.
 """

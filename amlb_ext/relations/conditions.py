@@ -118,7 +118,11 @@ def implication(premise: Evaluation, conclusion: Evaluation) -> Evaluation:
 # comparisons
 
 
-def compare_numbers(left: Number, symbol: str, right: Number) -> Evaluation:
+def compare_numbers(
+    left: Number,
+    symbol: str,
+    right: Number,
+) -> Evaluation:
     """Return the comparison of two numbers; numbers within :data:`TOLERANCE` are equal."""
 
     def evaluate(rows: pd.DataFrame) -> Truth:
@@ -203,7 +207,11 @@ def constant_number(value: float) -> Number:
     return lambda rows: constant
 
 
-def calculate(operation: Operation, left: Number, right: Number) -> Number:
+def calculate(
+    operation: Operation,
+    left: Number,
+    right: Number,
+) -> Number:
     """Return the result of an operation on two numbers."""
 
     def evaluate(rows: pd.DataFrame) -> np.ndarray:

@@ -23,6 +23,7 @@ from amlb_ext.relations.kinds import (
     Relation,
     Rule,
     parse_relation,
+    reach_columns,
 )
 from amlb_ext.relations.mining import MinedRelations, mine_relations
 from amlb_ext.relations.values import holds_numbers, numeric_columns
@@ -97,7 +98,11 @@ def _check_column(name: str, rows: pd.DataFrame) -> None:
         )
 
 
-def _check_feature(name: str, rows: pd.DataFrame, targets: Sequence[str]) -> None:
+def _check_feature(
+    name: str,
+    rows: pd.DataFrame,
+    targets: Sequence[str],
+) -> None:
     if name in targets:
         raise ConfigError(
             f"relations.frozen or one_way names the target {name!r}",
@@ -135,7 +140,8 @@ def _refuse_circles(relations: Iterable[Relation]) -> None:
         sources = rests_on.setdefault(dependency.target, set())
         sources.update(dependency.sources)
     for dependency in dependencies:
-        if dependency.target in _reach(dependency.sources, rests_on):
+        reached = reach_columns(dependency.sources, rests_on)
+        if dependency.target in reached:
             raise RuleError(
                 dependency.text,
                 f"is part of a circle: {dependency.target!r} would determine itself",
@@ -143,19 +149,10 @@ def _refuse_circles(relations: Iterable[Relation]) -> None:
             )
 
 
-def _reach(starts: Iterable[str], steps: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return the columns from which others start, and all that lie behind them."""
-    reached: set[str] = set()
-    waiting = list(starts)
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += steps.get(name, ())
-    return reached
-
-
-def _refuse_contradictions(relations: Sequence[Relation], rows: pd.DataFrame) -> None:
+def _refuse_contradictions(
+    relations: Sequence[Relation],
+    rows: pd.DataFrame,
+) -> None:
     """Refuse rules that no real row satisfies, alone or together."""
     if not len(rows):
         return
@@ -278,11 +275,12 @@ def read_relations(path: Path) -> dict[str, Any]:
             f"{path} holds a {type(content).__name__}, relations are a mapping",
             "write for instance 'rules: [a <= b]'",
         )
-    known = RelationsConfig.model_fields
+    fields = RelationsConfig.model_fields
     for key in content:
-        if key not in known:
+        if key not in fields:
             raise ConfigError(
-                f"{path}: unknown key {key!r}", suggest_nearest(str(key), known)
+                f"{path}: unknown key {key!r}",
+                suggest_nearest(str(key), fields),
             )
     return {"relations": content}
 

@@ -36,18 +36,23 @@ class _CodedTable:
     n_values: np.ndarray
 
     @classmethod
-    def of(cls, table: MiningTable) -> _CodedTable:
+    def from_table(cls, table: MiningTable) -> _CodedTable:
         names = list(table.rows)
         shape = (table.n_rows, len(names))
         # filled column by column: a list of all columns would take the memory twice
         codes = np.empty(shape, dtype=np.int32, order="F")
         for position, name in enumerate(names):
             # a missing value has a code like any other
-            of_column, _ = pd.factorize(table.rows[name], use_na_sentinel=False)
-            codes[:, position] = of_column
+            column_codes, _ = pd.factorize(table.rows[name], use_na_sentinel=False)
+            codes[:, position] = column_codes
         # codes count from zero, without gaps
         n_values = codes.max(axis=0) + 1
-        return cls(table, names, codes, n_values)
+        return cls(
+            table=table,
+            names=names,
+            codes=codes,
+            n_values=n_values,
+        )
 
     @property
     def most_key_values(self) -> float:
@@ -60,19 +65,23 @@ class _CodedTable:
 
     def joint_codes(self, first: int, second: int) -> np.ndarray:
         """Return one code for each combination of two columns' values, ``(n,)``."""
-        # 64 bits, since the product of two columns' values may exceed 32
-        first_codes = self.codes[:, first].astype(np.int64)
+        # 32 bits are enough: pairs are made of columns with few values
+        first_codes = self.codes[:, first]
         second_codes = self.codes[:, second]
         joint = first_codes * self.n_values[second] + second_codes
         # without gaps, as the codes of a single column
         codes, _ = pd.factorize(joint)
         return codes
 
-    def permuted(self, column: int) -> np.ndarray:
+    def permuted_codes(self, column: int) -> np.ndarray:
         """Return the codes of a column that has nothing to do with the others any more."""
         return self.codes[self.table.permutation, column]
 
-    def determined_by(self, key: np.ndarray, candidates: np.ndarray) -> list[int]:
+    def determined_by(
+        self,
+        key: np.ndarray,
+        candidates: np.ndarray,
+    ) -> list[int]:
         """Return the columns, of the candidates, that are constant wherever the key is.
 
         Parameters
@@ -107,9 +116,12 @@ def _first_with_same_key(key: np.ndarray) -> np.ndarray:
     return first[inverse]
 
 
-def mine_dependencies(table: MiningTable, least_evidence: float) -> list[Dependency]:
+def mine_dependencies(
+    table: MiningTable,
+    least_evidence: float,
+) -> list[Dependency]:
     """Find columns that another one determines, then those that two others determine."""
-    coded = _CodedTable.of(table)
+    coded = _CodedTable.from_table(table)
     single = list(_single_sources(coded, least_evidence))
     # whether the column of a row determines, on its own, that of a column: (d, d) bool
     n_columns = len(coded.names)
@@ -132,15 +144,19 @@ class _Finding:
 
     def learn(self, coded: _CodedTable) -> Dependency:
         """Return the dependency with the values that it determines."""
+        sources = [coded.names[position] for position in self.sources]
         return Dependency.learn(
             coded.table.rows,
-            sources=tuple(coded.names[position] for position in self.sources),
+            sources=tuple(sources),
             target=coded.names[self.target],
             evidence=self.evidence,
         )
 
 
-def _single_sources(coded: _CodedTable, least_evidence: float) -> Iterator[_Finding]:
+def _single_sources(
+    coded: _CodedTable,
+    least_evidence: float,
+) -> Iterator[_Finding]:
     """Find columns that determine another one."""
     for i, n_values in enumerate(coded.n_values):
         if not 2 <= n_values <= coded.most_key_values:
@@ -150,7 +166,7 @@ def _single_sources(coded: _CodedTable, least_evidence: float) -> Iterator[_Find
         may_follow[i] = False
         key = coded.codes[:, i]
         for j in coded.determined_by(key, may_follow):
-            evidence = _broken_when_permuted(key, coded.permuted(j))
+            evidence = _broken_when_permuted(key, coded.permuted_codes(j))
             if evidence >= least_evidence:
                 yield _Finding((i,), j, evidence)
 
@@ -166,17 +182,16 @@ def _pairs_of_sources(
         if n_combinations > coded.most_key_values:
             continue
         # where one of the two determines the other, the pair says no more than that one
-        if determines[i, k]:
+        if determines[i, k] or determines[k, i]:
             continue
-        if determines[k, i]:
-            continue
-        may_follow = coded.takes_few(min(PAIR_VALUES, n_combinations))
+        most_values = min(PAIR_VALUES, n_combinations)
+        may_follow = coded.takes_few(most_values)
         # what one of the two determines alone is no news
         may_follow &= ~determines[i] & ~determines[k]
         may_follow[[i, k]] = False
         key = coded.joint_codes(i, k)
         for j in coded.determined_by(key, may_follow):
-            evidence = _broken_when_permuted(key, coded.permuted(j))
+            evidence = _broken_when_permuted(key, coded.permuted_codes(j))
             if evidence >= least_evidence:
                 yield _Finding((i, k), j, evidence)
 

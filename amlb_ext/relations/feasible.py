@@ -79,7 +79,11 @@ class Relations:
     def __bool__(self) -> bool:
         return bool(self.relations or self.forms or self.frozen or self.one_way)
 
-    def correct(self, rows: pd.DataFrame, parents: pd.DataFrame) -> pd.DataFrame:
+    def correct(
+        self,
+        rows: pd.DataFrame,
+        parents: pd.DataFrame,
+    ) -> pd.DataFrame:
         """Return rows with what can be set right without asking which of two columns is wrong.
 
         Frozen columns get the parent's value, numbers the written form of real ones, and
@@ -93,8 +97,9 @@ class Relations:
         corrected = rows.copy()
         for name in self.frozen:
             # an array, so that the parents' index plays no part; it has lost the column's type
-            values = pd.Series(parents[name].to_numpy(), index=rows.index)
-            corrected[name] = values.astype(rows[name].dtype)
+            values = parents[name].to_numpy()
+            column = pd.Series(values, index=rows.index)
+            corrected[name] = column.astype(rows[name].dtype)
         for name, form in self.forms.items():
             if name not in self.frozen:
                 corrected[name] = form.correct(read_numbers(rows, name))
@@ -103,7 +108,12 @@ class Relations:
             corrected[column] = self.derive(column, relation, corrected)
         return corrected
 
-    def derive(self, column: str, relation: Relation, rows: pd.DataFrame) -> pd.Series:
+    def derive(
+        self,
+        column: str,
+        relation: Relation,
+        rows: pd.DataFrame,
+    ) -> pd.Series:
         """Return a column as a relation of :attr:`derivations` computes it from the others."""
         if isinstance(relation, Dependency):
             return relation.derive(rows)
@@ -113,7 +123,8 @@ class Relations:
             solved = _sum_of(rows, summands)
         else:
             others = [name for name in summands if name != column]
-            solved = read_numbers(rows, total) - _sum_of(rows, others)
+            totals = read_numbers(rows, total)
+            solved = totals - _sum_of(rows, others)
         decimals = self._decimals_of(column)
         rounded = np.round(solved, decimals)
         return pd.Series(rounded, index=rows.index, name=column)
@@ -166,19 +177,21 @@ class Relations:
             if isinstance(relation, Dependency):
                 candidates.append((relation.target, relation))
             elif relation.kind == "sum" and len(relation.columns) == 3:
-                # the total, or where that is the target the second summand
                 first, second, total = relation.columns
-                for name in (total, second, first):
-                    candidates.append((name, relation))
+                # the total, or where that is the target the second summand
+                candidates.append((total, relation))
+                candidates.append((second, relation))
+                candidates.append((first, relation))
         untouchable = {*self.targets, *self.frozen}
-        allowed = [pair for pair in candidates if pair[0] not in untouchable]
-
-        def has_no_form(pair: Derivation) -> bool:
-            column, _ = pair
-            return column not in self.forms
-
-        # numbers have a written form, and come before categories
-        return sorted(allowed, key=has_no_form)
+        numbers: list[Derivation] = []
+        categories: list[Derivation] = []
+        for column, relation in candidates:
+            if column in untouchable:
+                continue
+            # only numbers have a written form
+            group = numbers if column in self.forms else categories
+            group.append((column, relation))
+        return numbers + categories
 
     def broken(
         self,
@@ -199,8 +212,8 @@ class Relations:
             One column for each relation, then one for each column with a direction.
         """
         n_relations = len(self.relations)
-        shape = (len(rows), n_relations + len(self.one_way))
-        broken = np.zeros(shape, dtype=bool)
+        n_columns = n_relations + len(self.one_way)
+        broken = np.zeros((len(rows), n_columns), dtype=bool)
         for position, relation in enumerate(self.relations):
             broken[:, position] = relation.breaks(rows)
         if parents is None:
@@ -213,7 +226,11 @@ class Relations:
             )
         return broken
 
-    def put_back(self, rows: pd.DataFrame, parents: pd.DataFrame) -> FeasibleRows:
+    def put_back(
+        self,
+        rows: pd.DataFrame,
+        parents: pd.DataFrame,
+    ) -> FeasibleRows:
         """Give rows their parent's values in the columns of every broken relation.
 
         What is put back may break another relation, so this goes on until none is broken.
@@ -236,8 +253,8 @@ class Relations:
         # each round gives a row at least one more cell, so a row is open for d rounds at most
         open_rows = np.arange(len(rows))
         while len(open_rows):
-            made = repaired.iloc[open_rows]
-            broken = self.broken(made, parents.iloc[open_rows])
+            still_open = repaired.iloc[open_rows]
+            broken = self.broken(still_open, parents.iloc[open_rows])
             is_bound = broken.astype(int) @ binds > 0
             before = put_back[open_rows]
             wanted = before | is_bound
@@ -247,14 +264,20 @@ class Relations:
             is_broken[open_rows] = breaks_any & ~has_more
             put_back[open_rows] = wanted
             open_rows = open_rows[has_more]
-            repaired = _with_parent_cells(repaired, parents, put_back, open_rows)
+            repaired = _with_parent_cells(
+                repaired,
+                parents,
+                cells=put_back,
+                changed=open_rows,
+            )
         return FeasibleRows(repaired, put_back, is_broken)
 
     def _bound_columns(self, names: list[str]) -> np.ndarray:
         """Return which columns each relation binds, ``(m, d)`` int, as :meth:`broken` has them."""
         bound = [relation.columns for relation in self.relations]
         bound += [(name,) for name in self.one_way]
-        binds = np.zeros((len(bound), len(names)), dtype=int)
+        shape = (len(bound), len(names))
+        binds = np.zeros(shape, dtype=int)
         for row, columns in enumerate(bound):
             positions = [names.index(name) for name in columns]
             binds[row, positions] = 1
@@ -308,6 +331,7 @@ def _goes_wrong_way(
 def _with_parent_cells(
     rows: pd.DataFrame,
     parents: pd.DataFrame,
+    *,
     cells: np.ndarray,
     changed: np.ndarray,
 ) -> pd.DataFrame:

@@ -78,7 +78,12 @@ class RuleError(ConfigError):
         The rule as it was written, by which its line in a file is found.
     """
 
-    def __init__(self, rule: str, problem: str, hint: str = "") -> None:
+    def __init__(
+        self,
+        rule: str,
+        problem: str,
+        hint: str = "",
+    ) -> None:
         shown = rule
         if len(rule) > LONGEST_SHOWN:
             shown = rule[: LONGEST_SHOWN - 3] + "..."
@@ -130,6 +135,17 @@ def quote_value(value: float | str | None) -> str:
     if number.is_integer() and abs(number) < 1e15:
         return str(int(number))
     return repr(number)
+
+
+def write_equality(column: str, value: float | str | None) -> str:
+    """Return the condition that a column has a value.
+
+    Examples
+    --------
+    >>> write_equality("hours per week", 40.0)
+    '`hours per week` == 40'
+    """
+    return f"{quote_name(column)} == {quote_value(value)}"
 
 
 def split_at_word(text: str, word: str) -> list[str]:
@@ -225,22 +241,22 @@ class _Parser:
     def parse_side(self, side: str) -> Evaluation:
         """Parse one side of an 'implies', or a whole rule."""
         self._quoted_names = []
-        expression = _QUOTED.sub(self._placeholder, side).strip()
+        expression = _QUOTED.sub(self._replace_name, side).strip()
         try:
             tree = ast.parse(expression, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise self._error("is not a condition") from None
+            raise self._rule_error("is not a condition") from None
         # the tree's root, which stands for the whole expression, is a level of its own
-        if _depth(tree) > DEEPEST_RULE + 1:
-            raise self._error(f"is nested deeper than {DEEPEST_RULE} levels")
-        evaluation = self._condition(tree.body)
+        if _tree_depth(tree) > DEEPEST_RULE + 1:
+            raise self._rule_error(f"is nested deeper than {DEEPEST_RULE} levels")
+        evaluation = self._parse_condition(tree.body)
         for name in _names_in_order(tree):
-            column = self._column(name)
+            column = self._find_column(name)
             if column is not None:
                 self.mentioned[column] = None
         return evaluation
 
-    def _placeholder(self, quoted: re.Match[str]) -> str:
+    def _replace_name(self, quoted: re.Match[str]) -> str:
         """Replace a name in backticks by an identifier that Python can parse."""
         token = quoted[0]
         if not token.startswith("`"):
@@ -250,7 +266,7 @@ class _Parser:
         position = len(self._quoted_names) - 1
         return f"{self._prefix}{position}"
 
-    def _error(self, problem: str, hint: str = "") -> RuleError:
+    def _rule_error(self, problem: str, hint: str = "") -> RuleError:
         example = (
             "write for instance 'a <= b', 'a + b == c' or 'a == 0 implies b == \"no\"'"
         )
@@ -258,84 +274,98 @@ class _Parser:
 
     # conditions
 
-    def _condition(self, node: ast.expr) -> Evaluation:
+    def _parse_condition(self, node: ast.expr) -> Evaluation:
         if isinstance(node, ast.BoolOp):
-            operands = [self._condition(value) for value in node.values]
+            operands = [self._parse_condition(value) for value in node.values]
             if isinstance(node.op, ast.And):
                 return conjunction(operands)
             return disjunction(operands)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            operand = self._condition(node.operand)
+            operand = self._parse_condition(node.operand)
             return negation(operand)
         if isinstance(node, ast.Compare):
-            return self._comparison_chain(node)
+            return self._parse_chain(node)
         source = ast.unparse(node)
-        raise self._error(f"has {source!r} where a comparison is expected")
+        raise self._rule_error(f"has {source!r} where a comparison is expected")
 
-    def _comparison_chain(self, node: ast.Compare) -> Evaluation:
+    def _parse_chain(self, node: ast.Compare) -> Evaluation:
         """``a <= b <= c`` is ``a <= b and b <= c``."""
         links = []
         left = node.left
         for comparator, right in zip(node.ops, node.comparators, strict=True):
-            links.append(self._chain_link(left, comparator, right))
+            links.append(self._parse_link(left, comparator, right))
             left = right
         return conjunction(links)
 
-    def _chain_link(
+    def _parse_link(
         self,
         left: ast.expr,
         comparator: ast.cmpop,
         right: ast.expr,
     ) -> Evaluation:
         if isinstance(comparator, ast.In):
-            return self._membership(left, right)
+            return self._parse_membership(left, right)
         if isinstance(comparator, ast.NotIn):
-            return negation(self._membership(left, right))
+            return negation(self._parse_membership(left, right))
         symbol = _COMPARISONS.get(type(comparator))
         if symbol is None:
-            raise self._error("uses a comparison that is not allowed")
-        return self._comparison(left, symbol, right)
+            raise self._rule_error("uses a comparison that is not allowed")
+        return self._parse_comparison(left, symbol, right)
 
-    def _membership(self, left: ast.expr, right: ast.expr) -> Evaluation:
+    def _parse_membership(self, left: ast.expr, right: ast.expr) -> Evaluation:
         """``a in (b, c)`` is ``a == b or a == c``."""
         elements: list[ast.expr] = []
         if isinstance(right, (ast.Tuple, ast.List)):
             elements = right.elts
         if not elements:
-            raise self._error("has 'in' without a list of values in round brackets")
-        members = [self._comparison(left, "==", element) for element in elements]
+            raise self._rule_error(
+                "has 'in' without a list of values in round brackets"
+            )
+        members = [self._parse_comparison(left, "==", element) for element in elements]
         return disjunction(members)
 
-    def _comparison(self, left: ast.expr, symbol: str, right: ast.expr) -> Evaluation:
+    def _parse_comparison(
+        self,
+        left: ast.expr,
+        symbol: str,
+        right: ast.expr,
+    ) -> Evaluation:
         # `missing` and a category may stand on either side
         for subject, other in ((left, right), (right, left)):
-            if self._literal(other) is MISSING:
+            if self._read_literal(other) is MISSING:
                 return self._missing_test(subject, symbol)
-            column = self._column(subject)
+            column = self._find_column(subject)
             if column is not None and not self.columns[column]:
                 return self._category_test(column, symbol, other)
-        left_number = self._number(left)
-        right_number = self._number(right)
+        left_number = self._parse_number(left)
+        right_number = self._parse_number(right)
         return compare_numbers(left_number, symbol, right_number)
 
     def _missing_test(self, node: ast.expr, symbol: str) -> Evaluation:
-        column = self._column(node)
+        column = self._find_column(node)
         if column is None or symbol not in ("==", "!="):
-            raise self._error("compares 'missing' in another way than '== missing'")
+            raise self._rule_error(
+                "compares 'missing' in another way than '== missing'"
+            )
         test = is_missing(column)
         return test if symbol == "==" else negation(test)
 
-    def _category_test(self, column: str, symbol: str, other: ast.expr) -> Evaluation:
+    def _category_test(
+        self,
+        column: str,
+        symbol: str,
+        other: ast.expr,
+    ) -> Evaluation:
         if symbol not in ("==", "!="):
-            raise self._error(
+            raise self._rule_error(
                 f"orders {column!r}, which holds texts", "use == or in (...)"
             )
-        second = self._column(other)
+        second = self._find_column(other)
         if second is None:
             text = self._category_text(column, other)
             test = is_category(column, text)
         elif self.columns[second]:
-            raise self._error(
+            raise self._rule_error(
                 f"compares the texts of {column!r} with numbers of {second!r}"
             )
         else:
@@ -344,17 +374,17 @@ class _Parser:
 
     def _category_text(self, column: str, node: ast.expr) -> str:
         """Return the text that a category is compared with."""
-        literal = self._literal(node)
+        literal = self._read_literal(node)
         if isinstance(literal, str):
             return literal
         if isinstance(literal, float):
             # categories that look like numbers, as "1", are texts in the table
             return quote_value(literal)
-        raise self._error(f"compares {column!r} with something that is no text")
+        raise self._rule_error(f"compares {column!r} with something that is no text")
 
     # values
 
-    def _column(self, node: ast.expr) -> str | None:
+    def _find_column(self, node: ast.expr) -> str | None:
         """Return the column that a name stands for; None when it is no name."""
         if not isinstance(node, ast.Name):
             return None
@@ -372,12 +402,12 @@ class _Parser:
             )
         return name
 
-    def _literal(self, node: ast.expr) -> LiteralValue | None:
+    def _read_literal(self, node: ast.expr) -> LiteralValue | None:
         """Return the value that is written out; None when a node is something else."""
         if isinstance(node, ast.Name) and node.id == "missing":
             return MISSING
         if isinstance(node, ast.UnaryOp):
-            return self._signed_literal(node)
+            return self._read_signed(node)
         if not isinstance(node, ast.Constant):
             return None
         if isinstance(node.value, str):
@@ -390,40 +420,40 @@ class _Parser:
         try:
             return float(node.value)
         except OverflowError:
-            raise self._error("holds a number that is too large") from None
+            raise self._rule_error("holds a number that is too large") from None
 
-    def _signed_literal(self, node: ast.UnaryOp) -> float | None:
+    def _read_signed(self, node: ast.UnaryOp) -> float | None:
         """Return a number with its sign; Python's tree has ``-1`` as an operation on 1."""
         sign = _SIGNS.get(type(node.op))
         if sign is None:
             return None
-        unsigned = self._literal(node.operand)
+        unsigned = self._read_literal(node.operand)
         if not isinstance(unsigned, float):
             return None
         return sign * unsigned
 
-    def _number(self, node: ast.expr) -> Number:
-        column = self._column(node)
+    def _parse_number(self, node: ast.expr) -> Number:
+        column = self._find_column(node)
         if column is not None:
             if not self.columns[column]:
-                raise self._error(f"calculates with {column!r}, which holds texts")
+                raise self._rule_error(f"calculates with {column!r}, which holds texts")
             return column_numbers(column)
-        literal = self._literal(node)
+        literal = self._read_literal(node)
         if isinstance(literal, float):
             return constant_number(literal)
         if isinstance(literal, str):
-            raise self._error(f"compares the text {literal!r} with a number")
+            raise self._rule_error(f"compares the text {literal!r} with a number")
         if isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:
             sign = _SIGNS[type(node.op)]
-            unsigned = self._number(node.operand)
+            unsigned = self._parse_number(node.operand)
             return lambda rows: sign * unsigned(rows)
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             operation = _ARITHMETIC[type(node.op)]
-            left = self._number(node.left)
-            right = self._number(node.right)
+            left = self._parse_number(node.left)
+            right = self._parse_number(node.right)
             return calculate(operation, left, right)
         source = ast.unparse(node)
-        raise self._error(f"has {source!r}, which is not allowed")
+        raise self._rule_error(f"has {source!r}, which is not allowed")
 
 
 def _names_in_order(node: ast.AST) -> list[ast.Name]:
@@ -436,7 +466,7 @@ def _names_in_order(node: ast.AST) -> list[ast.Name]:
     return names
 
 
-def _depth(node: ast.AST) -> int:
+def _tree_depth(node: ast.AST) -> int:
     """Return how many levels a tree has."""
-    depths = [_depth(child) for child in ast.iter_child_nodes(node)]
+    depths = [_tree_depth(child) for child in ast.iter_child_nodes(node)]
     return 1 + max(depths, default=0)

@@ -6,6 +6,7 @@ columns. A relation never changes the rows it is given.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -108,7 +109,8 @@ class Dependency:
         """Learn the values from rows; of contradicting rows the most frequent value counts."""
         indexes = _index_values(rows, (*sources, target))
         keys = _joint_codes(rows, sources, indexes)
-        codes = indexes[-1].codes(rows[target])
+        target_index = indexes[-1]
+        codes = target_index.codes(rows[target])
         pairs = pd.DataFrame({"key": keys, "code": codes})
         counts = pairs.value_counts(sort=False).reset_index()
         # the last row of each key is its most frequent value; of equal counts the lowest code
@@ -160,7 +162,8 @@ class Dependency:
             present = column.astype(object)
         # a row without a known key looks up the first value, and keeps its own
         codes = np.where(is_known, expected, 0)
-        filled = np.where(is_known, values[codes], present)
+        determined = values[codes]
+        filled = np.where(is_known, determined, present)
         derived = pd.Series(filled, index=rows.index, name=self.target)
         return derived.astype(column.dtype)
 
@@ -204,7 +207,11 @@ class KnownCombinations:
     evidence: float = np.inf
 
     @classmethod
-    def learn(cls, rows: pd.DataFrame, columns: tuple[str, ...]) -> KnownCombinations:
+    def learn(
+        cls,
+        rows: pd.DataFrame,
+        columns: tuple[str, ...],
+    ) -> KnownCombinations:
         """Learn the combinations from real rows."""
         indexes = _index_values(rows, columns)
         keys = _joint_codes(rows, columns, indexes)
@@ -224,6 +231,27 @@ class KnownCombinations:
 Relation = Rule | Dependency | KnownCombinations
 
 
+def reach_columns(
+    starts: Iterable[str],
+    steps: Mapping[str, Iterable[str]],
+) -> set[str]:
+    """Return columns and all those to which steps lead from them.
+
+    Examples
+    --------
+    >>> sorted(reach_columns(["a"], {"a": ["b"], "b": ["c"], "d": ["a"]}))
+    ['a', 'b', 'c']
+    """
+    reached: set[str] = set()
+    waiting = list(starts)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += steps.get(name, ())
+    return reached
+
+
 def _quote_names(columns: tuple[str, ...]) -> str:
     return ", ".join(quote_name(name) for name in columns)
 
@@ -232,7 +260,8 @@ def _index_values(
     rows: pd.DataFrame,
     columns: tuple[str, ...],
 ) -> tuple[ValueIndex, ...]:
-    return tuple(ValueIndex.of(rows[name]) for name in columns)
+    indexes = [ValueIndex.learn(rows[name]) for name in columns]
+    return tuple(indexes)
 
 
 def _joint_codes(
@@ -290,13 +319,12 @@ def parse_relation(text: str, rows: pd.DataFrame) -> Relation:
     left, right = sides
     if left.startswith("{") and left.endswith("}"):
         left = left[1:-1]
-    names = left.split(",")
-    sources = tuple(_find_column(name, text, rows) for name in names)
+    sources = [_find_column(name, text, rows) for name in left.split(",")]
     target = _find_column(right, text, rows)
-    columns = (*sources, target)
+    columns = [*sources, target]
     if len(set(columns)) < len(columns):
         raise RuleError(text, "names a column twice", "name each column once")
-    return Dependency.learn(rows, sources, target)
+    return Dependency.learn(rows, tuple(sources), target)
 
 
 def _find_column(written: str, rule: str, rows: pd.DataFrame) -> str:
@@ -305,7 +333,8 @@ def _find_column(written: str, rule: str, rows: pd.DataFrame) -> str:
     is_quoted = name.startswith("`") and name.endswith("`")
     # a single backtick opens a name that nothing closes
     if is_quoted and len(name) > 1:
-        name = name[1:-1].replace("``", "`")
+        name = name[1:-1]
+        name = name.replace("``", "`")
     if name not in rows.columns:
         raise RuleError(
             rule,

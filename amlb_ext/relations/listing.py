@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import yaml
 
-from amlb_ext.relations.kinds import Dependency, Relation
+from amlb_ext.relations.kinds import Dependency, Relation, reach_columns
 from amlb_ext.relations.mining import MinedRelations
 
 _HEADINGS = {
@@ -73,7 +73,8 @@ def relations_as_yaml(
         "  rules:" if mined.relations else "  rules: []",
     ]
     last_heading = ""
-    listed: list[Relation] = []
+    # what follows from each column, by the dependencies that are listed
+    follows: dict[str, list[str]] = {}
     for relation in mined.relations:
         heading = _HEADINGS[relation.kind]
         if heading != last_heading:
@@ -81,13 +82,15 @@ def relations_as_yaml(
         last_heading = heading
         item = _list_item(relation.text)
         remark = f"E = {relation.evidence:,.0f}"
-        if _is_reverse(relation, listed):
+        if _is_reverse(relation, follows):
             # a comment, because declared dependencies must not run in a circle
             item = f"# {item}"
             remark += "; the reverse of a rule above"
         elif set(relation.columns) & set(targets):
             remark += "; names the target"
-        listed.append(relation)
+        if isinstance(relation, Dependency):
+            for source in relation.sources:
+                follows.setdefault(source, []).append(relation.target)
         lines.append(f"    {item}  # {remark}")
     for kind, count in mined.left_out.items():
         heading = _HEADINGS[kind]
@@ -102,7 +105,10 @@ def _list_item(text: str) -> str:
     return item.strip()
 
 
-def _is_reverse(relation: Relation, listed: Sequence[Relation]) -> bool:
+def _is_reverse(
+    relation: Relation,
+    follows: Mapping[str, Sequence[str]],
+) -> bool:
     """Whether a dependency leads back to where one that is listed starts.
 
     Declared dependencies must not run in a circle; of two columns that determine each other one
@@ -110,15 +116,5 @@ def _is_reverse(relation: Relation, listed: Sequence[Relation]) -> bool:
     """
     if not isinstance(relation, Dependency):
         return False
-    # the columns that follow from the target by the dependencies that are listed
-    reached = set()
-    waiting = [relation.target]
-    while waiting:
-        column = waiting.pop()
-        for other in listed:
-            if not isinstance(other, Dependency) or column not in other.sources:
-                continue
-            if other.target not in reached:
-                reached.add(other.target)
-                waiting.append(other.target)
+    reached = reach_columns([relation.target], follows)
     return not reached.isdisjoint(relation.sources)

@@ -98,7 +98,12 @@ def mine_relations(
         relations += ranked[:MOST_OF_A_KIND]
         if len(ranked) > MOST_OF_A_KIND:
             left_out[kind] = len(ranked) - MOST_OF_A_KIND
-    return MinedRelations(len(rows), tuple(relations), forms, left_out)
+    return MinedRelations(
+        n_rows=len(rows),
+        relations=tuple(relations),
+        forms=forms,
+        left_out=left_out,
+    )
 
 
 def _mine_kinds(
@@ -107,7 +112,7 @@ def _mine_kinds(
     seed: int,
 ) -> dict[str, Sequence[Relation]]:
     """Return the relations of each kind, in the order in which they are listed."""
-    table = MiningTable.of(rows, seed)
+    table = MiningTable.from_rows(rows, seed)
     dependencies = mine_dependencies(table, least_evidence)
     # what a dependency settles is not repeated value by value
     settled: set[tuple[str, str]] = set()

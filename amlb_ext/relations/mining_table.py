@@ -38,7 +38,7 @@ class MiningTable:
     numeric: dict[str, bool]
 
     @classmethod
-    def of(cls, rows: pd.DataFrame, seed: int) -> MiningTable:
+    def from_rows(cls, rows: pd.DataFrame, seed: int) -> MiningTable:
         """Draw the sample and the permutation."""
         rng = np.random.default_rng([seed, len(rows)])
         permutation = rng.permutation(len(rows))
@@ -63,11 +63,16 @@ class MiningTable:
         """Return the numbers of a column, NaN where one is missing."""
         return read_numbers(self.rows, name)
 
-    def screened(self, names: list[str]) -> pd.DataFrame:
+    def screened_rows(self, names: list[str]) -> pd.DataFrame:
         """Return columns of the rows on which candidates are tried first."""
         return self.rows[names].iloc[self.sample]
 
-    def make_rule(self, kind: RuleKind, text: str, evidence: float) -> Rule:
+    def make_rule(
+        self,
+        kind: RuleKind,
+        text: str,
+        evidence: float,
+    ) -> Rule:
         """Return a rule of this table from its text."""
         condition = parse_condition(text, self.numeric)
         return Rule(kind, condition, float(evidence))

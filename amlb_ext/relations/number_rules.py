@@ -1,5 +1,7 @@
 """Search for rules between numbers: orders, sums and exclusions."""
 
+# Its lines stay dense: formulas of whole columns, whose parts have no name of their own.
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.relations.conditions import TOLERANCE, tolerance_at
-from amlb_ext.relations.grammar import quote_name, quote_value
+from amlb_ext.relations.grammar import quote_name, write_equality
 from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
 
@@ -23,18 +25,23 @@ SUMMAND_SHARE = 0.05
 # a <= b
 
 
-def mine_orders(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
+def mine_orders(
+    table: MiningTable,
+    least_evidence: float,
+) -> Iterator[Rule]:
     """Find pairs of numbers of which one never exceeds the other."""
     names = table.numeric_names
     if len(names) < 2:
         return
-    screened = table.screened(names).to_numpy(dtype=float)
-    smallest = table.rows[names].min().to_numpy()
-    largest = table.rows[names].max().to_numpy()
+    screened = table.screened_rows(names).to_numpy(dtype=float)
+    numbers = table.rows[names]
+    smallest = numbers.min().to_numpy()
+    largest = numbers.max().to_numpy()
     for i, lower in enumerate(names):
+        column = screened[:, [i]]
         # a missing number is not above another one
         with np.errstate(invalid="ignore"):
-            is_above = screened[:, [i]] > screened
+            is_above = column > screened
         holds_on_sample = ~is_above.any(axis=0)
         # where the ranges do not overlap the order cannot fail, so that it holds says nothing
         could_fail = largest[i] > smallest
@@ -42,7 +49,7 @@ def mine_orders(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
         candidates[i] = False
         for j in np.flatnonzero(candidates):
             upper = names[j]
-            rule = _verify_order(table, lower, upper, least_evidence)
+            rule = _verify_order(table, lower, upper, least_evidence=least_evidence)
             if rule is not None:
                 yield rule
 
@@ -51,6 +58,7 @@ def _verify_order(
     table: MiningTable,
     lower: str,
     upper: str,
+    *,
     least_evidence: float,
 ) -> Rule | None:
     """Return the order where it holds in every row and could have failed."""
@@ -68,10 +76,10 @@ def _verify_order(
     if evidence < least_evidence:
         return None
     is_strict = (a < b).all()
+    symbol = "<" if is_strict else "<="
     left = quote_name(lower)
     right = quote_name(upper)
-    text = f"{left} < {right}" if is_strict else f"{left} <= {right}"
-    return table.make_rule("order", text, evidence)
+    return table.make_rule("order", f"{left} {symbol} {right}", evidence)
 
 
 def _expected_above(a: np.ndarray, b: np.ndarray) -> float:
@@ -93,12 +101,12 @@ def mine_sums(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
     varying = [name for name in table.numeric_names if n_values[name] > 1]
     if len(varying) < 2:
         return
-    screened = _complete_rows(table.screened(varying))
+    screened = _complete_rows(table.screened_rows(varying))
     n_rows, n_columns = screened.shape
     if n_columns < 2 or not n_rows:
         return
     for summands, total in _sum_candidates(screened):
-        rule = _verify_sum(table, summands, total, least_evidence)
+        rule = _verify_sum(table, summands, total, least_evidence=least_evidence)
         if rule is not None:
             yield rule
 
@@ -153,6 +161,7 @@ def _verify_sum(
     table: MiningTable,
     names: tuple[str, ...],
     total: str,
+    *,
     least_evidence: float,
 ) -> Rule | None:
     """Return the sum where it holds in every row and could have failed."""
@@ -170,8 +179,8 @@ def _verify_sum(
         return None
     sums = summands.sum(axis=1)
     larger = np.maximum(np.abs(sums), np.abs(values))
-    is_broken = np.abs(sums - values) > tolerance_at(larger)
-    if is_broken.any():
+    difference = np.abs(sums - values)
+    if (difference > tolerance_at(larger)).any():
         return None
     # a row that draws its total from any row keeps the sum where it draws the value that it had
     _, counts = np.unique(values, return_counts=True)
@@ -204,7 +213,10 @@ class _PiledColumn:
     is_off: np.ndarray
 
 
-def mine_exclusions(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
+def mine_exclusions(
+    table: MiningTable,
+    least_evidence: float,
+) -> Iterator[Rule]:
     """Find two numbers of which one always has its most frequent value, as gains and losses."""
     piled = _piled_columns(table)
     if len(piled) < 2:
@@ -234,7 +246,6 @@ def _piled_columns(table: MiningTable) -> list[_PiledColumn]:
             continue
         pile = values[counts.argmax()]
         is_off = (numbers != pile) & is_known
-        left = quote_name(name)
-        right = quote_value(float(pile))
-        piled.append(_PiledColumn(f"{left} == {right}", is_off))
+        test = write_equality(name, float(pile))
+        piled.append(_PiledColumn(test, is_off))
     return piled

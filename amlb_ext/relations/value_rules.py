@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from amlb_ext.relations.grammar import quote_name, quote_value
+from amlb_ext.relations.grammar import quote_name, write_equality
 from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import MiningTable
 
@@ -38,7 +38,7 @@ class _FrequentValue:
     @property
     def test(self) -> str:
         """The condition that a row has the value."""
-        return f"{quote_name(self.column)} == {quote_value(self.value)}"
+        return write_equality(self.column, self.value)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,8 @@ class _Search:
 
     def implied_by(self, i: int, evidence: np.ndarray) -> list[int]:
         """Return the values that every row with value i has."""
-        always = self.n_together[i] == self.values[i].count
+        n_rows = self.values[i].count
+        always = self.n_together[i] == n_rows
         return self._with_evidence(i, always, evidence)
 
     def apart_from(self, i: int, evidence: np.ndarray) -> list[int]:
@@ -148,7 +149,11 @@ class _Search:
         positions = np.flatnonzero(holds & is_other_column & could_fail)
         return list(positions.tolist())
 
-    def is_settled(self, first: _FrequentValue, second: _FrequentValue) -> bool:
+    def is_settled(
+        self,
+        first: _FrequentValue,
+        second: _FrequentValue,
+    ) -> bool:
         """Whether the column of one value determines that of the other."""
         if (first.column, second.column) in self.settled:
             return True
@@ -162,10 +167,10 @@ class _Search:
         """Return the rule that a value implies another one."""
         text = f"{premise.test} implies {conclusion.test}"
         column = conclusion.column
-        if conclusion.value is None or not self.has_missing[column]:
-            return text
-        # a missing value would make the conclusion unknown, which breaks nothing
-        return f"{text} and {quote_name(column)} != missing"
+        if self.has_missing[column] and conclusion.value is not None:
+            # a missing value would make the conclusion unknown, which breaks nothing
+            text += f" and {quote_name(column)} != missing"
+        return text
 
 
 def _frequent_values(table: MiningTable) -> list[_FrequentValue]:
@@ -188,9 +193,9 @@ def _frequent_values(table: MiningTable) -> list[_FrequentValue]:
             values.append(frequent_value)
     if len(values) <= VALUES_IN_ALL:
         return values
-    n_rows = np.array([value.count for value in values])
-    # stable: of equally frequent values, the first ones stay
-    by_count = np.argsort(-n_rows, kind="stable")
+    # from the most frequent one; stable: of equally frequent values, the first ones stay
+    negative_counts = [-value.count for value in values]
+    by_count = np.argsort(negative_counts, kind="stable")
     chosen = sorted(by_count[:VALUES_IN_ALL])
     return [values[i] for i in chosen]
 
@@ -200,7 +205,10 @@ def _none_if_missing(value: Value) -> Value:
     return None if pd.isna(value) else value
 
 
-def _count_together(table: MiningTable, values: list[_FrequentValue]) -> np.ndarray:
+def _count_together(
+    table: MiningTable,
+    values: list[_FrequentValue],
+) -> np.ndarray:
     """Return how many rows have both of two values, ``(m, m)``."""
     n_values = len(values)
     n_together = np.zeros((n_values, n_values), dtype=np.float32)
@@ -209,7 +217,7 @@ def _count_together(table: MiningTable, values: list[_FrequentValue]) -> np.ndar
     block_size = CELLS_PER_BLOCK // max(1, n_values)
     for start in range(0, table.n_rows, block_size):
         block = slice(start, start + block_size)
-        in_block = [of_column[block] for of_column in positions]
+        in_block = [column[block] for column in positions]
         has_value = _mark_values(in_block, n_values)
         n_together += has_value.T @ has_value
     return n_together
@@ -219,9 +227,9 @@ def _mark_values(positions: list[np.ndarray], n_values: int) -> np.ndarray:
     """Return which rows have which values, as zeros and ones, ``(rows, values)`` float32."""
     n_rows = len(positions[0]) if positions else 0
     has_value = np.zeros((n_rows, n_values), dtype=np.float32)
-    for of_column in positions:
-        rows = np.flatnonzero(of_column >= 0)
-        has_value[rows, of_column[rows]] = 1
+    for column in positions:
+        rows = np.flatnonzero(column >= 0)
+        has_value[rows, column[rows]] = 1
     return has_value
 
 
@@ -232,15 +240,18 @@ def _positions_by_column(
     """Return for each column, and each row, which of the values it has; -1 for none."""
     by_column: dict[str, ValuePositions] = {}
     for position, frequent in enumerate(values):
-        of_column = by_column.setdefault(frequent.column, {})
-        of_column[frequent.value] = position
+        column_positions = by_column.setdefault(frequent.column, {})
+        column_positions[frequent.value] = position
     return [
-        _positions_in_column(table.rows[name], of_column)
-        for name, of_column in by_column.items()
+        _positions_in_column(table.rows[name], column_positions)
+        for name, column_positions in by_column.items()
     ]
 
 
-def _positions_in_column(column: pd.Series, position_of: ValuePositions) -> np.ndarray:
+def _positions_in_column(
+    column: pd.Series,
+    position_of: ValuePositions,
+) -> np.ndarray:
     """Return the position of each row's value among the frequent ones, -1 for another value."""
     codes, distinct = pd.factorize(column, use_na_sentinel=False)
     positions = []
@@ -249,5 +260,5 @@ def _positions_in_column(column: pd.Series, position_of: ValuePositions) -> np.n
         position = position_of.get(key, -1)
         positions.append(position)
     # 16 bits hold every position, since VALUES_IN_ALL is far below 32,767
-    of_value = np.array(positions, dtype=np.int16)
-    return of_value[codes]
+    position_of_value = np.array(positions, dtype=np.int16)
+    return position_of_value[codes]

@@ -40,7 +40,7 @@ class ValueIndex:
     is_numeric: bool
 
     @classmethod
-    def of(cls, column: pd.Series) -> ValueIndex:
+    def learn(cls, column: pd.Series) -> ValueIndex:
         """Learn the values of a column."""
         known_values = column.dropna()
         if holds_numbers(column):
@@ -69,7 +69,8 @@ class ValueIndex:
         if self.is_numeric:
             return self.number_codes(column.to_numpy(dtype=float))
         texts = column.astype(object)
-        positions = pd.Index(self.values).get_indexer(texts)
+        index = pd.Index(self.values)
+        positions = index.get_indexer(texts)
         # the index has -1 for a text that it does not hold
         codes = np.where(positions < 0, self.unknown, positions)
         is_missing = column.isna().to_numpy()
@@ -83,8 +84,8 @@ class ValueIndex:
         nearest = self.nearest(numbers)
         distance = np.abs(self.values[nearest] - numbers)
         # a number that went through the scaling of its column and back is the same number
-        is_known = distance <= tolerance_at(numbers)
-        codes = np.where(is_known, nearest, self.unknown)
+        room = tolerance_at(numbers)
+        codes = np.where(distance <= room, nearest, self.unknown)
         return np.where(is_missing, self.missing, codes)
 
     def nearest(self, numbers: np.ndarray) -> np.ndarray:

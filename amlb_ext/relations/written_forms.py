@@ -91,9 +91,9 @@ def learn_forms(rows: pd.DataFrame) -> list[WrittenForm]:
     for name in rows:
         if not holds_numbers(rows[name]):
             continue
-        known = rows[name].dropna()
-        if len(known):
-            form = _learn_form(str(name), known.to_numpy(dtype=float))
+        column = rows[name].dropna()
+        if len(column):
+            form = _learn_form(str(name), column.to_numpy(dtype=float))
             forms.append(form)
     return forms
 

@@ -1,16 +1,24 @@
 """Generative models of rows, conditional on the target.
 
 ``base`` (the contract) → ``prep`` (tables as a model likes them, and back) → the models:
-``vae`` (the default; in torch on ``dense`` and ``training``, with ``latent``, its density of latent
-means, and ``margins``, the corrections of what it decodes), ``vae_paper`` (the paper's, as printed,
-on ``network``), ``vae_posterior`` (the same, sampled around learnt rows), ``copula`` (ranks and
-correlations), ``local`` (for a handful of rows), ``sdv`` (CTGAN, TVAE, CopulaGAN and the Gaussian
-copula of SDV, an optional package under a licence of its own).
+
+``vae``
+    the default; in torch on ``dense`` and ``training``, with ``latent``, its density of latent
+    means, and ``margins``, the corrections of what it decodes.
+``vae_paper``, ``vae_posterior``
+    the paper's, as printed, on ``network``; the same, sampled around learnt rows.
+``copula``
+    ranks and correlations.
+``local``
+    for a handful of rows; ``parents`` finds rows by their target.
+``sdv``
+    CTGAN, TVAE, CopulaGAN and the Gaussian copula of SDV, an optional package under a licence of
+    its own.
 
 Public names: :data:`SYNTHESIZERS`, :func:`make_synthesizer`, :func:`describe_synthesizers`,
-:func:`require_package`,
-:class:`~amlb_ext.synthesizers.base.Synthesizer`. A new synthesizer is one file and one line in
-the registry; modules are imported when a model is made, so this index does without torch.
+:func:`require_package`, :class:`~amlb_ext.synthesizers.base.Synthesizer`. A new synthesizer is
+one file and one line in the registry; modules are imported when a model is made, so this index
+does without torch.
 """
 
 from __future__ import annotations
@@ -35,11 +43,11 @@ __all__ = [
 
 #: Optional package → how to install it, and its licence.
 OPTIONAL = {
-    "sdv": "pip install 'hardsynth[sdv]'; SDV is under the Business Source License 1.1"
+    "sdv": "pip install 'hardsynth[sdv]'; SDV is under the Business Source License 1.1",
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """Where a synthesizer lives, what it is, and the optional package it needs, if any.
 
@@ -54,48 +62,62 @@ class Entry:
 
     def load(self) -> type[Synthesizer]:
         """Import the class."""
-        return getattr(import_module(f"amlb_ext.synthesizers.{self.module}"), self.name)
+        module = import_module(f"amlb_ext.synthesizers.{self.module}")
+        return getattr(module, self.name)
 
     def __call__(self, config: SynthesizerConfig) -> Synthesizer:
         """Make the synthesizer."""
         if self.package:
             require_package(self.package)
-        kind = self.load()
-        known = inspect.signature(kind).parameters
-        return kind(**{k: v for k, v in config.model_dump().items() if k in known})
+        synthesizer_class = self.load()
+        parameters = inspect.signature(synthesizer_class).parameters
+        settings = {}
+        for name, value in config.model_dump().items():
+            if name in parameters:
+                settings[name] = value
+        return synthesizer_class(**settings)
 
 
-SDV_NOTE = "extra sdv, Business Source License 1.1"
+def _sdv_entry(name: str, description: str) -> Entry:
+    return Entry(
+        module="sdv",
+        name=name,
+        description=f"{description}; extra sdv, Business Source License 1.1",
+        package="sdv",
+    )
+
+
+#: The synthesizers by the name that settings give them.
 SYNTHESIZERS: dict[str, Entry] = {
     "vae": Entry(
-        "vae",
-        "VAE",
-        "conditional VAE with calibrated margins and a fitted latent density",
+        module="vae",
+        name="VAE",
+        description="conditional VAE with calibrated margins and a fitted latent density",
     ),
     "vae_paper": Entry(
-        "vae_paper", "PaperVAE", "the paper's conditional VAE, as printed"
+        module="vae_paper",
+        name="PaperVAE",
+        description="the paper's conditional VAE, as printed",
     ),
     "vae_posterior": Entry(
-        "vae_posterior",
-        "PosteriorVAE",
-        "the same, sampled around learnt rows: near-copies",
+        module="vae_posterior",
+        name="PosteriorVAE",
+        description="the same, sampled around learnt rows: near-copies",
     ),
     "copula": Entry(
-        "copula",
-        "GaussianCopula",
-        "Gaussian copula: exact margins, shrunk correlations; fast",
+        module="copula",
+        name="GaussianCopula",
+        description="Gaussian copula: exact margins, shrunk correlations; fast",
     ),
     "local": Entry(
-        "local",
-        "LocalResampler",
-        "jitter and partial steps between near rows; for few rows",
+        module="local",
+        name="LocalResampler",
+        description="jitter and partial steps between near rows; for few rows",
     ),
-    "ctgan": Entry("sdv", "CTGAN", f"SDV's CTGAN; {SDV_NOTE}", "sdv"),
-    "tvae": Entry("sdv", "TVAE", f"SDV's TVAE; {SDV_NOTE}", "sdv"),
-    "copulagan": Entry("sdv", "CopulaGAN", f"SDV's CopulaGAN; {SDV_NOTE}", "sdv"),
-    "sdv_copula": Entry(
-        "sdv", "SDVCopula", f"SDV's Gaussian copula; {SDV_NOTE}", "sdv"
-    ),
+    "ctgan": _sdv_entry("CTGAN", "SDV's CTGAN"),
+    "tvae": _sdv_entry("TVAE", "SDV's TVAE"),
+    "copulagan": _sdv_entry("CopulaGAN", "SDV's CopulaGAN"),
+    "sdv_copula": _sdv_entry("SDVCopula", "SDV's Gaussian copula"),
 }
 
 

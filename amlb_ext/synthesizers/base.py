@@ -102,24 +102,35 @@ class Synthesizer(BaseEstimator, ABC):
         self._check_rows(X)
         # only a regression may have several targets: (n, k)
         n_targets = np.shape(y)[1:2] if self.n_classes_ == 0 else ()
-        self.targets_ = self._check_targets(y, (len(X), *n_targets))
-        numbers = X[:, len(self.cards_) :]
-        seen = ~np.isnan(numbers)
-        low = np.where(seen, numbers, np.inf).min(axis=0)
-        high = np.where(seen, numbers, -np.inf).max(axis=0)
-        # a column without any value has no range; 0 keeps the infinities out of later sums
-        self.low_, self.high_ = np.where(seen.any(axis=0), (low, high), 0.0)
+        expected_shape = (len(X), *n_targets)
+        self.targets_ = self._check_targets(y, expected_shape)
+        n_categorical = len(self.cards_)
+        self._learn_bounds(X[:, n_categorical:])
         with threadpool_limits(1):
             self._fit(X, self.targets_, rng)
         return self
 
+    def _learn_bounds(self, numbers: np.ndarray) -> None:
+        seen = ~np.isnan(numbers)
+        low = np.where(seen, numbers, np.inf).min(axis=0)
+        high = np.where(seen, numbers, -np.inf).max(axis=0)
+        # a column without any value has no range; 0 keeps the infinities out of later sums
+        has_value = seen.any(axis=0)
+        self.low_ = np.where(has_value, low, 0.0)
+        self.high_ = np.where(has_value, high, 0.0)
+
     @property
     def n_targets_(self) -> int:
         """How many values the fitted rows' targets have: k, or 1."""
-        return self.targets_.shape[1] if self.targets_.ndim == 2 else 1
+        if self.targets_.ndim == 1:
+            return 1
+        return self.targets_.shape[1]
 
     def sample(
-        self, n: int, rng: np.random.Generator, y: np.ndarray | None = None
+        self,
+        n: int,
+        rng: np.random.Generator,
+        y: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows.
 
@@ -146,26 +157,38 @@ class Synthesizer(BaseEstimator, ABC):
             ``fit`` was not called.
         """
         if not hasattr(self, "targets_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted: call fit first"
-            )
+            name = type(self).__name__
+            raise NotFittedError(f"this {name} is not fitted: call fit first")
         if y is None:
-            y = self.targets_[rng.integers(len(self.targets_), size=n)]
-        y = self._check_targets(y, (n, *self.targets_.shape[1:]))
+            drawn = rng.integers(len(self.targets_), size=n)
+            y = self.targets_[drawn]
+        n_targets = self.targets_.shape[1:]
+        y = self._check_targets(y, (n, *n_targets))
+        n_categorical = len(self.cards_)
         if n == 0:
-            return np.empty((0, len(self.cards_) + len(self.low_))), y
+            n_columns = n_categorical + len(self.low_)
+            return np.empty((0, n_columns)), y
         with threadpool_limits(1):
             X = self._sample(y, rng)
-        numbers = X[:, len(self.cards_) :]
-        X[:, len(self.cards_) :] = np.clip(numbers, self.low_, self.high_)
+        numbers = X[:, n_categorical:]
+        X[:, n_categorical:] = np.clip(numbers, self.low_, self.high_)
         return X, y
 
     @abstractmethod
-    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Any:
+    def _fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> Any:
         """Learn from checked rows; sets attributes that end in ``_``."""
 
     @abstractmethod
-    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _sample(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Return one new row of X for each of the checked targets, at least one."""
 
     def _check_rows(self, X: np.ndarray) -> None:
@@ -179,7 +202,8 @@ class Synthesizer(BaseEstimator, ABC):
             raise DataError(
                 f"cards names {n_categorical} categorical columns, but X has {X.shape[1]} columns"
             )
-        codes, numbers = X[:, :n_categorical], X[:, n_categorical:]
+        codes = X[:, :n_categorical]
+        numbers = X[:, n_categorical:]
         is_in_range = (codes >= 0) & (codes < np.array(self.cards_))
         is_whole = codes == np.rint(codes)
         if not np.all(is_in_range & is_whole):
@@ -189,22 +213,28 @@ class Synthesizer(BaseEstimator, ABC):
             )
         if np.isinf(numbers).any():
             raise DataError(
-                "a numeric column holds an infinite value", "NaN marks a missing one"
+                "a numeric column holds an infinite value",
+                "NaN marks a missing one",
             )
 
-    def _check_targets(self, y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    def _check_targets(
+        self,
+        y: np.ndarray,
+        shape: tuple[int, ...],
+    ) -> np.ndarray:
         """Return the targets as codes or as floats; raise where they are neither."""
         y = np.asarray(y)
         if y.shape != shape:
-            each = f" of {shape[1]} values" if len(shape) > 1 else ""
-            raise DataError(f"{shape[0]} targets{each} wanted, got shape {y.shape}")
+            n = shape[0]
+            width = f" of {shape[1]} values" if len(shape) > 1 else ""
+            raise DataError(f"{n} targets{width} wanted, got shape {y.shape}")
         if not np.isfinite(y.astype(float)).all():
             raise DataError("a target is missing or infinite")
         if self.n_classes_ == 0:
             return y.astype(float)
-        if len(y):
-            is_in_range = y.min() >= 0 and y.max() < self.n_classes_
-            if not (is_in_range and np.all(y == np.rint(y))):
-                most = self.n_classes_ - 1
-                raise DataError(f"class codes must be whole numbers from 0 to {most}")
+        is_in_range = (y >= 0) & (y < self.n_classes_)
+        is_whole = y == np.rint(y)
+        if not np.all(is_in_range & is_whole):
+            last = self.n_classes_ - 1
+            raise DataError(f"class codes must be whole numbers from 0 to {last}")
         return y.astype(np.int64)

@@ -7,6 +7,8 @@ R : (p, p) their correlation, shrunk (Ledoit & Wolf 2004, J. Multivariate Analys
 t : (n, k) normal scores of the regression targets, mostly one;  r = corr(V, t);  S = corr(t)
 """
 
+# Its lines stay dense: they are the formulas of the notation above.
+
 from __future__ import annotations
 
 import numpy as np
@@ -63,13 +65,20 @@ class GaussianCopula(Synthesizer):
     def __init__(self, max_categories: int = 100) -> None:
         self.max_categories = max_categories
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
-        self.prep_ = TablePrep(self.max_categories).fit(X, len(self.cards_), rng)
-        self._check_memory(len(np.unique(y)) if self.n_classes_ else 1)
+    def _fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
+        self.prep_ = TablePrep(self.max_categories)
+        self.prep_.fit(X, len(self.cards_), rng)
+        n_groups = len(np.unique(y)) if self.n_classes_ else 1
+        self._check_memory(n_groups)
         columns = self._ordered_columns(X, y)
-        margins = [NormalScores(column[~np.isnan(column)]) for column in columns.T]
-        # the margins and the root of the covariance for each class
-        self.margins_ = {ANY_CLASS: margins}
+        # the margins and the root of the covariance, for all rows and for each class
+        self.margins_ = {ANY_CLASS: _learn_margins(columns)}
+        self.roots_: dict[int, np.ndarray] = {}
         if self.n_classes_ == 0:
             self._fit_regression(columns, y)
         else:
@@ -78,83 +87,113 @@ class GaussianCopula(Synthesizer):
     def _ordered_columns(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return ranks of categories beside numbers, (n, p), where NaN is a missing number."""
         table = self.prep_.transform(X)
+        # several targets start from their mean
         first_score = y.astype(float) if y.ndim == 1 else y.mean(axis=1)
         ranks = order_codes(table, self.prep_.cards_, first_score)
-        m = len(ranks)
-        self.codes_ = [np.argsort(rank) for rank in ranks]  # rank → code
-        columns = np.full((len(X), m + self.prep_.n_numbers_), np.nan)
+        # the way back: rank → code
+        self.codes_ = [np.argsort(rank) for rank in ranks]
+        ordered = np.empty(table.codes.shape)
         for j, rank in enumerate(ranks):
-            columns[:, j] = rank[table.codes[:, j]]
-        columns[:, m:][table.seen] = table.numbers[table.seen]
-        return columns
+            codes = table.codes[:, j]
+            ordered[:, j] = rank[codes]
+        numbers = np.where(table.seen, table.numbers, np.nan)
+        return np.hstack([ordered, numbers])
 
     def _fit_regression(self, columns: np.ndarray, y: np.ndarray) -> None:
         """Learn r S⁻¹ and the root of R - r S⁻¹ rᵀ."""
         p = columns.shape[1]
         self.target_map_ = TargetScores(y)
-        scores = _normal_scores(columns, self.margins_[ANY_CLASS])
-        joint = _correlation(np.column_stack([scores, self.target_map_.transform(y)]))
-        R, r, S = joint[:p, :p], joint[:p, p:], joint[p:, p:]
+        V = _normal_scores(columns, self.margins_[ANY_CLASS])
+        t = self.target_map_.transform(y)
+        coordinates = np.column_stack([V, t])
+        joint = _shrunk_correlation(coordinates)
+        R = joint[:p, :p]
+        r = joint[:p, p:]
+        S = joint[p:, p:]
         # pseudo-inverse: two targets may be copies of each other
-        self.r_ = r @ np.linalg.pinv(S, hermitian=True)
-        self.roots_ = {ANY_CLASS: _matrix_root(R - self.r_ @ r.T)}
+        S_inverse = np.linalg.pinv(S, hermitian=True)
+        self.r_ = r @ S_inverse
+        conditional = R - self.r_ @ r.T
+        self.roots_[ANY_CLASS] = _matrix_root(conditional)
 
     def _fit_classes(self, columns: np.ndarray, y: np.ndarray) -> None:
         """Learn the margins and the root of each class, and those of all rows."""
         p = columns.shape[1]
-        all_margins = self.margins_[ANY_CLASS]
         self.r_ = np.zeros((p, 1))
+        all_margins = self.margins_[ANY_CLASS]
         all_scores = _normal_scores(columns, all_margins)
-        self.roots_ = {ANY_CLASS: _matrix_root(_correlation(all_scores))}
-        classes = [int(c) for c in np.unique(y)]
-        scores = np.zeros(columns.shape)  # each row's by the margins of its own class
+        all_rows = _shrunk_correlation(all_scores)
+        self.roots_[ANY_CLASS] = _matrix_root(all_rows)
+        # each row's scores by the margins of its own class
+        scores = np.zeros(columns.shape)
+        classes = np.unique(y).tolist()
         for c in classes:
-            rows = columns[y == c]
-            self.margins_[c] = _class_margins(rows, all_margins)
-            scores[y == c] = _normal_scores(rows, self.margins_[c])
-        pooled = _correlation(scores)
+            is_class = y == c
+            rows = columns[is_class]
+            margins = _class_margins(rows, all_margins)
+            scores[is_class] = _normal_scores(rows, margins)
+            self.margins_[c] = margins
+        pooled = _shrunk_correlation(scores)
         for c in classes:
-            n_c = (y == c).sum()
-            share = n_c / (n_c + 2 * p)  # the pooled matrix counts like 2p rows
-            class_correlation = _correlation(scores[y == c])
-            self.roots_[c] = _matrix_root(
-                share * class_correlation + (1 - share) * pooled
-            )
+            is_class = y == c
+            class_correlation = _shrunk_correlation(scores[is_class])
+            n_c = is_class.sum()
+            # the pooled matrix counts like 2p rows
+            share = n_c / (n_c + 2 * p)
+            mixed = share * class_correlation + (1 - share) * pooled
+            self.roots_[c] = _matrix_root(mixed)
 
-    def _check_memory(self, roots: int) -> None:
+    def _check_memory(self, n_roots: int) -> None:
         """Refuse a table whose correlations would not fit, before anything is allocated."""
-        p = len(self.prep_.cards_) + self.prep_.n_numbers_
-        needed = 8 * p**2 * (WORKING + roots)
+        p = self.prep_.n_modelled_
+        matrix_bytes = 8 * p**2
+        needed = matrix_bytes * (WORKING + n_roots)
         if needed > MOST_BYTES:
+            needed_gib = needed / 2**30
+            most_gib = MOST_BYTES / 2**30
             raise ConfigError(
-                f"the correlations of {p:,} columns need {needed / 2**30:,.1f} GiB in a copula, "
-                f"more than {MOST_BYTES / 2**30:.0f} GiB",
+                f"the correlations of {p:,} columns need {needed_gib:,.1f} GiB in a copula, "
+                f"more than {most_gib:.0f} GiB",
                 "use --synthesizer local or vae, or leave out columns",
             )
 
-    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        V = rng.standard_normal((len(y), len(self.r_)))
+    def _sample(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        n = len(y)
+        p, _ = self.r_.shape
+        noise = rng.standard_normal((n, p))
         if self.n_classes_ == 0:
-            group = np.full(len(y), ANY_CLASS)
-            t = self.target_map_.transform(y).reshape(len(y), -1)
-            centre = t @ self.r_.T
+            group = np.full(n, ANY_CLASS)
+            t = self.target_map_.transform(y)
+            centre = t.reshape(n, -1) @ self.r_.T
         else:
-            group = np.where(np.isin(y, list(self.margins_)), y, ANY_CLASS)
-            centre = np.zeros(V.shape)
-        for c in (int(value) for value in np.unique(group)):
+            is_fitted = np.isin(y, list(self.margins_))
+            group = np.where(is_fitted, y, ANY_CLASS)
+            centre = np.zeros((n, p))
+        columns = np.empty((n, p))
+        for c in np.unique(group).tolist():
             rows = group == c
-            V[rows] = centre[rows] + V[rows] @ self.roots_[c].T
+            root = self.roots_[c]
+            V = centre[rows] + noise[rows] @ root.T
             for j, margin in enumerate(self.margins_[c]):
-                V[rows, j] = margin.inverse(V[rows, j])
+                columns[rows, j] = margin.inverse(V[:, j])
         m = len(self.codes_)
-        codes = np.empty((len(y), m), dtype=np.int64)
-        for j, code in enumerate(self.codes_):
-            codes[:, j] = code[np.rint(V[:, j]).astype(int)]
-        return self.prep_.inverse(codes, V[:, m:], rng)
+        codes = np.empty((n, m), dtype=np.int64)
+        for j, code_of_rank in enumerate(self.codes_):
+            # what a margin gives back for a category is a rank
+            ranks = np.rint(columns[:, j])
+            codes[:, j] = code_of_rank[ranks.astype(int)]
+        numbers = columns[:, m:]
+        return self.prep_.inverse(codes, numbers, rng)
 
 
 def order_codes(
-    table: PreparedTable, cards: tuple[int, ...], start: np.ndarray
+    table: PreparedTable,
+    cards: tuple[int, ...],
+    start: np.ndarray,
 ) -> list[np.ndarray]:
     """Order the codes of each category along the first axis of the mixed table.
 
@@ -163,7 +202,7 @@ def order_codes(
 
     Parameters
     ----------
-    table : Prepared
+    table : PreparedTable
     cards : tuple of int
     start : ndarray of shape (n,)
         First guess of the rows' scores, e.g. the target; a constant one is replaced.
@@ -181,62 +220,92 @@ def order_codes(
     >>> [rank.tolist() for rank in order_codes(table, (3,), v[:, 0])]
     [[1, 2, 0]]
     """
-    codes, numbers, _ = table
-    n = len(codes)
+    n = len(table.codes)
+    # each column's codes, and how many rows have each code
+    columns = list(table.codes.T)
+    counts = []
+    for column, card in zip(columns, cards, strict=True):
+        counts.append(np.bincount(column, minlength=card))
 
     def code_means(j: int, score: np.ndarray) -> np.ndarray:
         """Return the mean score of each code's rows; every code has one (:mod:`.prep`)."""
-        counts = np.bincount(codes[:, j], minlength=cards[j])
-        return np.bincount(codes[:, j], score, cards[j]) / counts
+        sums = np.bincount(columns[j], weights=score, minlength=cards[j])
+        return sums / counts[j]
 
-    score = start if np.ptp(start) > 0 else np.arange(n, dtype=float)
+    score = start
+    if np.ptp(start) == 0:
+        score = np.arange(n, dtype=float)
     for _ in range(ROUNDS):
         score = score - score.mean()
         score = score / (score.std() or 1.0)
-        total = numbers @ (numbers.T @ score) / n
-        for j in range(len(cards)):
-            total = total + code_means(j, score)[codes[:, j]]
+        # of a number: its regression on the score
+        slopes = table.numbers.T @ score
+        total = table.numbers @ slopes / n
+        for j, column in enumerate(columns):
+            means = code_means(j, score)
+            total = total + means[column]
         score = total
     ranks = []
     for j in range(len(cards)):
-        order = np.argsort(code_means(j, score), kind="stable")
-        ranks.append(np.argsort(order))  # the inverse of a permutation
+        means = code_means(j, score)
+        order = np.argsort(means, kind="stable")
+        # the inverse of a permutation
+        ranks.append(np.argsort(order))
     return ranks
 
 
+def _learn_margins(columns: np.ndarray) -> list[NormalScores]:
+    margins = []
+    for column in columns.T:
+        seen = column[~np.isnan(column)]
+        margins.append(NormalScores(seen))
+    return margins
+
+
 def _class_margins(
-    rows: np.ndarray, all_margins: list[NormalScores]
+    rows: np.ndarray,
+    all_margins: list[NormalScores],
 ) -> list[NormalScores]:
     """Return the margins of one class; a column that it lacks has the margin of all rows."""
     margins = []
     for column, all_rows in zip(rows.T, all_margins, strict=True):
         seen = column[~np.isnan(column)]
-        margins.append(NormalScores(seen) if len(seen) else all_rows)
+        margin = NormalScores(seen) if len(seen) else all_rows
+        margins.append(margin)
     return margins
 
 
-def _normal_scores(columns: np.ndarray, margins: list[NormalScores]) -> np.ndarray:
+def _normal_scores(
+    columns: np.ndarray,
+    margins: list[NormalScores],
+) -> np.ndarray:
     """Return V; a missing number scores 0, the middle."""
     V = np.zeros(columns.shape)
     for j, margin in enumerate(margins):
-        seen = ~np.isnan(columns[:, j])
-        V[seen, j] = margin.transform(columns[seen, j])
+        column = columns[:, j]
+        seen = ~np.isnan(column)
+        V[seen, j] = margin.transform(column[seen])
     return V
 
 
-def _correlation(V: np.ndarray) -> np.ndarray:
+def _shrunk_correlation(V: np.ndarray) -> np.ndarray:
     """Return the shrunk correlation of the columns of V; constant columns correlate with none."""
     p = V.shape[1]
     if len(V) < 2 or p == 0:
         return np.eye(p)
     scale = V.std(axis=0)
     is_constant = scale <= 1e-12
-    Z = (V - V.mean(axis=0)) / np.where(is_constant, 1.0, scale)
+    centred = V - V.mean(axis=0)
+    scale[is_constant] = 1.0
+    Z = centred / scale
     Z[:, is_constant] = 0.0
-    S = np.atleast_2d(ledoit_wolf(Z, assume_centered=True)[0])
+    covariance, _ = ledoit_wolf(Z, assume_centered=True)
+    # scikit-learn returns a number for a single column
+    S = np.atleast_2d(covariance)
     variances = np.diag(S)
     # 1e-300: the variance of a constant column is 0, and 0 / 0 would spread as NaN
-    R = S / np.sqrt(np.outer(variances, variances) + 1e-300)
+    products = np.outer(variances, variances) + 1e-300
+    R = S / np.sqrt(products)
     np.fill_diagonal(R, 1.0)
     return R
 
@@ -246,4 +315,5 @@ def _matrix_root(S: np.ndarray) -> np.ndarray:
     if not S.size:
         return S
     values, vectors = np.linalg.eigh(S)
-    return vectors * np.sqrt(values.clip(0))
+    scale = np.sqrt(values.clip(0))
+    return vectors * scale

@@ -8,17 +8,13 @@ layers each way take a third of its time and come out as near (``docs/synthesize
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from amlb_ext.synthesizers.network import (
-    EMBEDDING,
-    MAX_HEADS,
-    MAX_SIGNAL,
     FiLM,
     RowNetwork,
-    log_softmax,
+    clamp_log_variance,
 )
 
 
@@ -42,10 +38,11 @@ class DenseNetwork(RowNetwork):
         n_targets: int = 1,
     ) -> None:
         super().__init__(cards)
-        m, total = len(cards), sum(cards)
+        m = len(cards)
+        total = sum(cards)
         self.n_numbers = n_numbers
-        # wide tables get narrower embeddings and low-rank heads, as in the paper's network
-        embedding = max(1, min(EMBEDDING, MAX_SIGNAL // max(1, m)))
+        embedding = self.embedding_width(m)
+        # layers draw their first weights as they are made: their order is part of the result
         self.embed = nn.Embedding(max(1, total), embedding)
         self.enter = nn.Linear(embedding * m + n_numbers, width)
         self.film_in = FiLM(n_classes, width, n_targets)
@@ -54,24 +51,31 @@ class DenseNetwork(RowNetwork):
         self.leave = nn.Linear(latent, width)
         self.film_out = FiLM(n_classes, width, n_targets)
         self.outer = nn.Linear(width, width)
-        out = n_numbers + total
-        self.narrow: nn.Module = nn.Identity()
-        if width * out > MAX_HEADS:
-            rank = max(16, MAX_HEADS // (width + out))
-            self.narrow, width = nn.Linear(width, rank), rank
-        self.heads = nn.Linear(width, out)
+        n_outputs = n_numbers + total
+        self.narrow, width = self.narrow_layer(width, n_outputs)
+        # the numbers first, then the logits of all codes
+        self.heads = nn.Linear(width, n_outputs)
 
-    def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def encode(
+        self,
+        k: Tensor,
+        v: Tensor,
+        y: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2."""
-        x = torch.cat([self.embed(k + self.offset).flatten(1), v], dim=1)
-        h = F.silu(self.film_in(self.enter(x), y))
-        h = F.silu(self.inner(h))
-        mu, log_s2 = self.posterior(h).chunk(2, dim=1)
-        return mu, log_s2.clamp(-12, 6)
+        x = self.join_inputs(k, v)
+        h = self.film_in(self.enter(x), y)
+        h = self.inner(F.silu(h))
+        h = self.posterior(F.silu(h))
+        mu, log_s2 = h.chunk(2, dim=1)
+        return mu, clamp_log_variance(log_s2)
 
     def decode(self, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return v_hat and log_p."""
-        h = F.silu(self.film_out(self.leave(z), y))
-        h = self.heads(self.narrow(F.silu(self.outer(h))))
-        v_hat, logits = h[:, : self.n_numbers], h[:, self.n_numbers :]
-        return v_hat, log_softmax(logits, self.owner, len(self.offset))
+        h = self.film_out(self.leave(z), y)
+        h = self.outer(F.silu(h))
+        h = self.narrow(F.silu(h))
+        outputs = self.heads(h)
+        v_hat = outputs[:, : self.n_numbers]
+        logits = outputs[:, self.n_numbers :]
+        return v_hat, self.log_probabilities(logits)

@@ -12,6 +12,8 @@ t : (n, k) the target as the mixture sees it: a normal score of each target (reg
 pi, m, S : weights, means, covariances of the components
 """
 
+# Its lines stay dense: they are the formulas of the notation above.
+
 from __future__ import annotations
 
 import warnings
@@ -24,12 +26,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from amlb_ext.core.rng import draw_int_seed
+from amlb_ext.synthesizers.margins import softmax
 
 #: Latent dimensions whose means vary less than this carry nothing: the KL term shut them.
 ACTIVE = 1e-2
 #: Most rows one mixture is fitted to, and rounds of EM: 10,000 rows and 100 rounds doubled
 #: the time of a fit.
 MOST_ROWS, ROUNDS = 5000, 50
+#: Keys of the mixtures that are no class's: of means and target, and of the means of all rows.
+JOINT, ANY_CLASS = 0, -1
 
 
 class Mixture(NamedTuple):
@@ -62,7 +67,11 @@ class LatentMixture(BaseEstimator):
     [[-1.0, -1.0], [1.0, 1.0], [1.0, 1.0]]
     """
 
-    def __init__(self, max_components: int = 20, rows_per_component: int = 250) -> None:
+    def __init__(
+        self,
+        max_components: int = 20,
+        rows_per_component: int = 250,
+    ) -> None:
         self.max_components = max_components
         self.rows_per_component = rows_per_component
 
@@ -89,65 +98,105 @@ class LatentMixture(BaseEstimator):
         is_active = mu.std(axis=0) > ACTIVE
         self.active_ = np.flatnonzero(is_active)
         # where a shut dimension lies; the active ones are added to 0
-        self.shut_ = np.where(is_active, 0.0, mu.mean(axis=0))
+        mean = mu.mean(axis=0)
+        self.shut_ = np.where(is_active, 0.0, mean)
         self.s2_ = s2
         self.n_classes_ = n_classes
-        rows = mu[:, self.active_]
         self.mixtures_: dict[int, Mixture] = {}
         if not len(self.active_):
             return self
+        means = mu[:, self.active_]
         if n_classes == 0:
-            joint = np.column_stack([rows, y])  # the targets are the last coordinates
-            self.mixtures_[0] = self._fit_mixture(joint, rng)
-            return self
-        for c in np.unique(y):
-            if (y == c).sum() > 1:
-                self.mixtures_[int(c)] = self._fit_mixture(rows[y == c], rng)
-        self.mixtures_[-1] = self._fit_mixture(
-            rows, rng
-        )  # for a class with one row or none
+            # the targets are the last coordinates
+            joint = np.column_stack([means, y])
+            self.mixtures_[JOINT] = self._fit_mixture(joint, rng)
+        else:
+            self._fit_classes(means, y, rng)
         return self
+
+    def _fit_classes(
+        self,
+        means: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
+        for c in np.unique(y):
+            class_means = means[y == c]
+            if len(class_means) > 1:
+                self.mixtures_[int(c)] = self._fit_mixture(class_means, rng)
+        # for a class with one row or none
+        self.mixtures_[ANY_CLASS] = self._fit_mixture(means, rng)
 
     def sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw z, (n, l), for targets as in :meth:`fit`."""
+        n = len(y)
         # z = mu + posterior noise: the encoder's aggregate posterior, not its means alone
-        posterior_noise = rng.standard_normal((len(y), len(self.s2_)))
+        posterior_noise = rng.standard_normal((n, len(self.s2_)))
         z = self.shut_ + np.sqrt(self.s2_) * posterior_noise
         # drawn for all rows at once: a row's draws do not depend on the classes beside it
-        uniform = rng.random(len(y))
-        noise = rng.standard_normal((len(y), len(self.active_)))
+        uniform = rng.random(n)
+        noise = rng.standard_normal((n, len(self.active_)))
         if not len(self.active_):
             return z
         if self.n_classes_ == 0:
             draw_means = _draw_given_target if y.ndim == 1 else _draw_given_targets
-            z[:, self.active_] += draw_means(self.mixtures_[0], y, uniform, noise)
-            return z
-        for c in np.unique(y):
-            rows = y == c
-            mixture = self.mixtures_.get(int(c), self.mixtures_[-1])
-            z[np.ix_(rows, self.active_)] += _draw_rows(
-                mixture, uniform[rows], noise[rows]
-            )
+            joint = self.mixtures_[JOINT]
+            means = draw_means(joint, y, uniform=uniform, noise=noise)
+        else:
+            means = self._draw_of_classes(y, uniform, noise)
+        z[:, self.active_] += means
         return z
 
-    def _fit_mixture(self, rows: np.ndarray, rng: np.random.Generator) -> Mixture:
+    def _draw_of_classes(
+        self,
+        y: np.ndarray,
+        uniform: np.ndarray,
+        noise: np.ndarray,
+    ) -> np.ndarray:
+        """Draw each row from the mixture of its class."""
+        means = np.empty_like(noise)
+        any_class = self.mixtures_[ANY_CLASS]
+        for c in np.unique(y):
+            rows = y == c
+            mixture = self.mixtures_.get(int(c), any_class)
+            means[rows] = _draw_rows(mixture, uniform[rows], noise[rows])
+        return means
+
+    def _fit_mixture(
+        self,
+        rows: np.ndarray,
+        rng: np.random.Generator,
+    ) -> Mixture:
         if len(rows) > MOST_ROWS:
-            rows = rows[rng.permutation(len(rows))[:MOST_ROWS]]
+            shuffled = rng.permutation(len(rows))
+            rows = rows[shuffled[:MOST_ROWS]]
+        n, n_dimensions = rows.shape
         # the ridge keeps the Cholesky root of rows that are all alike
-        shrunk = ledoit_wolf(rows)[0] + 1e-9 * np.eye(rows.shape[1])
-        n_components = min(len(rows) // self.rows_per_component, self.max_components)
+        covariance, _ = ledoit_wolf(rows)
+        shrunk = covariance + 1e-9 * np.eye(n_dimensions)
+        n_components = min(n // self.rows_per_component, self.max_components)
         if n_components < 2:
-            return Mixture(np.ones(1), rows.mean(axis=0)[None], shrunk[None])
+            return Mixture(
+                weights=np.ones(1),
+                means=rows.mean(axis=0)[None],
+                covariances=shrunk[None],
+            )
+        ridge = 1e-3 * np.trace(shrunk) / n_dimensions
         mixture = GaussianMixture(
             n_components,
             max_iter=ROUNDS,
-            reg_covar=1e-3 * np.trace(shrunk) / len(shrunk),
+            reg_covar=ridge,
             random_state=draw_int_seed(rng),
         )
-        with warnings.catch_warnings():  # an unfinished EM is still a density
+        # an unfinished EM is still a density
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             mixture.fit(rows)
-        return Mixture(mixture.weights_, mixture.means_, mixture.covariances_)
+        return Mixture(
+            weights=mixture.weights_,
+            means=mixture.means_,
+            covariances=mixture.covariances_,
+        )
 
 
 # --- draws of n rows from a mixture ---
@@ -158,18 +207,35 @@ class LatentMixture(BaseEstimator):
 # and mu | y ~ N(m + G (y - m_y), S_mm - G S_ym) with the gain G = S_my S_yy⁻¹.
 
 
-def _draw_rows(mixture: Mixture, uniform: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    component = np.searchsorted(np.cumsum(mixture.weights)[:-1], uniform)
+def _draw_rows(
+    mixture: Mixture,
+    uniform: np.ndarray,
+    noise: np.ndarray,
+) -> np.ndarray:
+    """Draw from a mixture that has nothing to be conditioned on."""
+    edges = np.cumsum(mixture.weights)
+    # the last edge is 1 but for rounding, and no draw may lie beyond it
+    component = np.searchsorted(edges[:-1], uniform)
     means = np.empty_like(noise)
     for i in np.unique(component):
         rows = component == i
-        root = np.linalg.cholesky(mixture.covariances[i])
-        means[rows] = mixture.means[i] + noise[rows] @ root.T
+        coloured = _colour_noise(noise[rows], mixture.covariances[i])
+        means[rows] = mixture.means[i] + coloured
     return means
 
 
+def _colour_noise(noise: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Return standard normal noise with a covariance."""
+    root = np.linalg.cholesky(covariance)
+    return noise @ root.T
+
+
 def _draw_given_target(
-    mixture: Mixture, y: np.ndarray, uniform: np.ndarray, noise: np.ndarray
+    mixture: Mixture,
+    y: np.ndarray,
+    *,
+    uniform: np.ndarray,
+    noise: np.ndarray,
 ) -> np.ndarray:
     """Draw from p(mu | y), the target, (n,), being the mixture's last coordinate."""
     # NOTE: the general case with k = 1, kept apart for its bytes: with a division in place of a
@@ -177,49 +243,85 @@ def _draw_given_target(
     m_y = mixture.means[:, -1]
     s_y = mixture.covariances[:, -1, -1]
     # p(i | y) ∝ pi_i N(y; m_y, s_y)
-    distance = (y[:, None] - m_y) ** 2 / (2 * s_y)
-    component = _draw_component(
-        np.log(mixture.weights) - np.log(s_y) / 2 - distance, uniform
-    )
+    deviation = y[:, None] - m_y
+    distance = deviation**2 / (2 * s_y)
+    log_p = np.log(mixture.weights) - np.log(s_y) / 2 - distance
+    component = _draw_component(log_p, uniform)
     means = np.empty_like(noise)
     for i in np.unique(component):
         rows = component == i
         S = mixture.covariances[i]
-        gain = S[:-1, -1] / s_y[i]
-        root = np.linalg.cholesky(S[:-1, :-1] - np.outer(gain, S[-1, :-1]))
-        centre = mixture.means[i, :-1] + np.outer(y[rows] - m_y[i], gain)
-        means[rows] = centre + noise[rows] @ root.T
+        S_mm = S[:-1, :-1]
+        S_my = S[:-1, -1]
+        S_ym = S[-1, :-1]
+        gain = S_my / s_y[i]
+        deviation = y[rows] - m_y[i]
+        centre = mixture.means[i, :-1] + np.outer(deviation, gain)
+        covariance = S_mm - np.outer(gain, S_ym)
+        means[rows] = centre + _colour_noise(noise[rows], covariance)
     return means
 
 
 def _draw_given_targets(
-    mixture: Mixture, y: np.ndarray, uniform: np.ndarray, noise: np.ndarray
+    mixture: Mixture,
+    y: np.ndarray,
+    *,
+    uniform: np.ndarray,
+    noise: np.ndarray,
 ) -> np.ndarray:
     """Draw from p(mu | y), the targets, (n, k), being the mixture's last coordinates."""
     k = y.shape[1]
     deviations = [y - mean[-k:] for mean in mixture.means]
-    log_p = []  # p(i | y) ∝ pi_i N(y; m_y, S_yy), S_yy = L Lᵀ
-    for weight, deviation, S in zip(
-        mixture.weights, deviations, mixture.covariances, strict=True
-    ):
-        L = np.linalg.cholesky(S[-k:, -k:])
-        white = np.linalg.solve(L, deviation.T)
-        log_det = np.log(np.diag(L)).sum()
-        log_p.append(np.log(weight) - log_det - (white**2).sum(axis=0) / 2)
-    component = _draw_component(np.column_stack(log_p), uniform)
+    log_p = _log_weights_given(mixture, deviations)
+    component = _draw_component(log_p, uniform)
     means = np.empty_like(noise)
     for i in np.unique(component):
         rows = component == i
         S = mixture.covariances[i]
-        gain = np.linalg.solve(S[-k:, -k:], S[-k:, :-k]).T
-        root = np.linalg.cholesky(S[:-k, :-k] - gain @ S[-k:, :-k])
-        centre = mixture.means[i, :-k] + deviations[i][rows] @ gain.T
-        means[rows] = centre + noise[rows] @ root.T
+        S_mm = S[:-k, :-k]
+        S_ym = S[-k:, :-k]
+        S_yy = S[-k:, -k:]
+        gain = np.linalg.solve(S_yy, S_ym).T
+        deviation = deviations[i][rows]
+        centre = mixture.means[i, :-k] + deviation @ gain.T
+        covariance = S_mm - gain @ S_ym
+        means[rows] = centre + _colour_noise(noise[rows], covariance)
     return means
+
+
+def _log_weights_given(
+    mixture: Mixture,
+    deviations: list[np.ndarray],
+) -> np.ndarray:
+    """Return log p(i | y), (n, g), but for a constant: p(i | y) ∝ pi_i N(y; m_y, S_yy).
+
+    Parameters
+    ----------
+    mixture : Mixture
+    deviations : list of ndarray
+        Of the targets, (n, k), from the mean of each component.
+    """
+    k = deviations[0].shape[1]
+    log_p = []
+    for weight, S, deviation in zip(
+        mixture.weights,
+        mixture.covariances,
+        deviations,
+        strict=True,
+    ):
+        S_yy = S[-k:, -k:]
+        # S_yy = L Lᵀ
+        L = np.linalg.cholesky(S_yy)
+        white = np.linalg.solve(L, deviation.T)
+        log_det = np.log(np.diag(L)).sum()
+        distance = (white**2).sum(axis=0) / 2
+        log_p.append(np.log(weight) - log_det - distance)
+    return np.column_stack(log_p)
 
 
 def _draw_component(log_p: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Return a component for each row, given log weights (n, g) and uniform draws (n,)."""
-    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    cumulative = np.cumsum(p / p.sum(axis=1, keepdims=True), axis=1)
-    return (uniform[:, None] > cumulative[:, :-1]).sum(axis=1)
+    edges = np.cumsum(softmax(log_p), axis=1)
+    # the last edge is 1 but for rounding, and no draw may lie beyond it
+    inner_edges = edges[:, :-1]
+    return (uniform[:, None] > inner_edges).sum(axis=1)

@@ -36,7 +36,10 @@ class Margins(BaseEstimator):
         self.cards = cards
 
     def fit(
-        self, v_hat: np.ndarray, log_p: np.ndarray, shares: list[np.ndarray]
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        shares: list[np.ndarray],
     ) -> Margins:
         """Learn the corrections on rows made for the fitted targets.
 
@@ -49,41 +52,71 @@ class Margins(BaseEstimator):
         """
         # from half a row in from either end, with 200 steps between: finer ones would hold noise
         end = 0.5 / len(v_hat)
-        levels = np.r_[end, np.arange(0.0025, 1, 0.005), 1 - end]
+        steps = np.arange(0.0025, 1, 0.005)
+        levels = np.concatenate([[end], steps, [1 - end]])
         self.quantiles_ = np.quantile(v_hat, levels, axis=0)  # (levels, q)
         self.scores_ = ndtri(levels)
         self.shifts_ = []
-        for log_q, share in zip(split_columns(log_p, self.cards), shares, strict=True):
-            self.shifts_.append(_matching_shift(log_q, share))
+        columns = split_columns(log_p, self.cards)
+        for log_q, column_shares in zip(columns, shares, strict=True):
+            shift = _matching_shift(log_q, column_shares)
+            self.shifts_.append(shift)
         return self
 
     def draw(
-        self, v_hat: np.ndarray, log_p: np.ndarray, rng: np.random.Generator
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return codes (n, m) int64 and normal scores (n, q)."""
-        numbers = np.empty(v_hat.shape)
-        for j in range(v_hat.shape[1]):
-            numbers[:, j] = np.interp(v_hat[:, j], self.quantiles_[:, j], self.scores_)
-        codes = np.empty((len(v_hat), len(self.cards)), dtype=np.int64)
-        for j, log_q in enumerate(split_columns(log_p, self.cards)):
-            cumulative = np.cumsum(softmax(log_q + self.shifts_[j]), axis=1)
+        codes = self._draw_codes(log_p, rng)
+        return codes, self._map_numbers(v_hat)
+
+    def _map_numbers(self, v_hat: np.ndarray) -> np.ndarray:
+        """Return normal scores, each by the quantile at which its number lies."""
+        scores = np.empty(v_hat.shape)
+        for j, column in enumerate(v_hat.T):
+            quantiles = self.quantiles_[:, j]
+            scores[:, j] = np.interp(column, quantiles, self.scores_)
+        return scores
+
+    def _draw_codes(
+        self,
+        log_p: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Return codes drawn from the shifted probabilities."""
+        n_rows = len(log_p)
+        shape = (n_rows, len(self.cards))
+        codes = np.empty(shape, dtype=np.int64)
+        columns = split_columns(log_p, self.cards)
+        for j, log_q in enumerate(columns):
+            probabilities = softmax(log_q + self.shifts_[j])
+            edges = np.cumsum(probabilities, axis=1)
             # the last edge is 1 but for rounding, so it is left out: no draw may lie beyond it
-            uniform = rng.random((len(log_q), 1))
-            codes[:, j] = (uniform > cumulative[:, :-1]).sum(axis=1)
-        return codes, numbers
+            inner_edges = edges[:, :-1]
+            uniform = rng.random((n_rows, 1))
+            is_beyond = uniform > inner_edges
+            codes[:, j] = is_beyond.sum(axis=1)
+        return codes
 
 
-def _matching_shift(log_q: np.ndarray, share: np.ndarray) -> np.ndarray:
+def _matching_shift(log_q: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return the log-odds shift, (card,), under which the mean probabilities are the shares."""
-    shift = np.zeros(len(share))
+    shift = np.zeros(len(shares))
     for _ in range(ROUNDS):
-        mean_probability = softmax(log_q + shift).mean(axis=0)
+        probabilities = softmax(log_q + shift)
         # a code that the decoder never says would divide by zero
-        shift += np.log(share / mean_probability.clip(1e-12))
+        mean_probability = probabilities.mean(axis=0).clip(1e-12)
+        shift += np.log(shares / mean_probability)
     return shift
 
 
-def split_columns(log_p: np.ndarray, cards: tuple[int, ...]) -> list[np.ndarray]:
+def split_columns(
+    log_p: np.ndarray,
+    cards: tuple[int, ...],
+) -> list[np.ndarray]:
     """Return the part of each column.
 
     Examples
@@ -93,11 +126,18 @@ def split_columns(log_p: np.ndarray, cards: tuple[int, ...]) -> list[np.ndarray]
     >>> split_columns(np.zeros((7, 0)), ())
     []
     """
-    return np.split(log_p, np.cumsum(cards)[:-1].astype(int), axis=1)[: len(cards)]
+    parts = []
+    start = 0
+    for card in cards:
+        stop = start + card
+        parts.append(log_p[:, start:stop])
+        start = stop
+    return parts
 
 
 def softmax(log_q: np.ndarray) -> np.ndarray:
     """Return the probabilities of each row."""
     # the largest is taken out first: exp of a large number overflows
-    p = np.exp(log_q - log_q.max(axis=1, keepdims=True))
+    largest = log_q.max(axis=1, keepdims=True)
+    p = np.exp(log_q - largest)
     return p / p.sum(axis=1, keepdims=True)

@@ -28,31 +28,45 @@ CLASS_EMBEDDING = 8  # not given in the paper
 MAX_SIGNAL, MAX_HEADS = 4096, 2_000_000
 
 
+def convolution(entering: int, channels: int) -> nn.Conv2d:
+    """Return a convolution along the signal that keeps its length.
+
+    One-dimensional convolutions are written as 1 × 3 ones: with the channels last they run in
+    half the time.
+    """
+    return nn.Conv2d(
+        entering,
+        channels,
+        kernel_size=(1, 3),
+        padding=(0, 1),
+    )
+
+
 class Residual(nn.Module):
     """Two convolutions with the input added back (Figure 2, gray box)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.first = nn.Conv2d(channels, channels, (1, 3), padding=(0, 1))
-        self.second = nn.Conv2d(channels, channels, (1, 3), padding=(0, 1))
+        self.first = convolution(channels, channels)
+        self.second = convolution(channels, channels)
 
     def forward(self, h: Tensor) -> Tensor:
         """Map (b, channels, 1, ℓ) to the same shape."""
-        return F.silu(h + self.second(F.silu(self.first(h))))
+        inner = F.silu(self.first(h))
+        return F.silu(h + self.second(inner))
 
 
 def convolution_block(entering: int, channels: int) -> nn.Sequential:
     """Return the convolution block (Figure 2, red box).
 
-    One-dimensional convolutions are written as 1 × 3 ones: with the channels last they run in
-    half the time. The decoder uses the same block: a transposed convolution of stride 1 and
-    padding 1 is a convolution with the mirrored kernel, hence the same family of maps.
+    The decoder uses the same block: a transposed convolution of stride 1 and padding 1 is a
+    convolution with the mirrored kernel, hence the same family of maps.
     """
     return nn.Sequential(
-        nn.Conv2d(entering, channels, (1, 3), padding=(0, 1)),
+        convolution(entering, channels),
         nn.SiLU(),
         Residual(channels),
-        nn.Conv2d(channels, channels, (1, 3), padding=(0, 1)),
+        convolution(channels, channels),
         nn.SiLU(),
         Residual(channels),
     )
@@ -64,16 +78,30 @@ class FiLM(nn.Module):
     The condition of several targets is their vector (paper, section 6).
     """
 
-    def __init__(self, n_classes: int, width: int, n_targets: int = 1) -> None:
+    def __init__(
+        self,
+        n_classes: int,
+        width: int,
+        n_targets: int = 1,
+    ) -> None:
         super().__init__()
-        self.embed = nn.Embedding(n_classes, CLASS_EMBEDDING) if n_classes else None
-        self.scale = nn.Linear(CLASS_EMBEDDING if n_classes else n_targets, width)
-        self.shift = nn.Linear(CLASS_EMBEDDING if n_classes else n_targets, width)
+        self.embed: nn.Embedding | None = None
+        condition = n_targets
+        if n_classes:
+            self.embed = nn.Embedding(n_classes, CLASS_EMBEDDING)
+            condition = CLASS_EMBEDDING
+        self.scale = nn.Linear(condition, width)
+        self.shift = nn.Linear(condition, width)
 
     def forward(self, h: Tensor, y: Tensor) -> Tensor:
         """Return h ⊙ (1 + scale(y)) + shift(y)."""
-        t = y.reshape(len(h), -1) if self.embed is None else self.embed(y)
-        return h * (1 + self.scale(t)) + self.shift(t)
+        if self.embed is None:
+            t = y.reshape(len(h), -1)
+        else:
+            t = self.embed(y)
+        scale = self.scale(t)
+        shift = self.shift(t)
+        return h * (1 + scale) + shift
 
 
 class RowNetwork(nn.Module, ABC):
@@ -86,27 +114,63 @@ class RowNetwork(nn.Module, ABC):
 
     Attributes
     ----------
+    embed : Embedding
+        Of all codes; made by the subclass.
     offset : Tensor of shape (m,)
         Where each column's codes begin: all embedding tables (all heads) are one matrix.
     owner : Tensor of shape (sum of cards,)
         The column of each code.
     """
 
+    embed: nn.Embedding
     offset: Tensor
     owner: Tensor
 
     def __init__(self, cards: tuple[int, ...]) -> None:
         super().__init__()
-        m = len(cards)
-        self.register_buffer(
-            "offset", torch.tensor(np.cumsum([0, *cards])[:m], dtype=torch.long)
-        )
-        self.register_buffer(
-            "owner", torch.tensor(np.repeat(np.arange(m), cards)).long()
-        )
+        sizes = np.array(cards, dtype=np.int64)
+        columns = np.arange(len(cards))
+        offset = torch.from_numpy(np.cumsum(sizes) - sizes)
+        owner = torch.from_numpy(np.repeat(columns, sizes))
+        # buffers, not parameters: they move to a GPU with the network, and are not learned
+        self.register_buffer("offset", offset)
+        self.register_buffer("owner", owner)
+
+    @staticmethod
+    def embedding_width(n_columns: int) -> int:
+        """Return how many numbers stand for a code.
+
+        NOTE[DIFF]: wide tables get narrower embeddings, fewer channels and low-rank heads, else
+        2,000 columns would need 10^8 parameters.
+        """
+        widest = MAX_SIGNAL // max(1, n_columns)
+        return max(1, min(EMBEDDING, widest))
+
+    @staticmethod
+    def narrow_layer(width: int, n_outputs: int) -> tuple[nn.Module, int]:
+        """Return a layer that makes the heads low-rank where they are large, and their width."""
+        if width * n_outputs <= MAX_HEADS:
+            return nn.Identity(), width
+        rank = max(16, MAX_HEADS // (width + n_outputs))
+        return nn.Linear(width, rank), rank
+
+    def join_inputs(self, k: Tensor, v: Tensor) -> Tensor:
+        """Return x: the embeddings of codes, then the numbers."""
+        embedded = self.embed(k + self.offset)
+        return torch.cat([embedded.flatten(1), v], dim=1)
+
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """Return log_p of all codes."""
+        n_columns = len(self.offset)
+        return log_softmax(logits, self.owner, n_columns)
 
     @abstractmethod
-    def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def encode(
+        self,
+        k: Tensor,
+        v: Tensor,
+        y: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2."""
 
     @abstractmethod
@@ -135,58 +199,85 @@ class Network(RowNetwork):
         n_targets: int = 1,
     ) -> None:
         super().__init__(cards)
-        m, total = len(cards), sum(cards)
-        # NOTE[DIFF]: wide tables get narrower embeddings, fewer channels and low-rank heads, else
-        # 2,000 columns would need 10^8 parameters.
-        embedding = max(1, min(EMBEDDING, MAX_SIGNAL // max(1, m)))
+        m = len(cards)
+        total = sum(cards)
+        embedding = self.embedding_width(m)
         self.length = embedding * m + n_numbers
-        self.channels = max(1, min(hidden, MAX_SIGNAL // self.length))
+        # fewer channels for a long signal, see ``embedding_width``
+        most_channels = MAX_SIGNAL // self.length
+        self.channels = max(1, min(hidden, most_channels))
         width = self.channels * self.length
+        # layers draw their first weights as they are made: their order is part of the result
         self.embed = nn.Embedding(max(1, total), embedding)
         self.down = convolution_block(1, self.channels)
         self.film_in = FiLM(n_classes, width, n_targets)
         self.mu = nn.Linear(width, latent)
         self.log_s2 = nn.Linear(width, latent)
         self.project = nn.Sequential(
-            nn.Linear(latent, decoder), nn.SiLU(), nn.Linear(decoder, width)
+            nn.Linear(latent, decoder),
+            nn.SiLU(),
+            nn.Linear(decoder, width),
         )
         self.up = convolution_block(self.channels, self.channels)
         self.film_out = FiLM(n_classes, width, n_targets)
-        out = n_numbers + total
-        self.narrow: nn.Module = nn.Identity()
-        if width * out > MAX_HEADS:
-            rank = max(16, MAX_HEADS // (width + out))
-            self.narrow, width = nn.Linear(width, rank), rank
+        self.narrow, width = self.narrow_layer(width, n_numbers + total)
         self.numbers = nn.Linear(width, n_numbers) if n_numbers else None
         self.heads = nn.Linear(width, total) if m else None
 
-    def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def encode(
+        self,
+        k: Tensor,
+        v: Tensor,
+        y: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2."""
-        x = torch.cat([self.embed(k + self.offset).flatten(1), v], dim=1)
-        h = self.down(x[:, None, None]).permute(0, 2, 3, 1).flatten(1)
-        h = self.film_in(h, y)
-        return self.mu(h), self.log_s2(h).clamp(-12, 6)
+        x = self.join_inputs(k, v)
+        # the signal is an image of one channel and one row
+        h = self.down(x[:, None, None])
+        h = self.film_in(_flatten_signal(h), y)
+        log_s2 = self.log_s2(h)
+        return self.mu(h), clamp_log_variance(log_s2)
 
     def decode(self, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return v_hat and log_p."""
-        h = self.project(z).view(-1, 1, self.length, self.channels).permute(0, 3, 1, 2)
-        h = self.up(h).permute(0, 2, 3, 1).flatten(1)
-        h = self.narrow(self.film_out(h, y))
-        nothing = h[:, :0]
-        v_hat = nothing if self.numbers is None else self.numbers(h)
-        if self.heads is None:
-            return v_hat, nothing
-        return v_hat, log_softmax(self.heads(h), self.owner, len(self.offset))
+        h = self.project(z)
+        # the channels stand last in memory, see :func:`convolution`
+        h = h.view(-1, 1, self.length, self.channels)
+        h = self.up(h.permute(0, 3, 1, 2))
+        h = self.film_out(_flatten_signal(h), y)
+        h = self.narrow(h)
+        # a table without numbers, or without categories, has none of them here either
+        v_hat = log_p = h[:, :0]
+        if self.numbers is not None:
+            v_hat = self.numbers(h)
+        if self.heads is not None:
+            log_p = self.log_probabilities(self.heads(h))
+        return v_hat, log_p
+
+
+def _flatten_signal(h: Tensor) -> Tensor:
+    """Return (b, channels, 1, ℓ) as vectors in which the channels stand last."""
+    return h.permute(0, 2, 3, 1).flatten(1)
+
+
+def clamp_log_variance(log_s2: Tensor) -> Tensor:
+    """Keep a log variance where its exponential neither vanishes nor overflows."""
+    return log_s2.clamp(-12, 6)
 
 
 def log_softmax(logits: Tensor, owner: Tensor, m: int) -> Tensor:
     """Return log probabilities within each of m columns; ``owner`` is the column of a logit."""
     if not m:
         return logits
-    logits = logits - logits.detach().amax(dim=1, keepdim=True)
+    # the largest of all columns is taken out; it has no gradient, since it cancels
+    largest = logits.detach().amax(dim=1, keepdim=True)
+    logits = logits - largest
+    # the bound keeps the sum of a column above 0 whose logits are all far below the largest
+    p = logits.clamp(min=-60).exp()
     sums = logits.new_zeros(len(logits), m)
-    sums = sums.index_add(1, owner, logits.clamp(min=-60).exp())
-    return logits - sums.log()[:, owner]
+    sums = sums.index_add(1, owner, p)
+    log_sums = sums.log()
+    return logits - log_sums[:, owner]
 
 
 @contextmanager

@@ -8,6 +8,8 @@ V : (n, q) float64, the modelled numbers;  seen : (n, q) bool, False where the n
 u : mid-rank of a value among the fitted ones, in (0, 1);  z = Φ⁻¹(u) its normal score
 """
 
+# Its lines stay dense: most of them read or write a column of a matrix by two indices.
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -48,26 +50,32 @@ class NormalScores:
 
     def __init__(self, values: np.ndarray) -> None:
         self.values, counts = np.unique(values, return_counts=True)
+        # the interval of u that each value owns, and its middle: the mid-rank
         above = np.cumsum(counts) / len(values)
         below = above - counts / len(values)
         self.middle = (above + below) / 2
         is_atom = counts > 1
         # a value is flat down to its lower edge if it or its lower neighbour is an atom
-        flat_below = is_atom | np.r_[False, is_atom[:-1]]
-        flat_above = is_atom | np.r_[is_atom[1:], False]
+        flat_below = is_atom.copy()
+        flat_below[1:] |= is_atom[:-1]
+        flat_above = is_atom.copy()
+        flat_above[:-1] |= is_atom[1:]
         # two knots in u for each value: an atom's are the edges of its interval, so that every u
         # between them comes back on the atom; those of any other value meet in its middle
         lower_knots = np.where(flat_below, below, self.middle)
         upper_knots = np.where(flat_above, above, self.middle)
-        self.knots = np.column_stack([lower_knots, upper_knots]).ravel()
+        knots = np.column_stack([lower_knots, upper_knots])
+        self.knots = knots.ravel()
 
     def transform(self, values: np.ndarray) -> np.ndarray:
         """Return z; a value that was not fitted lies between its neighbours."""
-        return ndtri(np.interp(values, self.values, self.middle))
+        u = np.interp(values, self.values, self.middle)
+        return ndtri(u)
 
     def inverse(self, z: np.ndarray) -> np.ndarray:
         """Return values within the fitted range."""
-        return np.interp(ndtr(z), self.knots, np.repeat(self.values, 2))
+        value_of_knot = np.repeat(self.values, 2)
+        return np.interp(ndtr(z), self.knots, value_of_knot)
 
 
 class TargetScores:
@@ -85,15 +93,18 @@ class TargetScores:
     """
 
     def __init__(self, y: np.ndarray) -> None:
-        self.maps = [NormalScores(column) for column in y.reshape(len(y), -1).T]
+        self.maps = []
+        for column in y.reshape(len(y), -1).T:
+            self.maps.append(NormalScores(column))
 
     def transform(self, y: np.ndarray) -> np.ndarray:
         """Return scores of the shape of ``y``."""
-        columns = y.reshape(len(y), len(self.maps)).T
-        scores = []
-        for normal_scores, column in zip(self.maps, columns, strict=True):
-            scores.append(normal_scores.transform(column))
-        return np.column_stack(scores).reshape(y.shape)
+        # the width is named, because -1 says nothing where there are no rows
+        targets = y.reshape(len(y), len(self.maps))
+        scores = np.empty(targets.shape)
+        for j, target_map in enumerate(self.maps):
+            scores[:, j] = target_map.transform(targets[:, j])
+        return scores.reshape(y.shape)
 
 
 class PreparedTable(NamedTuple):
@@ -126,6 +137,8 @@ class TablePrep(BaseEstimator):
         Number of codes of each column of K.
     n_numbers_ : int
         q, the number of columns of V.
+    n_modelled_ : int
+        m + q, 0 where all columns are constant or copied.
 
     Examples
     --------
@@ -142,12 +155,19 @@ class TablePrep(BaseEstimator):
     True
     """
 
-    def __init__(self, max_categories: int = 100, normalise: bool = True) -> None:
+    def __init__(
+        self,
+        max_categories: int = 100,
+        normalise: bool = True,
+    ) -> None:
         self.max_categories = max_categories
         self.normalise = normalise
 
     def fit(
-        self, X: np.ndarray, n_categorical: int, rng: np.random.Generator
+        self,
+        X: np.ndarray,
+        n_categorical: int,
+        rng: np.random.Generator,
     ) -> TablePrep:
         """Learn which columns are modelled, and how.
 
@@ -164,26 +184,23 @@ class TablePrep(BaseEstimator):
         self._sort_categories(X[:, :n_categorical])
         self._sort_numbers(X, n_categorical)
         cards = [len(present) for present in self.codes_.values()]
-        self.cards_ = (*cards, *(2 for _ in self.missing_))  # "is missing": no or yes
+        # "is missing" has two codes: no and yes
+        cards += [2] * len(self.missing_)
+        self.cards_ = tuple(cards)
         self.n_numbers_ = len(self.maps_)
-        self.neighbours_ = None
+        self.n_modelled_ = len(self.cards_) + self.n_numbers_
+        self.neighbours_: NearestNeighbors | None = None
         if self.copied_:
-            kept = np.sort(rng.permutation(len(X))[:COPY_ROWS])
-            self.source_ = X[kept][:, self.copied_]
-            if self.cards_ or self.maps_:
-                codes, numbers, _ = self.transform(X[kept])
-                nearest = NearestNeighbors(n_neighbors=min(COPY_NEAREST, len(kept)))
-                self.neighbours_ = nearest.fit(self._metric_rows(codes, numbers))
+            self._learn_copies(X, rng)
         return self
 
     def _sort_categories(self, codes: np.ndarray) -> None:
         """Settle which categories are modelled, copied, or constant."""
-        self.codes_: dict[
-            int, np.ndarray
-        ] = {}  # column → the codes that fitted rows have
+        # column → the codes that fitted rows have
+        self.codes_: dict[int, np.ndarray] = {}
         self.copied_: list[int] = []
-        for j in range(codes.shape[1]):
-            present = np.unique(codes[:, j])
+        for j, column in enumerate(codes.T):
+            present = np.unique(column)
             if len(present) > self.max_categories:
                 self.copied_.append(j)
             elif len(present) > 1:
@@ -194,39 +211,69 @@ class TablePrep(BaseEstimator):
         self.maps_: dict[int, NormalScores] = {}
         self.missing_: list[int] = []
         for j in range(n_categorical, X.shape[1]):
-            seen = X[~np.isnan(X[:, j]), j]
-            if 0 < len(seen) < len(X):
+            column = X[:, j]
+            seen = column[~np.isnan(column)]
+            if not len(seen):
+                continue
+            if len(seen) < len(X):
                 self.missing_.append(j)
-                self.template_[j] = seen[
-                    0
-                ]  # row 0 may be one of those without the number
-            if len(seen) and seen.min() < seen.max():
+                # row 0 may be one of those without the number
+                self.template_[j] = seen[0]
+            if seen.min() < seen.max():
                 self.maps_[j] = NormalScores(seen)
+
+    def _learn_copies(
+        self,
+        X: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
+        """Keep rows whose codes are copied, and index them by the modelled columns."""
+        shuffled = rng.permutation(len(X))
+        kept = np.sort(shuffled[:COPY_ROWS])
+        sources = X[kept]
+        self.source_ = sources[:, self.copied_]
+        # without a modelled column no row is nearer than another
+        if self.n_modelled_:
+            codes, numbers, _ = self.transform(sources)
+            metric_rows = self._metric_rows(codes, numbers)
+            n_neighbors = min(COPY_NEAREST, len(sources))
+            nearest = NearestNeighbors(n_neighbors=n_neighbors)
+            self.neighbours_ = nearest.fit(metric_rows)
 
     def transform(self, X: np.ndarray) -> PreparedTable:
         """Return K, V and seen for rows whose codes were all fitted."""
-        codes = np.empty((len(X), len(self.cards_)), dtype=np.int64)
-        for k, (j, present) in enumerate(self.codes_.items()):
-            codes[:, k] = np.searchsorted(present, X[:, j])
-        for k, j in enumerate(self.missing_, start=len(self.codes_)):
-            codes[:, k] = np.isnan(X[:, j])
+        codes = self._transform_codes(X)
         raw = X[:, list(self.maps_)]
         seen = ~np.isnan(raw)
+        # a missing number gets 0, which among normal scores is the middle
         numbers = np.zeros(raw.shape)
         for k, scores in enumerate(self.maps_.values()):
             is_seen = seen[:, k]
             values = raw[is_seen, k]
             if self.normalise:
-                numbers[is_seen, k] = scores.transform(
-                    values
-                )  # missing: 0, the middle score
-            else:
-                numbers[is_seen, k] = values
-                numbers[~is_seen, k] = values.mean() if len(values) else 0.0
+                numbers[is_seen, k] = scores.transform(values)
+                continue
+            numbers[is_seen, k] = values
+            if len(values):
+                numbers[~is_seen, k] = values.mean()
         return PreparedTable(codes, numbers, seen)
 
+    def _transform_codes(self, X: np.ndarray) -> np.ndarray:
+        """Return K: the table's own categories, then those that say "is missing"."""
+        shape = (len(X), len(self.cards_))
+        codes = np.empty(shape, dtype=np.int64)
+        for k, j in enumerate(self.codes_):
+            present = self.codes_[j]
+            codes[:, k] = np.searchsorted(present, X[:, j])
+        for k, j in enumerate(self.missing_, start=len(self.codes_)):
+            codes[:, k] = np.isnan(X[:, j])
+        return codes
+
     def inverse(
-        self, codes: np.ndarray, numbers: np.ndarray, rng: np.random.Generator
+        self,
+        codes: np.ndarray,
+        numbers: np.ndarray,
+        rng: np.random.Generator,
     ) -> np.ndarray:
         """Return rows as they were given to :meth:`fit`.
 
@@ -237,39 +284,59 @@ class TablePrep(BaseEstimator):
         rng : numpy.random.Generator
             Chooses among the nearest rows where a column is copied.
         """
-        X = np.tile(self.template_, (len(codes), 1))
-        for k, (j, present) in enumerate(self.codes_.items()):
+        n = len(codes)
+        X = np.tile(self.template_, (n, 1))
+        for k, j in enumerate(self.codes_):
+            present = self.codes_[j]
             X[:, j] = present[codes[:, k]]
-        for k, (j, scores) in enumerate(self.maps_.items()):
-            X[:, j] = scores.inverse(numbers[:, k]) if self.normalise else numbers[:, k]
+        for k, j in enumerate(self.maps_):
+            values = numbers[:, k]
+            if self.normalise:
+                values = self.maps_[j].inverse(values)
+            X[:, j] = values
+        # last: a number that is missing has a value until here
         for k, j in enumerate(self.missing_, start=len(self.codes_)):
-            X[codes[:, k] == 1, j] = np.nan
+            is_missing = codes[:, k] == 1
+            X[is_missing, j] = np.nan
         if self.copied_:
-            X[:, self.copied_] = self.source_[self._copied_rows(codes, numbers, rng)]
+            rows = self._copied_rows(codes, numbers, rng)
+            X[:, self.copied_] = self.source_[rows]
         return X
 
     def _copied_rows(
-        self, codes: np.ndarray, numbers: np.ndarray, rng: np.random.Generator
+        self,
+        codes: np.ndarray,
+        numbers: np.ndarray,
+        rng: np.random.Generator,
     ) -> np.ndarray:
         """Return, for each new row, the source row that gives its copied columns."""
         n = len(codes)
-        if (
-            self.neighbours_ is None
-        ):  # no column is modelled, so no row is nearer than another
+        if self.neighbours_ is None:
             return rng.integers(len(self.source_), size=n)
-        near = self.neighbours_.kneighbors(
-            self._metric_rows(codes, numbers), return_distance=False
-        )
-        return near[np.arange(n), rng.integers(near.shape[1], size=n)]
+        metric_rows = self._metric_rows(codes, numbers)
+        nearest = self.neighbours_.kneighbors(metric_rows, return_distance=False)
+        n_neighbors = nearest.shape[1]
+        drawn = rng.integers(n_neighbors, size=n)
+        return nearest[np.arange(n), drawn]
 
-    def _metric_rows(self, codes: np.ndarray, numbers: np.ndarray) -> csr_matrix:
+    def _metric_rows(
+        self,
+        codes: np.ndarray,
+        numbers: np.ndarray,
+    ) -> csr_matrix:
         """Return vectors whose squared distance is Σ (z - z')² + the number of other codes."""
         n, m = codes.shape
         # one-hot codes in CSR form: m entries a row, each in the block of its column; two rows
         # that differ in a code differ in two entries of √½, whose squares add up to 1
-        offsets = np.cumsum((0, *self.cards_[:-1]))[:m]
-        indices = (codes + offsets).ravel()
+        cards = np.array(self.cards_, dtype=np.int64)
+        block_starts = np.cumsum(cards) - cards
+        indices = (codes + block_starts).ravel()
         row_starts = np.arange(n + 1) * m
-        values = np.full(len(indices), 0.5**0.5)
-        one_hot = csr_matrix((values, indices, row_starts), shape=(n, sum(self.cards_)))
-        return hstack([one_hot, csr_matrix(numbers)], format="csr")
+        root_half = 0.5**0.5
+        values = np.full(n * m, root_half)
+        one_hot = csr_matrix(
+            (values, indices, row_starts),
+            shape=(n, sum(self.cards_)),
+        )
+        dense = csr_matrix(numbers)
+        return hstack([one_hot, dense], format="csr")

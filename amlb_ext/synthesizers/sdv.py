@@ -15,8 +15,10 @@ which brings a pandas before 3, and are imported when a model is fitted.
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from abc import ABC
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, ClassVar
@@ -34,10 +36,17 @@ from amlb_ext.synthesizers.base import Synthesizer
 from amlb_ext.synthesizers.network import private_torch
 from amlb_ext.synthesizers.prep import TablePrep
 
-TABLE, BATCH = "rows", 500  # SDV's own batch size
+#: The table's name for SDV, which knows tables by name.
+TABLE = "rows"
+#: SDV's own batch size.
+BATCH = 500
 #: Rows per draw as a multiple of the rows asked, classes and numbers, and the least; most draws
 #: for classes, while numbers take one.
 CLASS_DRAW, NUMBER_DRAW, LEAST_DRAW, CLASS_DRAWS = 2, 5, 200, 10
+
+
+#: A category as texts, or numbers.
+Column = list[str] | np.ndarray
 
 
 class SDVSynthesizer(Synthesizer, ABC):
@@ -72,8 +81,10 @@ class SDVSynthesizer(Synthesizer, ABC):
         At ``fit``: a parameter out of range, or SDV is not installed.
     """
 
-    _kind: ClassVar[str]  # the class in sdv.single_table
-    _packs: ClassVar[int] = 1  # what batches must be a multiple of
+    #: The class in sdv.single_table.
+    _kind: ClassVar[str]
+    #: What batches must be a multiple of.
+    _packs: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -88,117 +99,202 @@ class SDVSynthesizer(Synthesizer, ABC):
         self.device = device
 
     def _settings(self) -> dict[str, Any]:
-        batch = -(-(self.batch or BATCH) // self._packs) * self._packs
-        return {"epochs": self.epochs, "batch_size": batch, "enable_gpu": self._gpu()}
+        """Return the arguments of SDV's class."""
+        batch = self.batch or BATCH
+        n_packs = math.ceil(batch / self._packs)
+        return {
+            "epochs": self.epochs,
+            "batch_size": n_packs * self._packs,
+            "enable_gpu": self._use_gpu(),
+        }
 
-    def _gpu(self) -> bool:
-        return self.get_params().get("device") == "auto" and torch.cuda.is_available()
+    def _use_gpu(self) -> bool:
+        # the copula has no such parameter: it runs on the processor
+        device = self.get_params().get("device")
+        return device == "auto" and torch.cuda.is_available()
 
     def _check_parameters(self) -> None:
         for name, value in self.get_params().items():
-            if name == "device" and value not in ("cpu", "auto"):
-                raise ConfigError(f"device = {value!r}: 'cpu' or 'auto' wanted")
-            if name != "device" and value < (least := 0 if name == "batch" else 1):
+            if name == "device":
+                if value not in ("cpu", "auto"):
+                    raise ConfigError(f"device = {value!r}: 'cpu' or 'auto' wanted")
+                continue
+            least = 0 if name == "batch" else 1
+            if value < least:
                 raise ConfigError(f"{name} = {value}: at least {least} wanted")
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
+    def _fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
         self._check_parameters()
         require_package("sdv")
         self.prep_ = TablePrep(self.max_categories, normalise=False)
-        codes, numbers, _ = self.prep_.fit(X, len(self.cards_), rng).transform(X)
+        self.prep_.fit(X, len(self.cards_), rng)
         t = y.reshape(len(y), -1).astype(float)
-        self.scale_ = t.std(axis=0) * (
-            np.ptp(t, axis=0) > 0
-        )  # 0: constant, not modelled
-        self.model_ = None
-        if not (self.prep_.cards_ or self.prep_.n_numbers_):
-            return  # constant or copied columns only
-        columns: dict[str, Any] = {
-            f"k{j}": _words(column) for j, column in enumerate(codes.T)
-        }
-        columns |= {f"v{j}": column for j, column in enumerate(numbers.T)}
-        for j in np.flatnonzero(self.scale_):
-            columns[f"t{j}"] = _words(t[:, j]) if self.n_classes_ else t[:, j]
+        # 0: constant, not modelled; numpy's deviation of equal numbers may be a rounding error
+        is_varied = np.ptp(t, axis=0) > 0
+        self.scale_ = np.where(is_varied, t.std(axis=0), 0.0)
+        self.model_: Any = None
+        if not self.prep_.n_modelled_:
+            return
+        columns = self._named_columns(X, t)
         self.columns_ = list(columns)
-        kinds = {
-            name: {"sdtype": "categorical" if isinstance(column, list) else "numerical"}
-            for name, column in columns.items()
-        }
-        with private_streams(draw_int_seed(rng), self._gpu()):
-            from sdv import single_table
-            from sdv.metadata import Metadata
+        with private_streams(draw_int_seed(rng), self._use_gpu()):
+            self.model_ = self._fit_model(columns)
 
-            metadata = Metadata.load_from_dict({"tables": {TABLE: {"columns": kinds}}})
-            model = getattr(single_table, self._kind)(metadata, **self._settings())
-            model.fit({TABLE: pd.DataFrame(columns)})
-        self.model_ = model
+    def _named_columns(
+        self,
+        X: np.ndarray,
+        t: np.ndarray,
+    ) -> dict[str, Column]:
+        """Return the table for SDV by column: categories as texts, numbers, targets."""
+        codes, numbers, _ = self.prep_.transform(X)
+        columns: dict[str, Column] = {}
+        for j, column in enumerate(codes.T):
+            columns[f"k{j}"] = _codes_as_texts(column)
+        for j, column in enumerate(numbers.T):
+            columns[f"v{j}"] = column
+        for j in np.flatnonzero(self.scale_).tolist():
+            columns[f"t{j}"] = t[:, j]
+            if self.n_classes_:
+                columns[f"t{j}"] = _codes_as_texts(t[:, j])
+        return columns
 
-    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        m = len(self.prep_.cards_)
+    def _fit_model(self, columns: dict[str, Column]) -> Any:
+        """Return SDV's model of a table."""
+        from sdv import single_table
+        from sdv.metadata import Metadata
+
+        kinds = {}
+        for name, column in columns.items():
+            kind = "categorical" if isinstance(column, list) else "numerical"
+            kinds[name] = {"sdtype": kind}
+        metadata = Metadata.load_from_dict({"tables": {TABLE: {"columns": kinds}}})
+        make_model = getattr(single_table, self._kind)
+        model = make_model(metadata, **self._settings())
+        model.fit({TABLE: pd.DataFrame(columns)})
+        return model
+
+    def _sample(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        n = len(y)
         if self.model_ is None:
-            rows = np.empty((len(y), 0))
+            rows = np.empty((n, 0))
         elif self.n_classes_:
-            rows = self._of_classes(y, rng)
+            rows = self._draw_classes(y, rng)
         else:
-            rows = self._near_targets(y.reshape(len(y), -1), rng)
-        return self.prep_.inverse(rows[:, :m].astype(np.int64), rows[:, m:], rng)
+            targets = y.reshape(n, -1)
+            rows = self._draw_near_targets(targets, rng)
+        m = len(self.prep_.cards_)
+        codes = rows[:, :m].astype(np.int64)
+        numbers = rows[:, m:]
+        return self.prep_.inverse(codes, numbers, rng)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def _draw_pool(
+        self,
+        n: int,
+        rng: np.random.Generator,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return a pool: K and V side by side, and the modelled targets."""
         assert self.model_ is not None
-        with private_streams(seed := draw_int_seed(rng), self._gpu()):
+        seed = draw_int_seed(rng)
+        with private_streams(seed, self._use_gpu()):
             self.model_.reset_sampling()
             self.model_._set_random_state(seed)
-            made = self.model_.sample(max(n, LEAST_DRAW))[TABLE]
-        pool = np.column_stack([_values(made[name]) for name in self.columns_])
-        width = len(self.prep_.cards_) + self.prep_.n_numbers_
-        return pool[:, :width], pool[:, width:]
+            tables = self.model_.sample(max(n, LEAST_DRAW))
+        made = tables[TABLE]
+        columns = [_column_numbers(made[name]) for name in self.columns_]
+        pool = np.column_stack(columns)
+        rows, targets = np.split(pool, [self.prep_.n_modelled_], axis=1)
+        return rows, targets
 
-    def _of_classes(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_classes(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Return drawn rows of the asked classes; a class without a fitted row takes any."""
-        fitted = np.unique(self.targets_)
-        asked = dict(zip(*np.unique(y, return_counts=True), strict=True))
-        stock: dict[int, list[np.ndarray]] = {c: [] for c in asked}
+        n = len(y)
+        n_asked = Counter(y.tolist())
+        # the drawn rows of each class; classes in order, for the order of warnings
+        stock: dict[int, list[np.ndarray]] = {c: [] for c in sorted(n_asked)}
         for _ in range(CLASS_DRAWS):
-            rows, t = self._draw(CLASS_DRAW * len(y), rng)
-            for c, found in stock.items():
-                alike = (
-                    t[:, 0] == c if t.size and c in fitted else np.full(len(rows), True)
-                )
-                found.extend(rows[alike][: asked[c] - len(found)])
-            if all(len(stock[c]) == asked[c] for c in asked):
+            rows, t = self._draw_pool(CLASS_DRAW * n, rng)
+            for c, stored in stock.items():
+                drawn = self._rows_of_class(c, rows, t)
+                n_lacking = n_asked[c] - len(stored)
+                stored.extend(drawn[:n_lacking])
+            n_stored = sum(len(stored) for stored in stock.values())
+            if n_stored == n:
                 break
-        new = np.empty((len(y), rows.shape[1]))
-        for c, found in stock.items():
-            if not found:
-                text = f"drew no row of class {c} in {CLASS_DRAWS} draws of {len(rows)} rows"
-                text = f"{type(self).__name__} {text}: rows of other classes stand in"
-                warnings.warn(text, stacklevel=4)
-                found.extend(rows)
-            new[y == c] = np.array(found)[np.arange(asked[c]) % len(found)]
+        new = np.empty((n, rows.shape[1]))
+        for c, stored in stock.items():
+            if not stored:
+                name = type(self).__name__
+                warnings.warn(
+                    f"{name} drew no row of class {c} in {CLASS_DRAWS} draws of {len(rows)} "
+                    "rows: rows of other classes stand in",
+                    stacklevel=4,
+                )
+            candidates = np.array(stored) if stored else rows
+            # too few rows are repeated, in turn
+            turns = np.arange(n_asked[c]) % len(candidates)
+            new[y == c] = candidates[turns]
         return new
 
-    def _near_targets(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _rows_of_class(
+        self,
+        c: int,
+        rows: np.ndarray,
+        t: np.ndarray,
+    ) -> np.ndarray:
+        """Return the drawn rows of a class; all where it was not fitted, or is the only one."""
+        has_target = t.size > 0
+        if has_target and c in self.targets_:
+            return rows[t[:, 0] == c]
+        return rows
+
+    def _draw_near_targets(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Return, for a target asked g times, the g drawn rows nearest to it in the target."""
-        rows, t = self._draw(NUMBER_DRAW * len(y), rng)
+        n = len(y)
+        rows, t = self._draw_pool(NUMBER_DRAW * n, rng)
         varied = np.flatnonzero(self.scale_)
+        # where all targets are constant, every row suits
         if len(varied) == 0:
-            return rows[: len(y)]
-        y, scale = y[:, varied], self.scale_[varied]
-        asked, which, times = np.unique(
-            y / scale, axis=0, return_inverse=True, return_counts=True
+            return rows[:n]
+        scale = self.scale_[varied]
+        asked, group_of_row, counts = np.unique(
+            y[:, varied] / scale,
+            axis=0,
+            return_inverse=True,
+            return_counts=True,
         )
-        places = np.argsort(
-            which.ravel(), kind="stable"
-        )  # of equal targets side by side
-        start, nearest = np.cumsum(times) - times, NearestNeighbors().fit(t / scale)
-        new = np.empty((len(y), rows.shape[1]))
-        for g in np.unique(times):
-            group = np.flatnonzero(times == g)
+        # rows with equal targets side by side, group after group
+        by_group = np.argsort(group_of_row.ravel(), kind="stable")
+        starts = np.cumsum(counts) - counts
+        nearest = NearestNeighbors().fit(t / scale)
+        new = np.empty((n, rows.shape[1]))
+        # one query for all groups of a size
+        for size in np.unique(counts):
+            groups = np.flatnonzero(counts == size)
             near = nearest.kneighbors(
-                asked[group], n_neighbors=g, return_distance=False
+                asked[groups],
+                n_neighbors=size,
+                return_distance=False,
             )
-            new[places[start[group][:, None] + np.arange(g)]] = rows[near]
+            first = starts[groups]
+            positions = first[:, None] + np.arange(size)
+            new[by_group[positions]] = rows[near]
         return new
 
 
@@ -208,7 +304,8 @@ class CTGAN(SDVSynthesizer):
     Its critic sees ten rows at once: ``batch`` is rounded up to a multiple of 10.
     """
 
-    _kind, _packs = "CTGANSynthesizer", 10
+    _kind = "CTGANSynthesizer"
+    _packs = 10
 
 
 class CopulaGAN(CTGAN):
@@ -235,19 +332,23 @@ class SDVCopula(SDVSynthesizer):
         return {}
 
 
-def _words(codes: np.ndarray) -> list[str]:
+def _codes_as_texts(codes: np.ndarray) -> list[str]:
+    """Return codes with a letter before them: SDV takes digits alone for numbers."""
     return [f"c{int(code)}" for code in codes]
 
 
-def _values(column: pd.Series) -> np.ndarray:
-    return (column if column.dtype == float else column.str[1:]).to_numpy(dtype=float)
+def _column_numbers(column: pd.Series) -> np.ndarray:
+    """Return the numbers of a column, or the codes behind its texts."""
+    if column.dtype != float:
+        column = column.str[1:]
+    return column.to_numpy(dtype=float)
 
 
 @contextmanager
-def private_streams(seed: int, gpu: bool) -> Iterator[None]:
+def private_streams(seed: int, use_gpu: bool) -> Iterator[None]:
     """Seeded global streams, one thread, one process, no chatter; the caller's afterwards."""
     numpy_state = np.random.get_state()  # noqa: NPY002
-    devices = range(torch.cuda.device_count()) if gpu else ()
+    devices = range(torch.cuda.device_count()) if use_gpu else ()
     try:
         with (
             torch.random.fork_rng(devices=devices),
@@ -258,7 +359,7 @@ def private_streams(seed: int, gpu: bool) -> Iterator[None]:
         ):
             warnings.simplefilter("ignore")
             np.random.seed(seed)  # noqa: NPY002
-            if gpu:
+            if use_gpu:
                 torch.cuda.manual_seed_all(seed)
             yield
     finally:

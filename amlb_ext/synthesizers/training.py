@@ -12,8 +12,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-RATES = (1e-3, 1e-4)  # Table 2: AdamW, cosine
-CLIP = 3.0  # Table 2
+#: First and last rate of AdamW, half a cosine between them, and the largest gradient (Table 2).
+RATES = (1e-3, 1e-4)
+CLIP = 3.0
 #: Looks at the held-out rows in a training, and how many without a gain end it.
 CHECKS, PATIENCE = 40, 6
 
@@ -46,12 +47,13 @@ class FlatAdamW:
         flat = [p.detach().as_strided((p.numel(),), (1,)) for p in parameters]
         self.w = nn.Parameter(torch.cat(flat))
         self.w.grad = torch.zeros_like(self.w)
-        at = 0
+        start = 0
         for p in parameters:
-            shape, stride = p.shape, p.stride()
-            p.data = self.w.data.as_strided(shape, stride, at)
-            p.grad = self.w.grad.as_strided(shape, stride, at)
-            at += p.numel()
+            shape = p.shape
+            stride = p.stride()
+            p.data = self.w.data.as_strided(shape, stride, start)
+            p.grad = self.w.grad.as_strided(shape, stride, start)
+            start += p.numel()
         self._adamw = torch.optim.AdamW([self.w], fused=True)
 
     def step(self, rate: float) -> None:
@@ -89,27 +91,27 @@ def train_network(
     optimizer = FlatAdamW(network)
     batches: list[Tensor] = []
     least_loss = math.inf
-    kept, kept_at = (
-        optimizer.w.detach(),
-        steps,
-    )  # without held-out rows, the last weights
+    # without held-out rows, the last weights
+    kept = optimizer.w.detach()
+    kept_at = steps
     every = max(1, steps // CHECKS)
     for step in range(1, steps + 1):
         done = (step - 1) / steps
-        if (
-            not batches
-        ):  # an epoch begins: the rows in another order, drawn on the processor
+        # an epoch begins: the rows in another order, drawn on the processor
+        if not batches:
             order = torch.randperm(len(learn)).to(learn.device)
             batches = list(learn[order].split(batch))
         loss(batches.pop(), done).backward()
         optimizer.step(_learning_rate(done))
         is_second_half = 2 * step >= steps
-        if len(held) and is_second_half and (step % every == 0 or step == steps):
+        is_look = step % every == 0 or step == steps
+        if len(held) and is_second_half and is_look:
             with torch.no_grad():
                 held_loss = float(loss(held, 1.0))
             if held_loss < least_loss:
                 least_loss = held_loss
-                kept, kept_at = optimizer.w.detach().clone(), step
+                kept = optimizer.w.detach().clone()
+                kept_at = step
             elif step - kept_at >= PATIENCE * every:
                 break
     with torch.no_grad():
@@ -120,4 +122,5 @@ def train_network(
 def _learning_rate(done: float) -> float:
     """Return the rate after a share ``done`` of the training: half a cosine between both."""
     first, last = RATES
-    return last + (first - last) * 0.5 * (1 + math.cos(math.pi * done))
+    share = 0.5 * (1 + math.cos(math.pi * done))
+    return last + (first - last) * share

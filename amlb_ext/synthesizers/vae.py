@@ -36,8 +36,11 @@ FEW_ROWS, MOST_BETA = 500, 10.0
 CROSS_ENTROPY = 0.1  # Table 2
 #: One row in ten is held out for early stopping, where there are this many.
 HOLD_OUT, HOLD_OUT_FROM = 10, 100
-#: Most rows, and most outputs over all rows, that pass the network at once outside training.
-MAX_ROWS, MAX_CELLS = 4000, 20_000_000
+#: Most rows, and most outputs over all rows, that pass the network at once outside training;
+#: but so many rows pass it at least.
+MAX_ROWS, MAX_CELLS, LEAST_ROWS = 4000, 20_000_000, 400
+#: Beyond this many weights a training takes fewer steps, at least this share of them.
+MANY_WEIGHTS, LEAST_SHARE = 2e6, 0.2
 
 
 class Rows(NamedTuple):
@@ -50,6 +53,24 @@ class Rows(NamedTuple):
     v: Tensor
     seen: Tensor
     y: Tensor
+
+    def take(self, rows: Tensor) -> Rows:
+        """Return the rows at these positions."""
+        return Rows(
+            k=self.k[rows],
+            v=self.v[rows],
+            seen=self.seen[rows],
+            y=self.y[rows],
+        )
+
+    def cuda(self) -> Rows:
+        """Return a copy on the GPU."""
+        return Rows(
+            k=self.k.cuda(),
+            v=self.v.cuda(),
+            seen=self.seen.cuda(),
+            y=self.y.cuda(),
+        )
 
 
 class VAE(Synthesizer):
@@ -138,17 +159,22 @@ class VAE(Synthesizer):
         self.max_steps = max_steps
         self.device = device
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
+    def _fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
         self._check_parameters()
         self.prep_ = TablePrep(self.max_categories, self._normalise)
-        table = self.prep_.fit(X, len(self.cards_), rng).transform(X)
+        self.prep_.fit(X, len(self.cards_), rng)
+        table = self.prep_.transform(X)
         self.n_steps_ = 0
         self.network_: RowNetwork | None = None
         if self._normalise and self.n_classes_ == 0:
             self.target_map_ = TargetScores(y)
-        if not (self.prep_.cards_ or self.prep_.n_numbers_):
-            return  # constant or copied columns only
-        use_gpu = self.device == "auto" and torch.cuda.is_available()
+        if not self.prep_.n_modelled_:
+            return
         with private_torch(draw_int_seed(rng)):
             data = Rows(
                 k=torch.tensor(table.codes),
@@ -157,28 +183,34 @@ class VAE(Synthesizer):
                 y=self._target_tensor(y),
             )
             self.network_ = self._make_network()
-            if use_gpu:
+            if self.device == "auto" and torch.cuda.is_available():
                 self.network_.cuda()
-                held = self._train(Rows(*(part.cuda() for part in data)), rng)
+                held = self._train(data.cuda(), rng)
                 self.network_.cpu()
             else:
                 held = self._train(data, rng)
             self._learn_sampling(data, table, y, held=held, rng=rng)
 
     def _make_network(self) -> RowNetwork:
-        table = (self.prep_.cards_, self.prep_.n_numbers_, self.n_classes_)
-        return DenseNetwork(*table, self.latent, self.decoder, self.n_targets_)
+        return DenseNetwork(
+            cards=self.prep_.cards_,
+            n_numbers=self.prep_.n_numbers_,
+            n_classes=self.n_classes_,
+            latent=self.latent,
+            width=self.decoder,
+            n_targets=self.n_targets_,
+        )
 
     def _check_parameters(self) -> None:
-        least = {"batch": 0, "max_steps": 0}  # 0: our choice, and no limit
         for name, value in self.get_params(deep=False).items():
             if name == "device":
                 if value not in ("cpu", "auto"):
                     raise ConfigError(f"device = {value!r}: 'cpu' or 'auto' wanted")
-            elif value < least.get(name, 1):
-                raise ConfigError(
-                    f"{name} = {value}: at least {least.get(name, 1)} wanted"
-                )
+                continue
+            # 0 stands for our choice of a batch, and for no limit of the steps
+            least = 0 if name in ("batch", "max_steps") else 1
+            if value < least:
+                raise ConfigError(f"{name} = {value}: at least {least} wanted")
 
     # --- training ---
 
@@ -186,22 +218,26 @@ class VAE(Synthesizer):
         """Learn the weights; return the positions of the held-out rows."""
         assert self.network_ is not None
         n = len(data.y)
-        held, learn = np.split(rng.permutation(n), [self._n_held_out(n)])
-        # the power of two nearest to a thirty-second of the rows
-        batch = self.batch or int(np.clip(2 ** round(math.log2(n / 32)), 16, 256))
+        shuffled = rng.permutation(n)
+        n_held_out = self._n_held_out(n)
+        held = shuffled[:n_held_out]
+        learn = shuffled[n_held_out:]
+        batch = self.batch or _default_batch(n)
+        steps_per_epoch = math.ceil(len(learn) / batch)
         last_beta = self._last_beta(n)
 
         def loss(rows: Tensor, done: float) -> Tensor:
-            batch_rows = Rows(*(part[rows] for part in data))
-            return self._loss(batch_rows, kl_weight(done, last_beta))
+            beta = kl_weight(done, last_beta)
+            return self._loss(data.take(rows), beta)
 
+        device = data.y.device
         self.n_steps_ = train_network(
             self.network_,
             loss,
-            learn=torch.tensor(learn, device=data.y.device),
-            held=torch.tensor(held, device=data.y.device),
+            learn=torch.tensor(learn, device=device),
+            held=torch.tensor(held, device=device),
             batch=batch,
-            steps=self._n_steps(math.ceil(len(learn) / batch)),
+            steps=self._n_steps(steps_per_epoch),
         )
         return held
 
@@ -212,15 +248,21 @@ class VAE(Synthesizer):
             return steps
         # a step of a large network takes longer: beyond 2 million weights there are fewer
         n_weights = sum(p.numel() for p in self.network_.parameters())
-        share = min(1.0, max(0.2, 2e6 / n_weights))
-        return min(steps, math.ceil(self.max_steps * share))
+        share = MANY_WEIGHTS / n_weights
+        share = min(1.0, max(LEAST_SHARE, share))
+        most_steps = math.ceil(self.max_steps * share)
+        return min(steps, most_steps)
 
     def _n_held_out(self, n: int) -> int:
+        if n < HOLD_OUT_FROM:
+            return 0
         # no more than pass the network at once, for they are all looked at together
-        return min(n // HOLD_OUT, self._rows_at_once()) if n >= HOLD_OUT_FROM else 0
+        return min(n // HOLD_OUT, self._rows_at_once())
 
     def _last_beta(self, n: int) -> float:
-        return BETAS[1] * min(max(1.0, FEW_ROWS / n), MOST_BETA)
+        _, last = BETAS
+        growth = max(1.0, FEW_ROWS / n)
+        return last * min(growth, MOST_BETA)
 
     def _loss(self, rows: Rows, beta: float) -> Tensor:
         """Return beta · KL + squared error of the numbers + weighted cross entropy of the codes."""
@@ -229,31 +271,37 @@ class VAE(Synthesizer):
         mu, log_s2 = network.encode(rows.k, rows.v, rows.y)
         # drawn on the processor: the stream is the same on every device
         eps = torch.randn(mu.shape).to(mu.device)
-        z = mu + eps * (0.5 * log_s2).exp()
+        s = (0.5 * log_s2).exp()
+        z = mu + eps * s
         v_hat, log_p = network.decode(z, rows.y)
         loss = beta * self._divergence(mu, log_s2)
         if rows.v.shape[1]:
-            loss = loss + ((v_hat - rows.v).square() * rows.seen).mean()
+            squared_error = (v_hat - rows.v).square() * rows.seen
+            loss = loss + squared_error.mean()
         if rows.k.shape[1]:
-            log_likelihood = log_p.gather(
-                1, rows.k + network.offset
-            )  # of the row's own codes
-            loss = loss - CROSS_ENTROPY * log_likelihood.sum(dim=1).mean()
+            # of the row's own codes
+            log_likelihood = log_p.gather(1, rows.k + network.offset)
+            row_likelihood = log_likelihood.sum(dim=1)
+            loss = loss - CROSS_ENTROPY * row_likelihood.mean()
         return loss
 
     def _divergence(self, mu: Tensor, log_s2: Tensor) -> Tensor:
         """KL(q(z | x, y) ‖ N(0, I)), averaged over rows."""
-        return -0.5 * (1 + log_s2 - mu.square() - log_s2.exp()).sum(dim=1).mean()
+        terms = 1 + log_s2 - mu.square() - log_s2.exp()
+        return -0.5 * terms.sum(dim=1).mean()
 
     # --- what is learnt once the network is trained ---
 
-    def _encode(self, data: Rows) -> tuple[Tensor, Tensor]:
+    def _encode_rows(self, data: Rows) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2 of all rows."""
         assert self.network_ is not None
-        means, log_variances = [], []
+        means = []
+        log_variances = []
+        positions = torch.arange(len(data.y))
         with torch.no_grad():
-            for r in torch.arange(len(data.y)).split(self._rows_at_once()):
-                mu, log_s2 = self.network_.encode(data.k[r], data.v[r], data.y[r])
+            for r in positions.split(self._rows_at_once()):
+                rows = data.take(r)
+                mu, log_s2 = self.network_.encode(rows.k, rows.v, rows.y)
                 means.append(mu)
                 log_variances.append(log_s2)
         return torch.cat(means), torch.cat(log_variances)
@@ -268,24 +316,35 @@ class VAE(Synthesizer):
         rng: np.random.Generator,
     ) -> None:
         """Fit p(z | y) and s, then the corrections of the margins."""
+        n = len(y)
         size = self._rows_at_once()
-        mu, log_s2 = self._encode(data)
+        mu, log_s2 = self._encode_rows(data)
         # rows that were learned from show too small a spread; few rows have none held out
-        r = held if len(held) else np.arange(min(size, len(y)))
-        self.noise_ = self._unsaid_spread(data, table, mu=mu, log_s2=log_s2, r=r)
-        means = mu.double().numpy()
-        s2 = log_s2.double().exp().mean(dim=0).numpy()
-        self.mixture_ = LatentMixture().fit(
-            means, s2, self._target_score(y), self.n_classes_, rng
+        r = held if len(held) else np.arange(min(size, n))
+        self.noise_ = self._unsaid_spread(
+            data,
+            table,
+            mu=mu,
+            log_s2=log_s2,
+            r=r,
         )
-        every_share = y[
-            np.arange(size) * len(y) // size
-        ]  # each target as often as in the table
-        v_hat, log_p = self._decode(every_share, rng)
+        s2 = log_s2.double().exp().mean(dim=0)
+        self.mixture_ = LatentMixture().fit(
+            mu=mu.double().numpy(),
+            s2=s2.numpy(),
+            y=self._target_score(y),
+            n_classes=self.n_classes_,
+            rng=rng,
+        )
+        # each target as often as in the table
+        positions = np.arange(size) * n // size
+        v_hat, log_p = self._decode_new(y[positions], rng)
         shares = []
         for codes, card in zip(table.codes.T, self.prep_.cards_, strict=True):
-            shares.append(np.bincount(codes, minlength=card) / len(y))
-        self.margins_ = Margins(self.prep_.cards_).fit(v_hat, log_p, shares)
+            counts = np.bincount(codes, minlength=card)
+            shares.append(counts / n)
+        margins = Margins(self.prep_.cards_)
+        self.margins_ = margins.fit(v_hat, log_p, shares)
 
     def _unsaid_spread(
         self,
@@ -299,72 +358,101 @@ class VAE(Synthesizer):
         """Return s, (q,): the root mean squared error of the decoder on rows r."""
         assert self.network_ is not None
         with torch.no_grad():
-            z = mu[r] + torch.randn(mu[r].shape) * (0.5 * log_s2[r]).exp()
+            eps = torch.randn(mu[r].shape)
+            s = (0.5 * log_s2[r]).exp()
+            z = mu[r] + eps * s
             v_hat, _ = self.network_.decode(z, data.y[r])
         error = v_hat.double().numpy() - table.numbers[r]
         seen = table.seen[r]
-        return np.sqrt((error**2 * seen).sum(axis=0) / seen.sum(axis=0).clip(1))
+        total = (error**2 * seen).sum(axis=0)
+        # a number that none of these rows has shows no error
+        n_seen = seen.sum(axis=0).clip(1)
+        return np.sqrt(total / n_seen)
 
     # --- sampling; ``PaperVAE`` replaces the latent draw, the noise and the draw of a row ---
 
-    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        codes = np.empty((len(y), len(self.prep_.cards_)), dtype=np.int64)
-        numbers = np.empty((len(y), self.prep_.n_numbers_))
+    def _sample(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        n = len(y)
+        m = len(self.prep_.cards_)
+        codes = np.empty((n, m), dtype=np.int64)
+        numbers = np.empty((n, self.prep_.n_numbers_))
         if self.network_ is None:
             return self.prep_.inverse(codes, numbers, rng)
         size = self._rows_at_once()
-        for start in range(0, len(y), size):
+        for start in range(0, n, size):
             r = slice(start, start + size)
-            with private_torch(
-                0
-            ):  # one thread; nothing is drawn from torch's stream here
-                v_hat, log_p = self._decode(y[r], rng)
+            # for its one thread; nothing is drawn from torch's stream here
+            with private_torch(seed=0):
+                v_hat, log_p = self._decode_new(y[r], rng)
             codes[r], numbers[r] = self._draw_rows(v_hat, log_p, rng)
         return self.prep_.inverse(codes, numbers, rng)
 
     def _rows_at_once(self) -> int:
         n_outputs = sum(self.prep_.cards_) + self.prep_.n_numbers_
-        return int(np.clip(MAX_CELLS // n_outputs, 400, MAX_ROWS))
+        most_rows = MAX_CELLS // n_outputs
+        return min(max(most_rows, LEAST_ROWS), MAX_ROWS)
 
-    def _decode(
-        self, y: np.ndarray, rng: np.random.Generator
+    def _decode_new(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers, and log probabilities of codes, of new rows for the targets."""
         assert self.network_ is not None
-        z = torch.tensor(self._draw_latent(y, rng), dtype=torch.float32)
+        latent = self._draw_latent(y, rng)
+        z = torch.tensor(latent, dtype=torch.float32)
         with torch.no_grad():
             v_hat, log_p = self.network_.decode(z, self._target_tensor(y))
         numbers = v_hat.double().numpy()
-        return numbers + self._draw_noise(numbers.shape, rng), log_p.double().numpy()
+        noise = self._draw_noise(numbers.shape, rng)
+        return numbers + noise, log_p.double().numpy()
 
-    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_latent(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         return self.mixture_.sample(self._target_score(y), rng)
 
     def _draw_noise(
-        self, shape: tuple[int, ...], rng: np.random.Generator
+        self,
+        shape: tuple[int, ...],
+        rng: np.random.Generator,
     ) -> np.ndarray | float:
         return self.noise_ * rng.standard_normal(shape)
 
     def _draw_rows(
-        self, v_hat: np.ndarray, log_p: np.ndarray, rng: np.random.Generator
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray]:
         return self.margins_.draw(v_hat, log_p, rng)
 
     def _target_score(self, y: np.ndarray) -> np.ndarray:
         """Return the target as the network sees it."""
-        return (
-            self.target_map_.transform(y)
-            if self._normalise and not self.n_classes_
-            else y
-        )
+        if self._normalise and not self.n_classes_:
+            return self.target_map_.transform(y)
+        return y
 
     def _target_tensor(self, y: np.ndarray) -> Tensor:
         dtype = torch.long if self.n_classes_ else torch.float32
         return torch.tensor(self._target_score(y), dtype=dtype)
 
 
+def _default_batch(n: int) -> int:
+    """Return the power of two nearest to a thirty-second of the rows, from 16 to 256."""
+    exponent = round(math.log2(n / 32))
+    return max(16, min(2**exponent, 256))
+
+
 def kl_weight(done: float, last: float = BETAS[1]) -> float:
     """Weight of the KL term after a share ``done`` of the training (section 5.6)."""
+    middle = BETAS[0]
     if done < 0.5:
-        return BETAS[0] * 2 * done
-    return BETAS[0] + (last - BETAS[0]) * (2 * done - 1)
+        return middle * 2 * done
+    return middle + (last - middle) * (2 * done - 1)

@@ -50,14 +50,25 @@ class PaperVAE(VAE):
         device: str = "auto",
     ) -> None:
         super().__init__(
-            epochs, latent, decoder, batch, max_categories, max_steps, device
+            epochs=epochs,
+            latent=latent,
+            decoder=decoder,
+            batch=batch,
+            max_categories=max_categories,
+            max_steps=max_steps,
+            device=device,
         )
         self.hidden = hidden
 
     def _make_network(self) -> RowNetwork:
-        table = (self.prep_.cards_, self.prep_.n_numbers_, self.n_classes_)
         network = Network(
-            *table, self.latent, self.hidden, self.decoder, self.n_targets_
+            cards=self.prep_.cards_,
+            n_numbers=self.prep_.n_numbers_,
+            n_classes=self.n_classes_,
+            latent=self.latent,
+            hidden=self.hidden,
+            decoder=self.decoder,
+            n_targets=self.n_targets_,
         )
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -68,7 +79,8 @@ class PaperVAE(VAE):
         return BETAS[1]
 
     def _divergence(self, mu: Tensor, log_s2: Tensor) -> Tensor:
-        return -0.5 * (1 + log_s2 - mu.square() - log_s2.exp()).mean()
+        terms = 1 + log_s2 - mu.square() - log_s2.exp()
+        return -0.5 * terms.mean()
 
     def _learn_sampling(
         self,
@@ -79,18 +91,28 @@ class PaperVAE(VAE):
         held: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        return  # z ~ N(0, I) and the decoder's own word: nothing is learnt for them
+        # z ~ N(0, I) and the decoder's own word: nothing is learnt for them
+        return
 
-    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_latent(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         return rng.standard_normal((len(y), self.latent))
 
     def _draw_noise(
-        self, shape: tuple[int, ...], rng: np.random.Generator
+        self,
+        shape: tuple[int, ...],
+        rng: np.random.Generator,
     ) -> np.ndarray | float:
         return 0.0
 
     def _draw_rows(
-        self, v_hat: np.ndarray, log_p: np.ndarray, rng: np.random.Generator
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray]:
         columns = split_columns(log_p, self.prep_.cards_)
         codes = np.empty((len(v_hat), len(columns)), dtype=np.int64)

@@ -41,23 +41,36 @@ class PosteriorVAE(PaperVAE):
         held: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        mu, log_s2 = self._encode(data)
+        mu, log_s2 = self._encode_rows(data)
         self.mu_ = mu.double().numpy()
         self.s_ = np.exp(log_s2.double().numpy() / 2)
         # learnt rows with equal targets form a group
-        targets = np.asarray(y, dtype=float).reshape(len(y), -1)
-        known, group = np.unique(targets, axis=0, return_inverse=True)
+        learnt_targets, group = np.unique(
+            _as_vectors(y),
+            axis=0,
+            return_inverse=True,
+        )
         group = group.ravel()
-        self.known_ = KDTree(known)
-        self.rows_ = np.argsort(group, kind="stable")  # group by group
-        self.count_ = np.bincount(group, minlength=len(known))
+        self.tree_ = KDTree(learnt_targets)
+        # the rows group by group, and where each group begins
+        self.rows_ = np.argsort(group, kind="stable")
+        self.count_ = np.bincount(group, minlength=len(learnt_targets))
         self.first_ = np.cumsum(self.count_) - self.count_
 
-    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        targets = np.asarray(y, dtype=float).reshape(len(y), -1)
-        group = self.known_.query(targets)[1]
-        place = (rng.random(len(y)) * self.count_[group]).astype(
-            int
-        )  # within the group
+    def _draw_latent(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        _, group = self.tree_.query(_as_vectors(y))
+        # a row of the group, by its place within it
+        uniform = rng.random(len(y))
+        place = (uniform * self.count_[group]).astype(int)
         row = self.rows_[self.first_[group] + place]
-        return self.mu_[row] + self.s_[row] * rng.standard_normal((len(y), self.latent))
+        eps = rng.standard_normal((len(y), self.latent))
+        return self.mu_[row] + self.s_[row] * eps
+
+
+def _as_vectors(y: np.ndarray) -> np.ndarray:
+    """Return targets as a matrix of shape (n, k), class codes as numbers."""
+    return np.asarray(y, dtype=float).reshape(len(y), -1)

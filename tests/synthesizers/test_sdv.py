@@ -160,7 +160,7 @@ def sdv():
 def test_rows_of_a_class_hang_with_it_as_in_the_models_own_draws(model):
     X, y = table(200)
     model.fit(X, y, cards=(2,), n_classes=2, rng=rng())
-    drawn, t = model._draw(1000, rng())
+    drawn, t = model._draw_pool(1000, rng())
     own = np.corrcoef(drawn[:, 1], t[:, 0])[0, 1]
     new, labels = model.sample(1000, rng(), y=np.arange(1000) % 2)
     assert own > 0.3
