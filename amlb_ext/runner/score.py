@@ -38,10 +38,7 @@ from amlb_ext.runner.agreement import (
 from amlb_ext.runner.results import RunWriter
 from amlb_ext.suite import AmlbTask, Suite
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import INTEGRATION, is_plain_name
-
-#: The integration that is F itself.
-BASELINE = "HardsynthBaseline"
+from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, is_plain_name
 
 
 @dataclass(frozen=True)
@@ -247,7 +244,7 @@ def _rows(
                     "compared": _compared(
                         suite, task, index, fitted[key], predicted, target
                     )
-                    if name == BASELINE and task.suffix == "full"
+                    if name == BASELINE_FRAMEWORK and task.suffix == "full"
                     else None,
                     "task": task.task,
                     "part": task.suffix,

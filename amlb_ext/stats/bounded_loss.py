@@ -219,6 +219,39 @@ def loss_named(name: str) -> BoundedLoss:
     return LOSSES[name]
 
 
+def checked_losses(losses: np.ndarray, bound: float) -> np.ndarray:
+    """Return the losses as floats, ``(n,)``, all in [0, bound].
+
+    Raises
+    ------
+    ConfigError
+        For a bound that is not positive and finite.
+    DataError
+        For losses of another shape, outside the bound, or missing.
+
+    Examples
+    --------
+    >>> checked_losses([0, 1, 2], 2.0).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    if not (math.isfinite(bound) and bound > 0):
+        raise ConfigError(f"a loss bounded by {bound}", "give a positive finite bound")
+    v = np.asarray(losses, dtype=float)
+    if v.ndim != 1:
+        raise DataError(
+            f"losses of shape {v.shape}", "give one loss per row, shape (n,)"
+        )
+    if not np.isfinite(v).all():
+        raise DataError("a missing or infinite loss", "drop rows without label first")
+    # a bound such as -ln eps may be met up to rounding
+    if len(v) and (v.min() < 0 or v.max() > bound * (1 + 1e-12)):
+        raise DataError(
+            f"losses from {v.min():.4g} to {v.max():.4g} with a bound of {bound:.4g}",
+            "give the bound of this loss, or scale the target",
+        )
+    return v
+
+
 def _zero_one_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return (f if f.ndim == 1 else f.argmax(axis=1)) != y
 

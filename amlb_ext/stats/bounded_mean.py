@@ -24,6 +24,7 @@ import numpy as np
 from scipy import special, stats
 
 from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.stats.bounded_loss import checked_losses
 from amlb_ext.stats.error_estimate import (
     ErrorEstimate,
     clipped_estimate,
@@ -78,7 +79,7 @@ def wilson_interval(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     >>> round(e.low, 4), round(e.high, 4)
     (0.0179, 0.4042)
     """
-    v = checked_losses(losses, 1.0, level, binary=True)
+    v = checked_sample(losses, 1.0, level, binary=True)
     if len(v) == 0:
         return no_estimate(
             "wilson", level=level, n=0, assumes=IID, reason="no labelled row"
@@ -136,7 +137,7 @@ def clopper_pearson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     >>> round(clopper_pearson(np.zeros(10)).high, 4)  # 1 - .025 ** (1 / 10)
     0.3085
     """
-    v = checked_losses(losses, 1.0, level, binary=True)
+    v = checked_sample(losses, 1.0, level, binary=True)
     name = "clopper_pearson"
     if len(v) == 0:
         return no_estimate(
@@ -179,7 +180,7 @@ def t_interval(
     >>> round(e.low, 4), round(e.high, 4)
     (0.0, 0.4484)
     """
-    v = checked_losses(losses, bound, level)
+    v = checked_sample(losses, bound, level)
     if reason := why_no_spread(v):
         return mean_without_interval("t", v, level=level, assumes=LARGE, reason=reason)
     n, m = len(v), v.mean()
@@ -239,7 +240,7 @@ def hall_interval(
     >>> e.low > t.low, e.high > t.high
     (True, True)
     """
-    v = checked_losses(losses, bound, level)
+    v = checked_sample(losses, bound, level)
     if reason := why_no_spread(v):
         return mean_without_interval(
             "hall", v, level=level, assumes=SKEWED, reason=reason
@@ -319,7 +320,7 @@ def betting_interval(
     >>> betting_interval(v).width < 0.6 * empirical_bernstein(v).width
     True
     """
-    v = checked_losses(losses, bound, level)
+    v = checked_sample(losses, bound, level)
     if len(v) == 0:
         return no_estimate(
             "betting", level=level, n=0, assumes=IID, reason="no labelled row"
@@ -400,7 +401,7 @@ def bca_interval(
     >>> bool(0.03 < e.low < 0.1 < e.high < 0.2)
     True
     """
-    v = checked_losses(losses, bound, level)
+    v = checked_sample(losses, bound, level)
     if reason := why_no_spread(v):
         return mean_without_interval(
             "bca", v, level=level, assumes=LARGE, reason=reason
@@ -446,7 +447,7 @@ def empirical_bernstein(
     >>> round(e.high, 4)
     0.1022
     """
-    v = checked_losses(losses, bound, level)
+    v = checked_sample(losses, bound, level)
     name, n = "empirical_bernstein", len(v)
     if n < 2:
         reason = f"{n} labelled rows; 2 needed"
@@ -460,30 +461,16 @@ def empirical_bernstein(
     )
 
 
-def checked_losses(
+def checked_sample(
     losses: np.ndarray, bound: float, level: float, binary: bool = False
 ) -> np.ndarray:
-    """Return the losses as ``(n,)`` floats, or say what is wrong with them or the level."""
+    """Return the losses as ``(n,)`` floats, or raise where they or the level are not usable."""
     if not 0 < level < 1:
         raise ConfigError(f"level {level}", "give a level between 0 and 1, e.g. 0.95")
-    if not (math.isfinite(bound) and bound > 0):
-        raise ConfigError(f"a loss bounded by {bound}", "give a positive finite bound")
-    v = np.asarray(losses, dtype=float)
-    if v.ndim != 1:
-        raise DataError(
-            f"losses of shape {v.shape}", "give one loss per row, shape (n,)"
-        )
-    if not np.isfinite(v).all():
-        raise DataError("a missing or infinite loss", "drop rows without label first")
+    v = checked_losses(losses, bound)
     if binary and not np.isin(v, (0.0, 1.0)).all():
         raise DataError(
             "a loss other than 0 or 1", "use t_interval or empirical_bernstein"
-        )
-    # A bound such as -ln eps may be met up to rounding.
-    if len(v) and (v.min() < 0 or v.max() > bound * (1 + 1e-12)):
-        raise DataError(
-            f"losses from {v.min():.4g} to {v.max():.4g} with a bound of {bound:.4g}",
-            "give the bound of this loss, or scale the target",
         )
     return v
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.bounded_mean import checked_losses, why_no_spread
+from amlb_ext.stats.bounded_mean import checked_sample, why_no_spread
 from amlb_ext.stats.error_estimate import (
     ErrorEstimate,
     clipped_estimate,
@@ -270,7 +270,7 @@ def prediction_powered_error(
     (True, True)
     """
     name, assumes = ("ppi_generated", GENERATED) if generated else ("ppi", REAL)
-    v = checked_losses(losses, bound, level)
+    v = checked_sample(losses, bound, level)
     tau = np.asarray(surrogate.labelled, dtype=float)
     far = np.asarray(surrogate.unlabelled, dtype=float)
     if tau.shape != v.shape or far.ndim != 1:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import special
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.bounded_mean import checked_losses, wilson_limits
+from amlb_ext.stats.bounded_mean import checked_sample, wilson_limits
 from amlb_ext.stats.error_estimate import ErrorEstimate, clipped_estimate, no_estimate
 
 BY_CLASS = (
@@ -95,7 +95,7 @@ def stratified_interval(
     >>> stratified_interval(losses[:40], classes[:40], [0.9, 0.1], binary=True).reason
     'no labelled row of class 1, 10.0% of the population'
     """
-    v = checked_losses(losses, bound, level, binary)
+    v = checked_sample(losses, bound, level, binary)
     pi, codes = checked_strata(classes, priors, len(v))
     counts = np.bincount(codes, minlength=len(pi))
     assumes = BY_CLASS if prior_rows is None else BY_CLASS_COUNTED

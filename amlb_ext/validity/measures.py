@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import rankdata
 
+from amlb_ext.stats.best_saving import BestSaving, best_saving
 from amlb_ext.stats.weighted_mean import MeanEstimate, kish_size, weighted_mean_interval
-from amlb_ext.validity.saving import BestSaving, best_saving
 
 #: Fewer distinct real rows than this say nothing.
 MIN_ROWS = 10

@@ -7,11 +7,11 @@ import pytest
 from planted_saving import CASES, Planted
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.stats.best_saving import best_saving, ratio_limits
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity import Certificate, decide_verdict, measures
 from amlb_ext.validity.certificate import nothing_to_mend
 from amlb_ext.validity.measures import Losses, make_measure
-from amlb_ext.validity.saving import best_saving, ratio_limits
 
 NAMES = [f"model {number}" for number in range(12)]
 

@@ -44,7 +44,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, MIN_EFFECTIVE
+from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, MIN_EFFECTIVE, kish_size
 
 #: Random halves of the clusters on which a candidate is chosen and judged.
 SPLITS = 25
@@ -132,7 +132,7 @@ def best_saving(
             reason=reason,
         )
     # half of the error for each limit
-    critical = float(student.ppf(0.5 + level / 2, _effective_size(levels) - 1))
+    critical = float(student.ppf(0.5 + level / 2, kish_size(levels) - 1))
     low, _ = ratio_limits(*_with_extreme(split_gains, levels, worst=True), critical)
     # the largest of the candidates' single limits, U_g, limits the best one
     high = 0.0
@@ -247,11 +247,6 @@ def _refusal(levels: np.ndarray) -> str:
     """Return why the clusters are too few for an interval; empty where they are not."""
     if len(levels) < MIN_CLUSTERS:
         return f"only {len(levels)} real rows with weight"
-    if _effective_size(levels) < MIN_EFFECTIVE:
+    if kish_size(levels) < MIN_EFFECTIVE:
         return f"one real row holds {levels.max() / levels.sum():.0%} of F's loss"
     return ""
-
-
-def _effective_size(levels: np.ndarray) -> float:
-    """Kish's effective number of clusters that carry F's loss."""
-    return float(levels.sum() ** 2 / (levels**2).sum())
