@@ -244,7 +244,7 @@ def _null_rows(full: ScoredRows) -> pd.DataFrame:
     A re-fit that failed in any fold is left out.
     """
     row = pd.Series(full.fold).groupby(full.fold).cumcount()
-    table = pd.DataFrame({"fold": full.fold, "row": row, "loss": full.losses.F})
+    table = pd.DataFrame({"fold": full.fold, "row": row, "loss": full.losses.baseline})
     for number, loss in enumerate(full.twins.T):
         if not np.isnan(loss).any():
             table[f"refit_{number}"] = loss
@@ -270,7 +270,7 @@ def _candidate_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, float |
     for column, name in enumerate(evaluation.names):
         losses[name] = {}
         for part, (scored, weights) in _weighted_parts(evaluation).items():
-            mean = np.average(scored.losses.G[:, column], weights=weights)
+            mean = np.average(scored.losses.candidates[:, column], weights=weights)
             losses[name][part] = finite_or_none(mean)
     return losses
 
@@ -281,7 +281,7 @@ def _null_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, Any]]:
         # weights of 1, not none: the last digits of the mean depend on the way it is summed
         weights = np.ones(len(scored)) if weights is None else weights
         losses[part] = {
-            "F": finite_or_none(np.average(scored.losses.F, weights=weights)),
+            "F": finite_or_none(np.average(scored.losses.baseline, weights=weights)),
             "twins": [
                 finite_or_none(np.average(twin, weights=weights))
                 for twin in scored.twins.T

@@ -256,7 +256,7 @@ def measure_unlabelled_gain(
     Parameters
     ----------
     names : sequence of str
-        The candidates, as the columns of ``full.G``.
+        The candidates, as the columns of ``full.candidates``.
     full : Losses
         All rows of the untouched test folds.
     views : sequence of FoldView
@@ -289,12 +289,12 @@ def measure_unlabelled_gain(
     for column, name in enumerate(names):
         far_terms = [view.far_weight * view.far[name] for view in views]
         both = prediction_powered_mean(
-            full.G[:, column] - full.F,
+            full.candidates[:, column] - full.baseline,
             np.concatenate([view.tau[name] for view in views]),
             np.mean(far_terms, axis=0) / far_weights,
             weights=weights,
             weights_unlabelled=far_weights,
-            clusters=full.c,
+            clusters=full.clusters,
         )
         alone, powered = both.classical, both.estimate
         intervals[name] = {

@@ -15,9 +15,8 @@ from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 from amlb_ext.hardening.split import split_task
 from amlb_ext.validity import calibration as module
-from amlb_ext.validity import calibration_step
-from amlb_ext.validity.calibration import LADDER, wants_calibration
-from amlb_ext.validity.calibration_step import Rung
+from amlb_ext.validity.calibration import LADDER, Rung, wants_calibration
+from amlb_ext.validity.held_out_parts import hold_out_parts
 
 #: No filter and long steps: a row leaves its label behind, the farther the larger kappa is.
 LOOSE = {
@@ -45,7 +44,7 @@ def ready(task, *layers):
 
 
 def parts_of(task, fold, config):
-    return module.hold_out_parts(task, config, cross_fit([task], fold, config))
+    return hold_out_parts(task, config, cross_fit([task], fold, config))
 
 
 def calibrate(task, fold, config):
@@ -137,7 +136,7 @@ def test_where_labels_do_not_follow_a_large_kappa_fails(found):
 
 
 def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
-    monkeypatch.setattr(calibration_step, "HOPELESS", 3.0)
+    monkeypatch.setattr(module, "HOPELESS", 3.0)
     early = calibrate(*ready(bent()))
     assert early.kappa == found.kappa
     first, whole = early.rungs[0], found.rungs[0]

@@ -13,7 +13,6 @@ from amlb_ext.hardening.split import split_task
 from amlb_ext.suite import Suite
 from amlb_ext.validity import certify_rows, read_task
 from amlb_ext.validity.certify import CertifySettings, certify_jobs, certify_with_null
-from amlb_ext.validity.refits import stored_refits
 
 SETTINGS = {
     "baseline": {"model": "random_forest", "params": {"n_estimators": 10}},
@@ -82,8 +81,8 @@ def test_a_certificate_fits_no_f(rows, monkeypatch):
 
 def test_more_refits_than_are_stored_are_fitted(rows, monkeypatch):
     made = fits(monkeypatch)
-    assert stored_refits(rows, PARTS)
-    assert not stored_refits(rows, PARTS + 1)
+    assert rows.holds_refits(PARTS)
+    assert not rows.holds_refits(PARTS + 1)
     assert len(certify_rows(rows, refits=PARTS + 1).null["full"]["twins"]) == PARTS + 1
     assert len(made) == 2 * (1 + PARTS + 1)
 
