@@ -94,10 +94,13 @@ def mean_without_interval(
     name: str, losses: np.ndarray, *, level: float, assumes: str, reason: str
 ) -> ErrorEstimate:
     """Return the mean loss, if there is one, without an interval, and why."""
-    empty = no_estimate(
+    estimate = no_estimate(
         name, level=level, n=len(losses), assumes=assumes, reason=reason
     )
-    return replace(empty, point=float(losses.mean())) if len(losses) else empty
+    # the mean of no losses is no number, and numpy would warn of it
+    if len(losses):
+        estimate = replace(estimate, point=float(losses.mean()))
+    return estimate
 
 
 def clipped_estimate(
@@ -119,15 +122,16 @@ def clipped_estimate(
     (0.0, 0.4)
     """
 
-    def clip(value: float) -> float:
+    def clip_to_bound(value: float) -> float:
         return min(max(float(value), 0.0), bound)
 
     low, high = limits
+    # the true error lies in [0, bound], so clipping loses no coverage
     return ErrorEstimate(
         name=name,
-        point=clip(point),
-        low=clip(low),
-        high=clip(high),
+        point=clip_to_bound(point),
+        low=clip_to_bound(low),
+        high=clip_to_bound(high),
         level=level,
         n=n,
         assumes=assumes,

@@ -174,6 +174,7 @@ def calibrate(
         parts = fit_candidates(tasks, parts)
     except ModelError as error:
         return _floors_for(tasks, f"on parts of the training rows: {error}", 0)
+    # a candidate is fitted for all parts or for none, so the first tells of all
     zoos = parts[0].zoos
     if any(_is_too_small(zoo) for zoo in zoos):
         fewest = min(len(zoo) for zoo in zoos)

@@ -175,7 +175,8 @@ def evaluate_task(
 
 def _capped_note(rows: TaskRows, fewer: Sequence[str], size: Size) -> str:
     """Return which candidates saw fewer training rows than F; empty for none."""
-    most = max((len(train) for train, _ in rows.folds.values()), default=0)
+    sizes = [len(train) for train, _ in rows.folds.values()]
+    most = max(sizes, default=0)
     if size != "quick" or not fewer or most <= QUICK_ROWS:
         return ""
     return (
@@ -195,9 +196,10 @@ def _pool_parts(
     rmse = 0.0
     if not rows.labels:
         full = _stack_folds([fold_scores.parts["full"] for fold_scores in scores])
-        rmse = float(np.sqrt(((full.oracle - full.y) ** 2).mean()))
+        mean_squared_error = ((full.oracle - full.y) ** 2).mean()
+        rmse = float(np.sqrt(mean_squared_error))
     agreement = AgreementConfig(**rows.settings["agreement"])
-    scaler = _TableScaler(rows)
+    scaler = _TableScaler(rows)  # of all folds, so that one table can hold them
     pooled = {}
     for part in PARTS:
         # a fold whose F makes no error has no bad rows, and nothing made from them
@@ -326,7 +328,11 @@ def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
             rows, fold, train=train, test=parts["full"], far=far, models=models
         )
         views.append(view)
-    scored = {part: models.score(test) for part, test in parts.items() if len(test)}
+    scored = {}
+    for part, test in parts.items():
+        # a fold may have no row of a part, and models refuse to predict none
+        if len(test):
+            scored[part] = models.score(test)
     return _FoldScores(
         parts=scored,
         dropped=models.dropped,
@@ -348,7 +354,7 @@ class _FoldScorer:
         self.target = TargetEncoder(rows.kind, rows.labels, train.target)
         self.Z = self.encoder.transform(train.features)
         self.y = self.target.transform(train.target)
-        self.judges: list[EstimatorBaseline] = []
+        self.judge_names: list[str] = []
         self._fit_candidates_and_judges()
 
         self.f_spec = baseline_spec(rows.settings, rows.kind)
@@ -389,14 +395,19 @@ class _FoldScorer:
             whole=request.whole,
         )
         for name in judges:
-            judge = self.models.get(f"judge:{name}", self.models.get(name))
-            if judge is not None:
-                self.judges.append(judge)
+            judge = f"judge:{name}" if f"judge:{name}" in self.models else name
+            if judge in self.models:
+                self.judge_names.append(judge)
 
     def _unfitted_baseline(self, spec: ModelSpec) -> EstimatorBaseline:
         return EstimatorBaseline(
             spec, self.rows.kind, self.target.n_classes, self.encoder.n_categorical_
         )
+
+    @property
+    def judges(self) -> list[EstimatorBaseline]:
+        """The models whose mean prediction is T."""
+        return [self.models[name] for name in self.judge_names]
 
     @cached_property
     def baseline(self) -> EstimatorBaseline | None:
@@ -404,20 +415,23 @@ class _FoldScorer:
         if self.f_spec is None:
             return None
         # the seed of the generation: the same F comes again
-        seed = derive_seed(self.rows.seed, self.rows.name, self.fold, "fit") % 2**31
+        rows = self.rows
+        seed = derive_seed(rows.seed, rows.name, self.fold, "fit") % 2**31
         return self._unfitted_baseline(self.f_spec).fit(self.Z, self.y, seed)
 
     def score(self, test: Rows) -> _PartScores:
         """Return losses and provenance of one part, row for row."""
-        Z, y = self.encoder.transform(test.features), self.target.transform(test.target)
+        Z = self.encoder.transform(test.features)
+        y = self.target.transform(test.target)
         provenance = test.provenance
         unknown = np.full(len(y), np.nan)
         predicted = {name: model.predict(Z) for name, model in self.models.items()}
         # a candidate that failed here keeps its column, or columns of folds would not match
         candidate_losses = []
         for name in self.request.specs:
-            fitted = name in predicted
-            loss = row_losses.row_loss(y, predicted[name]) if fitted else unknown
+            loss = unknown
+            if name in predicted:
+                loss = row_losses.row_loss(y, predicted[name])
             candidate_losses.append(loss)
         twins = self._twin_losses(Z, y, provenance)
         loss_f = _floats(provenance, "loss")
@@ -425,8 +439,8 @@ class _FoldScorer:
         if not self.has_stored_refits and self.baseline is not None:
             loss_f = row_losses.row_loss(y, self.baseline.predict(Z))
         # a judge may be a candidate too: no model is asked twice
-        by_model = {id(model): predicted[name] for name, model in self.models.items()}
-        oracle = np.mean([by_model[id(judge)] for judge in self.judges], axis=0)
+        judgements = [predicted[name] for name in self.judge_names]
+        oracle = np.mean(judgements, axis=0)
         return _PartScores(
             candidate_losses=np.column_stack(candidate_losses),
             loss_f=loss_f,

@@ -65,13 +65,13 @@ class HeldOutPart:
     def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
         """Ask candidates and judges about rows of this part, or about rows made from them."""
         zoo = self.zoos[target]
-        y, f = rows.y[:, target], rows.f[:, target]
+        y = rows.y[:, target]
         predicted = {name: model.predict(rows.Z) for name, model in zoo.items()}
         judgements = [predicted[name] for name in JUDGES if name in predicted]
         candidate_losses = [row_losses.row_loss(y, g) for g in predicted.values()]
         losses = Losses(
             candidates=np.column_stack(candidate_losses),
-            baseline=row_losses.row_loss(y, f),
+            baseline=row_losses.row_loss(y, rows.f[:, target]),
             # rows made from one real row are not independent: they are one cluster
             clusters=self.rows.row[rows.parent],
         )
@@ -80,8 +80,9 @@ class HeldOutPart:
     def ask_judges(self, target: int) -> np.ndarray:
         """Ask the judges alone, about all rows of the part."""
         zoo = self.zoos[target]
-        judgements = [zoo[name].predict(self.rows.Z) for name in JUDGES if name in zoo]
-        return np.mean(judgements, axis=0)
+        # those that could be fitted; calibrate gives up where there are none
+        judges = [zoo[name] for name in JUDGES if name in zoo]
+        return np.mean([judge.predict(self.rows.Z) for judge in judges], axis=0)
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,9 @@ class RealOpinion:
         models = parts[0].models
         T = np.concatenate([part.ask_judges(target) for part in parts])
         y = np.concatenate([part.rows.y[:, target] for part in parts])
-        rmse = 0.0 if models.n_classes else float(np.sqrt(((T - y) ** 2).mean()))
+        rmse = 0.0
+        if not models.n_classes:
+            rmse = float(np.sqrt(((T - y) ** 2).mean()))
         _, agrees = judge_labels(
             T,
             y,
@@ -236,7 +239,10 @@ def fit_candidates(
     tasks: Sequence[Task], parts: Sequence[HeldOutPart]
 ) -> list[HeldOutPart]:
     """Fit each target's candidates beside each part's F; those that fail anywhere are left out."""
-    zoos = [_fit_zoos(task, target, parts) for target, task in enumerate(tasks)]
+    zoos = []
+    for target, task in enumerate(tasks):
+        zoos.append(_fit_zoos(task, target, parts))
+    # a zoo per target and part, dealt out to the parts
     fitted = []
     for number, part in enumerate(parts):
         zoo_of_targets = tuple(zoos_of_parts[number] for zoos_of_parts in zoos)
@@ -250,7 +256,8 @@ def _fit_zoos(
     """Return one target's candidates by name, for each part."""
     specs = candidate_zoo(task.kind)
     fits = []
-    for models in (part.models for part in parts):
+    for part in parts:
+        models = part.models
         fitted, _ = fit_zoo(
             specs,
             kind=task.kind,

@@ -250,13 +250,16 @@ def measure_null(
         return missing_measure(name, why, source, NULL_LIMIT, ">=")
     difference = twins - loss_f[:, None]
     # a deterministic F fitted on the same rows comes again but for rounding, which is no win
-    difference[np.abs(difference) <= ROUNDING * np.abs(loss_f).max()] = 0.0
+    rounding = ROUNDING * np.abs(loss_f).max()
+    difference[np.abs(difference) <= rounding] = 0.0
     estimate = weighted_mean_interval(difference.mean(axis=1), weights, clusters)
     gaps, weight_share = _gaps_by_fold(difference, fold, weights)
 
     # rows scatter, and so do fits; R twins in every fold show how much fits do
     refits = twins.shape[1]
-    var_fits = gaps.var(axis=1, ddof=1) if refits > 1 else np.zeros(len(gaps))
+    var_fits = np.zeros(len(gaps))
+    if refits > 1:
+        var_fits = gaps.var(axis=1, ddof=1)
     between_fits = (1 + 1 / refits) * (weight_share**2 @ var_fits)
     se = math.sqrt(estimate.se**2 + between_fits)
     if se > 0:
@@ -264,7 +267,8 @@ def measure_null(
     else:
         # twins equal to F show no difference; one that all rows share has no standard error
         t = 0.0 if estimate.point == 0 else math.nan
-    wins, losses = int((gaps < 0).sum()), int((gaps > 0).sum())
+    wins = int((gaps < 0).sum())
+    losses = int((gaps > 0).sum())
     text = (
         f"F's twins against F, in standard errors: mean difference {estimate.point:+.2g} ± "
         f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by fold"
@@ -284,9 +288,12 @@ def _gaps_by_fold(
     gaps, totals = [], []
     for number in np.unique(fold):
         rows = fold == number
-        gaps.append(np.average(difference[rows], axis=0, weights=weights[rows]))
-        totals.append(weights[rows].sum())
-    return np.array(gaps), np.array(totals) / weights.sum()
+        weights_of_fold = weights[rows]
+        gap = np.average(difference[rows], axis=0, weights=weights_of_fold)
+        gaps.append(gap)
+        totals.append(weights_of_fold.sum())
+    weight_share = np.array(totals) / weights.sum()
+    return np.array(gaps), weight_share
 
 
 def _sign_test(gap_of_fold: np.ndarray) -> float:
@@ -308,7 +315,9 @@ def measure_widening(made: Losses) -> Measure:
     naive_se = np.array(naive)
     # a candidate that is F again has no width at all, and no ratio of widths
     ratio = clustered_se / np.where(naive_se > 0, naive_se, np.nan)
-    value = float(np.nanmean(ratio)) if np.isfinite(ratio).any() else math.nan
+    value = math.nan
+    if np.isfinite(ratio).any():
+        value = float(np.nanmean(ratio))
     text = (
         "standard errors clustered by the real row over naive ones: never use the naive"
     )

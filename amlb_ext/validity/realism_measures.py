@@ -31,7 +31,6 @@ from amlb_ext.validity.measures import (
     clustered_auc,
     make_measure,
     missing_measure,
-    too_few_text,
     why_not_compared,
 )
 
@@ -77,7 +76,8 @@ class ScaledTable:
         self, rng: np.random.Generator
     ) -> tuple[ScaledTable, ScaledTable]:
         """Return random halves, the second one row larger where the number is odd."""
-        is_first = rng.permutation(len(self.X)) < len(self.X) // 2
+        size = len(self.X)
+        is_first = rng.permutation(size) < size // 2
         return self.take(is_first), self.take(~is_first)
 
 
@@ -99,8 +99,7 @@ def measure_realism(
     made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
 ) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
-    if len(bad.X) < MIN_ROWS or len(made.X) < MIN_ROWS:
-        why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
+    if why := why_not_compared(len(bad.X), len(made.X), least_made=MIN_ROWS):
         return [
             missing_measure("two-sample test", why, "", AUC_LIMIT, "<="),
             missing_measure("Wasserstein", why, "", None, "<="),

@@ -143,7 +143,9 @@ def _second_weight_measures(full: ScoredRows) -> list[Measure]:
     for where, weights in views:
         mean_gaps = np.average(gaps, axis=0, weights=weights)
         n_ahead[where] = int((mean_gaps < 0).sum())
-    counts = [f"{count} of {n_candidates} {where}" for where, count in n_ahead.items()]
+    counts = []
+    for where, count in n_ahead.items():
+        counts.append(f"{count} of {n_candidates} {where}")
     share = measures.make_measure(
         "candidates ahead of F",
         # a zoo of which nothing could be fitted has no share

@@ -18,6 +18,10 @@ PARTS = ("full", "bad", "ga", "synthetic")
 REFIT_PREFIX = "null_"
 
 
+#: Training rows of a fold, and its test rows by part.
+FoldRows = tuple[Rows, dict[str, Rows]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskRows:
     """A task of a suite in memory.
@@ -46,7 +50,7 @@ class TaskRows:
     columns: tuple[Column, ...]
     settings: Mapping[str, Any]
     seed: int
-    folds: dict[int, tuple[Rows, dict[str, Rows]]]
+    folds: dict[int, FoldRows]
     summaries: tuple[Mapping[str, Any], ...] = ()
     hard: Mapping[int, Part] = field(default_factory=dict)
 
@@ -107,7 +111,7 @@ def read_task(suite: Suite, task: str) -> TaskRows:
     suite.amlb_task(amlb_name(task, "full"))  # raises where there is none
     entry = suite.tasks[task]
     coding = entry.coding
-    folds: dict[int, tuple[Rows, dict[str, Rows]]] = {}
+    folds: dict[int, FoldRows] = {}
     for part in PARTS:
         name = amlb_name(task, part)
         # a task without made rows has no such parts
@@ -120,8 +124,9 @@ def read_task(suite: Suite, task: str) -> TaskRows:
                 features, target = coding.decode(coding.read_csv(train_file))
                 no_provenance = pd.DataFrame(index=features.index)
                 folds[fold] = (Rows(features, target, no_provenance), {})
+            _, parts = folds[fold]
             features, target = coding.decode(coding.read_csv(test_file))
-            folds[fold][1][part] = Rows(features, target, suite.provenance(name, index))
+            parts[part] = Rows(features, target, suite.provenance(name, index))
     hard = {}
     for fold in folds:
         pair = read_hard(suite, task, fold)
