@@ -58,11 +58,9 @@ def found():
     return calibrate(*ready(bent()))
 
 
-def test_the_same_twice_and_plain_json(found):
-    assert calibrate(*ready(bent())) == found
-    assert (
-        json.loads(json.dumps(found.to_json(), allow_nan=False))["kappa"] == found.kappa
-    )
+def test_the_record_is_plain_json(found):
+    text = json.dumps(found.to_json(), allow_nan=False)
+    assert json.loads(text)["kappa"] == found.kappa
 
 
 def test_another_seed_another_stream(found):
@@ -70,7 +68,7 @@ def test_another_seed_another_stream(found):
     assert [rung.z2 for rung in other.rungs] != [rung.z2 for rung in found.rungs]
 
 
-def test_test_rows_have_no_say(found):
+def test_the_same_again_whatever_the_test_rows(found):
     task, fold, config = ready(bent())
     test = task.folds[0].test
     features, target = task.features.copy(), task.target.copy()
