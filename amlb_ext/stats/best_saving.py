@@ -59,7 +59,7 @@ SPLITS = 25
 
 @dataclass(frozen=True, kw_only=True)
 class BestSaving:
-    """The share of F's loss that the best candidate saves; F itself, which saves 0, is one.
+    """The share of F's loss that the best candidate saves; F itself is one, which saves 0.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.row_losses import (
     absolute_error,
     brier_loss,
@@ -207,19 +207,6 @@ def default_loss(kind: Kind) -> BoundedLoss:
     ('zero_one', 'squared')
     """
     return LOSSES["squared" if Kind(kind) is Kind.REGRESSION else "zero_one"]
-
-
-def loss_named(name: str) -> BoundedLoss:
-    """Return the loss of that name, with its default clip or range.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown name, with the nearest known one.
-    """
-    if name not in LOSSES:
-        raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, LOSSES))
-    return LOSSES[name]
 
 
 def checked_losses(losses: np.ndarray, bound: float) -> np.ndarray:

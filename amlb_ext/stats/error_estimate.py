@@ -68,7 +68,7 @@ class ErrorEstimate:
         return self.high - self.low
 
     def with_check(self, passed: bool, reason: str = "") -> ErrorEstimate:
-        """Return the same with the outcome of the check of its assumption."""
+        """Return the estimate with the outcome of the check of its assumption."""
         return replace(
             self, check=PASSED if passed else FAILED, reason=reason or self.reason
         )
@@ -77,7 +77,7 @@ class ErrorEstimate:
 def no_estimate(
     name: str, *, level: float, n: int, assumes: str, reason: str
 ) -> ErrorEstimate:
-    """Return an answer without any number, and why."""
+    """Return an estimate without any number, with the reason."""
     return ErrorEstimate(
         name=name,
         point=math.nan,
@@ -93,7 +93,7 @@ def no_estimate(
 def mean_without_interval(
     name: str, losses: np.ndarray, *, level: float, assumes: str, reason: str
 ) -> ErrorEstimate:
-    """Return the mean loss, if there is one, without an interval, and why."""
+    """Return the mean loss alone, with the reason why it has no interval."""
     estimate = no_estimate(
         name, level=level, n=len(losses), assumes=assumes, reason=reason
     )

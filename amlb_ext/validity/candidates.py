@@ -184,7 +184,7 @@ def _linear_candidates(classes: bool) -> dict[str, ModelSpec]:
     }
 
 
-def named_candidates(words: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
+def named_candidates(names: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
     """Return the user's own candidates: short names or import paths, as for ``--baseline``.
 
     Raises
@@ -194,11 +194,11 @@ def named_candidates(words: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
 
     Examples
     --------
-    >>> words = ["ridge", "sklearn.tree.DecisionTreeRegressor:max_depth=3"]
-    >>> sorted(named_candidates(words, Kind.REGRESSION))
+    >>> names = ["ridge", "sklearn.tree.DecisionTreeRegressor:max_depth=3"]
+    >>> sorted(named_candidates(names, Kind.REGRESSION))
     ['ridge', 'sklearn.tree.DecisionTreeRegressor:max_depth=3']
     """
-    return {word: resolve_model(BaselineConfig(model=word), kind) for word in words}
+    return {name: resolve_model(BaselineConfig(model=name), kind) for name in names}
 
 
 def fit_zoo(

@@ -90,7 +90,7 @@ class Certificate:
 
     @property
     def checks(self) -> str:
-        """What became of all limits, in words: ``3 of 17 checks failed``."""
+        """The outcome of all limits, in words: ``3 of 17 checks failed``."""
         judged = [measure for measure in self.measures if measure.passed is not None]
         n_missing = sum(measure.value is None for measure in judged)
         text = f"{len(self.failed)} of {len(judged)} checks failed"
@@ -114,7 +114,7 @@ class Certificate:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that :meth:`to_json` gave.
+        """Return the certificate that :meth:`to_json` has written.
 
         Raises
         ------

@@ -232,7 +232,7 @@ def _store_certificate(
 
 
 def _read_stored(suite: Suite, task: str, key: str) -> Certificate | None:
-    """Return a stored certificate where it is whole and was made from the same in the same way."""
+    """Return a stored certificate if its files are intact and its key is the one wanted."""
     opened = open_certificate(suite.layout, task)
     if opened.content is None or not opened.sealed:
         return None

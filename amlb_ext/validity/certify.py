@@ -86,7 +86,7 @@ def certify(
 
 @dataclass(frozen=True)
 class Certified:
-    """A certificate, and what it was measured with that later results are set against.
+    """A certificate, with the losses of F that later results are compared with.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def _null_rows(full: ScoredRows) -> pd.DataFrame:
 def _weighted_parts(
     evaluation: TaskEvaluation,
 ) -> dict[str, tuple[ScoredRows, np.ndarray | None]]:
-    """Return what mean losses are shown of: every part, and all rows by each of their weights."""
+    """Return the rows and weights of each mean loss: every part, and all rows by each weight."""
     full = evaluation.parts["full"]
     parts: dict[str, tuple[ScoredRows, np.ndarray | None]] = {}
     for part, scored in evaluation.parts.items():

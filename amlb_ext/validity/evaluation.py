@@ -262,9 +262,9 @@ class _TableScaler:
 
 @dataclass(frozen=True, kw_only=True)
 class _FoldRequest:
-    """What every fold is asked.
+    """Settings that all folds of an evaluation share.
 
-    ``has_stored_refits`` when the losses of F's re-fits stand in the files; ``whole`` are the
+    ``has_stored_refits`` says that the files hold the losses of F's re-fits; ``whole`` are the
     candidates that see all training rows.
     """
 
@@ -308,7 +308,7 @@ def _stack_folds(parts: Sequence[_PartScores]) -> _PartScores:
 
 @dataclass(frozen=True, kw_only=True)
 class _FoldScores:
-    """What one fold answers, by part of the task."""
+    """The scores of one fold, by part of the task."""
 
     parts: dict[str, _PartScores]
     dropped: dict[str, str] = field(default_factory=dict)

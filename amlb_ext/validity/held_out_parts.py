@@ -125,7 +125,7 @@ class RealOpinion:
 
     @classmethod
     def from_parts(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
-        """Ask candidates about the failures only: the other rows are many and need but T."""
+        """Collect opinions on all rows; of the many rows that are no failures T is enough."""
         models = parts[0].models
         T = np.concatenate([part.ask_judges(target) for part in parts])
         y = np.concatenate([part.rows.y[:, target] for part in parts])

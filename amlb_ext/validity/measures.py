@@ -120,7 +120,7 @@ class Losses:
 
     @property
     def n_real_rows(self) -> int:
-        """Distinct real rows behind them."""
+        """Number of distinct real rows behind the losses."""
         return len(np.unique(self.clusters))
 
     def take(self, rows: np.ndarray) -> Losses:
@@ -148,7 +148,7 @@ class LabelOpinion:
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return None for what is no finite number.
+    """Return the value as a float, or None where it is not finite.
 
     Examples
     --------
@@ -350,7 +350,7 @@ def _saving_finding(
 
 
 def percent_or_more(share: float) -> str:
-    """Say a lower limit; a small one keeps a decimal, lest it read as none.
+    """Format a lower limit as a percentage; a small one keeps a decimal, or it would read as none.
 
     Examples
     --------
@@ -454,7 +454,7 @@ def measure_labels(
     recorded: float,
     n_classes: int,
 ) -> list[Measure]:
-    """Return whether made rows carry labels that an oracle supports as it does real ones.
+    """Compare the labels of made rows with those of real bad rows, by the opinion of an oracle.
 
     The oracle is fitted anew for the certificate: the one of the generation has filtered the
     made rows by its own opinion, so its agreement (``recorded``) proves nothing.

@@ -88,7 +88,7 @@ Statistic = Callable[[ScaledTable, ScaledTable], float]
 def thin_table(
     table: ScaledTable, rng: np.random.Generator, most: int = MOST
 ) -> ScaledTable:
-    """Return at most so many of the rows."""
+    """Return at most ``most`` of the rows, drawn at random, in their order."""
     if len(table.X) <= most:
         return table
     rows = rng.choice(len(table.X), most, replace=False)

@@ -66,7 +66,7 @@ def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
 
 
 def check_baseline(suite: Suite) -> None:
-    """Raise where a suite's F is a class that is not on the list of what a suite may name.
+    """Raise where a suite names a class for F that is not on the list of permitted ones.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def check_baseline(suite: Suite) -> None:
 
 
 def _baseline_config(settings: Mapping[str, Any]) -> BaselineConfig:
-    """Return what a manifest says of F, without permissions."""
+    """Return the settings of F that a manifest holds, without permissions."""
     # a suite must not grant the right to unpickle its own file
     fields = set(BaselineConfig.model_fields) - {"trust_pickle"}
     try:
@@ -96,7 +96,7 @@ def _baseline_config(settings: Mapping[str, Any]) -> BaselineConfig:
 
 
 def refit_rows(y: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the positions of a random 80 % of the rows, ascending, with every class if it can.
+    """Return the positions of a random 80 % of the rows, ascending, of every class where possible.
 
     Examples
     --------

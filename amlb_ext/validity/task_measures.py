@@ -59,7 +59,7 @@ def is_usable_weight(weights: np.ndarray) -> bool:
 
 
 def _known_losses(scored: ScoredRows) -> Losses:
-    """Return the losses, or those of no rows where F's loss is not known on all of them."""
+    """Return the losses, or none at all where F's loss is missing on some row."""
     if np.isnan(scored.losses.baseline).any():
         return _no_losses(scored)
     return scored.losses
@@ -114,7 +114,7 @@ def _null_measures(evaluation: TaskEvaluation) -> list[Measure]:
 
 
 def _second_weight_measures(full: ScoredRows) -> list[Measure]:
-    """Inform on the second weight v, reducible hardness; no limit, so no verdict."""
+    """Report on the second weight v, reducible hardness: without a limit, so it decides nothing."""
     v = full.reducible
     name, source = "effective size, v", "weights v = (T - F)^2; information only"
     views: list[tuple[str, np.ndarray | None]] = [

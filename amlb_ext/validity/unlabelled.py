@@ -357,9 +357,9 @@ def _no_gain(reason: str) -> Measure:
 
 
 def assign_unlabelled_files(
-    words: Sequence[str], tasks: Sequence[str]
+    arguments: Sequence[str], tasks: Sequence[str]
 ) -> dict[str, Path]:
-    """Return the file of each task from what follows ``--unlabelled``.
+    """Return the file of each task, from the arguments of ``--unlabelled``.
 
     Raises
     ------
@@ -375,8 +375,8 @@ def assign_unlabelled_files(
     amlb_ext.core.errors.SourceError: no such file: there.csv (check the path after --unlabelled)
     """
     files: dict[str, Path] = {}
-    for word in words:
-        task, file = _split_task_and_file(word, tasks)
+    for argument in arguments:
+        task, file = _split_task_and_file(argument, tasks)
         if task in files:
             raise ConfigError(
                 f"--unlabelled names {task!r} twice",
@@ -390,20 +390,20 @@ def assign_unlabelled_files(
     return files
 
 
-def _split_task_and_file(word: str, tasks: Sequence[str]) -> tuple[str, str]:
-    """Take ``TASK=FILE`` apart; of a suite with a single task the file alone will do."""
-    task, sign, file = word.partition("=")
+def _split_task_and_file(argument: str, tasks: Sequence[str]) -> tuple[str, str]:
+    """Split ``TASK=FILE``; the file alone suffices where the suite has a single task."""
+    task, sign, file = argument.partition("=")
     if sign and task in tasks:
         return task, file
     # the name of a file may hold a "="
-    is_bare_file = not sign or (len(tasks) == 1 and Path(word).exists())
+    is_bare_file = not sign or (len(tasks) == 1 and Path(argument).exists())
     if not is_bare_file:
         raise ConfigError(
             f"--unlabelled names the task {task!r}", suggest_nearest(task, tasks)
         )
     if len(tasks) > 1:
         raise ConfigError(
-            f"--unlabelled {word} names no task, but the suite has {len(tasks)}",
-            f"use --unlabelled TASK={word} with one of {', '.join(tasks)}",
+            f"--unlabelled {argument} names no task, but the suite has {len(tasks)}",
+            f"use --unlabelled TASK={argument} with one of {', '.join(tasks)}",
         )
-    return tasks[0], word
+    return tasks[0], argument
