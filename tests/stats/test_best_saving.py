@@ -1,31 +1,16 @@
-"""What the best candidate saves, where the truth is known, and what a certificate makes of it."""
-
-import json
+"""The interval of the best candidate's saving, where the truth is known."""
 
 import numpy as np
 import pytest
 from planted_saving import CASES, Planted
 
-from amlb_ext.core.errors import DataError
 from amlb_ext.stats.best_saving import best_saving, ratio_limits
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
-from amlb_ext.validity import Certificate, decide_verdict, measures
-from amlb_ext.validity.certificate import nothing_to_mend
-from amlb_ext.validity.measures import Losses, make_measure
-
-NAMES = [f"model {number}" for number in range(12)]
 
 
 def interval(planted, rows, seed):
     G, F, w = planted.draw(rows, seed)
     return best_saving(G, F, w, np.arange(rows), np.random.default_rng(seed))
-
-
-def taken(planted, rows, seed=0):
-    G, F, w = planted.draw(rows, seed)
-    return measures.measure_solvability(
-        Losses(G, F, np.arange(rows)), w, NAMES, np.random.default_rng(seed)
-    )
 
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
@@ -40,66 +25,6 @@ def test_the_interval_covers_the_best_saving(kind):
             assert 0 <= e.low <= e.point <= e.high <= 1
             covered.append(e.low <= truth + 0.005 and truth - 0.005 <= e.high)
     assert np.mean(covered) >= 0.9  # .95 of 80 less two standard errors
-
-
-@pytest.mark.parametrize("rows", [80, 240])
-@pytest.mark.parametrize("case", ["much", "one of twelve"])
-def test_few_failures_never_prove_that_nothing_can_be_mended(case, rows):
-    """The best saves more than half of F's loss."""
-    for kind in ("binary", "multiclass", "regression"):
-        planted = Planted(case, kind)
-        for seed in range(20):
-            found = taken(planted, rows, seed)
-            assert found.finding in ("mendable", "not shown")
-            assert nothing_to_mend([found]) == ""
-
-
-@pytest.mark.parametrize("case", ["much", "one of twelve"])
-def test_enough_failures_show_that_much_can_be_mended(case):
-    found = taken(Planted(case, "multiclass"), 800)
-    assert (found.finding, found.passed) == ("mendable", True)
-    assert found.text.startswith(
-        f"a candidate mends {100 * found.low:.0f} % or more of F's loss"
-    )
-    if case == "one of twelve":
-        assert "most often chosen: model 3;" in found.text
-
-
-def test_nothing_to_mend_is_said_where_it_is_shown():
-    planted = Planted("twins", "multiclass")
-    shown, few = taken(planted, 800), taken(Planted("nothing", "multiclass"), 80)
-    assert (shown.finding, shown.passed, shown.low) == ("nothing to mend", False, 0.0)
-    assert shown.text.startswith(
-        "nothing to mend: none of 12 candidates saves more than"
-    )
-    assert 0 <= shown.high <= measures.NOTHING_LEFT
-    assert "no candidate tried saves more than" in nothing_to_mend([shown])
-    assert (few.finding, few.passed, few.low) == ("not shown", None, 0.0)
-    assert few.high > measures.NOTHING_LEFT
-    assert few.text.startswith(
-        "not shown: the best of 12 candidates may save none or up to"
-    )
-
-
-def test_candidates_that_are_far_worse_do_not_make_the_upper_limit_negative():
-    rng = np.random.default_rng(0)
-    F = 0.5 + rng.random(400)
-    found = measures.measure_solvability(
-        Losses(np.column_stack([2 * F, 3 * F]), F, np.arange(400)), F, ["a", "b"], rng
-    )
-    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
-    assert found.finding == "nothing to mend"
-    assert "F" in found.text
-
-
-def test_a_candidate_that_is_f_saves_nothing():
-    rng = np.random.default_rng(0)
-    F = 0.5 + rng.random(400)
-    G = np.column_stack([F * (1 + 1e-14 * rng.random(400)), F])
-    found = measures.measure_solvability(
-        Losses(G, F, np.arange(400)), F, ["a", "b"], rng
-    )
-    assert (found.low, found.high, found.finding) == (0.0, 0.0, "nothing to mend")
 
 
 def test_rows_that_come_again_are_one_row():
@@ -122,21 +47,6 @@ def test_weights_that_rest_on_one_row_say_nothing():
     assert "one real row holds 100% of F's loss" in e.reason
 
 
-def test_an_f_without_errors_has_nothing_to_save():
-    zero = np.zeros(50)
-    with pytest.raises(DataError, match="F makes no error"):
-        best_saving(
-            np.ones((50, 2)), zero, zero + 1, np.arange(50), np.random.default_rng(0)
-        )
-    found = measures.measure_solvability(
-        Losses(np.ones((50, 2)), zero, np.arange(50)),
-        zero + 1,
-        NAMES[:2],
-        np.random.default_rng(0),
-    )
-    assert (found.value, found.finding) == (None, "not shown")
-
-
 def test_fiellers_limits_are_the_roots_of_the_t_test():
     rng = np.random.default_rng(0)
     D = 1 + rng.random(40)
@@ -145,100 +55,3 @@ def test_fiellers_limits_are_the_roots_of_the_t_test():
         e = weighted_mean_interval(N - theta * D)
         assert abs(e.point / e.se) == pytest.approx(2.0)
     assert ratio_limits(N[None, :], D - D.mean(), 2.0) == (-np.inf, np.inf)
-
-
-def good_measures():
-    good = [
-        make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
-        for name in (
-            "region",
-            "target check",
-            "null on region",
-            "synthetic: tau",
-            "label support",
-            "effective size",
-        )
-    ]
-    return good + [
-        make_measure(name, 0.0, "", "", threshold=0.5, sense="<=")
-        for name in ("synthetic: z2", "exact copies")
-    ]
-
-
-def test_the_verdict_rests_on_what_is_shown():
-    mendable = taken(Planted("much", "multiclass"), 800)
-    nothing = taken(Planted("twins", "multiclass"), 800)
-    unknown = taken(Planted("nothing", "multiclass"), 80)
-    assert decide_verdict([*good_measures(), mendable])[0] == "rank"
-    assert decide_verdict([*good_measures(), unknown])[0] == "rank"
-    verdict, reason = decide_verdict([*good_measures(), nothing])
-    assert (verdict, "no region of failure to mend" in reason) == ("describe", True)
-    certificate = Certificate(
-        "t", "binary", "rank", "Yes.", (*good_measures(), unknown)
-    )
-    assert certificate.failed == ()
-    line = next(
-        x for x in certificate.text().splitlines() if x.startswith("  solvability")
-    )
-    assert line.endswith("not shown")
-
-
-def format_1(value, low, high, reason, notes=()):
-    """A certificate as version 0.1.0 stored it."""
-    solvability = {
-        "name": "solvability",
-        "value": value,
-        "low": low,
-        "high": high,
-        "threshold": 0.0,
-        "source": "ours: the interval must lie above 0",
-        "passed": low > 0,
-        "sense": ">=",
-        "text": "share of F's loss in the region that a model can mend; best: forest, chosen on "
-        "one half, judged on the other",
-    }
-    others = [
-        {k: v for k, v in m.to_json().items() if k != "finding"}
-        for m in good_measures()
-    ]
-    return {
-        "task": "t",
-        "kind": "binary",
-        "verdict": "describe",
-        "reason": reason,
-        "measures": [*others, solvability],
-        "rows": {},
-        "candidates": {},
-        "null": {},
-        "dropped": {},
-        "notes": list(notes),
-        "size": "quick",
-        "refits": 3,
-        "seed": 0,
-        "powered": {},
-        "format": 1,
-    }
-
-
-def test_certificates_of_0_1_0_are_read_without_their_false_claim():
-    claim = (
-        "There is no region of failure to mend: F is as good as the best model tried "
-        "(which would save -66% of the loss, at most -19%)."
-    )
-    old = Certificate.from_json(format_1(-0.66, -1.1, -0.19, claim))
-    assert old["solvability"].finding == "not shown"
-    assert old["solvability"].passed is None
-    assert nothing_to_mend(old.measures) == ""
-    assert "-66%" not in old.text()
-    assert "'hardsynth certify DIR' measures it again" in old.reason
-    noted = Certificate.from_json(
-        format_1(-0.66, -1.1, -0.19, "Other.", [claim, "Another."])
-    )
-    assert (noted.reason, noted.notes[1]) == ("Other.", "Another.")
-    assert "-66%" not in noted.text()
-    sound = Certificate.from_json(format_1(0.4, 0.3, 0.5, "Other."))
-    assert (sound["solvability"].finding, sound["solvability"].passed) == (
-        "mendable",
-        True,
-    )
-    assert Certificate.from_json(json.loads(old.json())) == old
