@@ -116,10 +116,10 @@ class ComparedRows:
     """
 
     loss_f: np.ndarray
-    weights: np.ndarray | None
-    clusters: np.ndarray | None
-    refits: pd.DataFrame | None
-    level: float
+    weights: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+    refits: pd.DataFrame | None = None
+    level: float = 0.95
 
     def subset(self, keep: np.ndarray, smallest: float | None) -> ComparedRows:
         """Return some of the rows, which count alike where their weights are worth too little.
@@ -204,13 +204,7 @@ def mean_contrast(
     return weighted_mean_interval(g - f, weights, clusters, level)
 
 
-def null_control(
-    null: pd.DataFrame,
-    loss_f: np.ndarray,
-    weights: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
-    level: float = 0.95,
-) -> NullControl:
+def null_control(rows: ComparedRows) -> NullControl:
     r"""Return the mean contrast of the re-fits of F with F, and its standard error.
 
     .. math:: s^2 = s_{rows}^2 + S^2 / R
@@ -223,20 +217,9 @@ def null_control(
     >>> rng = np.random.default_rng(0)
     >>> f = rng.random(100)
     >>> again = pd.DataFrame({i: f + 0.01 * rng.standard_normal(100) for i in range(3)})
-    >>> null_control(again, f).refits
+    >>> null_control(ComparedRows(loss_f=f, refits=again)).refits
     3
     """
-    rows = ComparedRows(
-        loss_f=np.asarray(loss_f, dtype=float),
-        weights=weights,
-        clusters=clusters,
-        refits=null,
-        level=level,
-    )
-    return _null_control(rows)
-
-
-def _null_control(rows: ComparedRows) -> NullControl:
     refits = rows.refits
     if refits is None or refits.shape[1] == 0:
         return NullControl(
@@ -522,7 +505,7 @@ def _compare_one(candidate: str, loss_g: np.ndarray, rows: ComparedRows) -> _Com
     estimate = rows.contrast(loss_g, rows.loss_f)
     control, beside_refits, p_null = None, None, float("nan")
     if rows.refits is not None:
-        control = _null_control(rows)
+        control = null_control(rows)
         beside_refits = rows.contrast(loss_g, _mean_refit(rows.refits))
         spread, n_refits = rows.refit_spread()
         # were the candidate one more re-fit, it would scatter around the mean of R by this much
