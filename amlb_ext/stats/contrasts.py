@@ -161,7 +161,7 @@ class ComparedRows:
         points = []
         for loss in _refit_losses(self.refits):
             points.append(self.contrast(loss, self.loss_f).point)
-        # a single re-fit shows no scatter; callers with 1 / R or R - 1 are told the number
+        # a single re-fit shows no scatter, so callers get R as well
         spread = float(np.std(points, ddof=1)) if len(points) > 1 else 0.0
         return spread, len(points)
 
@@ -186,7 +186,7 @@ def mean_contrast(
 
     Returns
     -------
-    Estimate
+    MeanEstimate
         Negative where the candidate is better. See
         :func:`~amlb_ext.stats.weighted_mean.weighted_mean_interval`.
 

@@ -35,7 +35,7 @@ class ErrorEstimate:
     check : str
         ``passed``, ``failed`` or ``not checked``.
     reason : str
-        Why the check failed or there is no interval; what was found otherwise.
+        Why the check failed or there is no interval; otherwise the finding of the check.
     recommended : bool
         The one to quote.
     """

@@ -66,9 +66,9 @@ class PoweredMean:
 
     Attributes
     ----------
-    estimate : Estimate
+    estimate : MeanEstimate
         Prediction-powered.
-    classical : Estimate
+    classical : MeanEstimate
         From the labelled rows alone.
     lam : float
         Power-tuning factor in [0, 1]; 0 is the classical estimate.

@@ -45,7 +45,7 @@ class Support:
     Attributes
     ----------
     share_inside, labelled_share_inside : float
-        Of the other rows, and of each labelled one among the rest (q); NaN when it cannot be said.
+        Of the other rows, and of each labelled one among the rest (q); NaN for too few rows.
     least : float
         Smallest share of the other rows that passes.
     k : int
@@ -53,7 +53,7 @@ class Support:
     n_labelled, n_other : int
         Rows that were compared.
     inside : ndarray of shape (N,)
-        Which rows are inside; empty when it cannot be said.
+        Which rows are inside; empty for too few rows.
     refused : bool
     lacking : tuple of str
         Classes, or columns where the rows outside differ most, that S lacks.

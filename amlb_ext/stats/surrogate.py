@@ -57,7 +57,7 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    loss : Loss
+    loss : BoundedLoss
     f : ndarray of shape (n, C)
         Probabilities.
 
@@ -185,7 +185,7 @@ def choose_surrogate(
 
     Parameters
     ----------
-    loss : Loss
+    loss : BoundedLoss
     losses : ndarray of shape (n,)
         Of the labelled rows.
     f, f_unlabelled : ndarray
