@@ -525,7 +525,9 @@ class EstimateReport:
             "support": {
                 name: {
                     "share_inside": None if _is_nan(s.share_inside) else s.share_inside,
-                    "own": None if _is_nan(s.own) else s.own,
+                    "own": None
+                    if _is_nan(s.labelled_share_inside)
+                    else s.labelled_share_inside,
                     "k": s.k,
                     "refused": s.refused,
                     "lacking": list(s.lacking),

@@ -44,7 +44,8 @@ from sklearn.cluster import KMeans
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.theorem import checked_losses, checked_masses
+from amlb_ext.estimate.osyn.theorem import checked_masses
+from amlb_ext.stats.bounded_loss import checked_losses
 from amlb_ext.stats.error_estimate import ErrorEstimate
 
 #: Rows that k-means sees; centres hardly move with more.

@@ -9,12 +9,11 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import resolve_model
-from amlb_ext.suite.layout import INTEGRATION
+from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, NULL_FRAMEWORK
+from amlb_ext.validity.refits import NULL_SHARE
 
 #: How far the null's seed stands from F's.
 NULL_OFFSET = 1000
-#: Part of the training rows that the null is fitted on.
-NULL_SHARE = 0.8
 
 
 def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
@@ -31,11 +30,11 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
         params = integration_params(config)
         # How much F's scores vary with seed and rows alone: a smaller gain over F means nothing.
         null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
-        frameworks["HardsynthBaseline"] = entry | {
+        frameworks[BASELINE_FRAMEWORK] = entry | {
             "description": "the baseline F of this suite",
             "params": params,
         }
-        frameworks["HardsynthNull"] = entry | {
+        frameworks[NULL_FRAMEWORK] = entry | {
             "description": "F again, other seed, another part of the training rows: the null",
             "params": null,
         }

@@ -21,10 +21,9 @@ from amlb_ext.stats.contrasts import (
     compare_with_f,
 )
 from amlb_ext.stats.pairwise import compare_pairs
+from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
 from amlb_ext.validity import Certificate
 
-#: Integrations that are F itself: they stand beside the candidates, not among them.
-CONTROLS = ("HardsynthBaseline", "HardsynthNull")
 WHERE = ("region", "all rows")
 _STRESS_ONLY = "stress-test only"
 
@@ -64,7 +63,7 @@ def is_baseline_framework(framework: str) -> bool:
     >>> is_baseline_framework("HardsynthNull")
     False
     """
-    return is_control_framework(framework) and framework.startswith(CONTROLS[0])
+    return is_control_framework(framework) and framework.startswith(BASELINE_FRAMEWORK)
 
 
 def is_control_framework(framework: str) -> bool:
@@ -79,10 +78,10 @@ def is_control_framework(framework: str) -> bool:
     >>> is_control_framework("HardsynthBaseline_mine"), is_control_framework("HardsynthBaseline2")
     (True, False)
     """
-    # Behind a space stands the constraint, where a framework ran with several.
+    controls = (BASELINE_FRAMEWORK, NULL_FRAMEWORK)
+    # a framework run under several constraints carries each in parentheses
     name = framework.split(" ")[0]
-    control, _, _ = name.partition("_")
-    return control in CONTROLS
+    return name in controls or name.startswith(tuple(f"{c}_" for c in controls))
 
 
 def compare_frameworks(

@@ -37,10 +37,7 @@ from amlb_ext.runner.agreement import (
 from amlb_ext.runner.results import RunWriter
 from amlb_ext.suite import AmlbTask, Suite
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import INTEGRATION, is_plain_name
-
-#: The integration that is F itself.
-BASELINE = "HardsynthBaseline"
+from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, is_plain_name
 
 
 @dataclass(frozen=True)
@@ -248,7 +245,7 @@ def _score_parts(
                     continue
                 predicted = model.predict(features)
                 compared = None
-                if name == BASELINE and task.suffix == "full":
+                if name == BASELINE_FRAMEWORK and task.suffix == "full":
                     compared = _compare_with_stored(
                         suite,
                         task,

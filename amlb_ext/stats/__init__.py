@@ -12,5 +12,6 @@ class; ``error_estimate`` what each of these answers; ``support`` whether other 
 labelled ones do.
 
 Comparisons: ``contrasts`` of candidates with F, ``pairwise`` of candidates with each other,
-``ranking`` how well two rankings agree.
+``ranking`` how well two rankings agree, ``best_saving`` how much of F's loss the best candidate
+saves.
 """

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.row_losses import (
     absolute_error,
     brier_loss,
@@ -89,7 +89,8 @@ class BoundedLoss:
         DataError
             When shapes do not match, a number is missing, or a class code has no probability.
         """
-        y, f = np.asarray(y), np.asarray(f, dtype=float)
+        y = np.asarray(y)
+        f = np.asarray(f, dtype=float)
         if y.ndim != 1 or f.ndim not in DIMENSIONS[self.needs] or len(f) != len(y):
             raise DataError(
                 f"loss {self.name!r} got targets of shape {y.shape} and predictions of shape "
@@ -101,6 +102,7 @@ class BoundedLoss:
                 f"loss {self.name!r} got a missing or infinite target or prediction",
                 "drop or fill these rows first",
             )
+        # a negative code would silently pick a column from the end
         if f.ndim == 2 and len(y) and (y.min() < 0 or y.max() >= f.shape[1]):
             raise DataError(
                 f"class codes run from {y.min()} to {y.max()} with {f.shape[1]} probabilities",
@@ -136,7 +138,8 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
             f"log loss clipped at {eps}", "give a probability between 0 and 1"
         )
 
-    def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    def clipped_log_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        # rounding may have left a probability of 1 + 1e-16, whose loss would be negative
         return -np.log(np.clip(true_probability(y, f), eps, 1.0))
 
     return BoundedLoss(
@@ -145,7 +148,7 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
         binary=False,
         unit="nats",
         needs="probabilities",
-        rows=rows,
+        rows=clipped_log_loss,
     )
 
 
@@ -206,21 +209,43 @@ def default_loss(kind: Kind) -> BoundedLoss:
     return LOSSES["squared" if Kind(kind) is Kind.REGRESSION else "zero_one"]
 
 
-def loss_named(name: str) -> BoundedLoss:
-    """Return the loss of that name, with its default clip or range.
+def checked_losses(losses: np.ndarray, bound: float) -> np.ndarray:
+    """Return the losses as floats, ``(n,)``, all in [0, bound].
 
     Raises
     ------
     ConfigError
-        For an unknown name, with the nearest known one.
+        For a bound that is not positive and finite.
+    DataError
+        For losses of another shape, outside the bound, or missing.
+
+    Examples
+    --------
+    >>> checked_losses([0, 1, 2], 2.0).tolist()
+    [0.0, 1.0, 2.0]
     """
-    if name not in LOSSES:
-        raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, LOSSES))
-    return LOSSES[name]
+    if not (math.isfinite(bound) and bound > 0):
+        raise ConfigError(f"a loss bounded by {bound}", "give a positive finite bound")
+    v = np.asarray(losses, dtype=float)
+    if v.ndim != 1:
+        raise DataError(
+            f"losses of shape {v.shape}", "give one loss per row, shape (n,)"
+        )
+    if not np.isfinite(v).all():
+        raise DataError("a missing or infinite loss", "drop rows without label first")
+    # a bound such as -ln eps may be met up to rounding
+    if len(v) and (v.min() < 0 or v.max() > bound * (1 + 1e-12)):
+        raise DataError(
+            f"losses from {v.min():.4g} to {v.max():.4g} with a bound of {bound:.4g}",
+            "give the bound of this loss, or scale the target",
+        )
+    return v
 
 
 def _zero_one_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    return (f if f.ndim == 1 else f.argmax(axis=1)) != y
+    # of two classes with the largest probability the first is predicted, as by scikit-learn
+    predicted = f if f.ndim == 1 else f.argmax(axis=1)
+    return predicted != y
 
 
 def _loss_of_range(
@@ -236,12 +261,14 @@ def _loss_of_range(
         raise ConfigError(f"errors that count up to {cap}", "give a positive number")
     is_squared = name == "squared"
     row_loss = squared_error if is_squared else absolute_error
+    # a cap wider than the range caps nothing, for predictions are clipped to the range
     largest_error = 1.0 if cap is None else min(1.0, cap / (high - low))
     bound = largest_error**2 if is_squared else largest_error
 
-    def rows(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    def scaled_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         scaled_y = (y - low) / (high - low)
         scaled_f = np.clip((f - low) / (high - low), 0.0, 1.0)
+        # targets are not clipped: one outside the range has a loss of the bound at most
         return np.minimum(row_loss(scaled_y, scaled_f), bound)
 
     return BoundedLoss(
@@ -250,7 +277,7 @@ def _loss_of_range(
         binary=False,
         unit="squared range of the target" if is_squared else "range of the target",
         needs="numbers",
-        rows=rows,
+        rows=scaled_loss,
     )
 
 

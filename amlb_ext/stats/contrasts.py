@@ -36,6 +36,7 @@ from amlb_ext.stats.weighted_mean import (
 
 #: Below this effective size weights cost more than they give (measured: n = 200 against 1000).
 SMALLEST_EFFECTIVE_SIZE = 50.0
+#: Of the table of :func:`compare_with_f`, in the order in which reports show them.
 COLUMNS = [
     "candidate",
     "rows",
@@ -115,10 +116,10 @@ class ComparedRows:
     """
 
     loss_f: np.ndarray
-    weights: np.ndarray | None
-    clusters: np.ndarray | None
-    refits: pd.DataFrame | None
-    level: float
+    weights: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+    refits: pd.DataFrame | None = None
+    level: float = 0.95
 
     def subset(self, keep: np.ndarray, smallest: float | None) -> ComparedRows:
         """Return some of the rows, which count alike where their weights are worth too little.
@@ -131,6 +132,7 @@ class ComparedRows:
         """
         weights = None if self.weights is None else np.asarray(self.weights)[keep]
         clusters = None if self.clusters is None else np.asarray(self.clusters)[keep]
+        # decided for the rows kept: what the others are worth is no help to this comparison
         if smallest is not None:
             weights = choose_weighting(weights, clusters, smallest).weights
         return replace(
@@ -148,18 +150,20 @@ class ComparedRows:
     def mean_loss(self, losses: np.ndarray) -> float:
         """Return the weighted mean of some losses; NaN where nothing has weight."""
         total = len(losses) if self.weights is None else float(self.weights.sum())
-        return (
-            float(np.average(losses, weights=self.weights)) if total else float("nan")
-        )
+        if not total:
+            return float("nan")
+        return float(np.average(losses, weights=self.weights))
 
     def refit_spread(self) -> tuple[float, int]:
         """Return S (0 for fewer than two re-fits) and R."""
         if self.refits is None:
             return 0.0, 0
-        points = [
-            self.contrast(loss, self.loss_f).point for loss in _columns(self.refits)
-        ]
-        return float(np.std(points, ddof=1)) if len(points) > 1 else 0.0, len(points)
+        points = []
+        for loss in _refit_losses(self.refits):
+            points.append(self.contrast(loss, self.loss_f).point)
+        # a single re-fit shows no scatter, so callers get R as well
+        spread = float(np.std(points, ddof=1)) if len(points) > 1 else 0.0
+        return spread, len(points)
 
 
 def mean_contrast(
@@ -182,7 +186,7 @@ def mean_contrast(
 
     Returns
     -------
-    Estimate
+    MeanEstimate
         Negative where the candidate is better. See
         :func:`~amlb_ext.stats.weighted_mean.weighted_mean_interval`.
 
@@ -200,13 +204,7 @@ def mean_contrast(
     return weighted_mean_interval(g - f, weights, clusters, level)
 
 
-def null_control(
-    null: pd.DataFrame,
-    loss_f: np.ndarray,
-    weights: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
-    level: float = 0.95,
-) -> NullControl:
+def null_control(rows: ComparedRows) -> NullControl:
     r"""Return the mean contrast of the re-fits of F with F, and its standard error.
 
     .. math:: s^2 = s_{rows}^2 + S^2 / R
@@ -219,20 +217,9 @@ def null_control(
     >>> rng = np.random.default_rng(0)
     >>> f = rng.random(100)
     >>> again = pd.DataFrame({i: f + 0.01 * rng.standard_normal(100) for i in range(3)})
-    >>> null_control(again, f).refits
+    >>> null_control(ComparedRows(loss_f=f, refits=again)).refits
     3
     """
-    rows = ComparedRows(
-        loss_f=np.asarray(loss_f, dtype=float),
-        weights=weights,
-        clusters=clusters,
-        refits=null,
-        level=level,
-    )
-    return _null_control(rows)
-
-
-def _null_control(rows: ComparedRows) -> NullControl:
     refits = rows.refits
     if refits is None or refits.shape[1] == 0:
         return NullControl(
@@ -243,11 +230,12 @@ def _null_control(rows: ComparedRows) -> NullControl:
             losses=0,
             reason="no re-fit of F was given",
         )
-    by_refit = [rows.contrast(loss, rows.loss_f) for loss in _columns(refits)]
-    is_significant = (
-        np.array([p_value(estimate) for estimate in by_refit]) < 1 - rows.level
-    )
+    by_refit = [rows.contrast(loss, rows.loss_f) for loss in _refit_losses(refits)]
+    p_values = np.array([p_value(estimate) for estimate in by_refit])
+    # not adjusted: wins are counted to show how often luck looks like a difference
+    is_significant = p_values < 1 - rows.level
     is_better = np.array([estimate.point < 0 for estimate in by_refit])
+    # of the mean over re-fits: their losses on one row are alike, so their errors do not average
     mean = rows.contrast(_mean_refit(refits), rows.loss_f)
     spread, n_refits = rows.refit_spread()
     reason = mean.reason
@@ -290,6 +278,7 @@ def choose_weighting(
     True
     """
     w = None if weights is None else np.asarray(weights, dtype=float)
+    # weights that are not known are stored as NaN
     if w is None or not np.isfinite(w).all() or w.sum() <= 0:
         reason = "no region weights are known: all rows count alike"
         return Weighting(
@@ -312,8 +301,10 @@ def cluster_effective_size(
     weights: np.ndarray | None, clusters: np.ndarray | None, n: int
 ) -> float:
     """Return Kish's effective size of the clusters' weights among n rows; 0 without rows."""
+    # any values will do: only the sums of the weights are asked for
     v, w, codes = checked_rows(np.zeros(n), weights, clusters)
-    return kish_size(cluster_sums(v, w, codes)[1])
+    _, weight_sums = cluster_sums(v, w, codes)
+    return kish_size(weight_sums)
 
 
 def p_value_beside_fits(estimate: MeanEstimate, between: float, refits: int) -> float:
@@ -350,8 +341,10 @@ def p_value_beside_fits(estimate: MeanEstimate, between: float, refits: int) -> 
     if not estimate.has_interval:
         return float("nan")
     variance = estimate.se**2 + between
+    # an interval without any spread is that of two equal models, see weighted_mean_interval
     if variance == 0:
         return 1.0
+    # added as reciprocals, so that a part without degrees of freedom can be left out
     inverse_df = (estimate.se**2 / variance) ** 2 / estimate.df
     if refits > 1:
         inverse_df += (between / variance) ** 2 / (refits - 1)
@@ -435,6 +428,7 @@ def compare_with_f(
     )
     comparisons = []
     for name in losses.columns:
+        # a candidate may have failed on a fold: it is compared on the rows it predicted
         keep = np.ones(len(rows.loss_f), dtype=bool)
         if scored is not None:
             keep = scored[name].to_numpy(dtype=bool)
@@ -448,6 +442,7 @@ def compare_with_f(
                 f"candidate {name!r}: {error.message}", error.remedy
             ) from None
 
+    # two families, one per null hypothesis, each adjusted over all candidates
     p_holm = holm_adjusted(np.array([c.p for c in comparisons], dtype=float))
     p_null = holm_adjusted(np.array([c.p_null for c in comparisons], dtype=float))
     records = []
@@ -462,7 +457,7 @@ def compare_with_f(
                 "reason": reason,
             }
         )
-    # Numbers stay numbers where nobody is compared, too.
+    # numbers stay numbers where nobody is compared, too
     return pd.DataFrame(records, columns=COLUMNS).astype(
         {"p_holm": float, "p_null": float}
     )
@@ -510,10 +505,10 @@ def _compare_one(candidate: str, loss_g: np.ndarray, rows: ComparedRows) -> _Com
     estimate = rows.contrast(loss_g, rows.loss_f)
     control, beside_refits, p_null = None, None, float("nan")
     if rows.refits is not None:
-        control = _null_control(rows)
+        control = null_control(rows)
         beside_refits = rows.contrast(loss_g, _mean_refit(rows.refits))
         spread, n_refits = rows.refit_spread()
-        # Were the candidate one more re-fit, it would scatter around the mean of R by this much.
+        # were the candidate one more re-fit, it would scatter around the mean of R by this much
         between = spread**2 * (1 + 1 / n_refits)
         p_null = p_value_beside_fits(beside_refits, between, n_refits)
     return _Comparison(
@@ -539,13 +534,15 @@ def _verdict(
     word = "better" if estimate.point < 0 else "worse"
     if beside_refits is None:
         return word, f"significantly {word} than F; no re-fit of F beside it"
-    if p_null < alpha and np.sign(beside_refits.point) == np.sign(estimate.point):
+    # better than F but worse than its re-fits: F was unlucky, the candidate is not good
+    has_same_sign = np.sign(beside_refits.point) == np.sign(estimate.point)
+    if p_null < alpha and has_same_sign:
         return word, f"significantly {word} than F and than its re-fits"
     likewise = "good" if word == "better" else "bad"
     return "undecided", f"differs from F, but a re-fit of F may be as {likewise}"
 
 
-def _columns(refits: pd.DataFrame) -> list[np.ndarray]:
+def _refit_losses(refits: pd.DataFrame) -> list[np.ndarray]:
     return [refits[name].to_numpy(dtype=float) for name in refits]
 
 

@@ -35,7 +35,7 @@ class ErrorEstimate:
     check : str
         ``passed``, ``failed`` or ``not checked``.
     reason : str
-        Why the check failed or there is no interval; what was found otherwise.
+        Why the check failed or there is no interval; otherwise the finding of the check.
     recommended : bool
         The one to quote.
     """
@@ -68,7 +68,7 @@ class ErrorEstimate:
         return self.high - self.low
 
     def with_check(self, passed: bool, reason: str = "") -> ErrorEstimate:
-        """Return the same with the outcome of the check of its assumption."""
+        """Return the estimate with the outcome of the check of its assumption."""
         return replace(
             self, check=PASSED if passed else FAILED, reason=reason or self.reason
         )
@@ -77,7 +77,7 @@ class ErrorEstimate:
 def no_estimate(
     name: str, *, level: float, n: int, assumes: str, reason: str
 ) -> ErrorEstimate:
-    """Return an answer without any number, and why."""
+    """Return an estimate without any number, with the reason."""
     return ErrorEstimate(
         name=name,
         point=math.nan,
@@ -93,11 +93,14 @@ def no_estimate(
 def mean_without_interval(
     name: str, losses: np.ndarray, *, level: float, assumes: str, reason: str
 ) -> ErrorEstimate:
-    """Return the mean loss, if there is one, without an interval, and why."""
-    empty = no_estimate(
+    """Return the mean loss alone, with the reason why it has no interval."""
+    estimate = no_estimate(
         name, level=level, n=len(losses), assumes=assumes, reason=reason
     )
-    return replace(empty, point=float(losses.mean())) if len(losses) else empty
+    # the mean of no losses is no number, and numpy would warn of it
+    if len(losses):
+        estimate = replace(estimate, point=float(losses.mean()))
+    return estimate
 
 
 def clipped_estimate(
@@ -119,15 +122,16 @@ def clipped_estimate(
     (0.0, 0.4)
     """
 
-    def clip(value: float) -> float:
+    def clip_to_bound(value: float) -> float:
         return min(max(float(value), 0.0), bound)
 
     low, high = limits
+    # the true error lies in [0, bound], so clipping loses no coverage
     return ErrorEstimate(
         name=name,
-        point=clip(point),
-        low=clip(low),
-        high=clip(high),
+        point=clip_to_bound(point),
+        low=clip_to_bound(low),
+        high=clip_to_bound(high),
         level=level,
         n=n,
         assumes=assumes,

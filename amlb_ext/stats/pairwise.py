@@ -18,6 +18,7 @@ import pandas as pd
 from amlb_ext.stats.contrasts import ComparedRows, p_value_beside_fits
 from amlb_ext.stats.weighted_mean import MeanEstimate, holm_adjusted, p_value
 
+#: Of the table of :func:`compare_pairs`, in the order in which reports show them.
 COLUMNS = [
     "framework",
     "other",
@@ -101,6 +102,7 @@ def compare_pairs(
     )
     pairs = []
     for name, other in combinations(losses.columns, 2):
+        # rows that either failed on say nothing of the difference
         keep = np.ones(len(rows.loss_f), dtype=bool)
         if scored is not None:
             keep = (scored[name] & scored[other]).to_numpy(dtype=bool)
@@ -109,9 +111,11 @@ def compare_pairs(
             _compare_two((str(name), str(other)), both, rows.subset(keep, smallest))
         )
 
-    # A claim about F itself is another question: it does not count among those of candidates.
+    # a claim about F itself is another question: it does not count among those of candidates
+    names_apart = set(apart)
     is_apart = np.array(
-        [bool({p.framework, p.other} & set(apart)) for p in pairs], dtype=bool
+        [p.framework in names_apart or p.other in names_apart for p in pairs],
+        dtype=bool,  # no pair at all would be an array of floats
     )
     p_holm = _adjusted_by_group(np.array([p.p for p in pairs], dtype=float), is_apart)
     p_null = _adjusted_by_group(
@@ -129,7 +133,7 @@ def compare_pairs(
                 "reason": reason,
             }
         )
-    # Numbers stay numbers where nobody is compared, too.
+    # numbers stay numbers where nobody is compared, too
     return pd.DataFrame(records, columns=COLUMNS).astype(
         {"p_holm": float, "p_null": float}
     )
@@ -173,6 +177,7 @@ def _compare_two(
     estimate = rows.contrast(losses[:, 0], losses[:, 1])
     spread, n_refits = rows.refit_spread()
     null_spread, p_null = float("nan"), float("nan")
+    # the difference of two independent fits has the variance of both
     if n_refits > 1:
         null_spread = float(np.sqrt(2) * spread)
         p_null = p_value_beside_fits(estimate, 2 * spread**2, n_refits)
@@ -188,6 +193,7 @@ def _compare_two(
 
 
 def _adjusted_by_group(p_values: np.ndarray, is_apart: np.ndarray) -> np.ndarray:
+    """Adjust the pairs apart and the others, each among themselves."""
     adjusted = np.full(len(p_values), np.nan)
     for group in (is_apart, ~is_apart):
         adjusted[group] = holm_adjusted(p_values[group])
@@ -203,6 +209,7 @@ def _verdict(
     if not p_holm < alpha:  # so that NaN, no test, is undecided too
         return "undecided", "no significant difference"
     word = "better" if estimate.point < 0 else "worse"
+    # fewer than two re-fits show no scatter between fits, so the second test does not exist
     if np.isnan(p_null):
         return word, f"significantly {word}; no re-fits of F beside it"
     if p_null < alpha:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.bounded_mean import checked_losses, why_no_spread
+from amlb_ext.stats.bounded_mean import checked_sample, why_no_spread
 from amlb_ext.stats.error_estimate import (
     ErrorEstimate,
     clipped_estimate,
@@ -43,11 +43,13 @@ from amlb_ext.stats.weighted_mean import (
     why_no_interval,
 )
 
+#: Stored with the intervals: how they came about, and what must hold for them to cover.
 METHOD = "prediction-powered, power-tuned, cluster-robust t"
 ASSUMES = (
     "labelled and unlabelled rows are independent draws from one population; "
     "the surrogate was fitted on other rows"
 )
+#: What :func:`prediction_powered_error` assumes of rows without label, real or generated.
 REAL = (
     "labelled and unlabelled rows are independent draws from one population, and there are "
     "enough labelled ones that their mean is nearly normal"
@@ -64,9 +66,9 @@ class PoweredMean:
 
     Attributes
     ----------
-    estimate : Estimate
+    estimate : MeanEstimate
         Prediction-powered.
-    classical : Estimate
+    classical : MeanEstimate
         From the labelled rows alone.
     lam : float
         Power-tuning factor in [0, 1]; 0 is the classical estimate.
@@ -149,6 +151,7 @@ def prediction_powered_mean(
     >>> bool(both.width_ratio < 0.5)  # .3 / sqrt(1.09) is .29
     True
     """
+    # what is reported where the surrogate cannot help, and what the gain is measured against
     classical = weighted_mean_interval(values, weights, clusters, level)
     v, w, codes = checked_rows(values, weights, clusters)
     tau, _, _ = checked_rows(surrogate, weights, clusters)
@@ -157,6 +160,7 @@ def prediction_powered_mean(
             f"{len(tau)} surrogate values for {len(v)} labelled rows",
             "give the expected value of each labelled row",
         )
+    # rows without label have no clusters: each is taken for a draw of its own
     far, w_far, _ = checked_rows(surrogate_unlabelled, weights_unlabelled, None)
     n_far = len(far)
     v_sums, w_sums = cluster_sums(v, w, codes)
@@ -186,21 +190,25 @@ def prediction_powered_mean(
     total = w_sums.sum()
     mean_tau = tau_sums.sum() / total
     mean_far = float(w_far @ far / w_far.sum())
-    # The influence of each cluster, and of each unlabelled row, on the two means.
+    # the influence of each cluster, and of each unlabelled row, on the means
     a = (v_sums - classical.point * w_sums) / total
     b = (tau_sums - mean_tau * w_sums) / total
     b_far = w_far * (far - mean_far) / w_far.sum()
     if lam is None:
         spread = (b**2).sum() + (b_far**2).sum()
-        # A surrogate without spread knows nothing: it is left out.
-        lam = float(np.clip((a * b).sum() / spread, 0.0, 1.0)) if spread > 0 else 0.0
+        # a surrogate without spread knows nothing: it is left out
+        lam = 0.0
+        if spread > 0:
+            lam = float(np.clip((a * b).sum() / spread, 0.0, 1.0))
 
     k = classical.n_clusters
     labelled_variance = k / (k - 1) * ((a - lam * b) ** 2).sum()
     unlabelled_variance = n_far / (n_far - 1) * lam**2 * (b_far**2).sum()
     se = float(np.sqrt(labelled_variance + unlabelled_variance))
     estimate = classical
+    # without spread there is nothing to narrow
     if classical.has_interval and se > 0:
+        # unbiased whatever the surrogate: both means of tau estimate the same number
         point = float(classical.point - lam * (mean_tau - mean_far))
         df = kish_size(w_sums) - 1
         low, high = interval_around(point, se, df, level)
@@ -269,8 +277,9 @@ def prediction_powered_error(
     >>> bool(e.low < 0.5 < e.high), bool(e.width < 0.03)  # from S alone .08
     (True, True)
     """
-    name, assumes = ("ppi_generated", GENERATED) if generated else ("ppi", REAL)
-    v = checked_losses(losses, bound, level)
+    name = "ppi_generated" if generated else "ppi"
+    assumes = GENERATED if generated else REAL
+    v = checked_sample(losses, bound, level)
     tau = np.asarray(surrogate.labelled, dtype=float)
     far = np.asarray(surrogate.unlabelled, dtype=float)
     if tau.shape != v.shape or far.ndim != 1:
@@ -282,6 +291,7 @@ def prediction_powered_error(
         raise DataError(
             "a surrogate with missing values", "fill or drop these rows first"
         )
+    # equal losses give an interval of no width, which would claim to know the error exactly
     reason = why_no_spread(v)
     if not reason and len(far) < 2:
         reason = f"{len(far)} rows without label; 2 needed"

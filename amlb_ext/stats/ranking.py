@@ -19,6 +19,8 @@ from scipy.stats import kendalltau
 
 from amlb_ext.core.errors import DataError
 
+# Formulas stand as in the docstrings, one a line, so this module is denser than others.
+
 
 def kendall_tau(a: np.ndarray, b: np.ndarray) -> float:
     """Return Kendall's tau-b, with ties, of two scores of the same candidates.
@@ -44,7 +46,8 @@ def kendall_tau(a: np.ndarray, b: np.ndarray) -> float:
     >>> kendall_tau(np.array([1, 2, 3]), np.array([7, 7, 7]))
     0.0
     """
-    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    x = np.asarray(a, dtype=float)
+    y = np.asarray(b, dtype=float)
     if x.shape != y.shape or x.ndim != 1:
         raise DataError(
             f"two rankings have shapes {x.shape} and {y.shape}",
@@ -52,10 +55,11 @@ def kendall_tau(a: np.ndarray, b: np.ndarray) -> float:
         )
     if np.isnan(x).any() or np.isnan(y).any():
         raise DataError("a candidate has no score", "leave it out on both sides")
-    # scipy returns NaN where a side ranks nothing.
+    # scipy returns NaN where a side ranks nothing
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return 0.0
     tau = float(kendalltau(x, y).statistic)
+    # two infinite scores have a range of NaN, which the question above lets pass
     return 0.0 if np.isnan(tau) else tau
 
 
@@ -92,10 +96,12 @@ def mean_z2(synthetic: np.ndarray, real: np.ndarray, se_real: np.ndarray) -> flo
             f"contrasts have shape {gap.shape}, standard errors {se.shape}",
             "give one of each per candidate, and at least one candidate",
         )
-    # Without any standard error the sides are equal or infinitely far apart.
+    # without any standard error the sides are equal or infinitely far apart
     z = np.where(gap == 0, 0.0, np.inf)
     np.divide(gap, se, out=z, where=se != 0)
-    z[np.isnan(gap) | np.isnan(se)] = np.nan
+    # a gap of NaN is not 0, so without this it would pass for infinite where se is 0
+    is_missing = np.isnan(gap) | np.isnan(se)
+    z[is_missing] = np.nan
     return float((z**2).mean())
 
 
@@ -158,11 +164,13 @@ def expected_contrast(
     >>> [round(float(a[0]), 3) for a in both]  # .5 (.8 - 1), .5
     [-0.1, 0.5]
     """
-    p = np.asarray(probabilities, dtype=float)
-    # P(y_j and bad | x): outcomes at which F would not be bad do not count.
-    mass = p if bad is None else p * np.asarray(bad, dtype=float)
+    mass = np.asarray(probabilities, dtype=float)
+    if bad is not None:
+        # P(y_j and bad | x): outcomes at which F would not be bad do not count
+        mass = mass * np.asarray(bad, dtype=float)
     gap = np.asarray(loss_g, dtype=float) - np.asarray(loss_f, dtype=float)
-    return (mass * gap).sum(axis=1), mass.sum(axis=1)
+    contrast = (mass * gap).sum(axis=1)
+    return contrast, mass.sum(axis=1)
 
 
 def half_and_half_score(
@@ -201,18 +209,21 @@ def half_and_half_score(
     """
     d = np.asarray(bad_contrast, dtype=float)
     tau = np.asarray(teacher_contrast, dtype=float)
-    beta = (
-        np.ones(len(tau))
-        if teacher_bad is None
-        else np.asarray(teacher_bad, dtype=float)
-    )
+    beta = np.ones(len(tau))
+    if teacher_bad is not None:
+        beta = np.asarray(teacher_bad, dtype=float)
     if beta.shape != tau.shape:
         raise DataError(
             f"the teacher's contrast and mass have shapes {tau.shape} and {beta.shape}",
             "give both for the same rows, as expected_contrast returns them",
         )
-    realised = float(d.mean()) if len(d) else float("nan")
-    expected = float(tau.sum() / beta.sum()) if beta.sum() > 0 else float("nan")
+    realised = float("nan")
+    if len(d):
+        realised = float(d.mean())
+    # a ratio of sums, not a mean of ratios: rows that are hardly ever bad hardly count
+    expected = float("nan")
+    if beta.sum() > 0:
+        expected = float(tau.sum() / beta.sum())
     return RankingScore(
         score=(realised + expected) / 2,
         realised=realised,

@@ -21,9 +21,12 @@ import numpy as np
 from scipy import special
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.bounded_mean import checked_losses, wilson_limits
+from amlb_ext.stats.bounded_mean import checked_sample, wilson_limits
 from amlb_ext.stats.error_estimate import ErrorEstimate, clipped_estimate, no_estimate
 
+# Formulas stand as in the papers, one a line, so this module is denser than others.
+
+#: What must hold for the interval to cover.
 BY_CLASS = (
     "rows of each class are independent draws from that class, and the priors are true"
 )
@@ -95,7 +98,7 @@ def stratified_interval(
     >>> stratified_interval(losses[:40], classes[:40], [0.9, 0.1], binary=True).reason
     'no labelled row of class 1, 10.0% of the population'
     """
-    v = checked_losses(losses, bound, level, binary)
+    v = checked_sample(losses, bound, level, binary)
     pi, codes = checked_strata(classes, priors, len(v))
     counts = np.bincount(codes, minlength=len(pi))
     assumes = BY_CLASS if prior_rows is None else BY_CLASS_COUNTED
@@ -105,29 +108,28 @@ def stratified_interval(
 
     # Rows of a class that the population lacks say nothing of its error.
     strata = np.flatnonzero(pi > 0)
-    pi, k = pi[strata], counts[strata]
+    pi = pi[strata]
+    n_of_class = counts[strata]
     sums = np.bincount(codes, v, minlength=len(counts))[strata]
-    means = sums / k
+    means = sums / n_of_class
     point = float(pi @ means)
-    if (
-        binary
-    ):  # MOVER: the distances to the limits of each class add up as standard errors do
-        lows, highs = wilson_limits(np.rint(sums), k, level)
+    if binary:
+        # MOVER: the distances to the limits of each class add up as standard errors do
+        lows, highs = wilson_limits(np.rint(sums), n_of_class, level)
         down = math.sqrt((pi**2) @ (means - lows) ** 2)
         up = math.sqrt((pi**2) @ (highs - means) ** 2)
     else:
         variances = np.array([v[codes == c].var(ddof=1) for c in strata])
-        terms = pi**2 * variances / k
-        variance = float(terms.sum())
-        if variance <= NO_VARIANCE * bound**2:
+        terms = pi**2 * variances / n_of_class  # of V
+        half_width = _welch_half_width(terms, n_of_class, level, bound)
+        if half_width is None:
             reason = "all losses of each class are equal: their spread cannot be seen"
             return replace(refuse(reason=reason), point=point)
-        df = variance**2 / float((terms**2 / (k - 1)).sum())  # Welch (1947)
-        down = up = special.stdtrit(df, 0.5 + level / 2) * math.sqrt(variance)
-    if (
-        prior_rows is not None
-    ):  # the delta method for shares counted on a multinomial sample
+        down = up = half_width
+    if prior_rows is not None:
+        # the delta method for shares counted on a multinomial sample
         z = special.ndtri(0.5 + level / 2)
+        # rounding may make it negative where all classes have one mean
         between_classes = max(float(pi @ means**2) - point**2, 0.0)
         of_priors = z**2 * between_classes / prior_rows
         down = math.sqrt(down**2 + of_priors)
@@ -143,26 +145,42 @@ def stratified_interval(
     )
 
 
+def _welch_half_width(
+    terms: np.ndarray, n_of_class: np.ndarray, level: float, bound: float
+) -> float | None:
+    """Return ``t sqrt(V)``, with the classes' terms of V; None where there is no variance."""
+    variance = float(terms.sum())
+    if variance <= NO_VARIANCE * bound**2:
+        return None
+    # Welch (1947)
+    squares = terms**2 / (n_of_class - 1)
+    df = variance**2 / float(squares.sum())
+    quantile = special.stdtrit(df, 0.5 + level / 2)
+    return float(quantile) * math.sqrt(variance)
+
+
 def _why_classes_lack(
     pi: np.ndarray, counts: np.ndarray, binary: bool, names: Sequence[str] | None
 ) -> str:
     """Return which classes of the population have too few labelled rows; empty for none."""
     fewest = 1 if binary else 2  # a single 0-1 loss has Wilson limits, but no variance
-    lacking = np.flatnonzero((pi > 0) & (counts < fewest))
-    if not len(lacking):
+    is_lacking = (pi > 0) & (counts < fewest)
+    if not is_lacking.any():
         return ""
-    labels = [str(c) if names is None else str(names[int(c)]) for c in lacking]
+    labels = []
+    for code in np.flatnonzero(is_lacking):
+        labels.append(str(code if names is None else names[int(code)]))
     rows = "no labelled row" if binary else "fewer than 2 labelled rows"
-    plural = "es" if len(lacking) > 1 else ""
-    share = pi[lacking].sum()
+    plural = "es" if len(labels) > 1 else ""
+    share = pi[is_lacking].sum()
     return f"{rows} of class{plural} {', '.join(labels)}, {share:.1%} of the population"
 
 
 def checked_strata(
     classes: np.ndarray, priors: Sequence[float] | np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return priors ``(C,)`` and codes ``(n,)``, or say what is wrong with them."""
-    pi, codes = np.asarray(priors, dtype=float), np.asarray(classes)
+    """Return priors ``(C,)`` and codes ``(n,)``, or raise where they are not usable."""
+    pi = np.asarray(priors, dtype=float)
     if pi.ndim != 1 or not np.isfinite(pi).all() or (pi < 0).any():
         raise DataError(
             f"priors {pi.tolist()}", "give one share from 0 to 1 for each class"
@@ -171,14 +189,18 @@ def checked_strata(
         raise DataError(
             f"priors {pi.tolist()} sum to {pi.sum():.6g}", "make them sum to 1"
         )
-    if codes.shape != (n,):
+    given_codes = np.asarray(classes)
+    if given_codes.shape != (n,):
         raise DataError(
-            f"classes of shape {codes.shape} for {n} losses", "give one per row"
+            f"classes of shape {given_codes.shape} for {n} losses", "give one per row"
         )
-    whole = codes.astype(int)
-    if n and (whole.min() < 0 or whole.max() >= len(pi) or (whole != codes).any()):
+    codes = given_codes.astype(int)
+    # a code of 1.5 would silently become class 1
+    is_whole = bool((codes == given_codes).all())
+    has_prior = (codes >= 0) & (codes < len(pi))
+    if not has_prior.all() or not is_whole:
         raise DataError(
             f"a class code outside 0..{len(pi) - 1}",
             "give a prior for each class, in code order",
         )
-    return pi, whole
+    return pi, codes

@@ -5,11 +5,11 @@ Notation
 s_i : labelled rows, i = 1..n;  x_j : other rows, generated or without label
 r_i : distance from s_i to its k-th nearest other labelled row
 x_j is inside when its nearest s_i is no farther than r_i.
-own : share of the labelled rows that are inside the spheres of the others
+q : share of the labelled rows that are inside the spheres of the others
 
 In many columns spheres leave out much even of independent draws (14 % on Adult's 108), so the share
-is held against ``own``, which by exchangeability is what independent draws give: refused below
-own - max(.05, 3 standard errors of own).
+is held against q, which by exchangeability is what independent draws give: refused below
+q - max(.05, 3 standard errors of q).
 
 Measured on a mixture of five Gaussians, k = 10, 30 samples of 200 or 500 labelled rows: .985 to
 1.00 of the mass is inside when these are independent draws, .80 to 1.00 when they lack one class:
@@ -28,9 +28,11 @@ from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.core.errors import DataError
 
+# Array arithmetic and sentences made of its results: denser than other modules.
+
 #: Neighbours that set the radius of a sphere.
 NEIGHBOURS = 10
-#: How far below the labelled rows' own share others may stay, and the same in standard errors.
+#: How far below the labelled rows' share others may stay, and the same in standard errors.
 TOLERANCE, ERRORS = 0.05, 3.0
 #: Columns named when no labels tell classes apart.
 COLUMNS = 3
@@ -42,8 +44,8 @@ class Support:
 
     Attributes
     ----------
-    share_inside, own : float
-        Of the other rows, and of each labelled one among the rest; NaN when it cannot be said.
+    share_inside, labelled_share_inside : float
+        Of the other rows, and of each labelled one among the rest (q); NaN for too few rows.
     least : float
         Smallest share of the other rows that passes.
     k : int
@@ -51,7 +53,7 @@ class Support:
     n_labelled, n_other : int
         Rows that were compared.
     inside : ndarray of shape (N,)
-        Which rows are inside; empty when it cannot be said.
+        Which rows are inside; empty for too few rows.
     refused : bool
     lacking : tuple of str
         Classes, or columns where the rows outside differ most, that S lacks.
@@ -60,7 +62,7 @@ class Support:
     """
 
     share_inside: float
-    own: float
+    labelled_share_inside: float
     least: float
     k: int
     n_labelled: int
@@ -83,8 +85,8 @@ class Support:
                 f"compare (k = {self.k})"
             )
         shares = (
-            f"{self.share_inside:.1%} of the {others} rows lie near labelled ones, {self.own:.1%} "
-            "of these themselves"
+            f"{self.share_inside:.1%} of the {others} rows lie near labelled ones, "
+            f"{self.labelled_share_inside:.1%} of these themselves"
         )
         if not self.refused:
             return shares
@@ -136,27 +138,14 @@ def check_support(
     >>> check_support(near, np.vstack([near, far]), columns=["age", "pay"]).lacking
     ('age',)
     """
-    S, U = np.asarray(SX, float), np.asarray(X, float)
-    if S.ndim != 2 or U.ndim != 2 or S.shape[1] != U.shape[1]:
-        raise DataError(
-            f"labelled and other rows of shapes {S.shape} and {U.shape}",
-            "encode both with the same encoder",
-        )
-    if not (np.isfinite(S).all() and np.isfinite(U).all()):
-        raise DataError(
-            "missing or infinite features", "fill them before asking for support"
-        )
+    S = np.asarray(SX, float)
+    U = np.asarray(X, float)
     codes = None if labels is None else np.asarray(labels)
-    if codes is not None and codes.shape != (len(U),):
-        raise DataError(
-            f"labels of shape {codes.shape} for {len(U)} rows", "give one per row"
-        )
-    if k < 1:
-        raise DataError(f"spheres of {k} neighbours", "give k >= 1")
+    _check_inputs(S, U, codes, k)
     if len(S) <= k or len(U) == 0:
         return Support(
             share_inside=math.nan,
-            own=math.nan,
+            labelled_share_inside=math.nan,
             least=1 - TOLERANCE,
             k=k,
             n_labelled=len(S),
@@ -164,18 +153,11 @@ def check_support(
             inside=np.zeros(0, dtype=bool),
             refused=True,
         )
-    search = NearestNeighbors(n_jobs=1).fit(S)
-    own_distances, own_neighbours = search.kneighbors(
-        None, k
-    )  # None: no row is its own neighbour
-    # Distances of equal rows may differ in the last bits between the two queries, hence 1e-9.
-    radius = own_distances[:, -1] * (1 + 1e-9) + 1e-9
-    own = float((own_distances[:, 0] <= radius[own_neighbours[:, 0]]).mean())
-    distances, neighbours = search.kneighbors(U, 1)
-    inside = distances[:, 0] <= radius[neighbours[:, 0]]
+    q, inside = _find_inside(S, U, k)
     share = float(inside.mean())
-    standard_error = math.sqrt(own * (1 - own) / len(S))
-    least = own - max(TOLERANCE, ERRORS * standard_error)
+    # of a share over the labelled rows, which are few beside the others
+    standard_error = math.sqrt(q * (1 - q) / len(S))
+    least = q - max(TOLERANCE, ERRORS * standard_error)
     is_refused = share < least
     lacking: tuple[str, ...] = ()
     what_lacks = ""
@@ -185,7 +167,7 @@ def check_support(
         )
     return Support(
         share_inside=share,
-        own=own,
+        labelled_share_inside=q,
         least=least,
         k=k,
         n_labelled=len(S),
@@ -195,6 +177,43 @@ def check_support(
         lacking=lacking,
         what_lacks=what_lacks,
     )
+
+
+def _check_inputs(
+    S: np.ndarray, U: np.ndarray, codes: np.ndarray | None, k: int
+) -> None:
+    """Raise where shapes do not match, values are missing or k is no number of neighbours."""
+    if S.ndim != 2 or U.ndim != 2 or S.shape[1] != U.shape[1]:
+        raise DataError(
+            f"labelled and other rows of shapes {S.shape} and {U.shape}",
+            "encode both with the same encoder",
+        )
+    if not (np.isfinite(S).all() and np.isfinite(U).all()):
+        raise DataError(
+            "missing or infinite features", "fill them before asking for support"
+        )
+    if codes is not None and codes.shape != (len(U),):
+        raise DataError(
+            f"labels of shape {codes.shape} for {len(U)} rows", "give one per row"
+        )
+    if k < 1:
+        raise DataError(f"spheres of {k} neighbours", "give k >= 1")
+
+
+def _find_inside(S: np.ndarray, U: np.ndarray, k: int) -> tuple[float, np.ndarray]:
+    """Return q, and which of the other rows are inside; see the module's notation."""
+    search = NearestNeighbors(n_jobs=1).fit(S)
+    # None asks for the neighbours of S itself: no row is then its own neighbour
+    distances, neighbours = search.kneighbors(None, k)
+    # distances of equal rows may differ in the last bits between the two queries, hence 1e-9
+    radius = distances[:, -1] * (1 + 1e-9) + 1e-9
+    nearest = neighbours[:, 0]
+    is_labelled_inside = distances[:, 0] <= radius[nearest]
+
+    distances, neighbours = search.kneighbors(U, 1)
+    nearest = neighbours[:, 0]
+    is_inside = distances[:, 0] <= radius[nearest]
+    return float(is_labelled_inside.mean()), is_inside
 
 
 def _name_what_lacks(
@@ -219,22 +238,24 @@ def _lacking_classes(
 ) -> tuple[tuple[str, ...], str]:
     """Return the classes with fewer rows inside than all have, the worst first, and a sentence."""
     values, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    share = np.bincount(codes, inside) / counts
-    below = np.flatnonzero(share < inside.mean())
-    below = below[np.argsort(share[below], kind="stable")]
-    lacking, descriptions = [], []
-    for c in below:
-        name = str(values[c]) if names is None else str(names[int(values[c])])
+    share_inside = np.bincount(codes, inside) / counts
+    below = np.flatnonzero(share_inside < inside.mean())
+    worst_first = below[np.argsort(share_inside[below], kind="stable")]
+    lacking = []
+    descriptions = []
+    for c in worst_first:
+        label = values[c]
+        name = str(label if names is None else names[int(label)])
+        share_of_rows = counts[c] / len(labels)
         lacking.append(name)
         descriptions.append(
-            f"{name} ({counts[c] / len(labels):.1%} of the rows, {share[c]:.0%} of them near)"
+            f"{name} ({share_of_rows:.1%} of the rows, {share_inside[c]:.0%} of them near)"
         )
     if not lacking:
         return (), ""
     plural = "es" if len(lacking) > 1 else ""
-    return tuple(
-        lacking
-    ), f"; the labelled rows lack class{plural} {', '.join(descriptions)}"
+    sentence = f"; the labelled rows lack class{plural} {', '.join(descriptions)}"
+    return tuple(lacking), sentence
 
 
 def _differing_columns(
@@ -245,20 +266,24 @@ def _differing_columns(
     ``(mean outside - mean S) / sqrt((var outside + var S) / 2)``; those above half the largest.
     """
     gap = outside.mean(axis=0) - S.mean(axis=0)
-    spread = np.sqrt((outside.var(axis=0) + S.var(axis=0)) / 2)
+    mean_variance = (outside.var(axis=0) + S.var(axis=0)) / 2
+    spread = np.sqrt(mean_variance)
+    # a column that is constant on both sides differs infinitely, unless it does not at all
     d = np.where(gap == 0, 0.0, gap / np.maximum(spread, 1e-12))
-    largest_first = np.argsort(-np.abs(d), kind="stable")[:COLUMNS]
-    threshold = np.abs(d[largest_first[0]]) / 2
-    differing, descriptions = [], []
-    for c in largest_first:
-        if d[c] == 0 or np.abs(d[c]) < threshold:
+    sizes = np.abs(d)
+    largest_first = np.argsort(-sizes, kind="stable")[:COLUMNS]
+    threshold = sizes[largest_first[0]] / 2
+    differing = []
+    descriptions = []
+    for column in largest_first:
+        size = sizes[column]
+        if size == 0 or size < threshold:
             continue
-        name = str(c) if names is None else str(names[c])
+        name = str(column if names is None else names[column])
+        direction = "higher" if d[column] > 0 else "lower"
         differing.append(name)
-        direction = "higher" if d[c] > 0 else "lower"
-        descriptions.append(f"{name} ({direction} by {abs(d[c]):.1f} s.d.)")
+        descriptions.append(f"{name} ({direction} by {size:.1f} s.d.)")
     if not differing:
         return (), ""
-    return tuple(
-        differing
-    ), f"; the rows outside differ most in {', '.join(descriptions)}"
+    sentence = f"; the rows outside differ most in {', '.join(descriptions)}"
+    return tuple(differing), sentence

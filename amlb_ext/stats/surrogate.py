@@ -57,7 +57,7 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    loss : Loss
+    loss : BoundedLoss
     f : ndarray of shape (n, C)
         Probabilities.
 
@@ -83,6 +83,7 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
     [0.32, 0.0]
     """
     f = np.asarray(f, dtype=float)
+    # by name: what a loss expects of probabilities is a formula of its own for each
     if loss.name not in ("zero_one", "brier", "log"):
         raise ConfigError(
             f"no expected {loss.name!r} loss without training",
@@ -132,14 +133,11 @@ def cross_fitted_surrogate(
     >>> bool(np.corrcoef(s.unlabelled, far[:, 0])[0, 1] > 0.9)
     True
     """
-    X, far = np.asarray(X, dtype=float), np.asarray(X_unlabelled, dtype=float)
+    X = np.asarray(X, dtype=float)
+    far = np.asarray(X_unlabelled, dtype=float)
     v = np.asarray(losses, dtype=float)
-    if (
-        X.ndim != 2
-        or far.ndim != 2
-        or X.shape[1] != far.shape[1]
-        or v.shape != (len(X),)
-    ):
+    has_same_columns = X.ndim == far.ndim == 2 and X.shape[1] == far.shape[1]
+    if not has_same_columns or v.shape != (len(X),):
         raise DataError(
             f"features of shapes {X.shape} and {far.shape} with losses of shape {v.shape}",
             "give (n, d), (N, d) and (n,)",
@@ -149,11 +147,13 @@ def cross_fitted_surrogate(
             f"{len(v)} labelled rows to learn a surrogate from; {MIN_LEARN} needed",
             "use the labelled rows alone",
         )
-    fold_of_row = random_stream(seed, "surrogate", "folds").permutation(len(v)) % folds
-    on_labelled, on_far = np.empty(len(v)), np.zeros(len(far))
+    rng = random_stream(seed, "surrogate", "folds")
+    fold_of_row = rng.permutation(len(v)) % folds
+    on_labelled = np.empty(len(v))
+    on_far = np.zeros(len(far))
     for k in range(folds):
         held_out = fold_of_row == k
-        # Small trees and few of them: a hundred labelled rows teach little more.
+        # small trees and few of them: a hundred labelled rows teach little more
         model = HistGradientBoostingRegressor(
             max_iter=50,
             max_leaf_nodes=8,
@@ -163,6 +163,7 @@ def cross_fitted_surrogate(
         )
         model.fit(X[~held_out], v[~held_out])
         on_labelled[held_out] = model.predict(X[held_out])
+        # no fold's model has seen a label of these rows, so all of them may speak
         on_far += model.predict(far) / folds
     return Surrogate(on_labelled, on_far, "cross-fitted")
 
@@ -184,7 +185,7 @@ def choose_surrogate(
 
     Parameters
     ----------
-    loss : Loss
+    loss : BoundedLoss
     losses : ndarray of shape (n,)
         Of the labelled rows.
     f, f_unlabelled : ndarray
@@ -202,13 +203,18 @@ def choose_surrogate(
     >>> choose_surrogate(LOSSES["squared"], np.array([0.0, 1.0]), f[:, 0], f[:, 0]) is None
     True
     """
-    f, f_far = np.asarray(f, dtype=float), np.asarray(f_unlabelled, dtype=float)
+    f = np.asarray(f, dtype=float)
+    f_far = np.asarray(f_unlabelled, dtype=float)
+    # what the model says of itself comes first: it costs no fit and no rows
     if f.ndim == 2 and loss.needs != "numbers":
         tau = expected_loss(loss, f)
-        # Class labels come as probabilities of 0 and 1, which expect no loss anywhere.
+        # class labels come as probabilities of 0 and 1, which expect no loss anywhere
         if np.ptp(tau) > 0:
             return Surrogate(tau, expected_loss(loss, f_far), "expected")
     v = np.asarray(losses, dtype=float)
-    if X is None or X_unlabelled is None or len(v) < MIN_LEARN or np.ptp(v) == 0:
+    if X is None or X_unlabelled is None:
+        return None
+    # nothing to learn: too few rows, or losses that do not differ
+    if len(v) < MIN_LEARN or np.ptp(v) == 0:
         return None
     return cross_fitted_surrogate(X, v, X_unlabelled, seed=seed)

@@ -115,7 +115,7 @@ def weighted_mean_interval(
 
     Returns
     -------
-    Estimate
+    MeanEstimate
         Without an interval (NaN and a reason) for fewer than three clusters, for one cluster
         that holds nearly all weight, and when all clusters agree on one value other than zero.
 

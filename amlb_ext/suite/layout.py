@@ -23,6 +23,10 @@ MAIN_SUFFIXES = ("", "full")
 MAX_NAME = 150
 #: The integration that a suite's own frameworks use, as AMLB names a module.
 INTEGRATION = "extensions.HardsynthSklearn"
+#: The suite's frameworks that are F itself, fitted on all training rows, and F fitted again on
+#: a part of them: they stand beside the candidates, not among them.
+BASELINE_FRAMEWORK = "HardsynthBaseline"
+NULL_FRAMEWORK = "HardsynthNull"
 #: Name of the lock in the folder that AMLB does not look at.
 LOCK = ".lock"
 #: AMLB reads a task of this name as defaults of all others.

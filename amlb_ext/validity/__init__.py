@@ -2,11 +2,11 @@
 
 ``task_rows`` a task's files in memory · ``candidates`` models of many families · ``refits`` F
 fitted again · ``evaluation`` losses of both · ``measures`` (with ``ranking_measures``,
-``label_measures``, ``realism_measures`` and ``saving``) arrays in, one measure out ·
-``unlabelled`` what real rows without labels add · ``task_measures`` which measures a task's
-certificate takes · ``certificate`` measures, verdict and reason · ``certify`` from a task to its
-certificate · ``certificate_store`` certificates kept in a suite · ``calibration`` how hard the
-search may press.
+``realism_measures`` and ``feasibility_measures``) arrays in, one measure out · ``unlabelled``
+what real rows without labels add · ``task_measures`` which measures a task's certificate takes ·
+``certificate`` measures, verdict and reason · ``certify`` from a task to its certificate ·
+``certificate_store`` certificates kept in a suite · ``calibration`` how hard the search may
+press, asked of ``held_out_parts`` of the training rows.
 """
 
 from amlb_ext.validity.candidates import candidate_zoo
@@ -16,7 +16,6 @@ from amlb_ext.validity.certify import (
     certificates_to_json,
     certify,
     certify_rows,
-    certify_task,
 )
 from amlb_ext.validity.measures import Measure
 from amlb_ext.validity.task_rows import TaskRows, read_task
@@ -30,7 +29,6 @@ __all__ = [
     "certify",
     "certify_rows",
     "certify_suite",
-    "certify_task",
     "decide_verdict",
     "read_certificates",
     "read_task",

@@ -14,33 +14,70 @@ the whole task.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.from_file import PREDICTION_SUFFIXES, is_baseline_file
-from amlb_ext.hardening.hardness import settle_rule
-from amlb_ext.hardening.judged_rows import (
-    FoldModels,
-    JudgedRows,
-    TargetModels,
-    judge_real_rows,
-)
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import CrossFit, cross_fit
-from amlb_ext.validity.calibration_step import HeldOutPart, RealOpinion, Rung, try_rung
-from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES, candidate_zoo, fit_zoo
-from amlb_ext.validity.measures import MIN_ROWS, too_few_text
+from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES
+from amlb_ext.validity.held_out_parts import (
+    CandidateOpinion,
+    HeldOutPart,
+    RealOpinion,
+    fit_candidates,
+    hold_out_parts,
+    parts_with_failures,
+    pool_opinions,
+)
+from amlb_ext.validity.measures import (
+    MIN_ROWS,
+    LabelOpinion,
+    Measure,
+    judge_labels,
+    measure_labels,
+    too_few_text,
+)
+from amlb_ext.validity.ranking_measures import fidelity_z2, measure_fidelity
 
 #: Weights of the error that are tried, hardest first; with the last no search takes place.
 LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
-#: Augmented rows asked per failure, and of all parts together: enough to judge, few to search.
-COPIES, MOST_ROWS = 2, 1000
+#: A rung that is right has z² near 1 on any of its parts; ten times that ends it before the last.
+HOPELESS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+    """What the checks say of one kappa.
+
+    Attributes
+    ----------
+    kappa : float
+    rows : int
+        Augmented rows that were judged.
+    passed : bool
+    why : str
+        The checks that failed; empty when all passed.
+    z2, tau, label_agreement, label_support : float or None
+        As in the certificate.
+    """
+
+    kappa: float
+    rows: int
+    passed: bool
+    why: str = ""
+    z2: float | None = None
+    tau: float | None = None
+    label_agreement: float | None = None
+    label_support: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,23 +162,23 @@ def calibrate(
     """
     if is_baseline_file(config.baseline):
         why = "F came fitted, so no failures can be had that it surely did not see"
-        return _floors(tasks, why, 0)
+        return _floors_for(tasks, why, 0)
     try:
-        parts = hold_out_parts(
-            tasks[0], config, cross or cross_fit(tasks, fold, config)
-        )
+        cross = cross or cross_fit(tasks, fold, config)
+        parts = hold_out_parts(tasks[0], config, cross)
         failures = int(sum(part.rows.is_bad.sum() for part in parts))
         # a certificate says nothing on so few failures, and neither can this
         if failures < MIN_ROWS:
             why = too_few_text(failures, "failures of the training rows")
-            return _floors(tasks, why, failures)
+            return _floors_for(tasks, why, failures)
         parts = fit_candidates(tasks, parts)
     except ModelError as error:
-        return _floors(tasks, f"on parts of the training rows: {error}", 0)
+        return _floors_for(tasks, f"on parts of the training rows: {error}", 0)
+    # a candidate is fitted for all parts or for none, so the first tells of all
     zoos = parts[0].zoos
     if any(_is_too_small(zoo) for zoo in zoos):
         fewest = min(len(zoo) for zoo in zoos)
-        return _floors(tasks, f"only {fewest} candidates could be fitted", failures)
+        return _floors_for(tasks, f"only {fewest} candidates could be fitted", failures)
     return _climb_down(tasks, fold, config, parts, failures)
 
 
@@ -153,13 +190,12 @@ def _climb_down(
     failures: int,
 ) -> list[Calibration]:
     """Try the rungs from the hardest one down, until one passes for every target."""
-    reals = [RealOpinion.of(parts, target) for target in range(len(tasks))]
+    reals = [RealOpinion.from_parts(parts, target) for target in range(len(tasks))]
     tried: list[list[Rung]] = [[] for _ in tasks]
     for_all = " for every target" if len(tasks) > 1 else ""
     for kappa in LADDER:
-        augment = _remembered_search(
-            kappa
-        )  # of each part once, though every target asks
+        # one search of each part, though every target asks for its rows
+        augment = _remembered_search(kappa)
         passed = True
         for real, rungs in zip(reals, tried, strict=True):
             # a stream of its own for every target and rung: none depends on what was tried before
@@ -182,10 +218,14 @@ def _climb_down(
                 )
                 for rungs in tried
             ]
+    # the first target that fails the last rung says why; those after it were not asked
     last_rungs = [rungs[-1] for rungs in tried if rungs]
     failed = next(rung.why for rung in last_rungs if not rung.passed)
     at_floor = "" if len(tasks) > 1 else "at 0: "
-    why = f"no kappa passes{for_all} on {failures} failures of the training rows; {at_floor}{failed}"
+    why = (
+        f"no kappa passes{for_all} on {failures} failures of the training rows; "
+        f"{at_floor}{failed}"
+    )
     return [_floor(why, failures, rungs) for rungs in tried]
 
 
@@ -205,120 +245,109 @@ def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
     )
 
 
-def _floors(tasks: Sequence[Task], why: str, failures: int) -> list[Calibration]:
+def _floors_for(tasks: Sequence[Task], why: str, failures: int) -> list[Calibration]:
     return [_floor(why, failures) for _ in tasks]
 
 
 def _is_too_small(candidates: Collection[str]) -> bool:
     """Whether too few candidates could be fitted to judge anything."""
-    return len(candidates) < MIN_CANDIDATES or not set(JUDGES) & set(candidates)
+    has_judge = any(name in candidates for name in JUDGES)
+    return len(candidates) < MIN_CANDIDATES or not has_judge
 
 
-def hold_out_parts(
-    task: Task, config: GenerateConfig, cross: CrossFit
-) -> list[HeldOutPart]:
-    """Take F and T without each part in turn; one rule K, settled on all predictions.
+def try_rung(
+    parts: Sequence[HeldOutPart],
+    kappa: float,
+    real: RealOpinion,
+    augment: Callable[[HeldOutPart], JudgedRows],
+    rng: np.random.Generator,
+) -> Rung:
+    """Augment each part's failures with this kappa and put the rows of one target to the checks.
+
+    The searches of all rungs share their random streams: they differ by kappa alone. A rung whose
+    first parts are as far off as :data:`HOPELESS` is given up: the others cannot make up for it.
 
     Parameters
     ----------
-    task : Task
-        Any of the group.
-    config : GenerateConfig
-    cross : CrossFit
-
-    Raises
-    ------
-    ModelError
-        F could not be fitted without some part.
+    parts : sequence of HeldOutPart
+    kappa : float
+    real : RealOpinion
+        Of the target.
+    augment : callable
+        Rows made from a part with this kappa; one search serves all targets, so it may remember.
+    rng : Generator
     """
-    rule = settle_rule(
-        config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t
-    )
-    if not all(cross.refits):
-        raise ModelError("all but a few rows are of one class")
-    # a rung is judged and thrown away: few rows suffice, and none need be synthetic
-    light = _lighter(config, parts=len(cross.parts))
-    parts = []
-    for number, (fit, held) in enumerate(cross.parts):
-        targets = []
-        for scale, refits, oracle in zip(
-            cross.scales, cross.refits, cross.oracles, strict=True
-        ):
-            blind = oracle.without_part(number)
-            targets.append(
-                TargetModels(scale=scale, baseline=refits[number], oracle=blind)
+    opinions: list[CandidateOpinion] = []
+    failing = parts_with_failures(parts)
+    for number, part in enumerate(failing, 1):
+        made = augment(part)
+        if len(made):
+            opinions.append(part.ask_candidates(made, real.target))
+        # after the last part all checks are due, whatever z2 is
+        if not opinions or number == len(failing):
+            continue
+        made_so_far = pool_opinions(opinions)
+        real_so_far = pool_opinions(real.failures[:number])
+        z2_so_far = fidelity_z2(made_so_far.losses, real_so_far.losses)
+        if z2_so_far > HOPELESS:
+            return Rung(
+                kappa=kappa,
+                rows=len(made_so_far.y),
+                passed=False,
+                why=f"ga: z2 {z2_so_far:.3g} on {number} of {len(failing)} parts",
+                z2=z2_so_far,
             )
-        models = FoldModels(
-            encoder=cross.encoder,
-            targets=tuple(targets),
-            rule=rule,
-            Z=cross.Z[fit],
-            y=cross.y[fit],
-            config=light,
-            # a key of its own, or all parts would draw the same numbers
-            key=(*cross.key, "calibrate", number),
-        )
-        rows = judge_real_rows(
-            models,
-            features=cross.features.iloc[held],
-            Z=cross.Z[held],
-            y=cross.y[held],
-            f=cross.f[held],
-            t=cross.t[held],
-            row=cross.row[held],
-        )
-        parts.append(HeldOutPart(models=models, rows=rows))
-    return parts
+    if not opinions:
+        return Rung(kappa=kappa, rows=0, passed=False, why="no augmented row was kept")
+    pooled = pool_opinions(opinions)
+    checks = _measure_checks(parts[0].models, pooled, real, rng)
+    failed = []
+    for check in checks:
+        # None is no verdict: too few rows to say
+        if check.passed is False:
+            figure = f": {check.text}" if check.value is None else f" {check.value:.3g}"
+            failed.append(check.name + figure)
+    z2, tau, agreement, support = (check.value for check in checks)
+    return Rung(
+        kappa=kappa,
+        rows=len(pooled.y),
+        passed=not failed,
+        why=", ".join(failed),
+        z2=z2,
+        tau=tau,
+        label_agreement=agreement,
+        label_support=support,
+    )
 
 
-def _lighter(config: GenerateConfig, *, parts: int) -> GenerateConfig:
-    """Return settings that make a few augmented rows from each part and no synthetic ones."""
-    few = {
-        "copies": min(config.search.copies, COPIES),
-        "max_rows": min(config.search.max_rows, MOST_ROWS // parts),
-    }
-    search = config.search.model_copy(update=few)
-    synthesizer = config.synthesizer.model_copy(update={"times": 0.0})
-    return config.model_copy(update={"search": search, "synthesizer": synthesizer})
+def _measure_checks(
+    models: FoldModels,
+    made: CandidateOpinion,
+    real: RealOpinion,
+    rng: np.random.Generator,
+) -> list[Measure]:
+    """Fidelity and labels, as a certificate measures them."""
+    failures = pool_opinions(real.failures)
 
-
-def fit_candidates(
-    tasks: Sequence[Task], parts: Sequence[HeldOutPart]
-) -> list[HeldOutPart]:
-    """Fit each target's candidates beside each part's F; those that fail anywhere are left out."""
-    zoos = [_fit_zoos(task, target, parts) for target, task in enumerate(tasks)]
-    fitted = []
-    for number, part in enumerate(parts):
-        by_target = tuple(by_part[number] for by_part in zoos)
-        fitted.append(replace(part, zoos=by_target))
-    return fitted
-
-
-def _fit_zoos(
-    task: Task, target: int, parts: Sequence[HeldOutPart]
-) -> list[dict[str, EstimatorBaseline]]:
-    """Return one target's candidates by name, for each part."""
-    specs = candidate_zoo(task.kind)
-    fits = []
-    for models in (part.models for part in parts):
-        fitted, _ = fit_zoo(
-            specs,
-            kind=task.kind,
+    def label_opinion(rows: CandidateOpinion) -> LabelOpinion:
+        support, agrees = judge_labels(
+            rows.judged,
+            rows.y,
+            rmse=real.rmse,
+            agreement=models.config.agreement,
             n_classes=models.n_classes,
-            n_categorical=models.encoder.n_categorical_,
-            Z=models.Z,
-            y=models.y[:, target],
-            seed=derive_seed(models.config.seed, *models.key, "zoo") % 2**31,
         )
-        fits.append(fitted)
-    # a subsample may have shown a candidate one class only
-    fewest_classes = 2 if task.labels else 0
-    for name in specs:
-        knows_enough = [
-            name in fit and len(fit[name].classes_) >= fewest_classes for fit in fits
-        ]
-        if not all(knows_enough):
-            # losses of all parts are pooled, so a candidate is there in all of them or in none
-            for fit in fits:
-                fit.pop(name, None)
-    return fits
+        clusters = rows.losses.clusters
+        return LabelOpinion(support=support, agrees=agrees, clusters=clusters)
+
+    made_labels = label_opinion(made)
+    fidelities = measure_fidelity(made.losses, failures.losses, rng, "ga")
+    label_checks = measure_labels(
+        made_labels,
+        label_opinion(failures),
+        all_agree=real.agrees,
+        # no generation filtered these rows, so there is no other opinion to record
+        recorded=float(made_labels.agrees.mean()),
+        n_classes=models.n_classes,
+    )
+    return [*fidelities, *label_checks]

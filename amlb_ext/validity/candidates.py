@@ -71,6 +71,7 @@ def candidate_zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
     if size not in ("quick", "full"):
         raise ConfigError(f"no zoo of size {size!r}", "use quick or full")
     is_full = size == "full"
+    # early stopping is off: it would hold rows back, and other rows with every seed
     trees = {"n_estimators": 200 if is_full else 40}
     rounds = {"max_iter": 200 if is_full else 40, "early_stopping": False}
     steps = {"max_iter": 200 if is_full else 30}
@@ -123,9 +124,13 @@ def candidates_beside(
     100
     """
     specs = candidate_zoo(kind, size)
-    fast, slow = specs["boosting"], specs["boosting_slow"]
+    fast = specs["boosting"]
+    slow = specs["boosting_slow"]
+    # with fewer rounds than F a candidate would lose for want of time, not of skill
     rounds = max(
-        STANDARD_ROUNDS, fast.params["max_iter"], boosting_rounds(baseline, kind)
+        STANDARD_ROUNDS,
+        fast.params["max_iter"],
+        boosting_rounds(baseline, kind),
     )
     fast_params = {**fast.params, "max_iter": rounds, "max_leaf_nodes": STANDARD_LEAVES}
     slow_params = {**slow.params, "max_iter": rounds}
@@ -149,30 +154,37 @@ def boosting_rounds(spec: ModelSpec | None, kind: Kind) -> int:
     if spec is None:
         return 0
     class_name = spec.path.rsplit(".", 1)[-1]
+    # by name, since a forest has n_estimators too and the libraries share no base class
     if not any(word in class_name for word in ("Boost", "XGB", "LGBM")):
         return 0
+    # of the built model: what the user left out is the library's default
     params = build_estimator(spec, kind).get_params()
-    rounds = [params[name] for name in _ROUNDS if isinstance(params.get(name), int)]
-    return min(max(rounds, default=0), MOST_ROUNDS)
+    rounds = [0]
+    for name in _ROUNDS:
+        if isinstance(params.get(name), int):  # XGBoost's default is None
+            rounds.append(params[name])
+    return min(max(rounds), MOST_ROUNDS)
 
 
 def _linear_candidates(classes: bool) -> dict[str, ModelSpec]:
+    """Return the two candidates whose classes differ by more than their ending."""
+
+    def spec(path: str, **params: Any) -> ModelSpec:
+        return ModelSpec(f"sklearn.{path}", params, "onehot")
+
     if classes:
         return {
-            "linear": ModelSpec(
-                "sklearn.linear_model.LogisticRegression", {"max_iter": 300}, "onehot"
-            ),
-            "naive_bayes": ModelSpec(
-                "sklearn.naive_bayes.GaussianNB", {"var_smoothing": 0.01}, "onehot"
-            ),
+            "linear": spec("linear_model.LogisticRegression", max_iter=300),
+            # one-hot columns of a class may be constant: without smoothing they decide alone
+            "naive_bayes": spec("naive_bayes.GaussianNB", var_smoothing=0.01),
         }
     return {
-        "linear": ModelSpec("sklearn.linear_model.Ridge", {}, "onehot"),
-        "lasso": ModelSpec("sklearn.linear_model.Lasso", {"alpha": 0.001}, "onehot"),
+        "linear": spec("linear_model.Ridge"),
+        "lasso": spec("linear_model.Lasso", alpha=0.001),
     }
 
 
-def named_candidates(words: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
+def named_candidates(names: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
     """Return the user's own candidates: short names or import paths, as for ``--baseline``.
 
     Raises
@@ -182,11 +194,11 @@ def named_candidates(words: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:
 
     Examples
     --------
-    >>> words = ["ridge", "sklearn.tree.DecisionTreeRegressor:max_depth=3"]
-    >>> sorted(named_candidates(words, Kind.REGRESSION))
+    >>> names = ["ridge", "sklearn.tree.DecisionTreeRegressor:max_depth=3"]
+    >>> sorted(named_candidates(names, Kind.REGRESSION))
     ['ridge', 'sklearn.tree.DecisionTreeRegressor:max_depth=3']
     """
-    return {word: resolve_model(BaselineConfig(model=word), kind) for word in words}
+    return {name: resolve_model(BaselineConfig(model=name), kind) for name in names}
 
 
 def fit_zoo(
@@ -223,6 +235,7 @@ def fit_zoo(
         Why a candidate could not be fitted here; it leaves the zoo.
     """
     all_rows = np.arange(len(y))
+    # one subsample for all candidates: they differ by what they are, not by what they saw
     few_rows = all_rows
     if most is not None and len(y) > most:
         rng = np.random.default_rng(derive_seed(seed, "subsample"))
@@ -236,8 +249,10 @@ def fit_zoo(
             failed[name] = f"{neighbours} neighbours, {len(rows)} training rows"
             continue
         model = EstimatorBaseline(spec, kind, n_classes, n_categorical)
+        # by name, so that a candidate that joins or leaves changes no other one
+        model_seed = derive_seed(seed, name) % 2**31
         try:
-            fitted[name] = model.fit(Z[rows], y[rows], derive_seed(seed, name) % 2**31)
+            fitted[name] = model.fit(Z[rows], y[rows], model_seed)
         except ModelError as error:
             failed[name] = str(error)
     return fitted, failed

@@ -81,24 +81,28 @@ class Certificate:
     @property
     def failed(self) -> tuple[str, ...]:
         """Names of the measures that lie on the wrong side of their limit, as they stand."""
-        return tuple(
-            measure.name
-            for measure in self.measures
-            if measure.passed is False and measure.value is not None
-        )
+        names = []
+        for measure in self.measures:
+            # what could not be measured has not passed, but lies on no side
+            if measure.passed is False and measure.value is not None:
+                names.append(measure.name)
+        return tuple(names)
 
     @property
     def checks(self) -> str:
-        """What became of all limits, in words: ``3 of 17 checks failed``."""
+        """The outcome of all limits, in words: ``3 of 17 checks failed``."""
         judged = [measure for measure in self.measures if measure.passed is not None]
-        missing = sum(measure.value is None for measure in judged)
+        n_missing = sum(measure.value is None for measure in judged)
         text = f"{len(self.failed)} of {len(judged)} checks failed"
-        return text + (f"; {missing} could not be measured" if missing else "")
+        if n_missing:
+            text += f"; {n_missing} could not be measured"
+        return text
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain mappings and lists."""
         return {
             **vars(self),
+            # whatever format it was read from: from_json has brought it up to date
             "format": FORMAT,
             "measures": [measure.to_json() for measure in self.measures],
             "notes": list(self.notes),
@@ -110,7 +114,7 @@ class Certificate:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that :meth:`to_json` gave.
+        """Return the certificate that :meth:`to_json` has written.
 
         Raises
         ------
@@ -129,10 +133,13 @@ class Certificate:
         except (KeyError, TypeError, ValueError) as error:
             fault = "it names no format" if isinstance(error, KeyError) else str(error)
             raise SuiteError(f"the certificate is damaged: {fault}", remedy) from None
-        return certificate if entry["format"] == FORMAT else _from_format_1(certificate)
+        if entry["format"] == 1:
+            return _from_format_1(certificate)
+        return certificate
 
     def text(self) -> str:
         """Return the certificate as a table."""
+        # in this order, which that of the JSON's keys need not be
         parts = [
             part for part in ("full", "bad", "ga", "synthetic") if part in self.rows
         ]
@@ -158,22 +165,24 @@ class Certificate:
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def _powered_lines(self) -> list[str]:
+        """Return the table of both intervals per candidate; nothing without unlabelled rows."""
         if not self.powered:
             return []
         head = f"{'candidate - F on the region':<30}{'labelled rows alone':<34}"
         lines = ["", f"  {head}{'with unlabelled rows':<34}lambda"]
         for name, values in self.powered.items():
-            sides = []
-            for prefix in ("", "ppi_"):
-                interval = _interval_text(
-                    values[f"{prefix}low"], values[f"{prefix}high"]
-                )
-                sides.append(
-                    f"{_number_text(values[f'{prefix}difference']):<11}{interval}"
-                )
+            alone = _estimate_text(values, "")
+            powered = _estimate_text(values, "ppi_")
             factor = _number_text(values["lam"])
-            lines.append(f"  {name[:28]:<30}{sides[0]:<34}{sides[1]:<34}{factor}")
+            lines.append(f"  {name[:28]:<30}{alone:<34}{powered:<34}{factor}")
         return lines
+
+
+def _estimate_text(values: Mapping[str, float | None], prefix: str) -> str:
+    """Return a difference and its interval, of those with this prefix."""
+    difference = _number_text(values[f"{prefix}difference"])
+    interval = _interval_text(values[f"{prefix}low"], values[f"{prefix}high"])
+    return f"{difference:<11}{interval}"
 
 
 def _measure_lines(measure: Measure) -> list[str]:
@@ -182,6 +191,7 @@ def _measure_lines(measure: Measure) -> list[str]:
     limit = ""
     if measure.threshold is not None:
         limit = f"{measure.sense} {_number_text(measure.threshold)}"
+    # "passed" alone would not do: None is information, or a saving that is not shown
     if measure.value is None:
         mark = "n/a"
     elif measure.finding == NOT_SHOWN:
@@ -209,11 +219,10 @@ def nothing_to_mend(measures: Sequence[Measure]) -> str:
     """Return the sentence that no candidate can save much; empty unless that is shown."""
     by_name = {measure.name: measure for measure in measures}
     solvability = by_name.get("solvability")
-    if (
-        solvability is None
-        or solvability.finding != NOTHING
-        or solvability.high is None
-    ):
+    if solvability is None or solvability.finding != NOTHING:
+        return ""
+    # a record of another tool may hold the finding without its limit
+    if solvability.high is None:
         return ""
     return dict(_DESCRIBE)["solvability"].format(h=f"{100 * solvability.high:.1f} %")
 
@@ -227,7 +236,7 @@ def _from_format_1(certificate: Certificate) -> Certificate:
     by_name = {measure.name: measure for measure in certificate.measures}
     old = by_name.get("solvability")
     if old is None or old.high is None or old.low is None or old.value is None:
-        return certificate
+        return certificate  # not measured, so nothing was claimed
     if old.low > 0:
         new = replace(old, finding=MENDABLE, passed=True)
     else:
@@ -290,17 +299,17 @@ def decide_verdict(
                 t=_number_text(measure.threshold),
                 then=instead,
             )
-    absent = [
-        name for name in _NEEDED if name not in by_name or by_name[name].value is None
-    ]
-    if absent:
-        why = by_name[absent[0]].text if absent[0] in by_name else "it was not taken"
-        if notes and absent[0] == "null on region":
-            why = notes[0]
-        return (
-            "describe",
-            f"The measure '{absent[0]}' is missing ({why}), so nothing may rank here.",
-        )
+    for name in _NEEDED:
+        if name not in by_name or by_name[name].value is None:
+            why = by_name[name].text if name in by_name else "it was not taken"
+            # the null is left out silently; the first note says why F has no twins
+            if notes and name == "null on region":
+                why = notes[0]
+            reason = (
+                f"The measure '{name}' is missing ({why}), so nothing may rank here."
+            )
+            return "describe", reason
+    # every measure that a ranking rests on was taken, and none has failed
     tau = _number_text(by_name["synthetic: tau"].value)
     z2 = _number_text(by_name["synthetic: z2"].value)
     return "rank", (
@@ -319,6 +328,8 @@ def _what_to_rank_on(real_rows: int | None, least: float | None) -> str:
     )
 
 
+#: Measures that forbid any claim about models, and what is said where one fails; the first that
+#: fails decides. ``v`` is the value, ``t`` the threshold.
 _STRESS = (
     (
         "region",
@@ -351,6 +362,8 @@ _STRESS = (
         "themselves, {t} is the least allowed.",
     ),
 )
+#: The same for measures that forbid a ranking on made rows, or on weighted ones. ``h`` is the
+#: upper limit of solvability, ``then`` what :func:`_what_to_rank_on` returns.
 _DESCRIBE = (
     (
         "synthetic: tau",
@@ -401,6 +414,7 @@ _OLD_SOLVABILITY = (
     "Solvability is not shown: an older version measured it, with an upper limit that is not that "
     "of the best candidate; 'hardsynth certify DIR' measures it again."
 )
+#: Measures without which nothing may rank, in the order in which their absence is named.
 _NEEDED = (
     "region",
     "target check",

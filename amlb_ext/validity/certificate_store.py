@@ -96,24 +96,27 @@ def certify_suite(
             size=size, refits=refits, seed=seed, candidates=tuple(candidates)
         )
         files = dict(unlabelled or {})
-        how = {task: _how(settings, files.get(task)) for task in wanted}
-        keys = {task: _key(suite, task, how[task]) for task in wanted}
-        found: dict[str, Certificate] = {}
+        how = {task: _how_made(settings, files.get(task)) for task in wanted}
+        keys = {task: _certificate_key(suite, task, how[task]) for task in wanted}
+        certificates: dict[str, Certificate] = {}
         for task in wanted if reuse else ():
             stored = _read_stored(suite, task, keys[task])
             if stored is not None:
-                found[task] = stored
-        missing = [task for task in wanted if task not in found]
-        jobs = [(str(directory), task, settings, files.get(task)) for task in missing]
+                certificates[task] = stored
+        missing = [task for task in wanted if task not in certificates]
+        jobs = []
+        for task in missing:
+            jobs.append((str(directory), task, settings, files.get(task)))
         with tqdm(
             total=len(jobs), desc="certificates", unit="task", disable=quiet
         ) as bar:
             for index, certified in certify_jobs(jobs, workers):
+                # written at once: what is finished survives an interruption
                 task = missing[index]
-                found[task] = certified.certificate
-                _store(suite, task, keys[task], how[task], certified)
+                certificates[task] = certified.certificate
+                _store_certificate(suite, task, keys[task], how[task], certified)
                 bar.update()
-    return [found[task] for task in wanted]
+    return [certificates[task] for task in wanted]
 
 
 def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
@@ -135,13 +138,10 @@ def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
         # both files say it, so that either can be made again from the other
         if content is not None:
             return dict(content["how"])
-        return dict(json.loads(pq.read_schema(layout.task_null(task)).metadata[_HOW]))
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-    ):  # pyarrow's errors derive from these
+        metadata = pq.read_schema(layout.task_null(task)).metadata
+        return dict(json.loads(metadata[_HOW]))
+    # pyarrow's errors derive from the first two
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -184,7 +184,7 @@ def read_null(suite: Suite, task: str) -> pd.DataFrame | None:
         ) from None
 
 
-def _how(settings: CertifySettings, unlabelled: Path | None) -> dict[str, Any]:
+def _how_made(settings: CertifySettings, unlabelled: Path | None) -> dict[str, Any]:
     """Return how a certificate is made, as it is stored with it; see :func:`stored_how`."""
     how: dict[str, Any] = {
         "size": settings.size,
@@ -193,11 +193,13 @@ def _how(settings: CertifySettings, unlabelled: Path | None) -> dict[str, Any]:
         "candidates": list(settings.candidates),
     }
     if unlabelled is not None:
+        # its content, not its place: the table may be moved or sent along
         how["unlabelled"] = sha256_file(unlabelled)
     return how
 
 
-def _key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
+def _certificate_key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
+    """Return a key of all that a certificate depends on: rows, settings and this version."""
     folds = {fold: entry["key"] for fold, entry in suite.tasks[task].folds.items()}
     # a certificate of an older format is measured again, not kept
     parts = [
@@ -210,10 +212,12 @@ def _key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _store(
+def _store_certificate(
     suite: Suite, task: str, key: str, how: Mapping[str, object], certified: Certified
 ) -> None:
+    """Write the re-fits' losses, then the certificate, which holds their checksum."""
     table = pa.Table.from_pandas(certified.null, preserve_index=False)
+    # beside the metadata that pandas needs to read its types back
     metadata = {**(table.schema.metadata or {}), _HOW: json.dumps(how).encode()}
     digest = write_parquet(
         table.replace_schema_metadata(metadata), suite.layout.task_null(task)
@@ -228,17 +232,16 @@ def _store(
 
 
 def _read_stored(suite: Suite, task: str, key: str) -> Certificate | None:
-    """Return a stored certificate where it is whole and was made from the same in the same way."""
+    """Return a stored certificate if its files are intact and its key is the one wanted."""
     opened = open_certificate(suite.layout, task)
-    if (
-        opened.content is None
-        or not opened.sealed
-        or damaged_certificate(suite.layout, task)
-    ):
+    if opened.content is None or not opened.sealed:
+        return None
+    if damaged_certificate(suite.layout, task):
         return None
     if opened.content.get("key") != key:
         return None
     try:
         return Certificate.from_json(opened.content["certificate"])
+    # whatever is wrong with it, it can be measured again
     except (KeyError, SuiteError):
         return None

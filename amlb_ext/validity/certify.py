@@ -76,14 +76,17 @@ def certify(
         size=size, refits=refits, seed=seed, candidates=tuple(candidates)
     )
     files = unlabelled or {}
-    jobs = [(str(directory), task, settings, files.get(task)) for task in suite.tasks]
+    jobs = []
+    for task in suite.tasks:
+        jobs.append((str(directory), task, settings, files.get(task)))
+    # jobs end in any order
     by_job = dict(certify_jobs(jobs, workers))
     return [by_job[number].certificate for number in range(len(jobs))]
 
 
 @dataclass(frozen=True)
 class Certified:
-    """A certificate, and what it was measured with that later results are set against.
+    """A certificate, with the losses of F that later results are compared with.
 
     Attributes
     ----------
@@ -112,15 +115,16 @@ def certify_jobs(
     if isinstance(workers, Execution):
         if workers.cluster and workers.shared:
             # limits are those of a fold that is made, not of a task that is certified
-            yield from run_jobs(
-                certify_job, jobs, replace(workers, timeout=0.0, memory=0)
-            )
+            without_limits = replace(workers, timeout=0.0, memory=0)
+            yield from run_jobs(certify_job, jobs, without_limits)
             return
+        # a cluster that does not see the files leaves all cores of this machine free
         workers = workers.processes if not workers.cluster else 0
     workers = workers or available_cores()
     if len(jobs) >= workers:  # a task each keeps all processes busy
         yield from run_jobs(certify_job, jobs, workers)
         return
+    # one task after the other, each with its folds on all processes
     for index, job in enumerate(jobs):
         yield index, certify_job(*job, workers=workers)
 
@@ -133,32 +137,9 @@ def certify_job(
     workers: int = 1,
 ) -> Certified:
     """Certify one task; see :func:`certify`."""
+    # the worker reads the files itself: a task's rows are costly to send
     rows = read_task(Suite.load(directory), task)
     return certify_with_null(rows, settings, unlabelled=unlabelled, workers=workers)
-
-
-def certify_task(
-    suite: Suite,
-    task: str,
-    *,
-    size: Size = "quick",
-    refits: int = REFITS,
-    seed: int | None = None,
-    candidates: Sequence[str] = (),
-    unlabelled: Path | None = None,
-    trusted: bool = False,
-) -> Certificate:
-    """Certify one task of a suite; see :func:`certify`."""
-    if not trusted:
-        check_baseline(suite)
-    return certify_rows(
-        read_task(suite, task),
-        size=size,
-        refits=refits,
-        seed=seed,
-        candidates=candidates,
-        unlabelled=unlabelled,
-    )
 
 
 def certify_rows(
@@ -186,18 +167,19 @@ def certify_with_null(
 ) -> Certified:
     """Certify a task in memory and keep the losses of F's re-fits."""
     seed = rows.seed if settings.seed is None else settings.seed
-    own = (
-        named_candidates(settings.candidates, rows.kind)
-        if settings.candidates
-        else None
-    )
-    far = None if unlabelled is None else read_unlabelled(unlabelled, rows, seed)
+    candidates = None
+    if settings.candidates:
+        candidates = named_candidates(settings.candidates, rows.kind)
+    # read first: a table that cannot be used should not cost the fits
+    far = None
+    if unlabelled is not None:
+        far = read_unlabelled(unlabelled, rows, seed)
     evaluation = evaluate_task(
         rows,
         size=settings.size,
         refits=settings.refits,
         seed=seed,
-        candidates=own,
+        candidates=candidates,
         far=far,
         workers=workers,
     )
@@ -214,6 +196,7 @@ def certify_with_null(
         powered = gain.intervals
     # the notes so far may explain what is missing; those that follow repeat what is measured
     verdict, reason = decide_verdict(measures, notes, len(full))
+    # worth a note even where another measure decides
     unbeaten = nothing_to_mend(measures)
     if unbeaten and unbeaten != reason:
         notes.append(unbeaten)
@@ -229,8 +212,8 @@ def certify_with_null(
         candidates=_candidate_losses(evaluation),
         null=_null_losses(evaluation),
         dropped=dict(sorted(evaluation.dropped.items())),
-        notes=tuple(dict.fromkeys(notes)),
-        size="own" if own else settings.size,
+        notes=tuple(dict.fromkeys(notes)),  # each once: folds may say the same
+        size="own" if candidates else settings.size,
         refits=settings.refits,
         seed=seed,
         powered=powered,
@@ -243,8 +226,14 @@ def _null_rows(full: ScoredRows) -> pd.DataFrame:
 
     A re-fit that failed in any fold is left out.
     """
-    row = pd.Series(full.fold).groupby(full.fold).cumcount()
-    table = pd.DataFrame({"fold": full.fold, "row": row, "loss": full.losses.F})
+    # rows are pooled fold after fold, in the order of the files
+    position_in_fold = pd.Series(full.fold).groupby(full.fold).cumcount()
+    columns = {
+        "fold": full.fold,
+        "row": position_in_fold,
+        "loss": full.losses.baseline,
+    }
+    table = pd.DataFrame(columns)
     for number, loss in enumerate(full.twins.T):
         if not np.isnan(loss).any():
             table[f"refit_{number}"] = loss
@@ -254,11 +243,11 @@ def _null_rows(full: ScoredRows) -> pd.DataFrame:
 def _weighted_parts(
     evaluation: TaskEvaluation,
 ) -> dict[str, tuple[ScoredRows, np.ndarray | None]]:
-    """Return what mean losses are shown of: every part, and all rows by each of their weights."""
+    """Return the rows and weights of each mean loss: every part, and all rows by each weight."""
     full = evaluation.parts["full"]
-    parts: dict[str, tuple[ScoredRows, np.ndarray | None]] = {
-        part: (scored, None) for part, scored in evaluation.parts.items()
-    }
+    parts: dict[str, tuple[ScoredRows, np.ndarray | None]] = {}
+    for part, scored in evaluation.parts.items():
+        parts[part] = (scored, None)
     parts["region"] = (full, full.weight)
     if is_usable_weight(full.reducible):
         parts["reducible"] = (full, full.reducible)
@@ -270,7 +259,7 @@ def _candidate_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, float |
     for column, name in enumerate(evaluation.names):
         losses[name] = {}
         for part, (scored, weights) in _weighted_parts(evaluation).items():
-            mean = np.average(scored.losses.G[:, column], weights=weights)
+            mean = np.average(scored.losses.candidates[:, column], weights=weights)
             losses[name][part] = finite_or_none(mean)
     return losses
 
@@ -279,13 +268,12 @@ def _null_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, Any]]:
     losses: dict[str, dict[str, Any]] = {}
     for part, (scored, weights) in _weighted_parts(evaluation).items():
         # weights of 1, not none: the last digits of the mean depend on the way it is summed
-        weights = np.ones(len(scored)) if weights is None else weights
+        if weights is None:
+            weights = np.ones(len(scored))
+        twins = [np.average(twin, weights=weights) for twin in scored.twins.T]
         losses[part] = {
-            "F": finite_or_none(np.average(scored.losses.F, weights=weights)),
-            "twins": [
-                finite_or_none(np.average(twin, weights=weights))
-                for twin in scored.twins.T
-            ],
+            "F": finite_or_none(np.average(scored.losses.baseline, weights=weights)),
+            "twins": [finite_or_none(mean) for mean in twins],
         }
     return losses
 

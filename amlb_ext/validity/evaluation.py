@@ -11,9 +11,9 @@ m candidates, R twins of F; all losses are Brier or squared error on the scaled 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -35,11 +35,10 @@ from amlb_ext.validity.candidates import (
     candidates_beside,
     fit_zoo,
 )
-from amlb_ext.validity.label_measures import judge_labels
-from amlb_ext.validity.measures import Losses
+from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
 from amlb_ext.validity.realism_measures import ScaledTable
-from amlb_ext.validity.refits import baseline_spec, refit_baseline, stored_refits
-from amlb_ext.validity.task_rows import PARTS, TaskRows
+from amlb_ext.validity.refits import baseline_spec, refit_baseline
+from amlb_ext.validity.task_rows import PARTS, REFIT_PREFIX, TaskRows
 from amlb_ext.validity.unlabelled import FoldView, Unlabelled, view_fold
 
 
@@ -50,12 +49,15 @@ class ScoredRows:
     Attributes
     ----------
     losses : Losses
-        G (n, m), F (n,), c (n,).
+        Of the candidates and of F.
     twins : ndarray of shape (n, R)
-    fold, weight, reducible, bad, recorded, support, agrees : ndarray of shape (n,)
-        ``recorded`` is the generation's own opinion of the label, ``agrees`` a fresh oracle's;
-        ``support`` see :func:`amlb_ext.validity.label_measures.judge_labels`.
+        Losses of F's re-fits.
+    fold, weight, reducible, bad, recorded : ndarray of shape (n,)
+        ``recorded`` is whether the generation's own oracle supported the label.
+    labels : LabelOpinion
+        What a fresh oracle says of the labels.
     table : ScaledTable
+        The rows themselves.
     """
 
     losses: Losses
@@ -65,8 +67,7 @@ class ScoredRows:
     reducible: np.ndarray
     bad: np.ndarray
     recorded: np.ndarray
-    support: np.ndarray
-    agrees: np.ndarray
+    labels: LabelOpinion
     table: ScaledTable
 
     def __len__(self) -> int:
@@ -135,15 +136,17 @@ def evaluate_task(
         size=size,
         refits=refits,
         seed=seed,
-        has_stored_refits=stored_refits(rows, refits),
+        has_stored_refits=rows.holds_refits(refits),
         far=far,
         whole=whole,
     )
     folds = sorted(rows.folds)  # the order in which losses of folds are pooled
-    # a job carries the rows of its own fold alone
-    jobs = [
-        (replace(rows, folds={fold: rows.folds[fold]}), fold, request) for fold in folds
-    ]
+    jobs = []
+    for fold in folds:
+        # a job carries the rows of its own fold alone
+        rows_of_fold = replace(rows, folds={fold: rows.folds[fold]})
+        jobs.append((rows_of_fold, fold, request))
+    # jobs end in any order, and an order that changed with it would change the pooled losses
     by_job = dict(run_jobs(score_fold, jobs, min(workers, len(jobs))))
     scores = [by_job[number] for number in range(len(jobs))]
 
@@ -156,22 +159,24 @@ def evaluate_task(
         dropped.update(fold_scores.dropped)
         notes += fold_scores.notes
         views += fold_scores.views
+    # a candidate that fails on one fold has no pooled losses, so it leaves all of them
     names = [name for name in specs if name not in dropped]
+    columns = [list(specs).index(name) for name in names]
+    fewer_rows = [name for name in specs if name not in whole]
     return TaskEvaluation(
         names=names,
-        parts=_pooled_parts(
-            rows, folds, scores, kept=[list(specs).index(name) for name in names]
-        ),
+        parts=_pool_parts(rows, folds, scores, columns),
         dropped=dropped,
         notes=tuple(notes),
         views=tuple(views),
-        capped=_capped_note(rows, [name for name in specs if name not in whole], size),
+        capped=_capped_note(rows, fewer_rows, size),
     )
 
 
 def _capped_note(rows: TaskRows, fewer: Sequence[str], size: Size) -> str:
     """Return which candidates saw fewer training rows than F; empty for none."""
-    most = max((len(train) for train, _ in rows.folds.values()), default=0)
+    sizes = [len(train) for train, _ in rows.folds.values()]
+    most = max(sizes, default=0)
     if size != "quick" or not fewer or most <= QUICK_ROWS:
         return ""
     return (
@@ -180,41 +185,53 @@ def _capped_note(rows: TaskRows, fewer: Sequence[str], size: Size) -> str:
     )
 
 
-def _pooled_parts(
-    rows: TaskRows, folds: Sequence[int], scores: Sequence[_FoldScores], kept: list[int]
+def _pool_parts(
+    rows: TaskRows,
+    folds: Sequence[int],
+    scores: Sequence[_FoldScores],
+    columns: Sequence[int],
 ) -> dict[str, ScoredRows]:
-    """Pool each part over the folds that have it, with the losses of the candidates kept."""
+    """Pool each part over the folds that have it, with the losses of some candidates."""
     # one scale for all parts: how far the judges are off on all real rows
     rmse = 0.0
     if not rows.labels:
-        full = _stacked([fold_scores.parts["full"] for fold_scores in scores])
-        rmse = float(np.sqrt(((full.oracle - full.y) ** 2).mean()))
+        full = _stack_folds([fold_scores.parts["full"] for fold_scores in scores])
+        mean_squared_error = ((full.oracle - full.y) ** 2).mean()
+        rmse = float(np.sqrt(mean_squared_error))
     agreement = AgreementConfig(**rows.settings["agreement"])
-    scaler = _TableScaler(rows)
+    scaler = _TableScaler(rows)  # of all folds, so that one table can hold them
     pooled = {}
     for part in PARTS:
-        present = [
-            number for number, answer in enumerate(scores) if part in answer.parts
-        ]
-        if not present:
+        # a fold whose F makes no error has no bad rows, and nothing made from them
+        parts_of_folds, tests = [], []
+        for fold, fold_scores in zip(folds, scores, strict=True):
+            if part in fold_scores.parts:
+                parts_of_folds.append(fold_scores.parts[part])
+                tests.append(rows.folds[fold][1][part])
+        if not tests:
             continue
-        stacked = _stacked([scores[number].parts[part] for number in present])
-        tests = [rows.folds[folds[number]][1][part] for number in present]
+        stacked = _stack_folds(parts_of_folds)
         support, agrees = judge_labels(
-            stacked.oracle, stacked.y, rmse, agreement, len(rows.labels)
+            stacked.oracle,
+            stacked.y,
+            rmse=rmse,
+            agreement=agreement,
+            n_classes=len(rows.labels),
         )
+        clusters = stacked.clusters
         pooled[part] = ScoredRows(
-            losses=Losses(stacked.G[:, kept], stacked.F, stacked.clusters),
+            losses=Losses(
+                stacked.candidate_losses[:, columns], stacked.loss_f, clusters
+            ),
             twins=stacked.twins,
             fold=stacked.fold,
             weight=stacked.weight,
             reducible=stacked.reducible,
             bad=stacked.bad,
             recorded=stacked.recorded,
-            support=support,
-            agrees=agrees,
+            labels=LabelOpinion(support=support, agrees=agrees, clusters=clusters),
             # the parts are scored on each fold's own scale, but looked at on one
-            table=scaler.table(tests, stacked.clusters),
+            table=scaler.build_table(tests, clusters),
         )
     return pooled
 
@@ -228,29 +245,26 @@ class _TableScaler:
         target = pd.concat([test.target for test in tests])
         self.encoder = Encoder(rows.columns, known="table").fit(features)
         self.target = TargetEncoder(rows.kind, rows.labels, target)
-        # categories come first, the target last
-        self.codes = (
-            np.arange(len(self.encoder.names_) + 1) < self.encoder.n_categorical_
-        )
-        self.codes[-1] = rows.kind.is_classification
+        # the encoder puts categories first; the target is the last column
+        n_features = len(self.encoder.names_)
+        self.is_category = np.arange(n_features + 1) < self.encoder.n_categorical_
+        self.is_category[-1] = rows.kind.is_classification
 
-    def table(self, tests: Sequence[Rows], clusters: np.ndarray) -> ScaledTable:
+    def build_table(self, tests: Sequence[Rows], clusters: np.ndarray) -> ScaledTable:
         """Return the rows of several folds as one table."""
         blocks = []
         for test in tests:
-            Z, y = (
-                self.encoder.transform(test.features),
-                self.target.transform(test.target),
-            )
+            Z = self.encoder.transform(test.features)
+            y = self.target.transform(test.target)
             blocks.append(np.column_stack([Z, y]))
-        return ScaledTable(np.concatenate(blocks), clusters, self.codes)
+        return ScaledTable(np.concatenate(blocks), clusters, self.is_category)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _FoldRequest:
-    """What every fold is asked.
+    """Settings that all folds of an evaluation share.
 
-    ``has_stored_refits`` when the losses of F's re-fits stand in the files; ``whole`` are the
+    ``has_stored_refits`` says that the files hold the losses of F's re-fits; ``whole`` are the
     candidates that see all training rows.
     """
 
@@ -270,8 +284,8 @@ class _PartScores:
     ``oracle`` is the mean prediction of the judges, T.
     """
 
-    G: np.ndarray
-    F: np.ndarray
+    candidate_losses: np.ndarray
+    loss_f: np.ndarray
     twins: np.ndarray
     oracle: np.ndarray
     y: np.ndarray
@@ -283,18 +297,18 @@ class _PartScores:
     recorded: np.ndarray
 
 
-def _stacked(parts: Sequence[_PartScores]) -> _PartScores:
+def _stack_folds(parts: Sequence[_PartScores]) -> _PartScores:
+    """Return a part's rows of several folds as one, fold after fold."""
     columns = {}
     for column in fields(_PartScores):
-        columns[column.name] = np.concatenate(
-            [getattr(part, column.name) for part in parts]
-        )
+        blocks = [getattr(part, column.name) for part in parts]
+        columns[column.name] = np.concatenate(blocks)
     return _PartScores(**columns)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _FoldScores:
-    """What one fold answers, by part of the task."""
+    """The scores of one fold, by part of the task."""
 
     parts: dict[str, _PartScores]
     dropped: dict[str, str] = field(default_factory=dict)
@@ -308,14 +322,19 @@ def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
     models = _FoldScorer(rows, fold, train, request)
     views = []
     far = request.far
-    if far is not None and models.baseline is not None and not far.support.refused:
-        views.append(
-            view_fold(
-                rows, fold, train=train, test=parts["full"], far=far, models=models
-            )
+    # in this order: asking for the baseline fits F
+    if far is not None and not far.support.refused and models.baseline is not None:
+        view = view_fold(
+            rows, fold, train=train, test=parts["full"], far=far, models=models
         )
+        views.append(view)
+    scored = {}
+    for part, test in parts.items():
+        # a fold may have no row of a part, and models refuse to predict none
+        if len(test):
+            scored[part] = models.score(test)
     return _FoldScores(
-        parts={part: models.score(test) for part, test in parts.items() if len(test)},
+        parts=scored,
         dropped=models.dropped,
         notes=(models.refit_problem,) if models.refit_problem else (),
         views=tuple(views),
@@ -328,91 +347,103 @@ class _FoldScorer:
     def __init__(
         self, rows: TaskRows, fold: int, train: Rows, request: _FoldRequest
     ) -> None:
-        f_spec = baseline_spec(rows.settings, rows.kind)
+        self.rows = rows
         self.fold = fold
-        self.names = list(request.specs)
-        self.refits = request.refits if f_spec else 0
-        self.has_stored_refits = request.has_stored_refits and f_spec is not None
+        self.request = request
         self.encoder = Encoder(rows.columns).fit(train.features)
         self.target = TargetEncoder(rows.kind, rows.labels, train.target)
-        Z, y = (
-            self.encoder.transform(train.features),
-            self.target.transform(train.target),
-        )
+        self.Z = self.encoder.transform(train.features)
+        self.y = self.target.transform(train.target)
+        self.judge_names: list[str] = []
+        self._fit_candidates_and_judges()
+
+        self.f_spec = baseline_spec(rows.settings, rows.kind)
+        # F as a file has no re-fits, whatever is asked for
+        self.refits = request.refits if self.f_spec else 0
+        self.has_stored_refits = request.has_stored_refits and self.f_spec is not None
+        self.twins: list[EstimatorBaseline] = []
+        self.refit_problem = ""
+        if self.f_spec is not None and not self.has_stored_refits:
+            self.twins, self.refit_problem = refit_baseline(
+                self._unfitted_baseline(self.f_spec),
+                self.Z,
+                self.y,
+                refits=request.refits,
+                seed=request.seed,
+                key=(rows.name, fold),
+            )
+
+    def _fit_candidates_and_judges(self) -> None:
+        """Fit the candidates, and those judges that are not candidates as they stand."""
+        rows, request = self.rows, self.request
         # the limits on labels were set with these judges, so they do not follow F's rounds
         zoo = candidate_zoo(rows.kind, request.size)
         judges = {name: spec for name, spec in zoo.items() if name in JUDGES}
-        extra = {
-            f"judge:{name}": spec
-            for name, spec in judges.items()
-            if request.specs.get(name) != spec
-        }
+        extra = {}
+        for name, spec in judges.items():
+            if request.specs.get(name) != spec:
+                extra[f"judge:{name}"] = spec
         self.models, self.dropped = fit_zoo(
             extra | dict(request.specs),
             kind=rows.kind,
             n_classes=self.target.n_classes,
             n_categorical=self.encoder.n_categorical_,
-            Z=Z,
-            y=y,
-            seed=derive_seed(request.seed, rows.name, fold, "zoo") % 2**31,
+            Z=self.Z,
+            y=self.y,
+            seed=derive_seed(request.seed, rows.name, self.fold, "zoo") % 2**31,
             most=QUICK_ROWS if request.size == "quick" else None,
             whole=request.whole,
         )
-        self.judges: list[EstimatorBaseline] = []
         for name in judges:
-            judge = self.models.get(f"judge:{name}", self.models.get(name))
-            if judge is not None:
-                self.judges.append(judge)
-        self.twins: list[EstimatorBaseline] = []
-        self.refit_problem = ""
-        self._fit_baseline: Callable[[], EstimatorBaseline] | None = None
-        if f_spec is not None:
-            F = EstimatorBaseline(
-                f_spec, rows.kind, self.target.n_classes, self.encoder.n_categorical_
-            )
-            f_seed = derive_seed(rows.seed, rows.name, fold, "fit") % 2**31
-            self._fit_baseline = partial(F.fit, Z, y, f_seed)
-            if not self.has_stored_refits:
-                self.twins, self.refit_problem = refit_baseline(
-                    F,
-                    Z,
-                    y,
-                    refits=request.refits,
-                    seed=request.seed,
-                    key=(rows.name, fold),
-                )
+            judge = f"judge:{name}" if f"judge:{name}" in self.models else name
+            if judge in self.models:
+                self.judge_names.append(judge)
+
+    def _unfitted_baseline(self, spec: ModelSpec) -> EstimatorBaseline:
+        return EstimatorBaseline(
+            spec, self.rows.kind, self.target.n_classes, self.encoder.n_categorical_
+        )
+
+    @property
+    def judges(self) -> list[EstimatorBaseline]:
+        """The models whose mean prediction is T."""
+        return [self.models[name] for name in self.judge_names]
 
     @cached_property
     def baseline(self) -> EstimatorBaseline | None:
         """F, fitted again at the first use; None where it is a file."""
-        return self._fit_baseline() if self._fit_baseline else None
+        if self.f_spec is None:
+            return None
+        # the seed of the generation: the same F comes again
+        rows = self.rows
+        seed = derive_seed(rows.seed, rows.name, self.fold, "fit") % 2**31
+        return self._unfitted_baseline(self.f_spec).fit(self.Z, self.y, seed)
 
     def score(self, test: Rows) -> _PartScores:
         """Return losses and provenance of one part, row for row."""
-        Z, y = self.encoder.transform(test.features), self.target.transform(test.target)
+        Z = self.encoder.transform(test.features)
+        y = self.target.transform(test.target)
         provenance = test.provenance
         unknown = np.full(len(y), np.nan)
         predicted = {name: model.predict(Z) for name, model in self.models.items()}
-        candidate_losses = [
-            row_losses.row_loss(y, predicted[name]) if name in predicted else unknown
-            for name in self.names
-        ]
-        if self.has_stored_refits:
-            twins = [
-                _floats(provenance, f"null_{number}") for number in range(self.refits)
-            ]
-        else:
-            twins = [row_losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
-            twins += [unknown] * (self.refits - len(twins))
-        F = _floats(provenance, "loss")
+        # a candidate that failed here keeps its column, or columns of folds would not match
+        candidate_losses = []
+        for name in self.request.specs:
+            loss = unknown
+            if name in predicted:
+                loss = row_losses.row_loss(y, predicted[name])
+            candidate_losses.append(loss)
+        twins = self._twin_losses(Z, y, provenance)
+        loss_f = _floats(provenance, "loss")
+        # without the stored re-fits, F and its twins must be of one kind: fitted here
         if not self.has_stored_refits and self.baseline is not None:
-            F = row_losses.row_loss(y, self.baseline.predict(Z))
+            loss_f = row_losses.row_loss(y, self.baseline.predict(Z))
         # a judge may be a candidate too: no model is asked twice
-        by_model = {id(model): predicted[name] for name, model in self.models.items()}
-        oracle = np.mean([by_model[id(judge)] for judge in self.judges], axis=0)
+        judgements = [predicted[name] for name in self.judge_names]
+        oracle = np.mean(judgements, axis=0)
         return _PartScores(
-            G=np.column_stack(candidate_losses),
-            F=F,
+            candidate_losses=np.column_stack(candidate_losses),
+            loss_f=loss_f,
             twins=np.column_stack(twins) if twins else np.empty((len(y), 0)),
             oracle=oracle,
             y=y,
@@ -423,6 +454,19 @@ class _FoldScorer:
             bad=(provenance["origin"] == "bad").to_numpy(),
             recorded=provenance["label_agrees"].to_numpy(dtype=bool),
         )
+
+    def _twin_losses(
+        self, Z: np.ndarray, y: np.ndarray, provenance: pd.DataFrame
+    ) -> list[np.ndarray]:
+        """Return the losses of each re-fit, NaN for those that could not be fitted."""
+        if self.has_stored_refits:
+            return [
+                _floats(provenance, f"{REFIT_PREFIX}{number}")
+                for number in range(self.refits)
+            ]
+        losses = [row_losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
+        n_missing = self.refits - len(losses)
+        return losses + [np.full(len(y), np.nan)] * n_missing
 
 
 def _floats(provenance: pd.DataFrame, column: str) -> np.ndarray:

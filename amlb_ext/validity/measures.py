@@ -6,6 +6,7 @@ S : all real test rows of a task, pooled over folds;  B : its bad rows;  M : mad
 G : (n, m) loss per row of each of m candidates;  F : (n,) loss of the baseline
 w : (n,) weight of each row, ``P(bad | x)``;  c : (n,) the real row each came from (its cluster)
 delta_g : weighted mean of ``G[:, g] - F``
+T : (n,) or (n, C) what an oracle predicts that is fitted anew for the certificate
 
 Intervals are 95 % and clustered by c, see :mod:`amlb_ext.stats.weighted_mean`; those of rankings
 come from a bootstrap of clusters, drawn jointly for real rows and what was made from them.
@@ -19,14 +20,27 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import rankdata
+from scipy.stats import t as student
 
+from amlb_ext.core.config import AgreementConfig
+from amlb_ext.hardening.oracle import check_labels
+from amlb_ext.stats.best_saving import BestSaving, best_saving
 from amlb_ext.stats.weighted_mean import MeanEstimate, kish_size, weighted_mean_interval
-from amlb_ext.validity.saving import BestSaving, best_saving
 
 #: Fewer distinct real rows than this say nothing.
 MIN_ROWS = 10
+#: Fewer made rows than this have no spread to speak of.
+MIN_MADE_ROWS = 3
 #: No candidate saves more than this share of F's loss: nothing is left to mend.
 NOTHING_LEFT = 0.05
+#: Differences of losses below this part of the largest loss are rounding.
+ROUNDING = 1e-12
+#: Share of labels by which made rows may surely agree less than real bad rows.
+AGREEMENT_MARGIN = 0.05
+#: Plausibility by which made rows may surely fall short of real bad rows.
+CLASS_MARGIN, REGRESSION_MARGIN = -0.02, -0.1
+#: One absurd label must not outweigh all others.
+LEAST_PLAUSIBLE = -5.0
 
 #: What an interval shows of the best candidate's saving; empty for other measures, and in
 #: certificates of format 1.
@@ -75,40 +89,66 @@ class Measure:
         return dict(vars(self))
 
 
-#: Differences of losses below this part of the largest loss are rounding.
-ROUNDING = 1e-12
-
-
 @dataclass(frozen=True)
 class Losses:
-    """Losses of candidates and F on some rows; see the module's notation."""
+    """Losses of all models on the same rows; see the module's notation.
 
-    G: np.ndarray
-    F: np.ndarray
-    c: np.ndarray
+    Attributes
+    ----------
+    candidates : ndarray of shape (n, m)
+        G.
+    baseline : ndarray of shape (n,)
+        F.
+    clusters : ndarray of shape (n,)
+        c.
+    """
+
+    candidates: np.ndarray
+    baseline: np.ndarray
+    clusters: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.F)
+        return len(self.baseline)
 
     @property
     def gaps(self) -> np.ndarray:
         """G - F, ``(n, m)``: 0 where it is rounding, as where a candidate is F fitted again."""
-        gaps = self.G - self.F[:, None]
-        gaps[np.abs(gaps) <= ROUNDING * np.abs(self.F).max(initial=0.0)] = 0.0
+        gaps = self.candidates - self.baseline[:, None]
+        largest_loss = np.abs(self.baseline).max(initial=0.0)
+        gaps[np.abs(gaps) <= ROUNDING * largest_loss] = 0.0
         return gaps
 
     @property
-    def rows(self) -> int:
-        """Distinct real rows behind them."""
-        return len(np.unique(self.c))
+    def n_real_rows(self) -> int:
+        """Number of distinct real rows behind the losses."""
+        return len(np.unique(self.clusters))
 
     def take(self, rows: np.ndarray) -> Losses:
-        """Return some rows."""
-        return Losses(self.G[rows], self.F[rows], self.c[rows])
+        """Return the losses of some rows, by position or as a mask."""
+        return Losses(self.candidates[rows], self.baseline[rows], self.clusters[rows])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOpinion:
+    """What an oracle says of the labels of some rows.
+
+    Attributes
+    ----------
+    support : ndarray of shape (n,)
+        How plausible each label is, see :func:`judge_labels`.
+    agrees : ndarray of shape (n,), bool
+        Whether the oracle supports it.
+    clusters : ndarray of shape (n,)
+        c.
+    """
+
+    support: np.ndarray
+    agrees: np.ndarray
+    clusters: np.ndarray
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return None for what is no finite number.
+    """Return the value as a float, or None where it is not finite.
 
     Examples
     --------
@@ -174,33 +214,49 @@ def too_few_text(rows: int, what: str = "bad rows", needed: int = MIN_ROWS) -> s
     return f"not enough rows: {rows} distinct real {what}, at least {needed} are needed"
 
 
-def measure_region(w: np.ndarray, bad: np.ndarray, c: np.ndarray) -> Measure:
+def why_not_compared(
+    real: int, made: int, *, least_made: int = 1, nothing_made: str = "no made rows"
+) -> str:
+    """Return why made rows cannot be held against real bad rows; empty where they can.
+
+    Examples
+    --------
+    >>> why_not_compared(20, 0), why_not_compared(20, 5)
+    ('no made rows', '')
+    """
+    if real < MIN_ROWS:
+        return too_few_text(real)
+    return nothing_made if made < least_made else ""
+
+
+def measure_region(
+    weights: np.ndarray, bad: np.ndarray, clusters: np.ndarray
+) -> Measure:
     """AUC of w for the bad flags of the test rows: does P(bad | x) foresee failures at all?"""
-    name, source = (
-        "region",
-        "ours: the interval must lie above .5, else there is no region",
-    )
-    rows = len(np.unique(c[bad]))
+    name = "region"
+    source = "ours: the interval must lie above .5, else there is no region"
+    rows = len(np.unique(clusters[bad]))
     if rows < MIN_ROWS:
         return missing_measure(name, too_few_text(rows), source, 0.5, ">=")
-    estimate = clustered_auc(w, bad, c)
+    area = clustered_auc(weights, bad, clusters)
     # a constant w has an AUC of .5 without error, which its interval does not show
-    is_above_chance = bool(np.ptp(w) > 0 and estimate.low > 0.5)
+    is_above_chance = bool(np.ptp(weights) > 0 and area.low > 0.5)
     region = make_measure(
         name,
-        estimate.point,
+        area.point,
         "how well features alone foresee F's failures: AUC of P(bad | x) for the bad test rows",
         source,
-        low=estimate.low,
-        high=estimate.high,
+        low=area.low,
+        high=area.high,
         threshold=0.5,
         sense=">=",
     )
+    # not the value but the lower limit decides: a point above .5 may be chance
     return replace(region, passed=is_above_chance)
 
 
 def clustered_auc(
-    score: np.ndarray, positive: np.ndarray, c: np.ndarray
+    score: np.ndarray, positive: np.ndarray, clusters: np.ndarray
 ) -> MeanEstimate:
     r"""Return the AUC with a cluster-robust interval.
 
@@ -212,39 +268,46 @@ def clustered_auc(
     >>> round(clustered_auc(np.arange(8.0), np.arange(8) >= 4, np.arange(8)).point, 6)
     1.0
     """
-    positives, negatives = int(positive.sum()), int((~positive).sum())
+    n, n_positive = len(score), int(positive.sum())
+    n_negative = n - n_positive
     # the rank of a row among all less that within its class counts the other class below it
     rank_overall = rankdata(score)
-    rank_within = np.empty(len(score))
+    rank_within = np.empty(n)
     rank_within[positive] = rankdata(score[positive])
     rank_within[~positive] = rankdata(score[~positive])
-    below = (rank_overall - rank_within) / np.where(positive, negatives, positives)
-    placement = np.where(positive, below, 1 - below)
+    n_other_class = np.where(positive, n_negative, n_positive)
+    below = (rank_overall - rank_within) / n_other_class
+    placement = np.where(positive, below, 1 - below)  # V
     area = float(placement[positive].mean())
-    share = np.where(positive, len(score) / positives, len(score) / negatives)
-    return weighted_mean_interval(area + (placement - area) * share, None, c)
+    # weighted_mean_interval divides by n, the influence by the size of the row's own class
+    scale = np.where(positive, n / n_positive, n / n_negative)
+    return weighted_mean_interval(area + (placement - area) * scale, None, clusters)
 
 
 def measure_solvability(
-    all_rows: Losses, w: np.ndarray, names: list[str], rng: np.random.Generator
+    all_rows: Losses, weights: np.ndarray, names: list[str], rng: np.random.Generator
 ) -> Measure:
-    """Share of F's loss in the region that the best candidate saves, see ``validity.saving``.
+    """Share of F's loss in the region that the best candidate saves, see ``stats.best_saving``.
 
     The interval is one for the *best* candidate, F among them, so it lies within 0 and 1. Its
     lower end shows that something can be mended, its upper end that little can; where neither
     does, the finding is ``not shown``, which is neither passed nor failed.
     """
     name, source = "solvability", "ours: the lower limit must lie above 0"
-    if all_rows.rows < 2 * MIN_ROWS:
-        why = too_few_text(all_rows.rows, "rows", 2 * MIN_ROWS)
-        return replace(missing_measure(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
-    if not w @ all_rows.F > 0:
+    loss_f = all_rows.baseline
+    why = ""
+    if all_rows.n_real_rows < 2 * MIN_ROWS:
+        # the candidates are chosen on one half of the rows and judged on the other
+        why = too_few_text(all_rows.n_real_rows, "rows", 2 * MIN_ROWS)
+    elif not weights @ loss_f > 0:
         why = "F makes no error in the region"
+    if why:
         return replace(missing_measure(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
     # gaps, not losses: where a candidate is F fitted again, rounding is no saving
-    candidate_losses = all_rows.F[:, None] + all_rows.gaps
-    saving = best_saving(candidate_losses, all_rows.F, w, all_rows.c, rng)
-    best = next((names[index] for index in saving.chosen if index >= 0), "none")
+    candidate_losses = loss_f[:, None] + all_rows.gaps
+    saving = best_saving(candidate_losses, loss_f, weights, all_rows.clusters, rng)
+    candidates_chosen = [names[index] for index in saving.chosen if index >= 0]
+    best = candidates_chosen[0] if candidates_chosen else "none"
     passed, finding, text = _saving_finding(saving, best, len(names))
     solvability = make_measure(
         name,
@@ -265,6 +328,7 @@ def _saving_finding(
     """Return whether anything can be mended, the finding, and the sentence that says so."""
     low, high = 100 * saving.low, 100 * saving.high
     limits = f"95 % interval {low:.0f} to {high:.0f} %"
+    # little to mend comes first: a saving of 1 % that is sure is still nothing to mend
     if saving.high <= NOTHING_LEFT:
         text = (
             f"nothing to mend: none of {candidates} candidates saves more than "
@@ -286,7 +350,7 @@ def _saving_finding(
 
 
 def percent_or_more(share: float) -> str:
-    """Say a lower limit; a small one keeps a decimal, lest it read as none.
+    """Format a lower limit as a percentage; a small one keeps a decimal, or it would read as none.
 
     Examples
     --------
@@ -295,22 +359,25 @@ def percent_or_more(share: float) -> str:
     """
     if share < 0.001:
         return "some"
-    return f"{100 * share:.{0 if share >= 0.01 else 1}f} % or more"
+    decimals = 0 if share >= 0.01 else 1
+    return f"{100 * share:.{decimals}f} % or more"
 
 
 def measure_hardness(made: Losses, bad: Losses) -> Measure:
     """F's mean loss on made rows over that on real bad rows."""
-    name = "hardness"
+    name, least = "hardness", 0.8
     source = "paper, section 5; ours: at least .8 of the real bad rows' loss"
-    if bad.rows < MIN_ROWS or made.rows < 3:
-        why = (
-            too_few_text(bad.rows)
-            if bad.rows < MIN_ROWS
-            else "no made rows on which F is known"
-        )
-        return missing_measure(name, why, source, 0.8, ">=")
-    level = max(float(bad.F.mean()), 1e-12)
-    loss = weighted_mean_interval(made.F, None, made.c)
+    why = why_not_compared(
+        bad.n_real_rows,
+        made.n_real_rows,
+        least_made=MIN_MADE_ROWS,
+        nothing_made="no made rows on which F is known",
+    )
+    if why:
+        return missing_measure(name, why, source, least, ">=")
+    # a rule of quantiles finds bad rows even where F's loss is 0 everywhere
+    level = max(float(bad.baseline.mean()), 1e-12)
+    loss = weighted_mean_interval(made.baseline, None, made.clusters)
     return make_measure(
         name,
         loss.point / level,
@@ -318,17 +385,18 @@ def measure_hardness(made: Losses, bad: Losses) -> Measure:
         source,
         low=loss.low / level,
         high=loss.high / level,
-        threshold=0.8,
+        threshold=least,
         sense=">=",
     )
 
 
 def measure_effective_size(
-    w: np.ndarray, c: np.ndarray, threshold: float = 50.0
+    weights: np.ndarray, clusters: np.ndarray, threshold: float = 50.0
 ) -> Measure:
     """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
-    clusters = np.unique(c, return_inverse=True)[1]
-    weight_per_row = np.bincount(clusters, w)  # a real row stands in several folds
+    codes = np.unique(clusters, return_inverse=True)[1]
+    # a real row stands in the test files of several folds, and counts once
+    weight_per_row = np.bincount(codes, weights)
     return make_measure(
         "effective size",
         kish_size(weight_per_row),
@@ -337,3 +405,131 @@ def measure_effective_size(
         threshold=threshold,
         sense=">=",
     )
+
+
+def judge_labels(
+    T: np.ndarray,
+    y: np.ndarray,
+    *,
+    rmse: float,
+    agreement: AgreementConfig,
+    n_classes: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how plausible each label is to an oracle, and whether it supports it.
+
+    Plausible: the oracle's probability of the label beyond what it expects where the row
+    stands, ``p_y - sum_c p_c^2``, so that rows which moved to uncertain places are not taken
+    for mislabelled ones; regression: minus the distance to the oracle in its RMSEs.
+
+    Parameters
+    ----------
+    T : ndarray of shape (n,) or (n, C)
+        What the oracle predicts.
+    y : ndarray of shape (n,)
+    rmse : float
+        Of the oracle; regression only.
+    agreement : AgreementConfig
+    n_classes : int
+        C, or 0 for regression.
+
+    Examples
+    --------
+    >>> T, config = np.array([[0.1, 0.9]]), AgreementConfig()
+    >>> both = judge_labels(T, np.array([0]), rmse=0.0, agreement=config, n_classes=2)
+    >>> both[0].round(2).tolist(), both[1].tolist()  # .1 - (.01 + .81)
+    ([-0.72], [False])
+    """
+    support, agrees = check_labels(T, y, agreement, rmse=None if n_classes else rmse)
+    if n_classes:
+        expected = (T**2).sum(axis=1)
+        support = support - expected
+    return np.maximum(support, LEAST_PLAUSIBLE), agrees
+
+
+def measure_labels(
+    made: LabelOpinion,
+    bad: LabelOpinion,
+    *,
+    all_agree: np.ndarray,
+    recorded: float,
+    n_classes: int,
+) -> list[Measure]:
+    """Compare the labels of made rows with those of real bad rows, by the opinion of an oracle.
+
+    The oracle is fitted anew for the certificate: the one of the generation has filtered the
+    made rows by its own opinion, so its agreement (``recorded``) proves nothing.
+
+    Parameters
+    ----------
+    made, bad : LabelOpinion
+    all_agree : ndarray of bool
+        Whether the oracle supports the label, for all real test rows.
+    recorded : float
+        Share of made rows that agree according to their provenance.
+    n_classes : int
+        C, or 0 for regression.
+    """
+    margin = CLASS_MARGIN if n_classes else REGRESSION_MARGIN
+    source = "docs/validity.md, 6"
+    why = why_not_compared(len(np.unique(bad.clusters)), len(made.clusters))
+    if why:
+        return [
+            missing_measure("label agreement", why, source, None, ">="),
+            missing_measure("label support", why, source, margin, ">="),
+        ]
+    bad_share = float(bad.agrees.mean())
+    made_share = weighted_mean_interval(made.agrees.astype(float), None, made.clusters)
+    agreement = make_measure(
+        "label agreement",
+        made_share.point,
+        f"made rows whose label a freshly fitted oracle supports; real bad rows {bad_share:.0%}, "
+        f"all real rows {all_agree.mean():.0%}; as generated {recorded:.0%}",
+        source,
+        low=made_share.low,
+        high=made_share.high,
+        threshold=round(max(0.0, bad_share - AGREEMENT_MARGIN), 4),
+        sense=">=",
+    )
+    # below its limit it fails only where that is sure: few rows are no fault of the labels
+    gap = _mean_difference(
+        made.agrees.astype(float), made.clusters, bad.agrees.astype(float), bad.clusters
+    )
+    may_hold = _one_sided_upper_limit(gap) >= -AGREEMENT_MARGIN
+    agreement = replace(agreement, passed=bool(agreement.passed or may_hold))
+
+    gap = _mean_difference(made.support, made.clusters, bad.support, bad.clusters)
+    support = make_measure(
+        "label support",
+        gap.point,
+        "plausibility of made rows' labels minus that of bad rows'; fails if surely (one-sided "
+        "95 %) below limit",
+        source,
+        low=gap.low,
+        high=gap.high,
+        threshold=margin,
+        sense=">=",
+    )
+    may_hold = _one_sided_upper_limit(gap) >= margin
+    return [agreement, replace(support, passed=bool(support.passed or may_hold))]
+
+
+def _one_sided_upper_limit(mean: MeanEstimate) -> float:
+    """Upper limit, one-sided 95 %: the question is whether made labels are *worse*."""
+    if not mean.has_interval:
+        return mean.high
+    return mean.point + mean.se * float(student.ppf(0.95, mean.df))
+
+
+def _mean_difference(
+    a: np.ndarray, a_clusters: np.ndarray, b: np.ndarray, b_clusters: np.ndarray
+) -> MeanEstimate:
+    """Mean of a minus mean of b as one linear statistic of their joint clusters.
+
+    A made row and the bad row it came from are one cluster, so what both share cancels.
+    """
+    gap = a.mean() - b.mean()
+    influence = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])
+    clusters = np.concatenate([a_clusters, b_clusters])
+    # values whose mean is the difference, and whose spread is that of its influence
+    values = gap + influence * len(clusters)
+    return weighted_mean_interval(values, None, clusters)

@@ -16,6 +16,7 @@ from scipy.stats import binomtest
 from amlb_ext.stats.ranking import kendall_tau, mean_z2
 from amlb_ext.stats.weighted_mean import naive_interval, weighted_mean_interval
 from amlb_ext.validity.measures import (
+    MIN_MADE_ROWS,
     MIN_ROWS,
     ROUNDING,
     Losses,
@@ -23,28 +24,38 @@ from amlb_ext.validity.measures import (
     make_measure,
     missing_measure,
     too_few_text,
+    why_not_compared,
 )
 
 #: Draws of the cluster bootstrap, and random halves for a ceiling.
 DRAWS, HALVES = 200, 20
-
-
-def contrasts_to_baseline(
-    losses: Losses, w: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``delta`` of each candidate and its cluster-robust standard error, ``(m,)`` each."""
-    estimates = [weighted_mean_interval(gap, w, losses.c) for gap in losses.gaps.T]
-    return np.array([e.point for e in estimates]), np.array([e.se for e in estimates])
-
+#: Standard errors by which twins of F may seem to beat it.
+NULL_LIMIT = -2.0
 
 #: A statistic of the contrasts of the candidates on two sets of rows, ``(m,)`` each.
 Statistic = Callable[[np.ndarray, np.ndarray], float]
+
+
+def contrasts_to_baseline(
+    losses: Losses, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``delta`` of each candidate and its cluster-robust standard error, ``(m,)`` each."""
+    estimates = [
+        weighted_mean_interval(gap, weights, losses.clusters) for gap in losses.gaps.T
+    ]
+    delta = np.array([estimate.point for estimate in estimates])
+    se = np.array([estimate.se for estimate in estimates])
+    return delta, se
 
 
 @dataclass(frozen=True)
 class _WeightedLosses:
     losses: Losses
     weights: np.ndarray
+
+
+def _counted_alike(losses: Losses) -> _WeightedLosses:
+    return _WeightedLosses(losses, np.ones(len(losses)))
 
 
 def _bootstrap_interval(
@@ -54,15 +65,18 @@ def _bootstrap_interval(
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """95 % percentile interval of a statistic, clusters drawn jointly for both sides."""
-    size = len(first.losses)
-    both = np.concatenate([first.losses.c, second.losses.c])
+    # a real row and what was made from it are one cluster: both sides draw it together
+    both = np.concatenate([first.losses.clusters, second.losses.clusters])
     clusters, codes = np.unique(both, return_inverse=True)
-    first_sums = _cluster_sums(first, codes[:size], len(clusters))
-    second_sums = _cluster_sums(second, codes[size:], len(clusters))
-    even = np.full(len(clusters), 1 / len(clusters))
+    n_clusters, n_first = len(clusters), len(first.losses)
+    # a draw counts clusters, so their sums are all it needs
+    first_sums = _cluster_sums(first, codes[:n_first], n_clusters)
+    second_sums = _cluster_sums(second, codes[n_first:], n_clusters)
+    even = np.full(n_clusters, 1 / n_clusters)
     values = []
-    for counts in rng.multinomial(len(clusters), even, size=DRAWS):
-        first_drawn, second_drawn = counts @ first_sums, counts @ second_sums
+    for counts in rng.multinomial(n_clusters, even, size=DRAWS):
+        first_drawn = counts @ first_sums
+        second_drawn = counts @ second_sums
         # the last column holds the weights; a draw may hold no row of one side
         if first_drawn[-1] > 0 and second_drawn[-1] > 0:
             delta_first = first_drawn[:-1] / first_drawn[-1]
@@ -76,11 +90,13 @@ def _bootstrap_interval(
 
 
 def _cluster_sums(
-    side: _WeightedLosses, codes: np.ndarray, clusters: int
+    side: _WeightedLosses, codes: np.ndarray, n_clusters: int
 ) -> np.ndarray:
     """Return per cluster the weighted gaps of each candidate and, last, the weight."""
-    columns = np.column_stack([side.losses.gaps * side.weights[:, None], side.weights])
-    sums = np.zeros((clusters, columns.shape[1]))
+    weighted_gaps = side.losses.gaps * side.weights[:, None]
+    columns = np.column_stack([weighted_gaps, side.weights])
+    sums = np.zeros((n_clusters, columns.shape[1]))
+    # unlike sums[codes] += columns, this adds every row of a cluster
     np.add.at(sums, codes, columns)
     return sums
 
@@ -88,7 +104,7 @@ def _cluster_sums(
 def measure_target_agreement(
     bad: Losses,
     all_rows: Losses,
-    w: np.ndarray,
+    weights: np.ndarray,
     rng: np.random.Generator,
     threshold: float = 0.5,
 ) -> Measure:
@@ -96,24 +112,19 @@ def measure_target_agreement(
 
     Measured there: .19 / .07 in classification, .73 / .81 in regression.
     """
-    name, source = (
-        "target check",
-        "docs/validity.md, 1; below .5 they are two questions",
-    )
-    if bad.rows < MIN_ROWS:
-        return missing_measure(name, too_few_text(bad.rows), source, threshold, ">=")
-    value = kendall_tau(
-        contrasts_to_baseline(bad)[0], contrasts_to_baseline(all_rows, w)[0]
-    )
+    name = "target check"
+    source = "docs/validity.md, 1; below .5 they are two questions"
+    if bad.n_real_rows < MIN_ROWS:
+        why = too_few_text(bad.n_real_rows)
+        return missing_measure(name, why, source, threshold, ">=")
+    delta_bad, _ = contrasts_to_baseline(bad)
+    delta_weighted, _ = contrasts_to_baseline(all_rows, weights)
     low, high = _bootstrap_interval(
-        kendall_tau,
-        _WeightedLosses(bad, np.ones(len(bad))),
-        _WeightedLosses(all_rows, w),
-        rng,
+        kendall_tau, _counted_alike(bad), _WeightedLosses(all_rows, weights), rng
     )
     return make_measure(
         name,
-        value,
+        kendall_tau(delta_bad, delta_weighted),
         "agreement of two rankings: on the bad rows, and on all rows weighted by P(bad | x)",
         source,
         low=low,
@@ -128,9 +139,11 @@ def fidelity_z2(made: Losses, bad: Losses) -> float:
 
     NaN where either holds too few rows to say.
     """
-    if bad.rows < MIN_ROWS or made.rows < 3:
+    if bad.n_real_rows < MIN_ROWS or made.n_real_rows < MIN_MADE_ROWS:
         return math.nan
-    return mean_z2(contrasts_to_baseline(made)[0], *contrasts_to_baseline(bad))
+    delta_made, _ = contrasts_to_baseline(made)
+    delta_real, se_real = contrasts_to_baseline(bad)
+    return mean_z2(delta_made, delta_real, se_real)
 
 
 def measure_fidelity(
@@ -140,27 +153,33 @@ def measure_fidelity(
     source = "docs/validity.md, 3"
     z2_name, tau_name = f"{what}: z2", f"{what}: tau"
     z2_limit, tau_limit = 1.0, 0.8
-    if bad.rows < MIN_ROWS or made.rows < 3:
-        why = too_few_text(bad.rows) if bad.rows < MIN_ROWS else f"no {what} rows"
+    why = why_not_compared(
+        bad.n_real_rows,
+        made.n_real_rows,
+        least_made=MIN_MADE_ROWS,
+        nothing_made=f"no {what} rows",
+    )
+    if why:
         return [
             missing_measure(z2_name, why, source, z2_limit, "<="),
             missing_measure(tau_name, why, source, tau_limit, ">="),
         ]
-    real, se = contrasts_to_baseline(bad)
-    synthetic = contrasts_to_baseline(made)[0]
+    delta_real, se_real = contrasts_to_baseline(bad)
+    delta_made, _ = contrasts_to_baseline(made)
+    # what tau real rows reach among themselves, as a scale for that of the made ones
     halves = _mean_tau_of_halves(bad, rng)
 
     def z2_against_real(first: np.ndarray, second: np.ndarray) -> float:
-        return mean_z2(first, second, se)
+        # the unit stays that of the measure, whatever clusters a draw holds
+        return mean_z2(first, second, se_real)
 
-    # every row counts once on either side; the order of the draws belongs to the results
-    made_rows = _WeightedLosses(made, np.ones(len(made)))
-    bad_rows = _WeightedLosses(bad, np.ones(len(bad)))
+    # z2 before tau: both draw from one stream, whose order belongs to the results
+    made_rows, bad_rows = _counted_alike(made), _counted_alike(bad)
     z2_low, z2_high = _bootstrap_interval(z2_against_real, made_rows, bad_rows, rng)
     tau_low, tau_high = _bootstrap_interval(kendall_tau, made_rows, bad_rows, rng)
     z2_measure = make_measure(
         z2_name,
-        mean_z2(synthetic, real, se),
+        mean_z2(delta_made, delta_real, se_real),
         f"squared gap between {what} and real bad rows, in standard errors of the real ones",
         source,
         low=z2_low,
@@ -170,7 +189,7 @@ def measure_fidelity(
     )
     tau_measure = make_measure(
         tau_name,
-        kendall_tau(synthetic, real),
+        kendall_tau(delta_made, delta_real),
         f"agreement of rankings on {what} and on real bad rows; random halves: {halves:.2f}",
         source,
         low=tau_low,
@@ -183,23 +202,26 @@ def measure_fidelity(
 
 def _mean_tau_of_halves(bad: Losses, rng: np.random.Generator) -> float:
     """Mean tau between random halves of the bad rows: what real rows reach."""
-    clusters, codes = np.unique(bad.c, return_inverse=True)
-    gaps = bad.gaps
+    clusters, codes = np.unique(bad.clusters, return_inverse=True)
+    n_clusters, gaps = len(clusters), bad.gaps
     taus = []
     for _ in range(HALVES):
-        is_first = (rng.permutation(len(clusters)) < len(clusters) // 2)[codes]
-        taus.append(
-            kendall_tau(gaps[is_first].mean(axis=0), gaps[~is_first].mean(axis=0))
-        )
+        # whole clusters change sides: a row that is bad in two folds is in one half
+        is_first_cluster = rng.permutation(n_clusters) < n_clusters // 2
+        is_first = is_first_cluster[codes]
+        delta_first = gaps[is_first].mean(axis=0)
+        delta_second = gaps[~is_first].mean(axis=0)
+        taus.append(kendall_tau(delta_first, delta_second))
     return float(np.mean(taus))
 
 
 def measure_null(
     twins: np.ndarray,
-    F: np.ndarray,
-    c: np.ndarray,
+    loss_f: np.ndarray,
+    *,
+    clusters: np.ndarray,
     fold: np.ndarray,
-    w: np.ndarray,
+    weights: np.ndarray,
     where: str,
 ) -> Measure:
     r"""Twins of F against F: mean difference of losses, flagged below -2 standard errors.
@@ -215,67 +237,87 @@ def measure_null(
     Parameters
     ----------
     twins : ndarray of shape (n, R)
-    F, c, fold, w : ndarray of shape (n,)
+        Losses of the R re-fits of F.
+    loss_f, clusters, fold, weights : ndarray of shape (n,)
     where : str
+        The rows in words, for the measure's name.
     """
-    name, source = f"null on {where}", "docs/validity.md, 2; -2 standard errors"
-    distinct_rows = len(np.unique(c))
+    name = f"null on {where}"
+    source = "docs/validity.md, 2; -2 standard errors"
+    distinct_rows = len(np.unique(clusters))
     if distinct_rows < MIN_ROWS:
         why = too_few_text(distinct_rows, f"rows on {where}")
-        return missing_measure(name, why, source, -2.0, ">=")
-    difference = twins - F[:, None]
+        return missing_measure(name, why, source, NULL_LIMIT, ">=")
+    difference = twins - loss_f[:, None]
     # a deterministic F fitted on the same rows comes again but for rounding, which is no win
-    difference[np.abs(difference) <= ROUNDING * np.abs(F).max()] = 0.0
-    estimate = weighted_mean_interval(difference.mean(axis=1), w, c)
-    rows_of_folds = [fold == number for number in np.unique(fold)]
-    gaps = np.array(
-        [
-            np.average(difference[rows], axis=0, weights=w[rows])
-            for rows in rows_of_folds
-        ]
-    )
-    weight_share = np.array([w[rows].sum() for rows in rows_of_folds]) / w.sum()  # q
+    rounding = ROUNDING * np.abs(loss_f).max()
+    difference[np.abs(difference) <= rounding] = 0.0
+    estimate = weighted_mean_interval(difference.mean(axis=1), weights, clusters)
+    gaps, weight_share = _gaps_by_fold(difference, fold, weights)
+
+    # rows scatter, and so do fits; R twins in every fold show how much fits do
     refits = twins.shape[1]
-    var_fits = gaps.var(axis=1, ddof=1) if refits > 1 else np.zeros(len(gaps))
-    se = math.sqrt(
-        estimate.se**2 + (1 + 1 / refits) * (weight_share**2 @ var_fits)
-    )  # s
+    var_fits = np.zeros(len(gaps))
+    if refits > 1:
+        var_fits = gaps.var(axis=1, ddof=1)
+    between_fits = (1 + 1 / refits) * (weight_share**2 @ var_fits)
+    se = math.sqrt(estimate.se**2 + between_fits)
     if se > 0:
         t = estimate.point / se
     else:
+        # twins equal to F show no difference; one that all rows share has no standard error
         t = 0.0 if estimate.point == 0 else math.nan
-    wins, losses = int((gaps < 0).sum()), int((gaps > 0).sum())
+    wins = int((gaps < 0).sum())
+    losses = int((gaps > 0).sum())
     text = (
         f"F's twins against F, in standard errors: mean difference {estimate.point:+.2g} ± "
         f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by fold"
     )
     null = make_measure(
-        name, t, text, source, low=t - 2, high=t + 2, threshold=-2.0, sense=">="
+        name, t, text, source, low=t - 2, high=t + 2, threshold=NULL_LIMIT, sense=">="
     )
     if null.passed and _sign_test(gaps.mean(axis=1)) < 0.05:
         return replace(null, passed=False, text=text + ", more than chance")
     return null
 
 
+def _gaps_by_fold(
+    difference: np.ndarray, fold: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weighted mean gap of each twin in each fold, ``(K, R)``, and q, ``(K,)``."""
+    gaps, totals = [], []
+    for number in np.unique(fold):
+        rows = fold == number
+        weights_of_fold = weights[rows]
+        gap = np.average(difference[rows], axis=0, weights=weights_of_fold)
+        gaps.append(gap)
+        totals.append(weights_of_fold.sum())
+    weight_share = np.array(totals) / weights.sum()
+    return np.array(gaps), weight_share
+
+
 def _sign_test(gap_of_fold: np.ndarray) -> float:
     """Return the one-sided p-value for more folds with a negative gap than chance gives."""
     trials = int((gap_of_fold != 0).sum())
+    if not trials:
+        return 1.0
     negative = int((gap_of_fold < 0).sum())
-    return (
-        float(binomtest(negative, trials, alternative="greater").pvalue)
-        if trials
-        else 1.0
-    )
+    return float(binomtest(negative, trials, alternative="greater").pvalue)
 
 
 def measure_widening(made: Losses) -> Measure:
     """How much wider intervals are once rows made from one real row count as dependent."""
     name, source = "clustered width", "docs/validity.md, 4"
-    if made.rows < 3:
+    if made.n_real_rows < MIN_MADE_ROWS:
         return missing_measure(name, "no made rows", source, None, "")
-    naive_se = np.array([naive_interval(loss - made.F).se for loss in made.G.T])
-    ratio = contrasts_to_baseline(made)[1] / np.where(naive_se > 0, naive_se, np.nan)
-    value = float(np.nanmean(ratio)) if np.isfinite(ratio).any() else math.nan
+    _, clustered_se = contrasts_to_baseline(made)
+    naive = [naive_interval(loss - made.baseline).se for loss in made.candidates.T]
+    naive_se = np.array(naive)
+    # a candidate that is F again has no width at all, and no ratio of widths
+    ratio = clustered_se / np.where(naive_se > 0, naive_se, np.nan)
+    value = math.nan
+    if np.isfinite(ratio).any():
+        value = float(np.nanmean(ratio))
     text = (
         "standard errors clustered by the real row over naive ones: never use the naive"
     )

@@ -31,11 +31,15 @@ from amlb_ext.validity.measures import (
     clustered_auc,
     make_measure,
     missing_measure,
-    too_few_text,
+    why_not_compared,
 )
 
 #: Parts of the cross-validation and of the jackknife, random halves, most made rows looked at.
 PARTS, GROUPS, HALVES, MOST = 5, 10, 10, 2000
+#: Halves that the classifier tells apart: fewer, since each costs a cross-validation.
+AUC_HALVES = 2
+#: Rows whose distances to all others are in memory at a time.
+BLOCK = 500
 #: A distance below this is none.
 SAME = 1e-9
 #: Limit of the classifier two-sample test beyond which rows are told apart with ease.
@@ -49,32 +53,53 @@ COPY_SOURCE = "exact comparison of features; limit ours"
 
 @dataclass(frozen=True)
 class ScaledTable:
-    """Rows with their clusters; ``codes`` says which columns are categories."""
+    """Rows as numbers on one scale; see the module's notation.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+    clusters : ndarray of shape (n,)
+        c.
+    is_category : ndarray of shape (d,), bool
+        Which columns hold codes of categories.
+    """
 
     X: np.ndarray
-    c: np.ndarray
-    codes: np.ndarray
+    clusters: np.ndarray
+    is_category: np.ndarray
 
     def take(self, rows: np.ndarray) -> ScaledTable:
-        """Return some rows."""
-        return ScaledTable(self.X[rows], self.c[rows], self.codes)
+        """Return some rows, by position or as a mask."""
+        return ScaledTable(self.X[rows], self.clusters[rows], self.is_category)
+
+    def split_in_half(
+        self, rng: np.random.Generator
+    ) -> tuple[ScaledTable, ScaledTable]:
+        """Return random halves, the second one row larger where the number is odd."""
+        size = len(self.X)
+        is_first = rng.permutation(size) < size // 2
+        return self.take(is_first), self.take(~is_first)
+
+
+#: A measure of how far two tables lie apart.
+Statistic = Callable[[ScaledTable, ScaledTable], float]
 
 
 def thin_table(
     table: ScaledTable, rng: np.random.Generator, most: int = MOST
 ) -> ScaledTable:
-    """Return at most so many of the rows."""
+    """Return at most ``most`` of the rows, drawn at random, in their order."""
     if len(table.X) <= most:
         return table
-    return table.take(np.sort(rng.choice(len(table.X), most, replace=False)))
+    rows = rng.choice(len(table.X), most, replace=False)
+    return table.take(np.sort(rows))
 
 
 def measure_realism(
     made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
 ) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
-    if len(bad.X) < MIN_ROWS or len(made.X) < MIN_ROWS:
-        why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
+    if why := why_not_compared(len(bad.X), len(made.X), least_made=MIN_ROWS):
         return [
             missing_measure("two-sample test", why, "", AUC_LIMIT, "<="),
             missing_measure("Wasserstein", why, "", None, "<="),
@@ -85,29 +110,29 @@ def measure_realism(
     return [
         measure_two_sample(made, bad, rng),
         _measure_beside_halves(
-            "Wasserstein",
             mean_wasserstein,
             made,
             bad,
             rng,
+            name="Wasserstein",
             text="mean distance per numeric column (target included), in training ranges",
             source="earth mover's distance per column; paper, Table A1",
         ),
         _measure_beside_halves(
-            "total variation",
             mean_total_variation,
             made,
             bad,
             rng,
+            name="total variation",
             text="mean difference of shares per category (classes included)",
             source="half the L1 distance",
         ),
         _measure_beside_halves(
-            "correlation error",
             mean_correlation_gap,
             made,
             bad,
             rng,
+            name="correlation error",
             text="mean difference of correlations between numeric columns",
             source="",
         ),
@@ -126,14 +151,13 @@ def measure_two_sample(
     score, is_made, clusters = _tell_apart(made, bad, seed)
     area = clustered_auc(score, is_made, clusters)
     areas_of_halves = []
-    for _ in range(2):
-        is_first = rng.permutation(len(bad.X)) < len(bad.X) // 2
-        score, is_first_half, _ = _tell_apart(
-            bad.take(is_first), bad.take(~is_first), seed
+    for _ in range(AUC_HALVES):
+        half_scores, is_first_half, _ = _tell_apart(*bad.split_in_half(rng), seed)
+        # in a table of real bad rows every row is its own cluster
+        half_area = clustered_auc(
+            half_scores, is_first_half, np.arange(len(half_scores))
         )
-        areas_of_halves.append(
-            clustered_auc(score, is_first_half, np.arange(len(score))).point
-        )
+        areas_of_halves.append(half_area.point)
     return make_measure(
         "two-sample test",
         area.point,
@@ -153,14 +177,16 @@ def _tell_apart(
     """Return a classifier's held-out scores, which rows are of the first table, and clusters."""
     X = fill_missing(np.vstack([first.X, second.X]))
     is_first = np.arange(len(X)) < len(first.X)
-    clusters = np.concatenate([first.c, second.c])
-    parts = GroupKFold(
-        min(PARTS, len(np.unique(clusters))), shuffle=True, random_state=seed
-    )
+    clusters = np.concatenate([first.clusters, second.clusters])
+    n_parts = min(PARTS, len(np.unique(clusters)))
+    parts = GroupKFold(n_parts, shuffle=True, random_state=seed)
+    # a row that no model was fitted for counts as undecided
     score = np.full(len(X), 0.5)
     for train, held in parts.split(X, is_first, clusters):
-        if is_first[train].all() or not is_first[train].any():
+        has_one_side = is_first[train].all() or not is_first[train].any()
+        if has_one_side:
             continue
+        # leaves of three rows: a deeper tree would learn single rows, not the distribution
         model = ExtraTreesClassifier(
             50, min_samples_leaf=3, class_weight="balanced", random_state=seed
         )
@@ -175,19 +201,20 @@ def mean_wasserstein(a: ScaledTable, b: ScaledTable) -> float:
     Examples
     --------
     >>> one = ScaledTable(np.array([[0.0], [1.0]]), np.arange(2), np.array([False]))
-    >>> mean_wasserstein(one, ScaledTable(one.X + 0.25, one.c, one.codes))
+    >>> mean_wasserstein(one, ScaledTable(one.X + 0.25, one.clusters, one.is_category))
     0.25
     """
     distances = []
-    for column in np.flatnonzero(~a.codes):
-        a_values, b_values = a.X[:, column], b.X[:, column]
-        a_values, b_values = (
-            a_values[~np.isnan(a_values)],
-            b_values[~np.isnan(b_values)],
-        )
+    for column in np.flatnonzero(~a.is_category):
+        a_values = _without_missing(a.X[:, column])
+        b_values = _without_missing(b.X[:, column])
         if len(a_values) and len(b_values):
             distances.append(wasserstein_distance(a_values, b_values))
     return float(np.mean(distances)) if distances else math.nan
+
+
+def _without_missing(values: np.ndarray) -> np.ndarray:
+    return values[~np.isnan(values)]
 
 
 def mean_total_variation(a: ScaledTable, b: ScaledTable) -> float:
@@ -196,13 +223,15 @@ def mean_total_variation(a: ScaledTable, b: ScaledTable) -> float:
     Examples
     --------
     >>> one = ScaledTable(np.array([[0.0], [1.0]]), np.arange(2), np.array([True]))
-    >>> other = ScaledTable(np.zeros((4, 1)), np.arange(4), one.codes)
+    >>> other = ScaledTable(np.zeros((4, 1)), np.arange(4), one.is_category)
     >>> mean_total_variation(one, other)  # (|.5 - 1| + .5) / 2
     0.5
     """
     distances = []
-    for column in np.flatnonzero(a.codes):
-        a_codes, b_codes = a.X[:, column].astype(int), b.X[:, column].astype(int)
+    for column in np.flatnonzero(a.is_category):
+        a_codes = a.X[:, column].astype(int)
+        b_codes = b.X[:, column].astype(int)
+        # a category may be absent from one side
         size = int(max(a_codes.max(), b_codes.max())) + 1
         a_shares = np.bincount(a_codes, minlength=size) / len(a_codes)
         b_shares = np.bincount(b_codes, minlength=size) / len(b_codes)
@@ -212,43 +241,38 @@ def mean_total_variation(a: ScaledTable, b: ScaledTable) -> float:
 
 def mean_correlation_gap(a: ScaledTable, b: ScaledTable) -> float:
     """Mean absolute difference of Pearson's r over pairs of numeric columns; NaN without any."""
-    numeric = np.flatnonzero(~a.codes)
+    numeric = np.flatnonzero(~a.is_category)
     a_values = np.nan_to_num(a.X[:, numeric], nan=0.0)
     b_values = np.nan_to_num(b.X[:, numeric], nan=0.0)
     # a constant column has no correlation
-    varies = (np.ptp(a_values, axis=0) > SAME) & (np.ptp(b_values, axis=0) > SAME)
+    varies_in_a = np.ptp(a_values, axis=0) > SAME
+    varies_in_b = np.ptp(b_values, axis=0) > SAME
+    varies = varies_in_a & varies_in_b
     if varies.sum() < 2:
         return math.nan
     a_correlations = np.corrcoef(a_values[:, varies], rowvar=False)
     b_correlations = np.corrcoef(b_values[:, varies], rowvar=False)
+    # each pair once, and no column with itself
     pairs = np.triu_indices(int(varies.sum()), 1)
     return float(np.abs(a_correlations - b_correlations)[pairs].mean())
 
 
-#: A measure of how far two tables lie apart.
-Statistic = Callable[[ScaledTable, ScaledTable], float]
-
-
 def _measure_beside_halves(
-    name: str,
     statistic: Statistic,
     made: ScaledTable,
     bad: ScaledTable,
     rng: np.random.Generator,
     *,
+    name: str,
     text: str,
     source: str,
 ) -> Measure:
     """Measure made against bad rows; the limit is what random halves of the bad rows reach."""
     value = statistic(made, bad)
     if math.isnan(value):
-        return missing_measure(
-            name, "does not apply: no such columns", source, None, ""
-        )
-    halves = []
-    for _ in range(HALVES):
-        is_first = rng.permutation(len(bad.X)) < len(bad.X) // 2
-        halves.append(statistic(bad.take(is_first), bad.take(~is_first)))
+        why = "does not apply: no such columns"
+        return missing_measure(name, why, source, None, "")
+    halves = [statistic(*bad.split_in_half(rng)) for _ in range(HALVES)]
     low, high = jackknife_interval(statistic, made, bad, rng)
     return make_measure(
         name,
@@ -257,6 +281,7 @@ def _measure_beside_halves(
         (source + "; split-half limit ours").lstrip("; "),
         low=low,
         high=high,
+        # halves of few rows may lack what is compared, and then there is no limit
         threshold=float(np.nanmean(halves)) if np.isfinite(halves).any() else None,
         sense="<=",
     )
@@ -266,24 +291,27 @@ def jackknife_interval(
     statistic: Statistic, made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
 ) -> tuple[float, float]:
     """95 % interval, real rows and what was made from them left out in ten groups together."""
-    clusters = np.unique(np.concatenate([made.c, bad.c]))
-    groups = min(GROUPS, len(clusters))
-    group = rng.permutation(len(clusters)) % groups
-    values = []
-    for number in range(groups):
+    clusters = np.unique(np.concatenate([made.clusters, bad.clusters]))
+    n_groups = min(GROUPS, len(clusters))
+    group = rng.permutation(len(clusters)) % n_groups
+    left_out = []
+    for number in range(n_groups):
         kept = clusters[group != number]
-        made_kept = made.take(np.isin(made.c, kept))
-        bad_kept = bad.take(np.isin(bad.c, kept))
+        made_kept = made.take(np.isin(made.clusters, kept))
+        bad_kept = bad.take(np.isin(bad.clusters, kept))
         if len(made_kept.X) and len(bad_kept.X):
-            values.append(statistic(made_kept, bad_kept))
-    whole, left_out = statistic(made, bad), np.array(values)
-    size = len(left_out)
-    if size < 3 or not np.isfinite(left_out).all() or not np.isfinite(whole):
+            left_out.append(statistic(made_kept, bad_kept))
+    whole = statistic(made, bad)
+    values = np.array(left_out)
+    size = len(values)
+    # two values give a spread, but one that says nothing
+    if size < 3 or not np.isfinite(values).all() or not np.isfinite(whole):
         return math.nan, math.nan
-    squares = ((left_out - left_out.mean()) ** 2).sum()
+    squares = ((values - values.mean()) ** 2).sum()
+    # the jackknife's factor: values that share nearly all rows scatter far too little
     se = math.sqrt((size - 1) / size * squares)
-    half = float(student.ppf(0.975, size - 1)) * se
-    return whole - half, whole + half
+    half_width = float(student.ppf(0.975, size - 1)) * se
+    return whole - half_width, whole + half_width
 
 
 def closest_distances(
@@ -303,21 +331,30 @@ def closest_distances(
     [0.75, 0.75]
     """
     closest = np.full(len(a.X), np.nan)
-    for start in range(0, len(a.X), 500):  # all pairs at once would not fit into memory
-        rows = slice(start, start + 500)
-        total = np.zeros((len(a.X[rows]), len(b.X)))
-        for column, is_code in enumerate(a.codes):
-            a_values, b_values = a.X[rows, [column]], b.X[None, :, column]
-            if is_code:
-                gap = (a_values != b_values).astype(float)
-            else:
-                gap = np.abs(a_values - b_values)
-            is_lacking_on_one_side = np.isnan(a_values) ^ np.isnan(b_values)
-            total += np.where(np.isnan(gap), is_lacking_on_one_side, gap)
+    for start in range(0, len(a.X), BLOCK):  # all pairs may not fit into memory
+        block = slice(start, start + BLOCK)
+        total = np.zeros((len(a.X[block]), len(b.X)))
+        for column, is_category in enumerate(a.is_category):
+            a_values = a.X[block, [column]]  # (block, 1) against (1, n_b): all pairs
+            b_values = b.X[None, :, column]
+            total += _gower_distances(a_values, b_values, is_category=is_category)
         if apart:
-            total[a.c[rows, None] == b.c[None]] = np.inf
-        closest[rows] = total.min(axis=1) / len(a.codes)
+            is_same_row = a.clusters[block, None] == b.clusters[None]
+            total[is_same_row] = np.inf
+        closest[block] = total.min(axis=1) / len(a.is_category)
     return closest
+
+
+def _gower_distances(
+    a_values: np.ndarray, b_values: np.ndarray, *, is_category: bool
+) -> np.ndarray:
+    """Return distances from 0 to 1 in one column; a pair that both lack is no distance."""
+    if is_category:
+        gap = (a_values != b_values).astype(float)
+    else:
+        gap = np.abs(a_values - b_values)
+    is_lacking_on_one_side = np.isnan(a_values) ^ np.isnan(b_values)
+    return np.where(np.isnan(gap), is_lacking_on_one_side, gap)
 
 
 def measure_closest_record(
@@ -329,8 +366,7 @@ def measure_closest_record(
     real bad → closest *other* real bad row: 1 is what a new real row would have, 0 a copy.
     """
     name, source = "closest record", "distance to closest record; limit ours"
-    if len(bad.X) < MIN_ROWS or len(made.X) == 0:
-        why = too_few_text(len(bad.X)) if len(bad.X) < MIN_ROWS else "no made rows"
+    if why := why_not_compared(len(bad.X), len(made.X)):
         return missing_measure(name, why, source, NEAR, ">=")
     to_bad = closest_distances(made, bad)
     among_bad = closest_distances(bad, bad, apart=True)
@@ -339,12 +375,14 @@ def measure_closest_record(
 
     def ratio(some_made: ScaledTable, some_bad: ScaledTable) -> float:
         # the distances stand, so the jackknife takes those of the rows it kept
+        of_made = to_bad[np.isin(made.clusters, some_made.clusters)]
+        of_bad = among_bad[np.isin(bad.clusters, some_bad.clusters)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # the median of no rows
-            base = float(np.median(among_bad[np.isin(bad.c, some_bad.c)]))
+            base = float(np.median(of_bad))
             if base <= SAME:
                 return math.nan
-            return float(np.median(to_bad[np.isin(made.c, some_made.c)])) / base
+            return float(np.median(of_made)) / base
 
     low, high = jackknife_interval(ratio, made, bad, rng)
     return make_measure(
@@ -369,7 +407,7 @@ def measure_copies(counts: CopyCounts) -> list[Measure]:
     measures = []
     if counts.made:
         made_rows = "made rows (ga, synthetic and in the training file of _hard)"
-        for name, count, what in (
+        kinds = (
             (
                 "exact copies",
                 counts.copies,
@@ -381,28 +419,21 @@ def measure_copies(counts: CopyCounts) -> list[Measure]:
                 "have the features of a real row and another target",
             ),
             ("repeated rows", counts.repeated, "have the features of another made row"),
-        ):
+        )
+        for name, count, what in kinds:
             text = f"{count} of {counts.made} {made_rows} {what}"
             share = count / counts.made
-            measures.append(
-                make_measure(
-                    name, share, text, COPY_SOURCE, threshold=MOST_COPIES, sense="<="
-                )
-            )
+            measures.append(_copy_measure(name, share, text, MOST_COPIES))
     if counts.hard_training:
-        share = counts.on_both_sides / counts.hard_training
         text = (
             f"{counts.on_both_sides} of {counts.hard_training} training rows of _hard equal a test "
             "row"
         )
-        measures.append(
-            make_measure(
-                "hard on both sides",
-                share,
-                text,
-                COPY_SOURCE,
-                threshold=0.0,
-                sense="<=",
-            )
-        )
+        share = counts.on_both_sides / counts.hard_training
+        # no share is small enough: a row that was trained on tests nothing
+        measures.append(_copy_measure("hard on both sides", share, text, 0.0))
     return measures
+
+
+def _copy_measure(name: str, share: float, text: str, most: float) -> Measure:
+    return make_measure(name, share, text, COPY_SOURCE, threshold=most, sense="<=")

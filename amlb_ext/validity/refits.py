@@ -30,7 +30,6 @@ from amlb_ext.hardening.baseline.registry import (
     resolve_model,
 )
 from amlb_ext.suite import Suite
-from amlb_ext.validity.task_rows import TaskRows
 
 #: Twins of F for the null control: with fewer their luck is taken for a difference too often.
 REFITS = 5
@@ -62,31 +61,33 @@ def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
     >>> baseline_spec({"baseline": {"model": "f.pkl", "sha256": "0"}}, Kind.REGRESSION) is None
     True
     """
-    config = _baseline(settings)
+    config = _baseline_config(settings)
     return None if is_baseline_file(config) else resolve_model(config, kind)
 
 
 def check_baseline(suite: Suite) -> None:
-    """Raise where a suite's F is a class that is not on the list of what a suite may name.
+    """Raise where a suite names a class for F that is not on the list of permitted ones.
 
     Raises
     ------
     SuiteError
         Before anything of it is imported.
     """
-    config = _baseline(suite.manifest.config)
+    config = _baseline_config(suite.manifest.config)
     if not is_baseline_file(config):
         for kind in {task.kind for task in suite.tasks.values()}:
             check_model_listed("the suite's baseline", config, kind)
 
 
-def _baseline(settings: Mapping[str, Any]) -> BaselineConfig:
-    """Return what a manifest says of F, without permissions."""
-    known = set(BaselineConfig.model_fields) - {"trust_pickle"}
+def _baseline_config(settings: Mapping[str, Any]) -> BaselineConfig:
+    """Return the settings of F that a manifest holds, without permissions."""
+    # a suite must not grant the right to unpickle its own file
+    fields = set(BaselineConfig.model_fields) - {"trust_pickle"}
     try:
-        return BaselineConfig(
-            **{k: v for k, v in settings["baseline"].items() if k in known}
-        )
+        entry = settings["baseline"]
+        stored = {name: value for name, value in entry.items() if name in fields}
+        return BaselineConfig(**stored)
+    # whatever stands there instead of a mapping of valid settings
     except (ValueError, KeyError, TypeError, AttributeError):
         raise SuiteError(
             "the suite's manifest does not say in a readable way what its baseline is",
@@ -95,7 +96,7 @@ def _baseline(settings: Mapping[str, Any]) -> BaselineConfig:
 
 
 def refit_rows(y: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the positions of a random 80 % of the rows, ascending, with every class if it can.
+    """Return the positions of a random 80 % of the rows, ascending, of every class where possible.
 
     Examples
     --------
@@ -106,7 +107,8 @@ def refit_rows(y: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.nd
     # of a rare class a draw may hold no row, and F could not be fitted on it as on all rows
     for _ in range(_DRAWS):
         rows = np.sort(rng.choice(len(y), min(size, len(y)), replace=False))
-        if not n_classes or len(np.unique(y[rows])) == len(np.unique(y)):
+        lacks_class = n_classes and len(np.unique(y[rows])) < len(np.unique(y))
+        if not lacks_class:
             break
     return rows
 
@@ -129,29 +131,15 @@ def refit_baseline(
     """
     twins = []
     for number in range(refits):
-        rows = refit_rows(
-            y, baseline.n_classes, random_stream(seed, *key, "null", number)
-        )
+        # two streams, so that F's own randomness does not depend on which rows were drawn
+        rng = random_stream(seed, *key, "null", number)
+        rows = refit_rows(y, baseline.n_classes, rng)
+        twin_seed = derive_seed(seed, *key, "null-fit", number) % 2**31
         twin = EstimatorBaseline(
             baseline.spec, baseline.kind, baseline.n_classes, baseline.n_categorical
         )
-        twin_seed = derive_seed(seed, *key, "null-fit", number) % 2**31
         try:
             twins.append(twin.fit(Z[rows], y[rows], twin_seed))
         except ModelError as error:
             return twins, f"F could not be fitted again: {error}"
     return twins, ""
-
-
-def stored_refits(rows: TaskRows, refits: int) -> bool:
-    """Whether the files of a task hold the losses of so many re-fits for every row scored.
-
-    They are the fits of F without a fifth of the training rows each, see
-    :mod:`amlb_ext.hardening.prepare`: fitted when the suite was made, for other ends too.
-    """
-    wanted = {f"null_{number}" for number in range(refits)}
-    for _, parts in rows.folds.values():
-        for part in parts.values():
-            if len(part) and not wanted <= set(part.provenance.columns):
-                return False
-    return True

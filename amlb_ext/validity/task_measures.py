@@ -10,7 +10,6 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.validity import measures, ranking_measures, realism_measures
 from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.evaluation import ScoredRows, TaskEvaluation
-from amlb_ext.validity.label_measures import measure_labels
 from amlb_ext.validity.measures import Losses, Measure
 from amlb_ext.validity.task_rows import TaskRows
 
@@ -24,7 +23,7 @@ def measure_task(
     made = evaluation.parts.get("synthetic") or evaluation.parts.get("ga")
     notes = []
     out = [
-        measures.measure_region(full.weight, full.bad, full.losses.c),
+        measures.measure_region(full.weight, full.bad, full.losses.clusters),
         measures.measure_solvability(
             full.losses,
             full.weight,
@@ -39,12 +38,12 @@ def measure_task(
             f"{len(evaluation.names)} candidates, {MIN_CANDIDATES} make a ranking"
         )
     out += _null_measures(evaluation)
-    out.append(measures.measure_effective_size(full.weight, full.losses.c))
+    out.append(measures.measure_effective_size(full.weight, full.losses.clusters))
     out += _second_weight_measures(full)
     out += _kept_measures(rows)
     out += realism_measures.measure_copies(rows.count_copies())
     if bad is not None and made is not None:
-        if np.isnan(made.losses.F).any():
+        if np.isnan(made.losses.baseline).any():
             notes.append(
                 "F is a file of predictions: its loss on made rows is unknown, so their fidelity "
                 "and hardness could not be measured"
@@ -60,10 +59,14 @@ def is_usable_weight(weights: np.ndarray) -> bool:
 
 
 def _known_losses(scored: ScoredRows) -> Losses:
-    """Return the losses, or those of no rows where F's loss is not known on all of them."""
-    if np.isnan(scored.losses.F).any():
-        return scored.losses.take(np.zeros(0, dtype=int))
+    """Return the losses, or none at all where F's loss is missing on some row."""
+    if np.isnan(scored.losses.baseline).any():
+        return _no_losses(scored)
     return scored.losses
+
+
+def _no_losses(scored: ScoredRows) -> Losses:
+    return scored.losses.take(np.zeros(0, dtype=int))
 
 
 def _ranking_measures(
@@ -80,8 +83,8 @@ def _ranking_measures(
     ]
     for part in ("synthetic", "ga"):
         made = evaluation.parts.get(part)
-        no_losses = bad.losses.take(np.zeros(0, dtype=int))
-        made_losses = no_losses if made is None else _known_losses(made)
+        # a part without rows is measured too: the certificate says that it is missing
+        made_losses = _no_losses(bad) if made is None else _known_losses(made)
         out += ranking_measures.measure_fidelity(made_losses, bad.losses, rng, part)
     return out
 
@@ -91,23 +94,27 @@ def _null_measures(evaluation: TaskEvaluation) -> list[Measure]:
     out = []
     for where, part in (("region", "full"), ("bad rows", "bad")):
         scored = evaluation.parts.get(part)
-        if scored is None or not scored.twins.shape[1] or np.isnan(scored.twins).any():
+        if scored is None or not scored.twins.shape[1]:
             continue
-        out.append(
-            ranking_measures.measure_null(
-                twins=scored.twins,
-                F=scored.losses.F,
-                c=scored.losses.c,
-                fold=scored.fold,
-                w=scored.weight if part == "full" else np.ones(len(scored)),
-                where=where,
-            )
+        # a twin that failed on one fold leaves NaN there, and no mean over all of them
+        if np.isnan(scored.twins).any():
+            continue
+        # bad rows were chosen by F's errors: weighting them by the region would choose twice
+        weights = scored.weight if part == "full" else np.ones(len(scored))
+        measure = ranking_measures.measure_null(
+            scored.twins,
+            scored.losses.baseline,
+            clusters=scored.losses.clusters,
+            fold=scored.fold,
+            weights=weights,
+            where=where,
         )
+        out.append(measure)
     return out
 
 
 def _second_weight_measures(full: ScoredRows) -> list[Measure]:
-    """Inform on the second weight v, reducible hardness; no limit, so no verdict."""
+    """Report on the second weight v, reducible hardness: without a limit, so it decides nothing."""
     v = full.reducible
     name, source = "effective size, v", "weights v = (T - F)^2; information only"
     views: list[tuple[str, np.ndarray | None]] = [
@@ -116,7 +123,8 @@ def _second_weight_measures(full: ScoredRows) -> list[Measure]:
     ]
     if is_usable_weight(v):
         views.append(("weighted by v", v))
-        size = measures.measure_effective_size(v, full.losses.c)
+        size = measures.measure_effective_size(v, full.losses.clusters)
+        # the same measure as that of w, without its limit
         size = replace(
             size,
             name=name,
@@ -130,17 +138,19 @@ def _second_weight_measures(full: ScoredRows) -> list[Measure]:
         why = "no row has a reducible hardness"
         size = measures.missing_measure(name, why, source, None, "")
     gaps = full.losses.gaps
-    candidates = gaps.shape[1]
-    counts = {}
+    n_candidates = gaps.shape[1]
+    n_ahead = {}
     for where, weights in views:
-        counts[where] = int((np.average(gaps, axis=0, weights=weights) < 0).sum())
-    ahead = ", ".join(
-        f"{count} of {candidates} {where}" for where, count in counts.items()
-    )
+        mean_gaps = np.average(gaps, axis=0, weights=weights)
+        n_ahead[where] = int((mean_gaps < 0).sum())
+    counts = []
+    for where, count in n_ahead.items():
+        counts.append(f"{count} of {n_candidates} {where}")
     share = measures.make_measure(
         "candidates ahead of F",
-        counts["weighted by w"] / max(candidates, 1),
-        f"{ahead}; the value is the share weighted by w",
+        # a zoo of which nothing could be fitted has no share
+        n_ahead["weighted by w"] / max(n_candidates, 1),
+        f"{', '.join(counts)}; the value is the share weighted by w",
         "ours; information only",
     )
     return [size, share]
@@ -155,11 +165,10 @@ def _kept_measures(rows: TaskRows) -> list[Measure]:
             continue
         kept = sum(summary.get(origin, 0) for summary in rows.summaries)
         text = f"{part} rows on which F still fails and whose label stands, of {asked} asked"
-        out.append(
-            measures.make_measure(
-                f"{part} rows kept", kept / asked, text, "docs/validity.md, 4"
-            )
+        measure = measures.make_measure(
+            f"{part} rows kept", kept / asked, text, "docs/validity.md, 4"
         )
+        out.append(measure)
     return out
 
 
@@ -167,20 +176,20 @@ def _made_row_measures(
     rows: TaskRows, full: ScoredRows, made: ScoredRows, bad: ScoredRows, seed: int
 ) -> list[Measure]:
     """Measure labels, hardness, realism and distance of the synthetic rows, else of ga rows."""
-    out = measure_labels(
-        made=(made.support, made.agrees, made.losses.c),
-        bad=(bad.support, bad.agrees, bad.losses.c),
-        real=full.agrees,
+    out = measures.measure_labels(
+        made.labels,
+        bad.labels,
+        all_agree=full.labels.agrees,
         recorded=float(made.recorded.mean()),
         n_classes=len(rows.labels),
     )
     out.append(measures.measure_hardness(_known_losses(made), bad.losses))
+    # the tables say nothing of losses, so they serve where F's loss is unknown as well
     rng = random_stream(seed, rows.name, "realism")
     made_table = realism_measures.thin_table(made.table, rng)
-    once = np.unique(bad.table.c, return_index=True)[
-        1
-    ]  # a row may be bad in several folds
-    bad_table = bad.table.take(once)
+    # a row may be bad in several folds, and would be its own nearest neighbour
+    _, first_of_each = np.unique(bad.table.clusters, return_index=True)
+    bad_table = bad.table.take(first_of_each)
     out += realism_measures.measure_realism(made_table, bad_table, rng)
     out.append(realism_measures.measure_closest_record(made_table, bad_table, rng))
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,12 @@ from amlb_ext.suite.copy_counts import MADE_PARTS, CopyCounts, count_copies, rea
 
 #: What is scored: all real rows, the bad ones, and what was made from these.
 PARTS = ("full", "bad", "ga", "synthetic")
+#: Columns of the provenance with the losses of F's re-fits: ``null_0``, ``null_1``, ...
+REFIT_PREFIX = "null_"
+
+
+#: Training rows of a fold, and its test rows by part.
+FoldRows = tuple[Rows, dict[str, Rows]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,29 +50,36 @@ class TaskRows:
     columns: tuple[Column, ...]
     settings: Mapping[str, Any]
     seed: int
-    folds: dict[int, tuple[Rows, dict[str, Rows]]]
+    folds: dict[int, FoldRows]
     summaries: tuple[Mapping[str, Any], ...] = ()
     hard: Mapping[int, Part] = field(default_factory=dict)
 
-    def tampered(self, part: str, change: Any) -> TaskRows:
+    def tampered(self, part: str, change: Callable[[Rows], Rows]) -> TaskRows:
         """Return the task with ``change(rows)`` in place of a part: for planted cases.
 
         What the suite stored of F's re-fits is dropped, since it speaks of the rows as they were.
         """
-
-        def without_refits(rows: Rows) -> Rows:
-            columns = rows.provenance.columns
-            kept = [name for name in columns if not str(name).startswith("null_")]
-            return replace(rows, provenance=rows.provenance[kept])
-
         folds = {}
         for fold, (train, parts) in self.folds.items():
-            changed = {
-                name: without_refits(change(rows) if name == part else rows)
-                for name, rows in parts.items()
-            }
+            changed = {}
+            for name, rows in parts.items():
+                altered = change(rows) if name == part else rows
+                changed[name] = _without_refits(altered)
             folds[fold] = (train, changed)
         return replace(self, folds=folds)
+
+    def holds_refits(self, refits: int) -> bool:
+        """Whether the files hold the losses of so many re-fits of F for every row scored.
+
+        They are the fits of F without a fifth of the training rows each, see
+        :mod:`amlb_ext.hardening.prepare`: fitted when the suite was made, for other ends too.
+        """
+        wanted = {f"{REFIT_PREFIX}{number}" for number in range(refits)}
+        for _, parts in self.folds.values():
+            for rows in parts.values():
+                if len(rows) and not wanted <= set(rows.provenance.columns):
+                    return False
+        return True
 
     def count_copies(self) -> CopyCounts:
         """Count what made rows repeat, over all folds."""
@@ -81,6 +94,12 @@ class TaskRows:
         return counts
 
 
+def _without_refits(rows: Rows) -> Rows:
+    columns = rows.provenance.columns
+    kept = [name for name in columns if not str(name).startswith(REFIT_PREFIX)]
+    return replace(rows, provenance=rows.provenance[kept])
+
+
 def read_task(suite: Suite, task: str) -> TaskRows:
     """Read the files of one task of a finished suite.
 
@@ -92,26 +111,29 @@ def read_task(suite: Suite, task: str) -> TaskRows:
     suite.amlb_task(amlb_name(task, "full"))  # raises where there is none
     entry = suite.tasks[task]
     coding = entry.coding
-    folds: dict[int, tuple[Rows, dict[str, Rows]]] = {}
+    folds: dict[int, FoldRows] = {}
     for part in PARTS:
         name = amlb_name(task, part)
+        # a task without made rows has no such parts
         if name not in suite.amlb_tasks:
             continue
+        # AMLB numbers the folds of a part from 0, the source's numbers may have gaps
         for index, fold in enumerate(suite.amlb_tasks[name].folds):
             train_file, test_file = suite.pair(name, index)
             if fold not in folds:  # all parts share the fold's training rows
                 features, target = coding.decode(coding.read_csv(train_file))
-                folds[fold] = (
-                    Rows(features, target, pd.DataFrame(index=features.index)),
-                    {},
-                )
+                no_provenance = pd.DataFrame(index=features.index)
+                folds[fold] = (Rows(features, target, no_provenance), {})
+            _, parts = folds[fold]
             features, target = coding.decode(coding.read_csv(test_file))
-            folds[fold][1][part] = Rows(features, target, suite.provenance(name, index))
+            parts[part] = Rows(features, target, suite.provenance(name, index))
     hard = {}
     for fold in folds:
         pair = read_hard(suite, task, fold)
         if pair is not None:
             hard[fold] = pair
+    # in the order of the folds, whatever order they were finished in
+    summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
     return TaskRows(
         name=task,
         kind=entry.kind,
@@ -120,8 +142,6 @@ def read_task(suite: Suite, task: str) -> TaskRows:
         settings=suite.manifest.config,
         seed=suite.manifest.seed,
         folds=folds,
-        summaries=tuple(
-            entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)
-        ),
+        summaries=tuple(summaries),
         hard=hard,
     )

@@ -32,7 +32,7 @@ from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.sources.features import find_copies, read_features
-from amlb_ext.stats.prediction_powered import prediction_powered_mean
+from amlb_ext.stats.prediction_powered import PoweredMean, prediction_powered_mean
 from amlb_ext.stats.support import Support, check_support
 from amlb_ext.suite import Rows, fit_to_train
 from amlb_ext.validity.measures import (
@@ -112,59 +112,67 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
             "to find that region again",
             "leave --unlabelled out for it, or generate with --target in place of --targets",
         )
-    train_of_any_fold = next(iter(rows.folds.values()))[0]
-    features, notes = read_features(
-        path, rows.columns, str(train_of_any_fold.target.name)
-    )
+    # folds differ in their rows, not in their columns
+    any_train, _ = next(iter(rows.folds.values()))
+    features, notes = read_features(path, rows.columns, str(any_train.target.name))
     labelled = [
         pd.concat([train.features, parts["full"].features], ignore_index=True)
         for train, parts in rows.folds.values()
     ]
+    # a copy of a labelled row has a label: counted as unlabelled it would count twice
     is_copy = find_copies(features, labelled)
     if is_copy.any():
         notes.append(
             f"{path.name}: {is_copy.sum()} rows are copies of labelled rows and left out"
         )
         features = features[~is_copy].reset_index(drop=True)
-    # support is looked at on one scale for all folds, that of the real test rows
+    rng = random_stream(seed, rows.name, "support")
+    support = _check_features(rows, features, rng)
+    return Unlabelled(features, support, tuple(notes))
+
+
+def _check_features(
+    rows: TaskRows, features: pd.DataFrame, rng: np.random.Generator
+) -> Support:
+    """Say whether unlabelled rows lie where the task's real test rows do."""
+    # on one scale for all folds, that of the real test rows
     tests = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
     encoder = Encoder(rows.columns, known="table").fit(tests)
     sample = np.arange(len(features))
     if len(sample) > SUPPORT_ROWS:
-        rng = random_stream(seed, rows.name, "support")
         sample = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
-    support = check_support(
-        fill_missing(encoder.metric(encoder.transform(tests))),
-        fill_missing(encoder.metric(encoder.transform(features.iloc[sample]))),
-    )
-    return Unlabelled(features, support, tuple(notes))
+
+    def points(table: pd.DataFrame) -> np.ndarray:
+        return fill_missing(encoder.metric(encoder.transform(table)))
+
+    return check_support(points(tests), points(features.iloc[sample]))
 
 
 def fit_region(
     rows: TaskRows, fold: int, Z: np.ndarray, y: np.ndarray, baseline: EstimatorBaseline
 ) -> Region:
     """Fit ``P(bad | x)`` of a fold again as :mod:`amlb_ext.hardening.prepare` did."""
+    # the keys of the generation's streams: the same parts, the same fits
     key = (rows.name, fold)
-    own = derive_seed(rows.seed, *key, "cross") % 2**31
-    parts = cross_folds(y, baseline.n_classes, PARTS, own)
-    f_out, _ = baseline.cross_fit(Z, y, np.arange(len(y)), parts, own)
+    cross_seed = derive_seed(rows.seed, *key, "cross") % 2**31
+    parts = cross_folds(y, baseline.n_classes, PARTS, cross_seed)
+    every_row = np.arange(len(y))
+    f_out, _ = baseline.cross_fit(Z, y, every_row, parts, cross_seed)
     config = HardnessConfig(**rows.settings["hardness"])
-    t_out = None
-    if config.rule == "reducible":
-        oracle = Oracle(
-            baseline.n_classes, derive_seed(rows.seed, *key, "oracle") % 2**31
-        )
-        t_out = oracle.fit(Z, y, parts).out_of_fold_
-    # settled on the training rows alone, so it comes out as it did when the suite was made
     # rules read rows with an axis of targets, and here there is one
-    y_k, f_k, t_k = (
-        y[:, None],
-        f_out[:, None],
-        None if t_out is None else t_out[:, None],
-    )
+    y_k = y[:, None]
+    f_k = f_out[:, None]
+    t_k = None
+    # the other rules do not look at the oracle, whose fit is the most expensive of all
+    if config.rule == "reducible":
+        oracle_seed = derive_seed(rows.seed, *key, "oracle") % 2**31
+        oracle = Oracle(baseline.n_classes, oracle_seed).fit(Z, y, parts)
+        t_k = oracle.out_of_fold_[:, None]
+    # settled on the training rows alone, so it comes out as it did when the suite was made
     rule = settle_rule(config, rows.kind, rows.labels, y=y_k, f=f_k, t=t_k)
     bad = rule.select(rule.hardness(y_k, f_k, t_k))
-    return Region(derive_seed(rows.seed, *key, "weights") % 2**31).fit(Z, bad)
+    region_seed = derive_seed(rows.seed, *key, "weights") % 2**31
+    return Region(region_seed).fit(Z, bad)
 
 
 def expected_contrast(g: np.ndarray, f: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -178,6 +186,7 @@ def expected_contrast(g: np.ndarray, f: np.ndarray, t: np.ndarray) -> np.ndarray
     [-0.6]
     """
     terms = g**2 - f**2 - 2 * t * (g - f)
+    # one term per class; a regression has a single one
     return terms if terms.ndim == 1 else terms.sum(axis=1)
 
 
@@ -187,7 +196,10 @@ class Models(Protocol):
     encoder: Encoder
     target: TargetEncoder
     models: dict[str, EstimatorBaseline]
-    judges: list[EstimatorBaseline]
+
+    @property
+    def judges(self) -> list[EstimatorBaseline]:
+        """The models whose mean prediction is T."""
 
     @property
     def baseline(self) -> EstimatorBaseline | None:
@@ -199,27 +211,30 @@ def view_fold(
 ) -> FoldView:
     """Judge a fold's test rows and the unlabelled rows by that fold's models, F among them."""
     baseline, encoder = models.baseline, models.encoder
-    assert baseline is not None
-    Z, y = encoder.transform(train.features), models.target.transform(train.target)
+    assert baseline is not None  # read_unlabelled refuses an F that is a file
+    Z = encoder.transform(train.features)
+    y = models.target.transform(train.target)
     region = fit_region(rows, fold, Z, y, baseline)
     # as the suite's own test rows were fitted to their training file
     chooser = Chooser((baseline,), (encoder,))
     fitted = fit_to_train(train.features, far.features, rows.columns, chooser).features
 
-    def contrasts(X: np.ndarray) -> dict[str, np.ndarray]:
+    def expected_contrasts(X: np.ndarray) -> dict[str, np.ndarray]:
         f = baseline.predict(X)
         t = np.mean([judge.predict(X) for judge in models.judges], axis=0)
-        return {
-            name: expected_contrast(model.predict(X), f, t)
-            for name, model in models.models.items()
-        }
+        contrasts = {}
+        for name, model in models.models.items():
+            contrasts[name] = expected_contrast(model.predict(X), f, t)
+        return contrasts
 
-    near_X, far_X = encoder.transform(test.features), encoder.transform(fitted)
+    near_X = encoder.transform(test.features)
+    far_X = encoder.transform(fitted)
     weight = region.weights(near_X)
+    # another version of a library may fit another region: the drift says how far it moved
     stored = test.provenance["weight"].to_numpy(dtype=float)
     return FoldView(
-        tau=contrasts(near_X),
-        far=contrasts(far_X),
+        tau=expected_contrasts(near_X),
+        far=expected_contrasts(far_X),
         weight=weight,
         far_weight=region.weights(far_X),
         drift=float(np.abs(weight - stored).max(initial=0.0)),
@@ -255,7 +270,7 @@ def measure_unlabelled_gain(
     Parameters
     ----------
     names : sequence of str
-        The candidates, as the columns of ``full.G``.
+        The candidates, as the columns of ``full.candidates``.
     full : Losses
         All rows of the untouched test folds.
     views : sequence of FoldView
@@ -275,38 +290,19 @@ def measure_unlabelled_gain(
         return UnlabelledGain(measures=[inside, _no_gain(reason)])
     notes = []
     drift = max(view.drift for view in views)
-    if not drift <= DRIFT:
+    if not drift <= DRIFT:  # so that NaN, weights that were not stored, is noted too
         notes.append(
             f"region weights fitted again differ from the stored ones by up to {drift:.2g}; "
             "intervals with unlabelled rows use the new ones"
         )
-    # an unlabelled row is seen by every fold's models, a labelled one by those of its own fold
-    weights = np.concatenate([view.weight for view in views])
-    far_weights = np.mean([view.far_weight for view in views], axis=0)
-    intervals: dict[str, dict[str, float | None]] = {}
+    intervals = {}
     ratios = []
     for column, name in enumerate(names):
-        far_terms = [view.far_weight * view.far[name] for view in views]
-        both = prediction_powered_mean(
-            full.G[:, column] - full.F,
-            np.concatenate([view.tau[name] for view in views]),
-            np.mean(far_terms, axis=0) / far_weights,
-            weights=weights,
-            weights_unlabelled=far_weights,
-            clusters=full.c,
-        )
-        alone, powered = both.classical, both.estimate
-        intervals[name] = {
-            "difference": finite_or_none(alone.point),
-            "low": finite_or_none(alone.low),
-            "high": finite_or_none(alone.high),
-            "lam": finite_or_none(both.lam),
-            "ppi_difference": finite_or_none(powered.point),
-            "ppi_low": finite_or_none(powered.low),
-            "ppi_high": finite_or_none(powered.high),
-        }
-        if np.isfinite(both.width_ratio):
-            ratios.append(both.width_ratio)
+        difference = full.candidates[:, column] - full.baseline
+        powered = _powered_difference(name, difference, full.clusters, views)
+        intervals[name] = _interval_record(powered)
+        if np.isfinite(powered.width_ratio):
+            ratios.append(powered.width_ratio)
     if not ratios:
         gain = _no_gain("no candidate has an interval")
     else:
@@ -321,14 +317,48 @@ def measure_unlabelled_gain(
     )
 
 
+def _powered_difference(
+    name: str,
+    difference: np.ndarray,
+    clusters: np.ndarray,
+    views: Sequence[FoldView],
+) -> PoweredMean:
+    """Return a candidate's weighted mean loss minus F's, with and without unlabelled rows."""
+    # an unlabelled row is seen by every fold's models, a labelled one by those of its own fold
+    far_weights = np.mean([view.far_weight for view in views], axis=0)
+    far_terms = [view.far_weight * view.far[name] for view in views]
+    return prediction_powered_mean(
+        difference,
+        np.concatenate([view.tau[name] for view in views]),
+        np.mean(far_terms, axis=0) / far_weights,
+        weights=np.concatenate([view.weight for view in views]),
+        weights_unlabelled=far_weights,
+        clusters=clusters,
+    )
+
+
+def _interval_record(powered: PoweredMean) -> dict[str, float | None]:
+    """Return both intervals under the names that a certificate stores."""
+    without, with_far = powered.classical, powered.estimate
+    return {
+        "difference": finite_or_none(without.point),
+        "low": finite_or_none(without.low),
+        "high": finite_or_none(without.high),
+        "lam": finite_or_none(powered.lam),
+        "ppi_difference": finite_or_none(with_far.point),
+        "ppi_low": finite_or_none(with_far.low),
+        "ppi_high": finite_or_none(with_far.high),
+    }
+
+
 def _no_gain(reason: str) -> Measure:
     return missing_measure("ppi gain", reason, PPI_SOURCE, None, "")
 
 
 def assign_unlabelled_files(
-    words: Sequence[str], tasks: Sequence[str]
+    arguments: Sequence[str], tasks: Sequence[str]
 ) -> dict[str, Path]:
-    """Return the file of each task from what follows ``--unlabelled``.
+    """Return the file of each task, from the arguments of ``--unlabelled``.
 
     Raises
     ------
@@ -344,8 +374,8 @@ def assign_unlabelled_files(
     amlb_ext.core.errors.SourceError: no such file: there.csv (check the path after --unlabelled)
     """
     files: dict[str, Path] = {}
-    for word in words:
-        task, file = _split_task_and_file(word, tasks)
+    for argument in arguments:
+        task, file = _split_task_and_file(argument, tasks)
         if task in files:
             raise ConfigError(
                 f"--unlabelled names {task!r} twice",
@@ -359,20 +389,20 @@ def assign_unlabelled_files(
     return files
 
 
-def _split_task_and_file(word: str, tasks: Sequence[str]) -> tuple[str, str]:
-    """Take ``TASK=FILE`` apart; of a suite with a single task the file alone will do."""
-    task, sign, file = word.partition("=")
+def _split_task_and_file(argument: str, tasks: Sequence[str]) -> tuple[str, str]:
+    """Split ``TASK=FILE``; the file alone suffices where the suite has a single task."""
+    task, sign, file = argument.partition("=")
     if sign and task in tasks:
         return task, file
-    # a file's own name may hold a "="
-    is_bare_file = not sign or (len(tasks) == 1 and Path(word).exists())
+    # the name of a file may hold a "="
+    is_bare_file = not sign or (len(tasks) == 1 and Path(argument).exists())
     if not is_bare_file:
         raise ConfigError(
             f"--unlabelled names the task {task!r}", suggest_nearest(task, tasks)
         )
     if len(tasks) > 1:
         raise ConfigError(
-            f"--unlabelled {word} names no task, but the suite has {len(tasks)}",
-            f"use --unlabelled TASK={word} with one of {', '.join(tasks)}",
+            f"--unlabelled {argument} names no task, but the suite has {len(tasks)}",
+            f"use --unlabelled TASK={argument} with one of {', '.join(tasks)}",
         )
-    return tasks[0], word
+    return tasks[0], argument

@@ -201,7 +201,12 @@ def _judged(pooled, design, weight, refits):
     twins = kept[[f"{design} {number}" for number in range(refits)]]
     candidate = kept[f"{design} candidate"].to_numpy()
     check = measure_null(
-        twins.to_numpy(), loss, rows, kept["fold"].to_numpy(), weight, ""
+        twins.to_numpy(),
+        loss,
+        clusters=rows,
+        fold=kept["fold"].to_numpy(),
+        weights=weight,
+        where="",
     )
     if check.value is None:
         return None

@@ -40,10 +40,10 @@ from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
+from amlb_ext.stats.best_saving import best_saving
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity.candidates import candidates_beside, fit_zoo
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT
-from amlb_ext.validity.saving import best_saving
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 from planted_saving import CASES, KINDS, Planted

@@ -84,9 +84,9 @@ def watched() -> Stages:
     from amlb_ext.synthesizers import base
 
     # a package may hold a function of its module's name, so modules are asked for by path
-    calibrate, certify, evaluate, rungs = (
+    calibrate, certify, evaluate, held_out = (
         importlib.import_module(f"amlb_ext.validity.{name}")
-        for name in ("calibration", "certify", "evaluation", "calibration_step")
+        for name in ("calibration", "certify", "evaluation", "held_out_parts")
     )
 
     stages = Stages()
@@ -96,11 +96,11 @@ def watched() -> Stages:
     stages.watch(Oracle, "predict", "oracle", whole=True)
     stages.watch(Region, "fit", "region", whole=True)
     stages.watch(Region, "weights", "region", whole=True)
-    for module in (calibrate, evaluate):
+    for module in (held_out, evaluate):
         stages.watch(module, "fit_zoo", "zoo", whole=True)
     for name in ("ask_candidates", "ask_judges"):
-        stages.watch(rungs.HeldOutPart, name, "zoo", whole=True)
-    stages.watch(rungs, "_checks", "checks", whole=True)
+        stages.watch(held_out.HeldOutPart, name, "zoo", whole=True)
+    stages.watch(calibrate, "_measure_checks", "checks", whole=True)
     stages.watch(augment, "genetic_search", "search")
     stages.watch(Encoder, "fit", "encode")
     stages.watch(Encoder, "transform", "encode")

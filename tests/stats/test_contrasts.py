@@ -9,6 +9,7 @@ import pytest
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.contrasts import (
     COLUMNS,
+    ComparedRows,
     choose_weighting,
     compare_with_f,
     mean_contrast,
@@ -93,13 +94,19 @@ class TestContrasts:
             compare_with_f(losses, np.zeros(5))
 
 
+def control(refits, f):
+    """The null control of re-fits, a column of losses each."""
+    table = pd.DataFrame(refits, index=range(len(f)))
+    return null_control(ComparedRows(loss_f=f, refits=table))
+
+
 class TestNull:
     def test_by_hand(self):
         # Re-fits differ from F by +-1 about .5 and -.5 (rows alternate): points .5, -.5, mean 0,
         # S^2 = .5; the mean of the re-fits is F +- 1: s_rows^2 = (4/3)(4 / 16) = 1/3.
         f = np.zeros(4)
         turn = np.array([1.0, -1, 1, -1])
-        got = null_control(pd.DataFrame({0: turn + 0.5, 1: turn - 0.5}), f)
+        got = control({0: turn + 0.5, 1: turn - 0.5}, f)
         assert got.difference == 0.0
         assert got.se == pytest.approx(np.sqrt(1 / 3 + 0.5 / 2))
         assert (got.refits, got.wins, got.losses) == (2, 0, 0)
@@ -108,16 +115,16 @@ class TestNull:
         rng = np.random.default_rng(2)
         f = rng.random(200)
         noise = 0.1 * rng.standard_normal((200, 3))
-        got = null_control(pd.DataFrame(f[:, None] + noise + [-0.1, 0.1, 0.2]), f)
+        got = control(f[:, None] + noise + [-0.1, 0.1, 0.2], f)
         assert (got.wins, got.losses) == (1, 2)
 
     def test_one_refit_says_what_it_lacks(self):
         f = np.arange(9.0)
-        assert "one re-fit" in null_control(pd.DataFrame({0: f + f**2}), f).reason
+        assert "one re-fit" in control({0: f + f**2}, f).reason
 
     def test_no_refit(self):
         f = np.arange(9.0)
-        assert null_control(pd.DataFrame(index=range(9)), f).refits == 0
+        assert control({}, f).refits == 0
         table = compare_with_f(
             pd.DataFrame({"g": f}), f, null=pd.DataFrame(index=range(9))
         )

@@ -15,9 +15,8 @@ from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 from amlb_ext.hardening.split import split_task
 from amlb_ext.validity import calibration as module
-from amlb_ext.validity import calibration_step
-from amlb_ext.validity.calibration import LADDER, wants_calibration
-from amlb_ext.validity.calibration_step import Rung
+from amlb_ext.validity.calibration import LADDER, Rung, wants_calibration
+from amlb_ext.validity.held_out_parts import hold_out_parts
 
 #: No filter and long steps: a row leaves its label behind, the farther the larger kappa is.
 LOOSE = {
@@ -45,7 +44,7 @@ def ready(task, *layers):
 
 
 def parts_of(task, fold, config):
-    return module.hold_out_parts(task, config, cross_fit([task], fold, config))
+    return hold_out_parts(task, config, cross_fit([task], fold, config))
 
 
 def calibrate(task, fold, config):
@@ -59,11 +58,9 @@ def found():
     return calibrate(*ready(bent()))
 
 
-def test_the_same_twice_and_plain_json(found):
-    assert calibrate(*ready(bent())) == found
-    assert (
-        json.loads(json.dumps(found.to_json(), allow_nan=False))["kappa"] == found.kappa
-    )
+def test_the_record_is_plain_json(found):
+    text = json.dumps(found.to_json(), allow_nan=False)
+    assert json.loads(text)["kappa"] == found.kappa
 
 
 def test_another_seed_another_stream(found):
@@ -71,7 +68,7 @@ def test_another_seed_another_stream(found):
     assert [rung.z2 for rung in other.rungs] != [rung.z2 for rung in found.rungs]
 
 
-def test_test_rows_have_no_say(found):
+def test_the_same_again_whatever_the_test_rows(found):
     task, fold, config = ready(bent())
     test = task.folds[0].test
     features, target = task.features.copy(), task.target.copy()
@@ -137,7 +134,7 @@ def test_where_labels_do_not_follow_a_large_kappa_fails(found):
 
 
 def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
-    monkeypatch.setattr(calibration_step, "HOPELESS", 3.0)
+    monkeypatch.setattr(module, "HOPELESS", 3.0)
     early = calibrate(*ready(bent()))
     assert early.kappa == found.kappa
     first, whole = early.rungs[0], found.rungs[0]

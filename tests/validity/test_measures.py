@@ -5,8 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from amlb_ext.validity import measures, ranking_measures, realism_measures
-from amlb_ext.validity.label_measures import measure_labels
-from amlb_ext.validity.measures import Losses
+from amlb_ext.validity.measures import LabelOpinion, Losses, measure_labels
 from amlb_ext.validity.realism_measures import ScaledTable
 
 
@@ -80,7 +79,7 @@ def test_fidelity_of_the_same_rows_is_perfect():
     z2, tau = ranking_measures.measure_fidelity(bad, bad, r, "synthetic")
     assert z2.value == 0.0
     assert tau.value == pytest.approx(1.0)
-    reverse = Losses(bad.G[:, ::-1], bad.F, bad.c)
+    reverse = Losses(bad.candidates[:, ::-1], bad.baseline, bad.clusters)
     z2, tau = ranking_measures.measure_fidelity(reverse, bad, r, "synthetic")
     assert tau.value < -0.8
     assert not z2.passed
@@ -90,15 +89,16 @@ def test_null_by_hand():
     # two folds, one twin, gaps of -1 and +1 in turn: mean 0
     F = np.full(40, 2.0)
     gap = np.where(np.arange(40) % 2 == 0, -1.0, 1.0)
-    fold = np.repeat([0, 1], 20)
-    found = ranking_measures.measure_null(
-        (F + gap)[:, None], F, np.arange(40), fold, np.ones(40), "region"
-    )
+    rows = {
+        "clusters": np.arange(40),
+        "fold": np.repeat([0, 1], 20),
+        "weights": np.ones(40),
+        "where": "region",
+    }
+    found = ranking_measures.measure_null((F + gap)[:, None], F, **rows)
     assert found.value == 0.0
     assert found.passed
-    better = ranking_measures.measure_null(
-        (F - 1 + 0.1 * gap)[:, None], F, np.arange(40), fold, np.ones(40), "region"
-    )
+    better = ranking_measures.measure_null((F - 1 + 0.1 * gap)[:, None], F, **rows)
     assert better.value < -50  # mean -1, se .1 / sqrt 40
     assert better.passed is False
     assert "win 2 and lose 0 of 2" in better.text
@@ -114,7 +114,7 @@ def real_rows(seed, n=150):
 def test_real_rows_pass_as_synthetic_ones():
     made, bad = real_rows(1, 300), real_rows(2)
     for m in realism_measures.measure_realism(
-        ScaledTable(made.X, np.arange(300) + 1000, made.codes), bad, rng()
+        ScaledTable(made.X, np.arange(300) + 1000, made.is_category), bad, rng()
     ):
         assert m.passed, m
     closest = realism_measures.measure_closest_record(made, bad, rng())
@@ -128,7 +128,7 @@ def test_shifted_and_shuffled_rows_are_told_apart():
         X[:, 2]
     )  # every column is right, their relation is gone
     told, w1, tv, corr = realism_measures.measure_realism(
-        ScaledTable(X, made.c + 1000, made.codes), bad, rng()
+        ScaledTable(X, made.clusters + 1000, made.is_category), bad, rng()
     )
     assert (told.passed, w1.passed, tv.passed, corr.passed) == (
         False,
@@ -139,7 +139,7 @@ def test_shifted_and_shuffled_rows_are_told_apart():
     assert corr.value > 0.9
     X = made.X + np.array([0, 0.5, 0])
     assert realism_measures.mean_wasserstein(
-        ScaledTable(X, made.c, made.codes), made
+        ScaledTable(X, made.clusters, made.is_category), made
     ) == pytest.approx(0.25)
 
 
@@ -147,13 +147,13 @@ def test_copies_and_near_copies_are_too_close():
     bad = real_rows(1)
     closest = realism_measures.measure_closest_record(bad, bad, rng())
     assert (closest.value, closest.passed) == (0.0, False)
-    near = ScaledTable(bad.X + np.array([0, 1e-4, 1e-4]), bad.c, bad.codes)
+    near = ScaledTable(bad.X + np.array([0, 1e-4, 1e-4]), bad.clusters, bad.is_category)
     assert realism_measures.measure_closest_record(near, bad, rng()).passed is False
 
 
 def test_columns_of_one_kind_only():
     bad, made = real_rows(1), real_rows(2)
-    one = [ScaledTable(t.X[:, :1], t.c, np.array([True])) for t in (made, bad)]
+    one = [ScaledTable(t.X[:, :1], t.clusters, np.array([True])) for t in (made, bad)]
     found = {m.name: m for m in realism_measures.measure_realism(*one, rng())}
     assert found["Wasserstein"].passed is None
     assert found["total variation"].value is not None
@@ -162,22 +162,27 @@ def test_columns_of_one_kind_only():
     assert all(
         m.value is not None
         for m in realism_measures.measure_realism(
-            ScaledTable(missing, bad.c, bad.codes), bad, rng()
+            ScaledTable(missing, bad.clusters, bad.is_category), bad, rng()
         )
     )
 
 
+def two_class_labels(p, clusters):
+    """Labels to which an oracle of two classes gives probability p; it supports .25 and more."""
+    support = p - (p**2 + (1 - p) ** 2)
+    return LabelOpinion(support=support, agrees=p >= 0.25, clusters=clusters)
+
+
 def test_labels_that_are_wrong_are_caught():
     # honest: the oracle says .9 for every label of 100 bad rows, made rows inherit them
-    c = np.repeat(np.arange(100), 5)
+    parents = np.repeat(np.arange(100), 5)
     p = np.clip(0.85 + 0.05 * rng().normal(size=100), 0, 1)
-    bad = (p - (p**2 + (1 - p) ** 2), p >= 0.25, np.arange(100))
-    honest = (bad[0][c], bad[1][c], c)
-    real = np.ones(300, dtype=bool)
-    assert all(m.passed for m in measure_labels(honest, bad, real, 1.0, 2))
+    bad = two_class_labels(p, np.arange(100))
+    others = {"all_agree": np.ones(300, dtype=bool), "recorded": 1.0, "n_classes": 2}
+    honest = two_class_labels(p[parents], parents)
+    assert all(m.passed for m in measure_labels(honest, bad, **others))
     wrong = rng(1).random(500) < 0.5
-    q = np.where(wrong, 1 - p[c], p[c])
-    flipped = (q - (q**2 + (1 - q) ** 2), q >= 0.25, c)
-    agreement, support = measure_labels(flipped, bad, real, 1.0, 2)
+    flipped = two_class_labels(np.where(wrong, 1 - p[parents], p[parents]), parents)
+    agreement, support = measure_labels(flipped, bad, **others)
     assert agreement.value == pytest.approx(0.5, abs=0.06)
     assert (agreement.passed, support.passed) == (False, False)

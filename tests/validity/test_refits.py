@@ -27,6 +27,19 @@ def fitted(kind, rng, model="ridge", params=None):
     return F, Z[:200], y[:200], Z[200:], y[200:], np.exp(-4 * np.abs(Z[200:, 0] - 0.5))
 
 
+def null_of(twins, loss_f, folds=1, weights=None):
+    """The null control of independent rows, dealt out to the folds."""
+    rows = np.arange(len(loss_f))
+    return measure_null(
+        twins,
+        loss_f,
+        clusters=rows,
+        fold=rows % folds,
+        weights=np.ones(len(rows)) if weights is None else weights,
+        where="region",
+    )
+
+
 @pytest.mark.parametrize("kind", [Kind.BINARY, Kind.REGRESSION])
 def test_a_linear_F_fitted_again_is_seldom_flagged_on_a_region(kind):
     flags = []
@@ -37,10 +50,7 @@ def test_a_linear_F_fitted_again_is_seldom_flagged_on_a_region(kind):
             [row_losses.row_loss(y_test, t.predict(Z_test)) for t in twins]
         )
         loss = row_losses.row_loss(y_test, F.predict(Z_test))
-        rows = np.arange(100)
-        flags.append(
-            not measure_null(again, loss, rows, np.zeros(100), w, "region").passed
-        )
+        flags.append(not null_of(again, loss, weights=w).passed)
     assert np.mean(flags) <= 0.15  # 5 %, and three standard errors of 40 draws
 
 
@@ -48,9 +58,7 @@ def test_rounding_is_no_win():
     # the same fit again, its losses off by one bit in one direction, in six folds
     F = np.random.default_rng(0).random(120) + 0.1
     twins = np.column_stack([np.nextafter(F, 0)] * 3)
-    found = measure_null(
-        twins, F, np.arange(120), np.arange(120) % 6, np.ones(120), "region"
-    )
+    found = null_of(twins, F, folds=6)
     assert (found.value, found.passed) == (0.0, True)
     assert "win 0 and lose 0 of 18" in found.text
 
@@ -58,9 +66,7 @@ def test_rounding_is_no_win():
 def test_small_wins_above_rounding_still_count():
     F = np.random.default_rng(0).random(120) + 0.1
     gain = 1e-6 * (1 + np.random.default_rng(1).random((120, 3)))
-    found = measure_null(
-        F[:, None] - gain, F, np.arange(120), np.arange(120) % 6, np.ones(120), "region"
-    )
+    found = null_of(F[:, None] - gain, F, folds=6)
     assert found.passed is False
 
 

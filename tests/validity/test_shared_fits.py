@@ -12,8 +12,6 @@ from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.hardening.split import PARTS, split_task
 from amlb_ext.suite import Suite
 from amlb_ext.validity import certify_rows, read_task
-from amlb_ext.validity.certify import CertifySettings, certify_jobs, certify_with_null
-from amlb_ext.validity.refits import stored_refits
 
 SETTINGS = {
     "baseline": {"model": "random_forest", "params": {"n_estimators": 10}},
@@ -32,8 +30,9 @@ def rows(suite):
     return read_task(Suite.load(suite), "planted")
 
 
+@pytest.fixture
 def fits(monkeypatch):
-    """Count the fits of F from now on."""
+    """The fits of F, by its settings, of the test."""
     made = []
     plain = EstimatorBaseline.fit
 
@@ -69,35 +68,21 @@ def test_stored_losses_are_those_of_the_fits_on_the_rows_of_the_file(rows):
             assert len(np.unique(twins.mean(axis=0))) == PARTS
 
 
-def test_a_certificate_fits_no_f(rows, monkeypatch):
-    made = fits(monkeypatch)
-    certificate = certify_rows(rows)
-    assert not made
-    assert len(certificate.null["full"]["twins"]) == PARTS
+def test_a_certificate_fits_f_only_where_the_files_do_not_say(rows, fits):
+    stored = certify_rows(rows, candidates=("ridge",))
+    assert not fits
+    assert len(stored.null["full"]["twins"]) == PARTS
     full = np.concatenate(
         [p["full"].provenance["null_0"] for _, p in rows.folds.values()]
     )
-    assert certificate.null["full"]["twins"][0] == pytest.approx(full.mean(), abs=1e-4)
+    assert stored.null["full"]["twins"][0] == pytest.approx(full.mean(), abs=1e-4)
 
-
-def test_more_refits_than_are_stored_are_fitted(rows, monkeypatch):
-    made = fits(monkeypatch)
-    assert stored_refits(rows, PARTS)
-    assert not stored_refits(rows, PARTS + 1)
-    assert len(certify_rows(rows, refits=PARTS + 1).null["full"]["twins"]) == PARTS + 1
-    assert len(made) == 2 * (1 + PARTS + 1)
-
-
-def test_rows_that_were_changed_are_judged_anew(rows, monkeypatch):
-    made = fits(monkeypatch)
-    certify_rows(rows.tampered("full", lambda part: part))
-    assert len(made) == 2 * (1 + PARTS)
-
-
-def test_fitted_again_f_says_what_the_files_say(rows):
-    """F's stored loss is what F, fitted on the training file, loses on the test file."""
-    stored = certify_rows(rows)
-    again = certify_rows(rows.tampered("full", lambda part: part))
+    # rows that were changed are judged anew
+    again = certify_rows(
+        rows.tampered("full", lambda part: part), candidates=("ridge",)
+    )
+    assert len(fits) == 2 * (1 + PARTS)
+    # F's stored loss is what F, fitted on the training file, loses on the test file
     for part in ("full", "bad", "ga", "synthetic", "region"):
         assert again.null[part]["F"] == pytest.approx(stored.null[part]["F"], abs=1e-9)
         # other draws of 80 % of the rows: the same size of loss
@@ -105,10 +90,9 @@ def test_fitted_again_f_says_what_the_files_say(rows):
         assert twins[0] == pytest.approx(twins[1], rel=0.25)
 
 
-def test_folds_on_two_processes_give_the_same_certificate(suite, rows):
-    settings = CertifySettings(refits=PARTS)
-    job = (str(suite), "planted", settings, None)
-    ((_, done),) = certify_jobs([job], workers=2)
-    one = certify_with_null(rows, settings)
-    assert done.certificate == one.certificate
-    assert done.null.equals(one.null)
+def test_more_refits_than_are_stored_are_fitted(rows, fits):
+    assert rows.holds_refits(PARTS)
+    assert not rows.holds_refits(PARTS + 1)
+    found = certify_rows(rows, refits=PARTS + 1, candidates=("ridge",))
+    assert len(found.null["full"]["twins"]) == PARTS + 1
+    assert len(fits) == 2 * (1 + PARTS + 1)

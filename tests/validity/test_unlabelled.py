@@ -203,7 +203,6 @@ def test_a_stored_certificate_knows_its_unlabelled_file(folder):
     suite, files = folder / "suite", {"planted": folder / "more.csv"}
     assert certify_suite(suite, **how, unlabelled=files)[0].powered
     assert not certify_suite(suite, **how)[0].powered
-    assert certify_suite(suite, **how, unlabelled=files)[0].powered
 
 
 def test_intervals_cover_and_are_narrower():

@@ -36,10 +36,10 @@ from amlb_ext.estimate.osyn.theorem import (
     OsynBound,
     OsynSettings,
     adjusted_counts,
-    checked_losses,
     target_loss,
     theorem_bound,
 )
+from amlb_ext.stats.bounded_loss import checked_losses
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
 ASSUMES = (

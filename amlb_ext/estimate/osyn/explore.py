@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.estimate.osyn.theorem import checked_losses, checked_masses, clip_counts
+from amlb_ext.estimate.osyn.theorem import checked_masses, clip_counts
+from amlb_ext.stats.bounded_loss import checked_losses
 
 #: b as in the seed paper's grid, section 5.4.3.
 B_GRID = tuple(np.round(np.arange(0, 7.05, 0.1), 1).tolist())

@@ -10,7 +10,7 @@ import numpy as np
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.theorem import checked_losses
+from amlb_ext.stats.bounded_loss import checked_losses
 
 #: Encoded rows (n, d), class codes (n,) or none, losses (n,) or none.
 Batch: TypeAlias = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]

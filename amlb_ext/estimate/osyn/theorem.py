@@ -252,15 +252,3 @@ def checked_masses(p: np.ndarray) -> np.ndarray:
             "give counts of generated rows",
         )
     return p / p.sum()
-
-
-def checked_losses(loss: np.ndarray, C_h: float) -> np.ndarray:
-    """Return losses as floats, shape (n,), all in 0..C_h."""
-    loss = np.asarray(loss, dtype=float)
-    # Written so that NaN fails as well.
-    if loss.ndim != 1 or not ((loss >= 0) & (loss <= C_h)).all():
-        raise DataError(
-            f"losses are not one column within 0..{C_h}",
-            "give C_h, the largest possible loss; normalise the target of a regression",
-        )
-    return loss

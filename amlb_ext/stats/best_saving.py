@@ -44,7 +44,14 @@ import numpy as np
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, MIN_EFFECTIVE
+from amlb_ext.stats.weighted_mean import (
+    MIN_CLUSTERS,
+    MIN_EFFECTIVE,
+    cluster_sums,
+    kish_size,
+)
+
+# Formulas stand as in the notation, one a line, so this module is denser than others.
 
 #: Random halves of the clusters on which a candidate is chosen and judged.
 SPLITS = 25
@@ -52,7 +59,7 @@ SPLITS = 25
 
 @dataclass(frozen=True, kw_only=True)
 class BestSaving:
-    """The share of F's loss that the best candidate saves; F itself, which saves 0, is one.
+    """The share of F's loss that the best candidate saves; F itself is one, which saves 0.
 
     Attributes
     ----------
@@ -120,7 +127,8 @@ def best_saving(
             "F makes no error where there is weight", "there is nothing to save"
         )
     split_gains, chosen = _cross_fitted_gains(gains, rng)
-    share = float(np.clip(split_gains.mean(axis=0).sum() / levels.sum(), 0.0, 1.0))
+    total_gain = split_gains.mean(axis=0).sum()
+    share = float(np.clip(total_gain / levels.sum(), 0.0, 1.0))
     reason = _refusal(levels)
     if reason:
         return BestSaving(
@@ -132,17 +140,19 @@ def best_saving(
             reason=reason,
         )
     # half of the error for each limit
-    critical = float(student.ppf(0.5 + level / 2, _effective_size(levels) - 1))
-    low, _ = ratio_limits(*_with_extreme(split_gains, levels, worst=True), critical)
+    df = kish_size(levels) - 1
+    critical = float(student.ppf(0.5 + level / 2, df))
+    worst_gains, worst_levels = _with_extreme(split_gains, levels, worst=True)
+    low, _ = ratio_limits(worst_gains, worst_levels, critical)
     # the largest of the candidates' single limits, U_g, limits the best one
     high = 0.0
     for gain in gains.T:
-        _, limit = ratio_limits(
-            *_with_extreme(gain[None, :], levels, worst=False), critical
-        )
+        best_gain, best_levels = _with_extreme(gain[None, :], levels, worst=False)
+        _, limit = ratio_limits(best_gain, best_levels, critical)
         high = max(high, limit)
     # F itself is a candidate and saves 0; nobody saves more than all
     low = float(np.clip(low, 0.0, 1.0))
+    # the limits come from different statements and may cross
     high = float(np.clip(high, low, 1.0))
     return BestSaving(
         point=float(np.clip(share, low, high)),
@@ -154,7 +164,9 @@ def best_saving(
 
 
 def ratio_limits(
-    numerators: np.ndarray, denominator: np.ndarray, critical: float
+    numerators: np.ndarray,
+    denominator: np.ndarray,
+    critical: float,
 ) -> tuple[float, float]:
     r"""Return Fieller's limits of the ratio of two means over independent pairs.
 
@@ -182,29 +194,44 @@ def ratio_limits(
     """
     size = len(denominator)
     unit = critical**2 / (size * (size - 1))  # t^2 / K, and the K - 1 of a variance
-    numerator_mean, denominator_mean = numerators.mean(), denominator.mean()
-    numerator_deviations = numerators - numerators.mean(axis=1, keepdims=True)
-    denominator_deviations = denominator - denominator_mean
+    mean_n = numerators.mean()
+    mean_d = denominator.mean()
+    deviations_n = numerators - numerators.mean(axis=1, keepdims=True)
+    deviations_d = denominator - mean_d
+    squares_n = (deviations_n**2).sum(axis=1)
+    squares_d = (deviations_d**2).sum()
+    products = deviations_n @ deviations_d
     # (N - theta D)^2 <= t^2 s^2(theta) / K is a theta^2 - 2 b theta + c <= 0
-    a = denominator_mean**2 - unit * (denominator_deviations**2).sum()
-    covariances = numerator_deviations @ denominator_deviations
-    b = numerator_mean * denominator_mean - unit * covariances.mean()
-    c = numerator_mean**2 - unit * (numerator_deviations**2).sum(axis=1).mean()
+    a = mean_d**2 - unit * squares_d
+    b = mean_n * mean_d - unit * products.mean()
+    c = mean_n**2 - unit * squares_n.mean()
     if a <= 0:  # the denominator may be 0: no theta can be ruled out on both sides
         return -np.inf, np.inf
+    # rounding may leave a root of -1e-20 where both limits are one point
     root = np.sqrt(max(b**2 - a * c, 0.0))
-    return float((b - root) / a), float((b + root) / a)
+    low = (b - root) / a
+    high = (b + root) / a
+    return float(low), float(high)
 
 
 def _cluster_totals(
-    G: np.ndarray, F: np.ndarray, w: np.ndarray, c: np.ndarray
+    candidate_losses: np.ndarray,
+    loss_f: np.ndarray,
+    weights: np.ndarray,
+    clusters: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return N of shape (K, m) and D of shape (K,)."""
-    kept = w > 0
-    clusters = np.unique(c[kept], return_inverse=True)[1].reshape(-1)
-    savings = w[kept, None] * (F[kept, None] - G[kept])
-    gains = np.column_stack([np.bincount(clusters, saving) for saving in savings.T])
-    return gains, np.bincount(clusters, w[kept] * F[kept])
+    has_weight = weights > 0
+    w = weights[has_weight]
+    F = loss_f[has_weight]
+    _, codes = np.unique(clusters[has_weight], return_inverse=True)
+    codes = codes.reshape(-1)  # numpy 2.0 alone gives it the shape of its input
+    gains = []
+    for candidate_loss in candidate_losses[has_weight].T:
+        gain, _ = cluster_sums(F - candidate_loss, w, codes)
+        gains.append(gain)
+    levels, _ = cluster_sums(F, w, codes)
+    return np.column_stack(gains), levels
 
 
 def _cross_fitted_gains(
@@ -215,19 +242,22 @@ def _cross_fitted_gains(
     with_f = np.column_stack([np.zeros(size), gains])  # F comes first: it wins a tie
     total = with_f.sum(axis=0)
     split_gains = np.zeros((SPLITS, size))
-    counts = np.zeros(with_f.shape[1])
+    n_chosen = np.zeros(with_f.shape[1])
     for split_gain in split_gains:
         first_half = rng.permutation(size) < size // 2
         for judged in (first_half, ~first_half):
             gain_elsewhere = total - with_f[judged].sum(axis=0)
             best = int(np.argmax(gain_elsewhere))
             split_gain[judged] = with_f[judged, best]
-            counts[best] += 1
-    most_often_first = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
-    # columns of the caller: without F, which is -1
-    return split_gains, {
-        i - 1: float(counts[i] / counts.sum()) for i in most_often_first
-    }
+            n_chosen[best] += 1
+    share = n_chosen / n_chosen.sum()
+    chosen = {}
+    # a stable sort, so that of candidates chosen equally often the first is named
+    for column in np.argsort(-n_chosen, kind="stable"):
+        if n_chosen[column]:
+            caller_column = int(column) - 1  # without F, which is -1
+            chosen[caller_column] = float(share[column])
+    return split_gains, chosen
 
 
 def _with_extreme(
@@ -237,21 +267,17 @@ def _with_extreme(
     mean_gain = gains.mean(axis=0)
     saving = mean_gain.sum() / levels.sum()
     influence = mean_gain - saving * levels
-    extreme = int(np.argmin(influence) if worst else np.argmax(influence))
-    return np.column_stack([gains, gains[:, extreme]]), np.append(
-        levels, levels[extreme]
-    )
+    extreme = np.argmin(influence) if worst else np.argmax(influence)
+    more_gains = np.column_stack([gains, gains[:, extreme]])
+    more_levels = np.append(levels, levels[extreme])
+    return more_gains, more_levels
 
 
 def _refusal(levels: np.ndarray) -> str:
     """Return why the clusters are too few for an interval; empty where they are not."""
     if len(levels) < MIN_CLUSTERS:
         return f"only {len(levels)} real rows with weight"
-    if _effective_size(levels) < MIN_EFFECTIVE:
-        return f"one real row holds {levels.max() / levels.sum():.0%} of F's loss"
+    if kish_size(levels) < MIN_EFFECTIVE:
+        largest_share = levels.max() / levels.sum()
+        return f"one real row holds {largest_share:.0%} of F's loss"
     return ""
-
-
-def _effective_size(levels: np.ndarray) -> float:
-    """Kish's effective number of clusters that carry F's loss."""
-    return float(levels.sum() ** 2 / (levels**2).sum())

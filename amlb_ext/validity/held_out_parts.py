@@ -1,0 +1,281 @@
+"""Parts of a fold's training rows, each judged by models that have not seen it.
+
+What calibrates kappa must not have been fitted on the failures that it judges. The parts are those
+of the fold's cross-fitting, so F and the oracle need no further fit: only the candidates are fitted
+here, once per part and target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from amlb_ext.core import row_losses
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.errors import ModelError
+from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.judged_rows import (
+    FoldModels,
+    JudgedRows,
+    TargetModels,
+    judge_real_rows,
+)
+from amlb_ext.hardening.made_rows.sides import make_side
+from amlb_ext.hardening.prepare import CrossFit
+from amlb_ext.validity.candidates import JUDGES, candidate_zoo, fit_zoo
+from amlb_ext.validity.measures import Losses, judge_labels
+
+#: Augmented rows asked per failure, and of all parts together: enough to judge, few to search.
+COPIES, MOST_ROWS = 2, 1000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldOutPart:
+    """A part of the training rows, left out of the fits that judge it.
+
+    Attributes
+    ----------
+    models : FoldModels
+        Fitted without the part.
+    rows : JudgedRows
+        The part, judged by them.
+    zoos : tuple of mapping of str to EstimatorBaseline
+        Per target the candidates by name, fitted without the part as well.
+    """
+
+    models: FoldModels
+    rows: JudgedRows
+    zoos: tuple[Mapping[str, EstimatorBaseline], ...] = ()
+
+    def augment(self, kappa: float) -> JudgedRows:
+        """Augment the part's bad rows with this kappa."""
+        config = self.models.config
+        search = config.search.model_copy(update={"kappa": kappa})
+        models = replace(
+            self.models, config=config.model_copy(update={"search": search})
+        )
+        # "calibrate" is the side's name in the streams, which all rungs share
+        return make_side(models, self.rows, "calibrate").augmented.rows
+
+    def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
+        """Ask candidates and judges about rows of this part, or about rows made from them."""
+        zoo = self.zoos[target]
+        y = rows.y[:, target]
+        predicted = {name: model.predict(rows.Z) for name, model in zoo.items()}
+        judgements = [predicted[name] for name in JUDGES if name in predicted]
+        candidate_losses = [row_losses.row_loss(y, g) for g in predicted.values()]
+        losses = Losses(
+            candidates=np.column_stack(candidate_losses),
+            baseline=row_losses.row_loss(y, rows.f[:, target]),
+            # rows made from one real row are not independent: they are one cluster
+            clusters=self.rows.row[rows.parent],
+        )
+        return CandidateOpinion(losses, np.mean(judgements, axis=0), y)
+
+    def ask_judges(self, target: int) -> np.ndarray:
+        """Ask the judges alone, about all rows of the part."""
+        zoo = self.zoos[target]
+        # those that could be fitted; calibrate gives up where there are none
+        judges = [zoo[name] for name in JUDGES if name in zoo]
+        return np.mean([judge.predict(self.rows.Z) for judge in judges], axis=0)
+
+
+@dataclass(frozen=True)
+class CandidateOpinion:
+    """What candidates and judges say of some rows.
+
+    Attributes
+    ----------
+    losses : Losses
+    judged : ndarray of shape (n,) or (n, C)
+        T, the mean prediction of the judges, see :mod:`amlb_ext.validity.candidates`.
+    y : ndarray of shape (n,)
+    """
+
+    losses: Losses
+    judged: np.ndarray
+    y: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealOpinion:
+    """What candidates and judges say of the real rows of one target: what rungs are held against.
+
+    Attributes
+    ----------
+    target : int
+        Position in the group.
+    failures : list of CandidateOpinion
+        Of each part with failures.
+    rmse : float
+        Of the judges over all rows; 0 for classes.
+    agrees : ndarray of bool
+        Whether the judges support the label, for all rows.
+    """
+
+    target: int
+    failures: Sequence[CandidateOpinion]
+    rmse: float
+    agrees: np.ndarray
+
+    @classmethod
+    def from_parts(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
+        """Collect opinions on all rows; of the many rows that are no failures T is enough."""
+        models = parts[0].models
+        T = np.concatenate([part.ask_judges(target) for part in parts])
+        y = np.concatenate([part.rows.y[:, target] for part in parts])
+        rmse = 0.0
+        if not models.n_classes:
+            rmse = float(np.sqrt(((T - y) ** 2).mean()))
+        _, agrees = judge_labels(
+            T,
+            y,
+            rmse=rmse,
+            agreement=models.config.agreement,
+            n_classes=models.n_classes,
+        )
+        failures = []
+        for part in parts_with_failures(parts):
+            bad = np.flatnonzero(part.rows.is_bad)
+            failures.append(part.ask_candidates(part.rows.take(bad), target))
+        return cls(target=target, failures=failures, rmse=rmse, agrees=agrees)
+
+
+def parts_with_failures(parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
+    """Return the parts on which F fails: the others have nothing to augment."""
+    return [part for part in parts if part.rows.is_bad.any()]
+
+
+def pool_opinions(opinions: Sequence[CandidateOpinion]) -> CandidateOpinion:
+    """Return the opinions of several parts as one, row for row."""
+    losses = [opinion.losses for opinion in opinions]
+    return CandidateOpinion(
+        Losses(
+            candidates=np.concatenate([loss.candidates for loss in losses]),
+            baseline=np.concatenate([loss.baseline for loss in losses]),
+            clusters=np.concatenate([loss.clusters for loss in losses]),
+        ),
+        judged=np.concatenate([opinion.judged for opinion in opinions]),
+        y=np.concatenate([opinion.y for opinion in opinions]),
+    )
+
+
+def hold_out_parts(
+    task: Task, config: GenerateConfig, cross: CrossFit
+) -> list[HeldOutPart]:
+    """Take F and T without each part in turn; one rule K, settled on all predictions.
+
+    Parameters
+    ----------
+    task : Task
+        Any of the group.
+    config : GenerateConfig
+    cross : CrossFit
+
+    Raises
+    ------
+    ModelError
+        F could not be fitted without some part.
+    """
+    rule = settle_rule(
+        config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t
+    )
+    if not all(cross.refits):
+        raise ModelError("all but a few rows are of one class")
+    # a rung is judged and thrown away: few rows suffice, and none need be synthetic
+    light = _lighter_config(config, parts=len(cross.parts))
+    parts = []
+    for number, (fit, held) in enumerate(cross.parts):
+        models = FoldModels(
+            encoder=cross.encoder,
+            targets=_models_without(cross, number),
+            rule=rule,
+            Z=cross.Z[fit],
+            y=cross.y[fit],
+            config=light,
+            # a key of its own, or all parts would draw the same numbers
+            key=(*cross.key, "calibrate", number),
+        )
+        rows = judge_real_rows(
+            models,
+            features=cross.features.iloc[held],
+            Z=cross.Z[held],
+            y=cross.y[held],
+            f=cross.f[held],
+            t=cross.t[held],
+            row=cross.row[held],
+        )
+        parts.append(HeldOutPart(models=models, rows=rows))
+    return parts
+
+
+def _models_without(cross: CrossFit, part: int) -> tuple[TargetModels, ...]:
+    """Return per target F and T as they were fitted without this part."""
+    targets = []
+    of_targets = zip(cross.scales, cross.refits, cross.oracles, strict=True)
+    for scale, refits, oracle in of_targets:
+        blind = oracle.without_part(part)
+        targets.append(TargetModels(scale=scale, baseline=refits[part], oracle=blind))
+    return tuple(targets)
+
+
+def _lighter_config(config: GenerateConfig, *, parts: int) -> GenerateConfig:
+    """Return settings that make a few augmented rows from each part and no synthetic ones."""
+    few = {
+        "copies": min(config.search.copies, COPIES),
+        "max_rows": min(config.search.max_rows, MOST_ROWS // parts),
+    }
+    search = config.search.model_copy(update=few)
+    synthesizer = config.synthesizer.model_copy(update={"times": 0.0})
+    return config.model_copy(update={"search": search, "synthesizer": synthesizer})
+
+
+def fit_candidates(
+    tasks: Sequence[Task], parts: Sequence[HeldOutPart]
+) -> list[HeldOutPart]:
+    """Fit each target's candidates beside each part's F; those that fail anywhere are left out."""
+    zoos = []
+    for target, task in enumerate(tasks):
+        zoos.append(_fit_zoos(task, target, parts))
+    # a zoo per target and part, dealt out to the parts
+    fitted = []
+    for number, part in enumerate(parts):
+        zoo_of_targets = tuple(zoos_of_parts[number] for zoos_of_parts in zoos)
+        fitted.append(replace(part, zoos=zoo_of_targets))
+    return fitted
+
+
+def _fit_zoos(
+    task: Task, target: int, parts: Sequence[HeldOutPart]
+) -> list[dict[str, EstimatorBaseline]]:
+    """Return one target's candidates by name, for each part."""
+    specs = candidate_zoo(task.kind)
+    fits = []
+    for part in parts:
+        models = part.models
+        fitted, _ = fit_zoo(
+            specs,
+            kind=task.kind,
+            n_classes=models.n_classes,
+            n_categorical=models.encoder.n_categorical_,
+            Z=models.Z,
+            y=models.y[:, target],
+            seed=derive_seed(models.config.seed, *models.key, "zoo") % 2**31,
+        )
+        fits.append(fitted)
+    # a subsample may have shown a candidate one class only
+    fewest_classes = 2 if task.labels else 0
+    for name in specs:
+        knows_enough = [
+            name in fit and len(fit[name].classes_) >= fewest_classes for fit in fits
+        ]
+        if not all(knows_enough):
+            # losses of all parts are pooled, so a candidate is there in all of them or in none
+            for fit in fits:
+                fit.pop(name, None)
+    return fits
