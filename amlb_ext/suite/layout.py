@@ -64,7 +64,8 @@ def safe_names(names: Sequence[str]) -> list[str]:
     unique = []
     for name in names:
         base = _safe_name(name)
-        candidate, number = base, 1
+        candidate = base
+        number = 1
         # a name is taken with all its suffixes: "a_full" is no name beside "a"
         while taken & _names_with_suffixes(candidate):
             number += 1
@@ -96,21 +97,27 @@ def is_inside(relative: object) -> bool:
     >>> [is_inside(path) for path in ("data/a.csv", "../a.csv", "/etc/passwd", "C:\\\\a", "a//b")]
     [True, False, False, False, False]
     """
-    if not isinstance(relative, str) or re.search(r"[\\:\x00-\x1f\x7f]", relative):
+    if not isinstance(relative, str):
         return False
-    return all(step not in ("", ".", "..") for step in relative.split("/"))
+    # a drive or a backslash would lead elsewhere on Windows
+    if re.search(r"[\\:\x00-\x1f\x7f]", relative):
+        return False
+    steps = relative.split("/")
+    return all(step not in ("", ".", "..") for step in steps)
 
 
 def _safe_name(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    # decomposed, a letter stays when its accent goes
+    decomposed = unicodedata.normalize("NFKD", name)
+    plain = decomposed.encode("ascii", "ignore").decode()
     text = re.sub(r"[^A-Za-z0-9_-]", "_", plain)
-    if text.startswith("-"):  # would read as a flag: runbenchmark.py ... -t -name
+    # a leading "-" would read as a flag: runbenchmark.py ... -t -name
+    if text.startswith("-"):
         text = "_" + text[1:]
     if not text:
         return "task"
-    if not is_safe_text(
-        text
-    ):  # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
+    # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
+    if not is_safe_text(text):
         text = f"task_{text}"
     return text[:MAX_NAME]
 
@@ -278,7 +285,8 @@ _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
 def is_fold_file(relative: str) -> bool:
     """Whether a path is one that a fold of some task would have, so that it is ours."""
-    return bool(_DATA.fullmatch(relative) or _OWN.fullmatch(relative))
+    patterns = (_DATA, _OWN)
+    return any(pattern.fullmatch(relative) for pattern in patterns)
 
 
 def is_written_later(relative: str) -> bool:
@@ -306,9 +314,12 @@ def is_note(relative: str) -> bool:
 
 def files_below(root: Path) -> list[str]:
     """Return all files below ``root`` but a suite's lock, relative, sorted."""
-    lock = Layout(root).lock
-    paths = [path for path in root.rglob("*") if path.is_file() and path != lock]
-    return sorted(path.relative_to(root).as_posix() for path in paths)
+    layout = Layout(root)
+    relative_paths = []
+    for path in root.rglob("*"):
+        if path.is_file() and path != layout.lock:
+            relative_paths.append(layout.relative(path))
+    return sorted(relative_paths)
 
 
 def is_fresh(root: Path) -> bool:
@@ -317,4 +328,6 @@ def is_fresh(root: Path) -> bool:
 
 
 def _is_temporary(relative: str) -> bool:
-    return any(step.endswith(TEMPORARY_SUFFIX) for step in relative.split("/"))
+    # all files in a temporary folder are temporary
+    steps = relative.split("/")
+    return any(step.endswith(TEMPORARY_SUFFIX) for step in steps)

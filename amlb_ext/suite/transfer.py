@@ -66,12 +66,16 @@ def check_in_folds(
         if hashlib.sha256(content).hexdigest() != digest:
             raise SuiteError(f"{name} was damaged on its way", _REMEDY)
         _check_place(records, name)
+    # no record stands while its files are replaced, so that a killed run leaves no false one
     for record in records:
-        layout.record(record.task, record.fold).unlink(missing_ok=True)
+        path = layout.record(record.task, record.fold)
+        path.unlink(missing_ok=True)
     for name in wanted:
-        write_file(layout.at(name), partial(Path.write_bytes, data=contents[name]))
+        write_content = partial(Path.write_bytes, data=contents[name])
+        write_file(layout.at(name), write_content)
     for record in records:
-        write_text(layout.record(record.task, record.fold), json_text(record.to_json()))
+        path = layout.record(record.task, record.fold)
+        write_text(path, json_text(record.to_json()))
     return records
 
 
@@ -89,9 +93,8 @@ def _check_place(records: Sequence[FoldRecord], name: str) -> None:
         for top in ("data", "hardsynth"):
             # the task's own folder, or that of one of its parts: <task>_<suffix>
             folder = f"{top}/{record.task}"
-            if name.startswith((f"{folder}/", f"{folder}_")) and ".." not in name.split(
-                "/"
-            ):
+            is_below = name.startswith((f"{folder}/", f"{folder}_"))
+            if is_below and ".." not in name.split("/"):
                 return
     raise SuiteError(
         f"{name} is not a file of the folds that came",
