@@ -118,7 +118,7 @@ def _run_folds(
             for fold in range(len(group[0].folds)):
                 keys = fold_keys(group, fold, settings)
                 records = [
-                    read_finished_fold(layout, task.name, fold, key)
+                    read_finished_fold(layout, task.name, fold, key=key)
                     for task, key in zip(group, keys, strict=True)
                 ]
                 if all(records) or group[0].name in results.errors:
@@ -162,7 +162,8 @@ def _checked_records(
     if outcome.unit.function is send_job:
         return check_in_folds(layout, *outcome.result)
     for record in outcome.result if request.execution.cluster else ():
-        if read_finished_fold(layout, record.task, record.fold, record.key) is None:
+        finished = read_finished_fold(layout, record.task, record.fold, key=record.key)
+        if finished is None:
             raise SuiteError(
                 f"the files of {outcome.unit.name} are not those its worker wrote",
                 "let workers see the same folder, or leave --shared-files out",

@@ -124,7 +124,12 @@ class ColumnCoding:
         }
         # integers and booleans are written as such only where no row lacks the value
         has_missing = self.form in ("float", "text")
-        return Column(self.name, types[self.form], self.categories, has_missing)
+        return Column(
+            name=self.name,
+            type=types[self.form],
+            categories=self.categories,
+            has_missing=has_missing,
+        )
 
     def encode(self, values: pd.Series) -> pd.Series:
         """Return a canonical column as it is written.
@@ -137,7 +142,12 @@ class ColumnCoding:
         if self.form == "float":
             return _as_floats(self.name, values)
         if self.form == "text":
-            return _recode(self.name, values, self.categories, self.values)
+            return _recode(
+                values,
+                name=self.name,
+                known=self.categories,
+                recoded=self.values,
+            )
         # neither integers nor booleans have a place for missing values
         if values.isna().any():
             row = _first_position(values.isna())
@@ -153,7 +163,7 @@ class ColumnCoding:
         if is_fraction.any():
             fraction = floats[is_fraction].iloc[0]
             raise SuiteError(
-                f"column {self.name!r} holds whole numbers, but {fraction} came",
+                f"column {self.name!r} of whole numbers holds {fraction}",
                 "round its values before writing",
             )
         return floats.astype("int64")
@@ -165,10 +175,15 @@ class ColumnCoding:
         # pandas may have read booleans as such
         if self.form == "boolean":
             values = values.astype(str)
-        return _recode(self.name, values, self.values, self.categories)
+        return _recode(
+            values,
+            name=self.name,
+            known=self.values,
+            recoded=self.categories,
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the coding as a mapping, without what equals what stands there already."""
+        """Return the coding as a mapping, without keys that repeat the value of another."""
         entry: dict[str, Any] = {"name": self.name, "form": self.form}
         if self.written != self.name:
             entry["written"] = self.written
@@ -180,7 +195,7 @@ class ColumnCoding:
 
 
 def _with_defaults(entry: object) -> object:
-    """Return what :meth:`ColumnCoding.to_json` wrote with what it left out."""
+    """Add the keys that :meth:`ColumnCoding.to_json` leaves out."""
     if not isinstance(entry, Mapping) or "name" not in entry:
         return entry
     return {"written": entry["name"], "values": entry.get("categories", ()), **entry}
@@ -265,14 +280,19 @@ class Coding:
         names = [column.name for column in self.columns]
         if list(features.columns) != names:
             raise SuiteError(
-                f"the columns {list(features.columns)[:10]} came, but {names[:10]} were wanted",
-                "hand in the task's own columns, in their order",
+                f"the columns are {list(features.columns)[:10]}, but the task's are {names[:10]}",
+                "pass the task's own columns, in their order",
             )
         frame = {}
         for column in self.columns:
             frame[column.written] = column.encode(features[column.name])
         if self.kind.is_classification:
-            written = _recode(self.target, target, self.labels, self.written_labels)
+            written = _recode(
+                target,
+                name=self.target,
+                known=self.labels,
+                recoded=self.written_labels,
+            )
         else:
             written = _as_floats(self.target, target)
         if written.isna().any():
@@ -303,7 +323,12 @@ class Coding:
             features[column.name] = column.decode(frame[column.written])
         target = frame[self.written_target]
         if self.kind.is_classification:
-            target = _recode(self.target, target, self.written_labels, self.labels)
+            target = _recode(
+                target,
+                name=self.target,
+                known=self.written_labels,
+                recoded=self.labels,
+            )
         else:
             target = target.astype("float64")
         return pd.DataFrame(features, index=frame.index), target.rename(self.target)
@@ -408,7 +433,11 @@ def _as_floats(name: str, values: pd.Series) -> pd.Series:
 
 
 def _recode(
-    name: str, values: pd.Series, known: tuple[str, ...], recoded: tuple[str, ...]
+    values: pd.Series,
+    *,
+    name: str,
+    known: tuple[str, ...],
+    recoded: tuple[str, ...],
 ) -> pd.Series:
     """Map categories position by position; missing stays missing, unknown is a ``SuiteError``."""
     if len(set(known)) != len(known):
@@ -429,7 +458,7 @@ def _recode(
         first_row = np.flatnonzero(is_unknown)[0]
         came = values.iloc[int(first_row)]
         raise SuiteError(
-            f"column {name!r} holds {came!r}, which is none of its {len(known)} values",
+            f"column {name!r} holds {came!r}, which is not one of its {len(known)} values",
             "use the values of the task's own table",
         )
     dtype = pd.CategoricalDtype(list(recoded))

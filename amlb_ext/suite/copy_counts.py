@@ -1,4 +1,4 @@
-"""Counts made rows that repeat what they must not, in the files of a fold as they stand.
+"""Count made rows that repeat real rows or each other, in the files of a fold.
 
 Rows are compared by their features alone. A made row with the features of a real one is a copy,
 whatever its target; with another target it is a contradiction as well.
@@ -89,10 +89,12 @@ def count_copies(
     hard_training = 0
     on_both_sides = 0
     if hard is not None and hard.train is not None:
-        made_blocks.append(hard.train.take(is_made(hard.train)))
+        made_training = hard.train.take(is_made(hard.train))
         # test rows are fitted to the training rows they stand beside, so that these can be new
-        is_refitted = (hard.test.provenance["substituted"] != "").to_numpy()
-        made_blocks.append(hard.test.take(is_made(hard.test) & is_refitted))
+        replaced_columns = hard.test.provenance["substituted"]
+        is_refitted = (replaced_columns != "").to_numpy()
+        made_test = hard.test.take(is_made(hard.test) & is_refitted)
+        made_blocks += [made_training, made_test]
         hard_training = len(hard.train)
         on_both_sides = _count_shared(hard.train, [hard.test, test, *made])
     if not made_blocks:
@@ -150,7 +152,7 @@ def is_made(rows: Rows) -> np.ndarray:
 
 
 def read_part(
-    suite: Suite, task: str, suffix: str, fold: int, side: str = "test"
+    suite: Suite, task: str, suffix: str, *, fold: int, side: str = "test"
 ) -> Rows | None:
     """Read one file of a part with its provenance; None where the suite has no such fold of it.
 
@@ -187,10 +189,10 @@ def read_part(
 
 def read_hard(suite: Suite, task: str, fold: int) -> Part | None:
     """Read both files of ``_hard``; None where the suite has no such fold of it."""
-    test = read_part(suite, task, "hard", fold)
+    test = read_part(suite, task, "hard", fold=fold)
     if test is None:
         return None
-    train = read_part(suite, task, "hard", fold, side="train")
+    train = read_part(suite, task, "hard", fold=fold, side="train")
     return Part(test, train)
 
 
@@ -198,12 +200,12 @@ def fold_copies(suite: Suite, task: str, fold: int) -> CopyCounts:
     """Count what is repeated in one fold of a suite; see :func:`read_part` for what it raises."""
     made = []
     for suffix in MADE_PARTS:
-        rows = read_part(suite, task, suffix, fold)
+        rows = read_part(suite, task, suffix, fold=fold)
         if rows is not None:
             made.append(rows)
     hard = read_hard(suite, task, fold)
-    train = read_part(suite, task, "full", fold, side="train")
-    test = read_part(suite, task, "full", fold, side="test")
+    train = read_part(suite, task, "full", fold=fold, side="train")
+    test = read_part(suite, task, "full", fold=fold, side="test")
     if train is None or test is None or not (made or hard):
         return CopyCounts()
     return count_copies(train=train, test=test, made=made, hard=hard)

@@ -1,4 +1,4 @@
-"""Completes a suite: definitions, configuration, integrations, and last the manifest."""
+"""Complete a suite: definitions, configuration, integrations, and last the manifest."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def finish_suite(
     original: Original | None = None,
     absent: Sequence[str] = (),
 ) -> Manifest:
-    """Write everything beside the folds, remove what no longer belongs, then the manifest.
+    """Write the files that belong to no fold, remove stale ones, then write the manifest.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def finish_suite(
     [safe_name] = safe_names([name])
     if safe_name != name:
         raise SuiteError(
-            f"AMLB cannot have a file named after the benchmark {name!r}",
+            f"the benchmark name {name!r} cannot be the name of a file in AMLB",
             f"use --name {safe_name}",
         )
     if original is not None:
@@ -115,7 +115,7 @@ def finish_suite(
         amlb_tasks += _amlb_tasks(task)
     if not amlb_tasks:
         raise SuiteError(
-            f"AMLB could use no rows of any of the {len(tasks)} tasks, so there is no benchmark",
+            f"AMLB can use no rows of any of the {len(tasks)} tasks, so there is no benchmark",
             "see the folds' notes and the failures; a larger --hardness.share or another "
             "baseline finds more hard rows",
         )
@@ -130,7 +130,12 @@ def finish_suite(
     if original is not None:
         labels = {task.name: task.coding.labels for task in tasks}
         lacking = {task.name: _lacks_a_class(task) for task in tasks}
-        pair = make_pair(original, amlb_tasks, labels, lacking)
+        pair = make_pair(
+            original,
+            amlb_tasks,
+            labels=labels,
+            lacks_a_class=lacking,
+        )
     files |= write_shared_files(
         layout,
         name=name,
@@ -146,7 +151,12 @@ def finish_suite(
     waiting_folders: set[str] = set()
     for task_name in waiting:
         waiting_folders.update(amlb_name(task_name, suffix) for suffix in SUFFIXES)
-    _remove_stale_files(layout, previous, files, waiting_folders)
+    _remove_stale_files(
+        layout,
+        files,
+        previous=previous,
+        waiting=waiting_folders,
+    )
     # certificates are in no manifest, so they are known by their places
     certificates = [
         *layout.own.glob("*/certificate.json"),
@@ -179,7 +189,7 @@ def check_twin(original: str, name: str) -> None:
     twin = twin_name(original)
     if safe_names([twin]) != [twin]:
         raise SuiteError(
-            f"AMLB cannot have a file named after the benchmark {original!r}",
+            f"the benchmark name {original!r} cannot be the name of a file in AMLB",
             "rename its file; use letters, digits, - and _",
         )
     # in lower case: some file systems do not tell "A" from "a"
@@ -194,9 +204,12 @@ def check_twin(original: str, name: str) -> None:
 
 def _lacks_a_class(task: SuiteTask) -> bool:
     """Whether a test file of a task's main part lacks one of the task's classes."""
-    n_labels = len(task.coding.labels)
-    parts = [fold.parts[""] for fold in task.folds if "" in fold.parts]
-    return any(len(part.labels) < n_labels for part in parts)
+    n_classes = len(task.coding.labels)
+    for fold in task.folds:
+        main_part = fold.parts.get("")
+        if main_part is not None and len(main_part.labels) < n_classes:
+            return True
+    return False
 
 
 def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
@@ -230,7 +243,7 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
 
 
 def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> str:
-    """Return what an AMLB task is.
+    """Return the description of an AMLB task in the definition.
 
     The source comes last: a suite that is given another spec has it replaced there.
     """
@@ -307,8 +320,9 @@ def _previous_files(layout: Layout) -> dict[str, str]:
 
 def _remove_stale_files(
     layout: Layout,
-    previous: Mapping[str, str],
     files: Mapping[str, str],
+    *,
+    previous: Mapping[str, str],
     waiting: Collection[str],
 ) -> None:
     """Remove files of an earlier generation that this one does not have, and empty folders.

@@ -1,4 +1,4 @@
-"""What happened in the folds of a task, as few lines: one for each kind of thing, folds counted.
+"""What happened in the folds of a task: one line for each kind of note, with counts of folds.
 
 The manifest keeps what each fold counted and noted. Here notes of one kind stand together, with
 the folds (and, over several tasks, the tasks) in which it happened. Counts of rows and cells come
@@ -39,7 +39,7 @@ FoldEntries = Mapping[int, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class FoldNote:
-    """One kind of thing that happened in folds of a task.
+    """One kind of note on folds of a task.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ def _reasons_without_failures(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
-    """Tell of test rows that the untouched test folds lack."""
+    """Note the test rows that the untouched test folds lack."""
     left_out: dict[int, int] = {}
     for fold, entry in folds.items():
         # dropped by the writer, or by the caller before it, which counts them by class
@@ -209,7 +209,7 @@ def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
 
 
 def _cells_replaced(task: str, folds: FoldEntries) -> list[FoldNote]:
-    """Tell of cells of the untouched test folds that hold another value than the source."""
+    """Note the cells of the untouched test folds that differ from the source."""
     by_fold = {}
     for fold, entry in folds.items():
         substituted = entry["parts"].get("full", {}).get("substituted")
@@ -268,7 +268,7 @@ def _small_evaluation_sets(manifest: Manifest, task: str) -> list[FoldNote]:
 
 
 def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[FoldNote]:
-    """Tell of folds in which fewer rows were made than asked for, and why."""
+    """Note the folds in which fewer rows were made than asked for, and why."""
     made = 0
     asked = 0
     dropped: Counter[str] = Counter()
@@ -310,7 +310,7 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
 
 
 def _recorded_notes(task: str, folds: FoldEntries) -> list[FoldNote]:
-    """Put the folds' own notes together, those that differ in numbers alone as one."""
+    """Group the folds' own notes; notes that differ in numbers alone become one."""
     by_pieces: dict[tuple[str, ...], list[tuple[int, RecordedNote]]] = {}
     for fold, entry in folds.items():
         for text in _texts_of_fold(entry):
@@ -336,7 +336,10 @@ def _recorded_notes(task: str, folds: FoldEntries) -> list[FoldNote]:
 
 
 def _texts_of_fold(entry: Mapping[str, Any]) -> list[str]:
-    """Return what a fold noted, but for why it has no failures, which has a line of its own."""
+    """Return the notes of a fold, without the reason for having no failures.
+
+    That reason has a line of its own.
+    """
     summary = entry["summary"]
     texts = list(entry["notes"])
     # 0.1.0 noted nothing but the reason in such a fold
@@ -349,8 +352,10 @@ def _texts_of_fold(entry: Mapping[str, Any]) -> list[str]:
 
 
 def _folds_text(folds: Sequence[int], total: int) -> str:
+    if total == 1:
+        return "the only fold"
     if len(folds) == total:
-        return f"all {total} folds" if total > 1 else "the only fold"
+        return f"all {total} folds"
     numbers = _shown_names([str(fold) for fold in folds])
     return f"{len(folds)} of {total} folds ({numbers})"
 

@@ -1,4 +1,4 @@
-"""Where everything stands in a suite, and names that AMLB and every file system accept.
+"""The paths of a suite, and names that AMLB and every file system accept.
 
 The suite is an AMLB user directory; all paths below are relative to its root, so it can be
 moved, zipped or mounted.
@@ -90,7 +90,7 @@ def is_plain_name(name: object) -> bool:
 
 
 def is_inside(relative: object) -> bool:
-    """Whether a text is a path below a folder, with ``/``, as a suite writes it.
+    """Whether a text is a relative path with ``/`` that stays inside its folder.
 
     Examples
     --------
@@ -206,16 +206,16 @@ class Layout:
 
     @property
     def request(self) -> Path:
-        """What was asked for; written when a generation begins."""
+        """The request; written when a generation begins."""
         return self.own / "request.json"
 
     @property
     def lock(self) -> Path:
-        """Stands while a process writes the suite, and is no part of it."""
+        """Lock of the process that writes the suite; not a part of the suite."""
         return self.own / LOCK
 
     def fold(self, amlb_task: str, fold: int) -> Path:
-        """Folder of what we know of a fold; ``fold`` is the source's fold number."""
+        """Folder of a fold's record and provenance; ``fold`` is the source's fold number."""
         return self.own / amlb_task / f"fold_{fold}"
 
     def provenance(self, amlb_task: str, fold: int) -> Path:
@@ -284,7 +284,7 @@ _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
 
 def is_fold_file(relative: str) -> bool:
-    """Whether a path is one that a fold of some task would have, so that it is ours."""
+    """Whether a path has the form of a fold's file, so that hardsynth wrote it."""
     patterns = (_DATA, _OWN)
     return any(pattern.fullmatch(relative) for pattern in patterns)
 
@@ -302,7 +302,7 @@ def is_written_later(relative: str) -> bool:
 
 
 def is_note(relative: str) -> bool:
-    """Whether a file beside a suite is a text for readers, which no program looks at.
+    """Whether a file is a text for people, such as a README, which no program reads.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def is_note(relative: str) -> bool:
 
 
 def files_below(root: Path) -> list[str]:
-    """Return all files below ``root`` but a suite's lock, relative, sorted."""
+    """Return the relative paths of all files below ``root``, sorted, without a suite's lock."""
     layout = Layout(root)
     relative_paths = []
     for path in root.rglob("*"):
@@ -323,7 +323,7 @@ def files_below(root: Path) -> list[str]:
 
 
 def is_fresh(root: Path) -> bool:
-    """Whether a folder holds nothing, but for what a killed run was just about to write."""
+    """Whether a folder is empty, apart from temporary files of a killed run."""
     return all(_is_temporary(path) for path in files_below(root))
 
 

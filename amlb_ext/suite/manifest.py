@@ -32,7 +32,7 @@ _REQUEST_KEY = '\n "request": '
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteRequest:
-    """What a suite was made of, so that a repair can read the same sources in the same way.
+    """What a suite was generated from; a repair reads the same sources in the same way.
 
     Attributes
     ----------
@@ -192,11 +192,12 @@ class Manifest:
     @property
     def listed(self) -> list[AmlbTask]:
         """The AMLB tasks in the order of the definitions."""
+        # a manifest of an older version names no order: then all tasks stay as they stand
         positions = {name: position for position, name in enumerate(self.order)}
+        unordered = len(positions)
 
         def place(amlb_task: AmlbTask) -> tuple[int, int]:
-            # a manifest of an older version names no order: then all tasks stay as they stand
-            position = positions.get(amlb_task.task, len(positions))
+            position = positions.get(amlb_task.task, unordered)
             return position, SUFFIXES.index(amlb_task.suffix)
 
         return sorted(self.amlb_tasks.values(), key=place)
@@ -230,7 +231,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Manifest:
-        """Return the manifest that :meth:`to_json` gave, or one of format 1.
+        """Read a manifest that :meth:`to_json` returned, or one of format 1.
 
         Raises
         ------
@@ -331,7 +332,7 @@ def check_places(manifest: Manifest) -> None:
     for name in names:
         if not is_plain_name(name):
             raise _misplaced_error(
-                f"names a task or definition {name!r}, which is no plain name"
+                f"names a task or definition {name!r}, which is not a plain name"
             )
     for name, task in manifest.amlb_tasks.items():
         derived_name = amlb_name(task.task, task.suffix)
@@ -346,7 +347,9 @@ def check_places(manifest: Manifest) -> None:
         paths += [*task.train, *task.test, *task.provenance]
     for path in paths:
         if not is_inside(path):
-            raise _misplaced_error(f"names {path!r}, which is no path inside the suite")
+            raise _misplaced_error(
+                f"names {path!r}, which is not a path inside the suite"
+            )
 
 
 def _misplaced_error(fault: str) -> SuiteError:

@@ -1,4 +1,4 @@
-"""Opens a finished suite."""
+"""Open a finished suite."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _check_links(layout: Layout, tasks: list[str]) -> None:
 
 
 def unfinished_error(layout: Layout) -> SuiteError | None:
-    """Return why a directory is no finished suite, or None."""
+    """Return the error for a directory that is not a finished suite, else None."""
     # the manifest is written last, and the request first
     if layout.manifest.is_file():
         return None

@@ -60,11 +60,13 @@ class CountedText:
         ranges: list[tuple[str, str]] = []
         end = 0
         for match in _NUMBER_OR_RANGE.finditer(text):
-            pieces.append(text[end : match.start()])
+            start = match.start()
+            pieces.append(text[end:start])
             low, high = match.groups()
             ranges.append((low, high or low))
             end = match.end()
-        return cls((*pieces, text[end:]), tuple(ranges))
+        pieces.append(text[end:])
+        return cls(pieces=tuple(pieces), ranges=tuple(ranges))
 
     @classmethod
     def merged(cls, texts: Sequence[CountedText]) -> CountedText:

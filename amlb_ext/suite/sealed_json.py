@@ -30,7 +30,7 @@ class SealedFile(NamedTuple):
 
 
 def json_text(entry: object) -> str:
-    """Return deterministic JSON: sorted keys, numbers that are none as ``null``.
+    """Return deterministic JSON: sorted keys, NaN and infinity as ``null``.
 
     Examples
     --------

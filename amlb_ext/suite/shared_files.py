@@ -29,7 +29,7 @@ def write_shared_files(
     integrations: Mapping[str, Any],
     constraints: str | None = None,
 ) -> dict[str, str]:
-    """Write every file of a suite that belongs to no fold, but the manifest and the request.
+    """Write every file that belongs to no fold, except the manifest and the request.
 
     Parameters
     ----------

@@ -37,15 +37,15 @@ def pack_folds(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes
 def check_in_folds(
     layout: Layout, records: Sequence[FoldRecord], contents: Mapping[str, bytes]
 ) -> Sequence[FoldRecord]:
-    """Write folds that came from elsewhere; their records last, so that they count as finished.
+    """Write folds that another machine made, their records last: a record marks a finished fold.
 
     Parameters
     ----------
     layout : Layout
-        Where they shall stand.
+        Where they are written.
     records : sequence of FoldRecord
     contents : mapping of str to bytes
-        What :func:`pack_folds` gave.
+        As :func:`pack_folds` returns them.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def check_in_folds(
     Raises
     ------
     SuiteError
-        A file is missing, was damaged on its way, or is none of a fold; nothing was written. Or
-        the disk cannot be written.
+        A file is missing, was damaged in transit, or belongs to none of the folds: nothing is
+        written then. Or the disk cannot be written.
     """
     wanted = _digests(records)
     for name, digest in wanted.items():
@@ -64,7 +64,7 @@ def check_in_folds(
         if content is None:
             raise SuiteError(f"{name} did not arrive", _REMEDY)
         if hashlib.sha256(content).hexdigest() != digest:
-            raise SuiteError(f"{name} was damaged on its way", _REMEDY)
+            raise SuiteError(f"{name} was damaged in transit", _REMEDY)
         _check_place(records, name)
     # no record stands while its files are replaced, so that a killed run leaves no false one
     for record in records:
@@ -97,6 +97,6 @@ def _check_place(records: Sequence[FoldRecord], name: str) -> None:
             if is_below and ".." not in name.split("/"):
                 return
     raise SuiteError(
-        f"{name} is not a file of the folds that came",
+        f"{name} does not belong to the folds that arrived",
         "check the workers of the cluster",
     )

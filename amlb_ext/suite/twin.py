@@ -60,10 +60,11 @@ def twin_name(benchmark: str) -> str:
 def make_pair(
     original: Original,
     amlb_tasks: Sequence[AmlbTask],
+    *,
     labels: Mapping[str, Sequence[str]],
     lacks_a_class: Mapping[str, bool],
 ) -> Pair:
-    """Return what the manifest keeps of the twin.
+    """Return the manifest's entry of the twin.
 
     Parameters
     ----------
@@ -94,8 +95,10 @@ def make_pair(
 def _named_metrics(entry: Mapping[str, Any]) -> list[str]:
     """Return the metrics that an entry names: one, several, or none."""
     metric = entry.get("metric")
-    listed = [metric] if isinstance(metric, str) else list(metric or ())
-    return [str(name) for name in listed if name is not None]
+    if isinstance(metric, str):
+        return [metric]
+    names = metric or ()
+    return [str(name) for name in names if name is not None]
 
 
 def _twin_metrics(

@@ -63,7 +63,7 @@ def fit_to_train(
     columns: Sequence[Column],
     judge: Judge | None = None,
 ) -> FittedRows:
-    """Replace what the training rows do not know, so that AMLB can read the test rows.
+    """Replace values that no training row has, so that AMLB can read the test rows.
 
     A category that no training row has is replaced, and a missing one where no training row
     misses the value. Candidates are missing, where a training row misses the value, and the
@@ -183,6 +183,9 @@ def _categories_like(like: pd.Series, codes: np.ndarray) -> pd.Series:
 class _ReplacementSearch:
     """The search for replacements in the rows that need some.
 
+    It works on all rows at once, as arrays, since a fold may have a hundred thousand such cells and
+    the judge is slow to ask. That makes its lines denser than those of other modules.
+
     Attributes
     ----------
     rows : ndarray of shape (r,), int
@@ -207,7 +210,7 @@ class _ReplacementSearch:
         self.source = test.iloc[self.rows]
         self.judge = judge
         self.candidates = [_candidate_codes(train[name]) for name in self.names]
-        # the search starts from the most frequent value in every cell
+        # the search starts from the first candidate of every cell
         source_codes = [_category_codes(self.source[name]) for name in self.names]
         first_candidates = [candidates[0] for candidates in self.candidates]
         self.codes = np.where(
@@ -297,7 +300,8 @@ class _ReplacementSearch:
         frame = self.source.iloc[row].copy()
         for number, name in enumerate(self.names):
             frame[name] = _categories_like(frame[name], codes[:, number])
-        difference = np.abs(self._predict(frame) - self.reference[row])
+        predictions = self._predict(frame)
+        difference = np.abs(predictions - self.reference[row])
         # probabilities are summed over classes; a regression has one column
         by_row = difference.reshape(len(row), -1)
         return by_row.sum(axis=1).round(DECIMALS)
@@ -311,7 +315,8 @@ class _ReplacementSearch:
 
     def _chunks(self, size: int) -> list[slice]:
         """Split so many rows into slices of at most :data:`CHUNK_VALUES` values."""
-        step = max(1, CHUNK_VALUES // len(self.source.columns))
+        rows_at_once = CHUNK_VALUES // len(self.source.columns)
+        step = max(1, rows_at_once)
         return [slice(start, start + step) for start in range(0, size, step)]
 
 

@@ -1,4 +1,4 @@
-"""Checks a finished suite against its manifest and against AMLB's loader rules."""
+"""Check a finished suite against its manifest and against AMLB's loader rules."""
 
 from __future__ import annotations
 
@@ -159,16 +159,16 @@ def _unsealed_warning(layout: Layout, path: Path) -> str:
 
 
 def _file_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Say which files are missing, changed or foreign."""
+    """Yield a sentence for each file that is missing, changed or foreign."""
     yield from damaged_files(layout, manifest).values()
     known = {layout.relative(layout.manifest), *manifest.files}
     for task, files in _waiting_files(layout, manifest).items():
         known |= files
         folds = sum(relative.endswith("/record.json") for relative in files)
         yield (
-            f"{WARNING}{task} is no task of the suite: its table could not be read when the suite "
-            f"was made. Its finished folds ({folds}) are kept; run the command again when the "
-            "table is back."
+            f"{WARNING}{task} is not a task of the suite: its table could not be read when the "
+            f"suite was made. Its finished folds ({folds}) are kept; run the command again when "
+            "the table is back."
         )
     for relative in sorted(set(files_below(layout.root)) - known):
         if is_written_later(relative):
@@ -194,7 +194,8 @@ def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
             digests = {file: sha256_file(layout.at(file)) for file in record.files}
         except (OSError, ValueError):
             continue
-        if record.task == task and digests == record.files:
+        is_whole = digests == record.files
+        if is_whole and record.task == task:
             files = by_task.setdefault(task, set())
             files.update(record.files)
             files.add(layout.relative(path))
@@ -202,33 +203,40 @@ def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
 
 
 def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Say what of ``frameworks.yaml`` hardsynth would not write: AMLB and `score` run it."""
+    """Yield what hardsynth would not write into ``frameworks.yaml``: AMLB and `score` run it."""
     where = layout.relative(layout.frameworks)
     if not layout.frameworks.is_file():
         return
     # read with limits: the file may be anybody's
+    entries: dict[str, dict[str, Any]] = {}
     try:
-        listed = read_yaml(layout.frameworks, SuiteError) or {}
-        entries = {str(name): dict(entry) for name, entry in listed.items()}
+        content = read_yaml(layout.frameworks, SuiteError) or {}
+        for name, entry in content.items():
+            entries[str(name)] = dict(entry)
     except (OSError, ValueError, TypeError, AttributeError, SuiteError):
         yield f"{where} cannot be read."
         return
     for name, entry in sorted(entries.items()):
         if not is_plain_name(name):
-            yield f"{where} names the framework {name!r}, which is no plain name."
+            yield f"{where} names the framework {name!r}, which is not a plain name."
         if entry.get("module") != INTEGRATION:
             yield f"{where}: {name} is run by {entry.get('module')!r}, not by {INTEGRATION}."
             continue
         unexpected_keys = set(entry) - _FRAMEWORK_KEYS
         for key in sorted(unexpected_keys):
             yield f"{where}: {name} has {key!r}, which no framework of a suite has."
-        yield from _unlisted_models(where, name, entry.get("params"), manifest)
+        yield from _unlisted_models(
+            where,
+            name,
+            params=entry.get("params"),
+            manifest=manifest,
+        )
 
 
 def _unlisted_models(
-    where: str, name: str, params: Any, manifest: Manifest
+    where: str, name: str, *, params: Any, manifest: Manifest
 ) -> Iterator[str]:
-    """Say which models of a framework are not on the list of what a suite may name."""
+    """Yield the models of a framework that are not on the list of what a suite may name."""
     if not isinstance(params, dict):
         return
     baseline = manifest.config.get("baseline")
@@ -250,7 +258,7 @@ def _unlisted_models(
 
 
 def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Say which code of a suite is not the one that this version would copy into it."""
+    """Yield the code of a suite that differs from what this version would copy into it."""
     for relative in sorted(manifest.files):
         steps = relative.split("/")
         if steps[0] != layout.extensions.name:
@@ -269,7 +277,7 @@ def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
 
 
 def _definition_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Say where the benchmark definitions differ from the manifest."""
+    """Yield where the benchmark definitions differ from the manifest."""
     wanted = definition_entries(
         layout,
         name=manifest.name,
@@ -307,7 +315,7 @@ def _entries_by_name(definition: Any) -> dict[str, dict[str, Any]]:
 
 
 def _repeated_rows(suite: Suite) -> Iterator[str]:
-    """Say per task what made rows repeat; files that cannot be read were told of before."""
+    """Yield, per task, what made rows repeat; unreadable files are reported elsewhere."""
     tasks_with_strange_files = set()
     for entry in suite.amlb_tasks.values():
         paths = {*entry.train, *entry.test, *entry.provenance}

@@ -1,4 +1,4 @@
-"""Writes a fold of a task: its CSV files, where each row comes from, and last its record.
+"""Write a fold of a task: its CSV files, where each row comes from, and last its record.
 
 A fold counts as finished when its record stands and every file in it has the sha256 that the
 record names, so that a run killed at any moment loses at most the folds in flight.
@@ -58,9 +58,9 @@ class Rows:
         sizes = {len(self.features), len(self.target), len(self.provenance)}
         if len(sizes) != 1:
             raise SuiteError(
-                f"{len(self.features)} rows of features, {len(self.target)} of the target and "
-                f"{len(self.provenance)} of provenance came",
-                "hand in one target and one row of provenance for each row",
+                f"there are {len(self.features)} rows of features, {len(self.target)} of the "
+                f"target and {len(self.provenance)} of provenance",
+                "pass one target and one row of provenance for each row",
             )
 
     def __len__(self) -> int:
@@ -95,7 +95,7 @@ def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
     ----------
     layout : Layout
     request : mapping
-        What was asked for; kept in ``hardsynth/request.json``.
+        The request, as ``hardsynth/request.json`` keeps it.
 
     Raises
     ------
@@ -108,9 +108,7 @@ def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
             f"the name of the folder {root} is not UTF-8", "choose another with -o"
         )
     if root.exists() and not root.is_dir():
-        raise SuiteError(
-            f"{root} is a file, a directory is wanted", "choose another with -o"
-        )
+        raise SuiteError(f"{root} is a file, not a directory", "choose another with -o")
     # any of these shows that the files are ours, so that they may be continued or replaced
     known = (layout.request, layout.manifest, layout.previous)
     is_our_suite = any(path.exists() for path in known)
@@ -130,6 +128,7 @@ def write_fold(
     layout: Layout,
     task_name: str,
     coding: Coding,
+    *,
     fold: int,
     train: Rows,
     parts: Mapping[str, Part],
@@ -140,7 +139,7 @@ def write_fold(
 
     Test rows whose label no training row of their part has are dropped and counted; a part
     that AMLB could not use at all (no test rows, training rows of a single class) is left
-    out. Both are said in the record's notes. Cells that AMLB could not read beside the training
+    out. The record notes both. Cells that AMLB could not read beside the training
     rows are replaced where the caller has not done so; see
     :func:`amlb_ext.suite.unseen_values.fit_to_train`.
 
@@ -251,7 +250,7 @@ def _file_of_rows(rows: Rows, files: Sequence[tuple[Rows, str]]) -> str:
 
 
 def read_finished_fold(
-    layout: Layout, task_name: str, fold: int, key: str
+    layout: Layout, task_name: str, fold: int, *, key: str
 ) -> FoldRecord | None:
     """Return the record of a fold that need not be computed again, else None.
 
@@ -335,14 +334,16 @@ def _substituted_columns(
     Some of them the caller may have replaced before; the provenance names these.
     """
     by_row: list[set[str]] = [set() for _ in range(len(test))]
-    earlier = test.provenance.get("substituted", pd.Series(dtype=object))
-    for row, names in enumerate(earlier):
-        by_row[row].update(name for name in names.split(",") if name)
-    written = {column.name: column.written for column in coding.columns}
+    if "substituted" in test.provenance:
+        for row, joined_names in enumerate(test.provenance["substituted"]):
+            # a row without replaced cells has an empty text, which splits into one empty name
+            if joined_names:
+                by_row[row].update(joined_names.split(","))
+    written_names = {column.name: column.written for column in coding.columns}
     for row, column_name in cells:
-        by_row[row].add(written[column_name])
-    order = list(written.values())
-    return [sorted(names, key=order.index) if names else [] for names in by_row]
+        by_row[row].add(written_names[column_name])
+    file_order = list(written_names.values())
+    return [sorted(names, key=file_order.index) for names in by_row]
 
 
 def _unusable_reason(train: Rows, coding: Coding) -> str:
