@@ -128,9 +128,10 @@ def _parse_statements(
     for_one_task: dict[str, str] = {}
     for statement in stated:
         task, equals, text = statement.partition("=")
+        is_name = re.fullmatch(r"[A-Za-z0-9_-]+", task) is not None
         if equals and task in tasks:
             for_one_task[task] = text.strip()
-        elif equals and re.fullmatch(r"[A-Za-z0-9_-]+", task):
+        elif equals and is_name:
             # what stands before = looks like a task's name: a slip of the pen, not a licence
             raise PublishError(
                 f"--licence {statement!r}: there is no task {task!r}",

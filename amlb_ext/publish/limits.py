@@ -24,8 +24,9 @@ NAME = r"[a-zA-Z0-9_\-\.\(\),]+"
 TAG = r"[a-zA-Z0-9_\-\.]+"
 _LATIN = r"[\x00-\x7f]*"
 #: Characters that Unicode does not decompose into ASCII, and how they are spelled.
-_SPELLED = str.maketrans("‐‑‒–—−‘’“”łøđŁØ", "------''\"\"lodLO")
-_SPELLED |= str.maketrans({"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe"})
+_ONE_LETTER = dict(zip("‐‑‒–—−‘’“”łøđŁØ", "------''\"\"lodLO", strict=True))
+_TWO_LETTERS = {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe"}
+_SPELLED = str.maketrans({**_ONE_LETTER, **_TWO_LETTERS})
 _BREAKS_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -141,7 +142,8 @@ def server_name(text: str, length: int = 128) -> str:
     >>> server_name("hardsynth.sick leave.0"), len(server_name("x" * 200))
     ('hardsynth.sick_leave.0', 128)
     """
-    name = re.sub(r"[^a-zA-Z0-9_.()-]", "_", ascii_text(text)) or "_"
+    plain = ascii_text(text)
+    name = re.sub(r"[^a-zA-Z0-9_.()-]", "_", plain) or "_"
     if len(name) <= length:
         return name
     # two long names that begin alike must not become one

@@ -177,7 +177,8 @@ def _choose_folds(
             if not folds or fold in folds:
                 chosen.append((name, fold))
     if not chosen:
-        most_folds = max(len(suite.amlb_tasks[name].folds) for name in names)
+        numbers_of_folds = [len(suite.amlb_tasks[name].folds) for name in names]
+        most_folds = max(numbers_of_folds)
         listed = ", ".join(map(str, folds))
         raise PublishError(
             f"no task has fold {listed}",

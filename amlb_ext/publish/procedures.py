@@ -149,6 +149,7 @@ def weka_order(n: int, seed: int = 0) -> np.ndarray:
     """
     random = JavaRandom(seed)
     order = list(range(n))
+    # Fisher and Yates from the last row on, as Weka does it: other orders draw other numbers
     for j in range(n - 1, 0, -1):
         k = random.next_int(j + 1)
         order[j], order[k] = order[k], order[j]

@@ -307,10 +307,16 @@ def _column_values(
         yield values[row_of_both].tolist()
     # our own columns follow, in the order of OWN_COLUMNS
     row_names: list[str | None] = []
+    sides: list[str | None] = []
     for tested, row, repeat in zip(is_test, position, repetition, strict=True):
-        row_names.append(f"test.{row}.{repeat}" if tested else f"train.{row}")
+        if tested:
+            row_names.append(f"test.{row}.{repeat}")
+            sides.append("test")
+        else:
+            row_names.append(f"train.{row}")
+            sides.append("train")
     yield row_names
-    yield ["test" if tested else "train" for tested in is_test]
+    yield sides
     origin, source_row = _read_provenance(unit, len(train))
     yield origin[row_of_both].tolist()
     yield source_row[row_of_both].tolist()
