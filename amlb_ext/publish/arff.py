@@ -79,7 +79,10 @@ def attribute_names(names: Sequence[str]) -> tuple[str, ...]:
     ('age', "it's", 'a_b_2', 'a_b', '_x_')
     """
     # names that may stay as they are keep theirs, wherever they stand
-    taken = {name for name in names if _safe_name(name) == name}
+    taken = set()
+    for name in names:
+        if _safe_name(name) == name:
+            taken.add(name)
     unique = []
     for name in names:
         safe = _safe_name(name)
@@ -172,7 +175,9 @@ def read_split(text: str) -> dict[tuple[int, int, int], tuple[np.ndarray, np.nda
     positions: dict[tuple[int, int, int], dict[str, list[int]]] = {}
     try:
         decoded = arff.loads(text)
-        names = [str(name).lower() for name, _ in decoded["attributes"]]
+        names = []
+        for name, _ in decoded["attributes"]:
+            names.append(str(name).lower())
         side_place = names.index("type")
         row_place = names.index("rowid")
         repeat_place = names.index("repeat")
@@ -180,8 +185,10 @@ def read_split(text: str) -> dict[tuple[int, int, int], tuple[np.ndarray, np.nda
         # only learning curves have several samples, and not every other file has the column
         sample_place = names.index("sample") if "sample" in names else None
         for line in decoded["data"]:
+            repeat = int(line[repeat_place])
+            fold = int(line[fold_place])
             sample = 0 if sample_place is None else int(line[sample_place])
-            key = (int(line[repeat_place]), int(line[fold_place]), sample)
+            key = (repeat, fold, sample)
             sides = positions.setdefault(key, {"TRAIN": [], "TEST": []})
             rows = sides[line[side_place]]
             rows.append(int(line[row_place]))

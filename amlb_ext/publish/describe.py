@@ -226,18 +226,22 @@ def suite_texts(suite: Suite, units: Sequence[PublishUnit], url: str) -> dict[st
     """
     manifest = suite.manifest
     manifest_digest = sha256_file(suite.layout.manifest)
+    # each fold is a task on the server, and all folds have one source task
     tasks = list(dict.fromkeys(unit.amlb_task.task for unit in units))
+    n_units = len(units)
+    n_tasks = len(tasks)
     place = f": {url}" if url else ""
     lines = [
-        f"Model-aware hard benchmark made by hardsynth {manifest.version}: {len(units)} tasks, one "
-        f"per fold, from {len(tasks)} source tasks. Each task's data set tells its rows, split, "
+        f"Model-aware hard benchmark made by hardsynth {manifest.version}: {n_units} tasks, one "
+        f"per fold, from {n_tasks} source tasks. Each task's data set tells its rows, split, "
         f"licence and source. Method: {PAPER}.",
         f"Made by: {manifest.command}. The file suite is the authoritative form{place}; its "
         f"manifest has the sha256 {manifest_digest}.",
         "What each may be used for:",
     ]
     for task in tasks:
-        lines.append(f"{task}: {certificate_verdict(suite, task)}")
+        verdict = certificate_verdict(suite, task)
+        lines.append(f"{task}: {verdict}")
     names = ", ".join(tasks[:5])
     if len(tasks) > 5:
         names += ", ..."

@@ -44,7 +44,9 @@ class Journal:
         self._last: dict[tuple[str, str], dict[str, Any]] = {}
         # the last line of a step wins
         for entry in self.entries():
-            self._last[entry["key"], entry["step"]] = entry
+            key = entry["key"]
+            step = entry["step"]
+            self._last[key, step] = entry
 
     @classmethod
     def of(cls, layout: Layout, host: str) -> Journal:

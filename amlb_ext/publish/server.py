@@ -253,7 +253,8 @@ class Server:
         if is_in_trouble:
             return self._uncertain(what, f"the server answered with status {status}")
         if 300 <= status < 400:
-            location = self.hide(answer.headers.get("location", ""))
+            address = answer.headers.get("location", "")
+            location = self.hide(address)
             return Refused(what, status, f"moved to {location}")
         return Refused(what, status, answer.reason or "no reason")
 

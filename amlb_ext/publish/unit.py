@@ -119,8 +119,9 @@ class PublishUnit:
     def measure(self) -> str | None:
         """OpenML's word for what AMLB optimises, where OpenML has it."""
         # of several metrics AMLB optimises the first
-        metrics = self.amlb_task.metric or [_DEFAULT_METRIC[self.amlb_task.type]]
-        return MEASURES.get(metrics[0])
+        task = self.amlb_task
+        metric = task.metric[0] if task.metric else _DEFAULT_METRIC[task.type]
+        return MEASURES.get(metric)
 
     def arff(self) -> str:
         """Return the data file; the same unit gives the same text."""
@@ -234,9 +235,13 @@ def _check_unchanged(suite: Suite, paths: Sequence[Path]) -> None:
         if not path.is_file() or sha256_file(path) != recorded:
             raise PublishError(
                 f"{relative} was changed or removed after the suite was written",
-                f"see what: hardsynth verify {shlex.quote(str(suite.layout.root))}; the command "
-                "that generated the suite repairs it",
+                f"{_verify_remedy(suite)}; the command that generated the suite repairs it",
             )
+
+
+def _verify_remedy(suite: Suite) -> str:
+    root = shlex.quote(str(suite.layout.root))
+    return f"see what: hardsynth verify {root}"
 
 
 def _declare_attributes(
@@ -339,9 +344,10 @@ def _read_provenance(
     else:
         train = pd.DataFrame(index=range(train_rows))
     if len(train) != train_rows:
+        relative = suite.layout.relative(path)
         raise PublishError(
-            f"{suite.layout.relative(path)} has {len(train)} rows, its training file {train_rows}",
-            f"see what: hardsynth verify {shlex.quote(str(suite.layout.root))}",
+            f"{relative} has {len(train)} rows, its training file {train_rows}",
+            _verify_remedy(suite),
         )
     test = suite.provenance(task.name, unit.fold)
     origins = []

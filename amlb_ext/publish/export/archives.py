@@ -22,6 +22,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 #: Mode of every entry, and the system it is of: archives must not differ between machines.
 _REGULAR_FILE = 0o100644
 _UNIX = 3
+_BLOCK_BYTES = 1 << 20
 #: Hexadecimal digits of a content's hash in a name: 64 bits.
 _DIGITS = 16
 
@@ -154,7 +155,7 @@ def _copy_content(member: Member, target: IO[bytes]) -> None:
         raise _unreadable_error(member, error) from None
     digest = hashlib.sha256()
     with source:
-        while block := source.read(1 << 20):
+        while block := source.read(_BLOCK_BYTES):
             digest.update(block)
             target.write(block)
     if digest.hexdigest() != member.sha256:
