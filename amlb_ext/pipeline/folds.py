@@ -185,7 +185,7 @@ def _read_finished(
     """Return per task the record of a fold that stands whole under its key, or None."""
     records = []
     for task, key in zip(group, keys, strict=True):
-        records.append(read_finished_fold(layout, task.name, fold, key))
+        records.append(read_finished_fold(layout, task.name, fold, key=key))
     return records
 
 
@@ -213,7 +213,7 @@ def _checked_records(
     if not request.execution.cluster:  # processes of ours, on this machine
         return records
     for record in records:
-        if read_finished_fold(layout, record.task, record.fold, record.key) is None:
+        if read_finished_fold(layout, record.task, record.fold, key=record.key) is None:
             raise SuiteError(
                 f"the files of {outcome.unit.name} are not those its worker wrote",
                 "let workers see the same folder, or leave --shared-files out",

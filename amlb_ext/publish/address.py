@@ -44,7 +44,9 @@ def server_url(server: str) -> str:
     remedy = "use --server test, --server production or an address like https://HOST/api/v1/xml"
     try:
         parts = urlsplit(server)
-        host, _ = parts.hostname, parts.port
+        host = parts.hostname
+        # reading the port checks it
+        _ = parts.port
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https"):

@@ -1,4 +1,4 @@
-"""ARFF that Weka, OpenML's upload check and liac-arff all read as it was meant.
+"""Write ARFF that Weka, OpenML's upload check and liac-arff all read alike.
 
 It is written here and not by liac-arff, whose writer leaves a category ``?`` bare (it would be read
 as missing), does not quote braces, and does not escape names. Whatever is not plain is quoted, and
@@ -47,7 +47,8 @@ class Attribute:
         """The attribute's type as the header states it."""
         if self.values is None:
             return "STRING" if self.text else "NUMERIC"
-        return "{" + ",".join(map(quote, self.values)) + "}"
+        categories = [quote(value) for value in self.values]
+        return "{" + ",".join(categories) + "}"
 
 
 def quote(text: str) -> str:
@@ -60,7 +61,11 @@ def quote(text: str) -> str:
     """
     if _PLAIN.fullmatch(text):
         return text
-    return "'" + _ESCAPED.sub(lambda match: f"\\{ord(match[0]):03o}", text) + "'"
+    return f"'{_ESCAPED.sub(_octal_escape, text)}'"
+
+
+def _octal_escape(match: re.Match[str]) -> str:
+    return f"\\{ord(match[0]):03o}"
 
 
 def attribute_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -74,11 +79,15 @@ def attribute_names(names: Sequence[str]) -> tuple[str, ...]:
     ('age', "it's", 'a_b_2', 'a_b', '_x_')
     """
     # names that may stay as they are keep theirs, wherever they stand
-    taken = {name for name in names if _safe_name(name) == name}
+    taken = set()
+    for name in names:
+        if _safe_name(name) == name:
+            taken.add(name)
     unique = []
     for name in names:
         safe = _safe_name(name)
-        candidate, number = safe, 1
+        candidate = safe
+        number = 1
         while safe != name and candidate in taken:
             number += 1
             candidate = f"{safe}_{number}"
@@ -89,9 +98,12 @@ def attribute_names(names: Sequence[str]) -> tuple[str, ...]:
 
 def _safe_name(name: str) -> str:
     text = _NAME_LOST.sub("_", name) or "_"
+    # readers strip spaces, and take quotes at the ends for those of the format
     if text[0] in " '":
         text = "_" + text[1:]
-    return text[:-1] + "_" if text[-1] in " '" else text
+    if text[-1] in " '":
+        text = text[:-1] + "_"
+    return text
 
 
 def arff_text(
@@ -123,20 +135,21 @@ def arff_text(
     """
     lines = [f"@relation {quote(relation)}", ""]
     for attribute in attributes:
-        name = (
-            attribute.name
-            if _PLAIN.fullmatch(attribute.name)
-            else f'"{attribute.name}"'
-        )
+        name = attribute.name
+        # in double quotes, and not by quote(): names may hold a single one, and take no escapes
+        if not _PLAIN.fullmatch(name):
+            name = f'"{name}"'
         lines.append(f"@attribute {name} {attribute.declared}")
     lines += ["", "@data"]
     cells = []
     for attribute, column in zip(attributes, columns, strict=True):
         is_number = attribute.values is None and not attribute.text
         # columns repeat their values: each is quoted once
-        distinct = {value for value in column if value is not None}
-        written = {value: value if is_number else quote(value) for value in distinct}
-        cells.append(["?" if value is None else written[value] for value in column])
+        written: dict[str | None, str] = {None: "?"}
+        for value in set(column):
+            if value is not None:
+                written[value] = value if is_number else quote(value)
+        cells.append([written[value] for value in column])
     for row in zip(*cells, strict=True):
         lines.append(",".join(row))
     return "\n".join(lines) + "\n"
@@ -148,7 +161,7 @@ def read_split(text: str) -> dict[tuple[int, int, int], tuple[np.ndarray, np.nda
     Raises
     ------
     PublishError
-        It is no split file.
+        The text is not a split file.
 
     Examples
     --------
@@ -162,27 +175,33 @@ def read_split(text: str) -> dict[tuple[int, int, int], tuple[np.ndarray, np.nda
     positions: dict[tuple[int, int, int], dict[str, list[int]]] = {}
     try:
         decoded = arff.loads(text)
-        names = [str(name).lower() for name, _ in decoded["attributes"]]
-        type_, row, repeat, fold = map(names.index, ("type", "rowid", "repeat", "fold"))
-        sample = names.index("sample") if "sample" in names else None
+        names = []
+        for name, _ in decoded["attributes"]:
+            names.append(str(name).lower())
+        side_place = names.index("type")
+        row_place = names.index("rowid")
+        repeat_place = names.index("repeat")
+        fold_place = names.index("fold")
+        # only learning curves have several samples, and not every other file has the column
+        sample_place = names.index("sample") if "sample" in names else None
         for line in decoded["data"]:
-            key = (
-                int(line[repeat]),
-                int(line[fold]),
-                0 if sample is None else int(line[sample]),
-            )
+            repeat = int(line[repeat_place])
+            fold = int(line[fold_place])
+            sample = 0 if sample_place is None else int(line[sample_place])
+            key = (repeat, fold, sample)
             sides = positions.setdefault(key, {"TRAIN": [], "TEST": []})
-            sides[line[type_]].append(int(line[row]))
+            rows = sides[line[side_place]]
+            rows.append(int(line[row_place]))
     except (arff.ArffException, ValueError, KeyError, TypeError, IndexError) as error:
         reason = " ".join(str(error).split())[:120]
         raise PublishError(
-            f"what the server sent is no split file: {reason}",
+            f"what the server sent is not a split file: {reason}",
             "run the same command again",
         ) from None
     parts = {}
     for key, sides in positions.items():
-        train, test = (
-            np.asarray(sides[side], dtype=np.int64) for side in ("TRAIN", "TEST")
-        )
-        parts[key] = np.sort(train), np.sort(test)
+        # a server lists rows in the order in which it drew them
+        train = np.array(sorted(sides["TRAIN"]), dtype=np.int64)
+        test = np.array(sorted(sides["TEST"]), dtype=np.int64)
+        parts[key] = (train, test)
     return parts

@@ -1,4 +1,4 @@
-"""What a published data set and suite say of themselves, within the server's limits."""
+"""Descriptions of a published data set and suite, within the server's limits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ PAPER = "Zakharov, Boukhanovsky (2025), doi:10.3390/make7040148"
 def certificate_verdict(suite: Suite, task: str) -> str:
     """Return the verdict of the task's certificate in one line, or that there is none."""
     path = suite.layout.task_certificate(task)
+    # a damaged certificate counts as none: nothing that it says can be passed on
     try:
-        entry = json.loads(path.read_text(encoding="utf-8"))["certificate"]
-        return f"{entry['verdict']}: {entry['reason']}"
+        content = json.loads(path.read_text(encoding="utf-8"))
+        certificate = content["certificate"]
+        return f"{certificate['verdict']}: {certificate['reason']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "no certificate: nothing was measured of what this task may be used for"
 
@@ -29,15 +31,19 @@ def describe_split(unit: PublishUnit) -> str:
 
     The numbers are N and M, what was kept of them, and how often a test row is sent.
     """
-    rows, task = unit.rows, unit.amlb_task
-    n_train, n_test = task.train_rows[unit.fold], task.test_rows[unit.fold]
+    rows = unit.rows
+    procedure = rows.procedure
+    n_train = unit.amlb_task.train_rows[unit.fold]
+    n_test = unit.amlb_task.test_rows[unit.fold]
+    sent_train = len(rows.train)
+    sent_test = len(rows.test)
     repeated = f", each of them {rows.repeats} times" if rows.repeats > 1 else ""
     text = (
-        f"{len(rows)} rows: {len(rows.train)} of {n_train} training rows and {len(rows.test)} of "
+        f"{len(rows)} rows: {sent_train} of {n_train} training rows and {sent_test} of "
         f"{n_test} test rows{repeated}, so that OpenML's estimation procedure "
-        f"{rows.procedure.id}, '{rows.procedure.name}', splits them exactly as the file suite does."
+        f"{procedure.id}, '{procedure.name}', splits them exactly as the file suite does."
     )
-    if len(rows.train) < n_train or len(rows.test) < n_test:
+    if sent_train < n_train or sent_test < n_test:
         text += " What was left out was drawn at random in proportion to labels and origins."
     if repeated:
         text += " Repeating every test row equally often changes no mean and no AUC."
@@ -54,33 +60,50 @@ def data_description(unit: PublishUnit, licence: Licence, url: str) -> str:
     url : str
         Where the file suite can be had; may be empty.
     """
-    suite, task = unit.suite, unit.amlb_task
-    manifest = suite.manifest
     paragraphs = [
-        f"A model-aware hard benchmark made by hardsynth {manifest.version}: {task.description}. "
-        f"AMLB task {task.name}, AMLB fold {unit.fold} (fold {task.folds[unit.fold]} of the "
-        "source).",
-        "",
+        _describe_task(unit),
         f"Rows. {describe_split(unit)}",
-        "",
         _describe_columns(unit),
-        "",
-        f"Certificate. {certificate_verdict(suite, task.task)}",
-        "Never rank models on made rows alone; rows chosen by the baseline's errors flatter "
-        "every other model.",
-        "",
+        _describe_certificate(unit),
         _describe_source(unit, licence),
-        "",
+        _describe_suite(unit, url),
+        # last, since these lists may be long and a long description is cut at its end
+        "\n".join(_original_names(unit)),
+    ]
+    text = "\n\n".join(paragraphs)
+    return text.strip() + "\n"
+
+
+def _describe_task(unit: PublishUnit) -> str:
+    task = unit.amlb_task
+    version = unit.suite.manifest.version
+    source_fold = task.folds[unit.fold]
+    return (
+        f"A model-aware hard benchmark made by hardsynth {version}: {task.description}. "
+        f"AMLB task {task.name}, AMLB fold {unit.fold} (fold {source_fold} of the source)."
+    )
+
+
+def _describe_certificate(unit: PublishUnit) -> str:
+    verdict = certificate_verdict(unit.suite, unit.amlb_task.task)
+    return (
+        f"Certificate. {verdict}\n"
+        "Never rank models on made rows alone; rows chosen by the baseline's errors flatter "
+        "every other model."
+    )
+
+
+def _describe_suite(unit: PublishUnit, url: str) -> str:
+    """Return what ties the data set to the file suite: the command, the checksums, the address."""
+    manifest = unit.suite.manifest
+    manifest_digest = sha256_file(unit.suite.layout.manifest)
+    place = f"It is at {url}. " if url else ""
+    return (
         f"Made by: {manifest.command} (hardsynth {manifest.version}, seed {manifest.seed}). The "
         "file suite is the authoritative form: all rows, exact splits at any ratio, provenance, "
-        f"certificates. {'It is at ' + url + '. ' if url else ''}Its manifest has the sha256 "
-        f"{sha256_file(suite.layout.manifest)}.",
-        f"Content: {unit.label}, sha256 of the data file {unit.sha256}.",
-        "",
-        # last, since these lists may be long and a long description is cut at its end
-        *_original_names(unit),
-    ]
-    return "\n".join(paragraphs).strip() + "\n"
+        f"certificates. {place}Its manifest has the sha256 {manifest_digest}.\n"
+        f"Content: {unit.label}, sha256 of the data file {unit.sha256}."
+    )
 
 
 def _describe_columns(unit: PublishUnit) -> str:
@@ -98,40 +121,51 @@ def _describe_columns(unit: PublishUnit) -> str:
 def _describe_source(unit: PublishUnit, licence: Licence) -> str:
     entry = unit.suite.tasks[unit.amlb_task.task]
     origin = entry.origin
-    ids = ", ".join(f"{key} {value}" for key, value in sorted(origin.ids.items()))
-    place = "; ".join(filter(None, [origin.spec, ids, origin.url]))
-    terms = licence.text + (" (stated by the publisher)" if licence.stated else "")
+    ids = [f"{key} {value}" for key, value in sorted(origin.ids.items())]
+    stated_places = [origin.spec, ", ".join(ids), origin.url]
+    place = "; ".join(text for text in stated_places if text)
+    terms = licence.text
+    if licence.stated:
+        terms += " (stated by the publisher)"
+    citation = origin.citation or "none stated"
     return (
         f"Source. {entry.source_name} ({place}). Licence: {terms}. "
-        f"Citation: {origin.citation or 'none stated'}. Method: {PAPER}."
+        f"Citation: {citation}. Method: {PAPER}."
     )
 
 
 def _original_names(unit: PublishUnit) -> list[str]:
     """Return the original names and values of all that is written otherwise."""
     coding = unit.suite.coding(unit.amlb_task.name)
+    originals = [column.name for column in coding.columns]
+    originals.append(coding.target)
+    written_names = [column.written for column in coding.columns]
+    written_names.append(coding.written_target)
+    # names change twice: for the suite's files, and again where the server would refuse them
+    server_names = [unit.renamed.get(name, name) for name in written_names]
+
     lines = []
-    labels = _changed(coding.written_labels, coding.labels)
+    labels = _list_changes(coding.written_labels, coding.labels)
     if labels:
         lines.append(f"Original labels: {labels}.")
-    written = [*(column.written for column in coding.columns), coding.written_target]
-    originals = [*(column.name for column in coding.columns), coding.target]
-    names = _changed([unit.renamed.get(name, name) for name in written], originals)
+    names = _list_changes(server_names, originals)
     if names:
         lines.append(f"Original column names: {names}.")
-    for column in coding.columns:
-        values = _changed(column.values, column.categories)
+    for name, column in zip(server_names[:-1], coding.columns, strict=True):
+        values = _list_changes(column.values, column.categories)
         if values:
-            name = unit.renamed.get(column.written, column.written)
             lines.append(f"Original values of {name}: {values}.")
     return lines
 
 
-def _changed(written: Sequence[str], original: Sequence[str]) -> str:
-    """List what is written otherwise than it was."""
-    pairs = dict(zip(written, original, strict=True))
-    # the original is quoted: it may end in a space, or hold a comma
-    return ", ".join(f"{new} = {old!r}" for new, old in pairs.items() if new != old)
+def _list_changes(written: Sequence[str], original: Sequence[str]) -> str:
+    """Return what is written otherwise than it was, as ``new = 'old'``."""
+    changes = []
+    for new, old in zip(written, original, strict=True):
+        if new != old:
+            # the original is quoted: it may end in a space, or hold a comma
+            changes.append(f"{new} = {old!r}")
+    return ", ".join(changes)
 
 
 def fit_texts(
@@ -153,25 +187,27 @@ def fit_texts(
     notes : list of str
     """
     origin = unit.suite.tasks[unit.amlb_task.task].origin
-    # a file's path or a source's short name is no address
-    link = origin.url if origin.url.startswith(("http://", "https://")) else ""
+    # a file's path or a source's short name is no address, and half an address leads nowhere: one
+    # that is too long is left out
+    is_address = origin.url.startswith(("http://", "https://"))
+    is_short = len(origin.url) <= DATA["original_data_url"].length
     full_texts = {
         "description": data_description(unit, licence, url),
         "citation": origin.citation or PAPER,
         "creator": f"hardsynth {unit.suite.manifest.version}",
         "licence": licence.text,
-        # half an address leads nowhere: one that is too long is left out
-        "original_data_url": link
-        if len(link) <= DATA["original_data_url"].length
-        else "",
+        "original_data_url": origin.url if is_address and is_short else "",
     }
-    texts, notes = {}, []
+    texts = {}
+    notes = []
     for field, text in full_texts.items():
+        # in ASCII first: a character may become several
         plain = ascii_text(text)
-        texts[field] = cut_text(plain, DATA[field].length)
-        if len(plain) > DATA[field].length:
+        fitted = cut_text(plain, DATA[field].length)
+        texts[field] = fitted
+        if fitted != plain:
             notes.append(
-                f"{field} was cut from {len(plain)} to {len(texts[field])} characters"
+                f"{field} was cut from {len(plain)} to {len(fitted)} characters"
             )
         if plain != text:
             notes.append(f"{field} was written in ASCII")
@@ -184,25 +220,37 @@ def suite_texts(suite: Suite, units: Sequence[PublishUnit], url: str) -> dict[st
     Parameters
     ----------
     suite : Suite
-    units : sequence of Unit
+    units : sequence of PublishUnit
         Those whose split the server made as wanted.
     url : str
     """
     manifest = suite.manifest
+    manifest_digest = sha256_file(suite.layout.manifest)
+    # each fold is a task on the server, and all folds have one source task
     tasks = list(dict.fromkeys(unit.amlb_task.task for unit in units))
+    n_units = len(units)
+    n_tasks = len(tasks)
+    place = f": {url}" if url else ""
     lines = [
-        f"Model-aware hard benchmark made by hardsynth {manifest.version}: {len(units)} tasks, one "
-        f"per fold, from {len(tasks)} source tasks. Each task's data set tells its rows, split, "
+        f"Model-aware hard benchmark made by hardsynth {manifest.version}: {n_units} tasks, one "
+        f"per fold, from {n_tasks} source tasks. Each task's data set tells its rows, split, "
         f"licence and source. Method: {PAPER}.",
-        f"Made by: {manifest.command}. The file suite is the authoritative form"
-        f"{': ' + url if url else ''}; its manifest has the sha256 "
-        f"{sha256_file(suite.layout.manifest)}.",
+        f"Made by: {manifest.command}. The file suite is the authoritative form{place}; its "
+        f"manifest has the sha256 {manifest_digest}.",
         "What each may be used for:",
-        *(f"{task}: {certificate_verdict(suite, task)}" for task in tasks),
     ]
-    names = ", ".join(tasks[:5]) + (", ..." if len(tasks) > 5 else "")
-    name, description = f"{manifest.name}: hard rows of {names}", "\n".join(lines)
-    return {
-        "name": cut_text(ascii_text(name), STUDY["name"].length),
-        "description": cut_text(ascii_text(description), STUDY["description"].length),
+    for task in tasks:
+        verdict = certificate_verdict(suite, task)
+        lines.append(f"{task}: {verdict}")
+    names = ", ".join(tasks[:5])
+    if len(tasks) > 5:
+        names += ", ..."
+    full_texts = {
+        "name": f"{manifest.name}: hard rows of {names}",
+        "description": "\n".join(lines),
     }
+    texts = {}
+    for field, text in full_texts.items():
+        limit = STUDY[field]
+        texts[field] = cut_text(ascii_text(text), limit.length)
+    return texts

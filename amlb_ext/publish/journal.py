@@ -18,6 +18,9 @@ from amlb_ext.core.errors import PublishError
 from amlb_ext.core.locks import lock_open_file
 from amlb_ext.suite import Layout
 
+#: Every line has these.
+_REQUIRED_KEYS = {"key", "step", "state"}
+
 
 class Journal:
     """A server's journal in a suite; a context manager that keeps others out.
@@ -39,8 +42,11 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._last: dict[tuple[str, str], dict[str, Any]] = {}
+        # the last line of a step wins
         for entry in self.entries():
-            self._last[entry["key"], entry["step"]] = entry
+            key = entry["key"]
+            step = entry["step"]
+            self._last[key, step] = entry
 
     @classmethod
     def of(cls, layout: Layout, host: str) -> Journal:
@@ -54,14 +60,14 @@ class Journal:
         except FileNotFoundError:
             return
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or error
             raise PublishError(
-                f"cannot read {self.path}: {why}", "repair or remove it"
+                f"cannot read {self.path}: {reason}", "repair or remove it"
             ) from None
         for line in text.splitlines():
             with suppress(ValueError):
                 entry = json.loads(line)
-                if isinstance(entry, dict) and {"key", "step", "state"} <= set(entry):
+                if isinstance(entry, dict) and set(entry) >= _REQUIRED_KEYS:
                     yield entry
 
     def last(self, key: str, step: str) -> dict[str, Any]:
@@ -82,15 +88,22 @@ class Journal:
         **about
             Numbers and names; never a key of a server.
         """
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        entry = {"key": key, "step": step, "state": state, **about, "time": now}
+        now = datetime.now(timezone.utc)
+        entry = {
+            "key": key,
+            "step": step,
+            "state": state,
+            **about,
+            "time": now.isoformat(timespec="seconds"),
+        }
         line = json.dumps(entry, ensure_ascii=True) + "\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a+b") as handle:
+                # a line that a crash cut off is ended, so that it does not spoil this one
                 if handle.tell():
                     handle.seek(-1, os.SEEK_END)
-                    if handle.read(1) != b"\n":  # a line that a crash cut off
+                    if handle.read(1) != b"\n":
                         handle.write(b"\n")
                 handle.write(line.encode())
                 handle.flush()

@@ -56,12 +56,14 @@ def why_not_allowed(licence: str) -> str:
     ("forbids it ('CC BY-ND 4.0')", "is not known to allow it ('see website')", 'is not stated')
     """
     text = re.sub(r"[\s_]+", " ", licence).strip().casefold()
-    if not text or text in ("unknown", "none", "n/a", "-", "?"):
+    if text in ("", "unknown", "none", "n/a", "-", "?"):
         return "is not stated"
+    shown = licence.strip()[:60]
+    # first, since "CC BY-ND" begins like licences that allow it
     if _FORBIDS.search(text):
-        return f"forbids it ({licence.strip()[:60]!r})"
+        return f"forbids it ({shown!r})"
     if not _ALLOWS.fullmatch(text):
-        return f"is not known to allow it ({licence.strip()[:60]!r})"
+        return f"is not known to allow it ({shown!r})"
     return ""
 
 
@@ -90,7 +92,8 @@ def settle_licences(
     (False, 'by permission of the owner')
     """
     for_all_tasks, for_one_task = _parse_statements(stated, licences)
-    settled, refused = {}, []
+    settled = {}
+    refused = []
     for task, licence in licences.items():
         problem = why_not_allowed(licence)
         if not problem and task not in for_one_task:
@@ -99,16 +102,18 @@ def settle_licences(
         statement = for_one_task.get(task, for_all_tasks)
         if not statement:
             refused.append(f"{task}: its licence {problem}")
+        # the publisher may state any other licence, whether it is known here or not
         elif _FORBIDS.search(statement.casefold()):
-            refused.append(
-                f"{task}: its licence as stated {why_not_allowed(statement)}"
-            )
+            problem = why_not_allowed(statement)
+            refused.append(f"{task}: its licence as stated {problem}")
         else:
             settled[task] = Licence(statement, stated=True)
     if refused:
-        more = f"; and {len(refused) - 5} more" if len(refused) > 5 else ""
+        listed = "; ".join(refused[:5])
+        if len(refused) > 5:
+            listed += f"; and {len(refused) - 5} more"
         raise PublishError(
-            f"nothing was sent, since rows may not be published: {'; '.join(refused[:5])}{more}",
+            f"nothing was sent, since rows may not be published: {listed}",
             "if you may publish them, state under which licence: --licence [TASK=]TEXT; "
             "or leave them out with --only",
         )
@@ -123,9 +128,10 @@ def _parse_statements(
     for_one_task: dict[str, str] = {}
     for statement in stated:
         task, equals, text = statement.partition("=")
+        is_name = re.fullmatch(r"[A-Za-z0-9_-]+", task) is not None
         if equals and task in tasks:
             for_one_task[task] = text.strip()
-        elif equals and re.fullmatch(r"[A-Za-z0-9_-]+", task):
+        elif equals and is_name:
             # what stands before = looks like a task's name: a slip of the pen, not a licence
             raise PublishError(
                 f"--licence {statement!r}: there is no task {task!r}",

@@ -24,10 +24,9 @@ NAME = r"[a-zA-Z0-9_\-\.\(\),]+"
 TAG = r"[a-zA-Z0-9_\-\.]+"
 _LATIN = r"[\x00-\x7f]*"
 #: Characters that Unicode does not decompose into ASCII, and how they are spelled.
-_SPELLED = str.maketrans(
-    dict(zip("‐‑‒–—−‘’“”łøđ", "------''\"\"lod", strict=True))
-    | {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Ø": "O", "Ł": "L"}
-)
+_ONE_LETTER = dict(zip("‐‑‒–—−‘’“”łøđŁØ", "------''\"\"lodLO", strict=True))
+_TWO_LETTERS = {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe"}
+_SPELLED = str.maketrans({**_ONE_LETTER, **_TWO_LETTERS})
 _BREAKS_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -39,6 +38,7 @@ class Limit:
     pattern: str = _LATIN
 
 
+#: The fields of a data set's description.
 DATA = {
     "name": Limit(128, NAME),
     "description": Limit(16384),
@@ -53,6 +53,7 @@ DATA = {
     "tag": Limit(64, TAG),
     "original_data_url": Limit(2048),
 }
+#: The fields of a suite's description, which the server calls a study.
 STUDY = {
     "alias": Limit(32, TAG),
     "name": Limit(256),
@@ -71,18 +72,21 @@ def check_xml(xml: str, limits: dict[str, Limit]) -> Iterator[str]:
     ["name 'a b' holds characters that the server refuses; it takes a-zA-Z0-9_-.(),"]
     """
     for element in ElementTree.fromstring(xml):
-        field, text = element.tag.removeprefix(NAMESPACE), element.text or ""
+        field = element.tag.removeprefix(NAMESPACE)
+        text = element.text or ""
         limit = limits.get(field)
         if limit is None:
             continue
+        # the schema demands at least one character of every field that is there
         if not text:
             yield f"{field} is empty"
         elif len(text) > limit.length:
             yield f"{field} has {len(text)} characters, the server takes {limit.length}"
         elif not re.fullmatch(limit.pattern, text):
+            allowed = _allowed_characters(limit)
             yield (
                 f"{field} {text[:60]!r} holds characters that the server refuses; it takes "
-                f"{_allowed_characters(limit)}"
+                f"{allowed}"
             )
 
 
@@ -104,14 +108,17 @@ def ascii_text(text: str) -> str:
     >>> ascii_text("日")
     '\\\\u65e5'
     """
-    decomposed = unicodedata.normalize("NFKD", text.translate(_SPELLED))
-    letters = [
-        character for character in decomposed if not unicodedata.combining(character)
-    ]
-    plain = "".join(letters).replace(
-        "μ", "u"
-    )  # the micro sign decomposes into a Greek mu
-    return _BREAKS_XML.sub(" ", plain.encode("ascii", "backslashreplace").decode())
+    spelled = text.translate(_SPELLED)
+    # decomposed, an accent is a character of its own, behind its letter
+    decomposed = unicodedata.normalize("NFKD", spelled)
+    plain = ""
+    for character in decomposed:
+        if not unicodedata.combining(character):
+            plain += character
+    # the micro sign decomposes into a Greek mu
+    plain = plain.replace("μ", "u")
+    escaped = plain.encode("ascii", "backslashreplace").decode()
+    return _BREAKS_XML.sub(" ", escaped)
 
 
 def cut_text(text: str, length: int) -> str:
@@ -122,7 +129,9 @@ def cut_text(text: str, length: int) -> str:
     >>> cut_text("abcdefgh", 6)
     'abc...'
     """
-    return text if len(text) <= length else text[: length - 3] + "..."
+    if len(text) <= length:
+        return text
+    return text[: length - 3] + "..."
 
 
 def server_name(text: str, length: int = 128) -> str:
@@ -133,8 +142,11 @@ def server_name(text: str, length: int = 128) -> str:
     >>> server_name("hardsynth.sick leave.0"), len(server_name("x" * 200))
     ('hardsynth.sick_leave.0', 128)
     """
-    name = re.sub(r"[^a-zA-Z0-9_.()-]", "_", ascii_text(text)) or "_"
+    plain = ascii_text(text)
+    name = re.sub(r"[^a-zA-Z0-9_.()-]", "_", plain) or "_"
     if len(name) <= length:
         return name
     # two long names that begin alike must not become one
-    return name[: length - 9] + "-" + hashlib.sha256(text.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    stem = name[: length - len(digest) - 1]
+    return f"{stem}-{digest}"

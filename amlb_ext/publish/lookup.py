@@ -32,7 +32,8 @@ class ServerDataSet:
         """Whether it is this unit's, by content: its checksum, and our label where it is kept."""
         if self.name != unit.name:
             return False
-        if not self.md5:  # nothing but our label can tell
+        # without a checksum nothing but our label can tell
+        if not self.md5:
             return self.label == unit.label
         return self.md5 == unit.md5 and self.label in (unit.label, "")
 
@@ -75,6 +76,7 @@ def find_data_set(server: Server, unit: PublishUnit) -> int | None:
 
 def list_statuses(server: Server, data_ids: Sequence[int]) -> dict[int, str]:
     """Return the status of data sets; those that the server does not list are left out."""
+    # one request for all of them
     listed = ",".join(map(str, data_ids))
     try:
         root = server.get(f"data/list/data_id/{listed}/status/all")
@@ -82,8 +84,10 @@ def list_statuses(server: Server, data_ids: Sequence[int]) -> dict[int, str]:
         if error.code == NO_RESULTS:
             return {}
         raise
-    entries = root.findall(f"{NAMESPACE}dataset")
-    return {_listed_id(entry): find_text(entry, "status") for entry in entries}
+    statuses = {}
+    for entry in root.findall(f"{NAMESPACE}dataset"):
+        statuses[_listed_id(entry)] = find_text(entry, "status")
+    return statuses
 
 
 def _listed_id(entry: Element) -> int:
@@ -104,7 +108,8 @@ class ServerTask:
 
     def asks(self, unit: PublishUnit, data_id: int) -> bool:
         """Whether it is this unit's task on that data set."""
-        wanted = (str(data_id), unit.target, str(unit.rows.procedure.id))
+        procedure = unit.rows.procedure
+        wanted = (str(data_id), unit.target, str(procedure.id))
         return (self.data_id, self.target, self.procedure) == wanted
 
 
@@ -134,16 +139,21 @@ def compare_split(server: Server, unit: PublishUnit, task: ServerTask) -> str:
     if not task.split_url:
         return "the server names no split"
     parts = read_split(server.download(task.split_url))
+    # both procedures split once: repeat 0, fold 0, sample 0
     if set(parts) != {(0, 0, 0)}:
         return f"the server splits the rows {len(parts)} times instead of once"
     train, test = parts[0, 0, 0]
     wanted_test = unit.rows.test_positions
     wanted_train = np.setdiff1d(np.arange(len(unit.rows)), wanted_test)
-    if np.array_equal(test, wanted_test) and np.array_equal(train, wanted_train):
+    has_wanted_train = np.array_equal(train, wanted_train)
+    has_wanted_test = np.array_equal(test, wanted_test)
+    if has_wanted_train and has_wanted_test:
         return ""
-    common = len(np.intersect1d(test, wanted_test))
+    n_train = len(train)
+    n_test = len(test)
+    n_common = len(np.intersect1d(test, wanted_test))
     return (
-        f"the server has {len(train)} training and {len(test)} test rows, {common} of them ours, "
+        f"the server has {n_train} training and {n_test} test rows, {n_common} of them ours, "
         f"instead of {len(wanted_train)} and {len(wanted_test)}"
     )
 
@@ -167,9 +177,13 @@ def find_suite(server: Server, name: int | str) -> ServerSuite | None:
     if not number.isdigit():
         return None
     listed = root.findall(f"{NAMESPACE}tasks/{NAMESPACE}task_id")
-    texts = [(element.text or "").strip() for element in listed]
+    task_ids = set()
+    for element in listed:
+        text = (element.text or "").strip()
+        if text.isdigit():
+            task_ids.add(int(text))
     return ServerSuite(
         id=int(number),
         alias=find_text(root, "alias"),
-        tasks=frozenset(int(text) for text in texts if text.isdigit()),
+        tasks=frozenset(task_ids),
     )

@@ -30,46 +30,44 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
 
     Parameters
     ----------
-    unit : Unit
+    unit : PublishUnit
     texts : mapping
         As :func:`amlb_ext.publish.describe.fit_texts` gives them.
     """
     row, *ignored = unit.own_columns
-    # the client has no public way to the XML but to send it, which it does without a timeout
-    return str(
-        openml_client()
-        .datasets.OpenMLDataset(
-            name=unit.name,
-            description=texts["description"],
-            data_format="arff",
-            creator=texts["creator"],
-            licence=texts["licence"],
-            default_target_attribute=unit.target,
-            row_id_attribute=row,
-            ignore_attribute=ignored,
-            version_label=unit.label,
-            citation=texts["citation"],
-            # the server's schema refuses an empty element
-            original_data_url=texts["original_data_url"] or None,
-            # the file travels beside the description
-            dataset="",
-        )
-        ._to_xml()
+    # The client has no public way to the XML but to send it, which it does without a timeout: so
+    # its private one is used here and below.
+    data_set = openml_client().datasets.OpenMLDataset(
+        name=unit.name,
+        description=texts["description"],
+        data_format="arff",
+        creator=texts["creator"],
+        licence=texts["licence"],
+        default_target_attribute=unit.target,
+        row_id_attribute=row,
+        ignore_attribute=ignored,
+        version_label=unit.label,
+        citation=texts["citation"],
+        # the server's schema refuses an empty element
+        original_data_url=texts["original_data_url"] or None,
+        # the file travels beside the description
+        dataset="",
     )
+    return str(data_set._to_xml())
 
 
 def task_xml(unit: PublishUnit, data_id: int) -> str:
     """Return the inputs of a unit's task on a data set of the server."""
     openml = openml_client()
-    return str(
-        openml.tasks.create_task(
-            task_type=openml.tasks.TaskType(unit.rows.procedure.task_type),
-            dataset_id=data_id,
-            estimation_procedure_id=unit.rows.procedure.id,
-            target_name=unit.target,
-            evaluation_measure=unit.measure,
-        )._to_xml()
+    procedure = unit.rows.procedure
+    task = openml.tasks.create_task(
+        task_type=openml.tasks.TaskType(procedure.task_type),
+        dataset_id=data_id,
+        estimation_procedure_id=procedure.id,
+        target_name=unit.target,
+        evaluation_measure=unit.measure,
     )
+    return str(task._to_xml())
 
 
 def suite_xml(texts: Mapping[str, str], alias: str, task_ids: Sequence[int]) -> str:
@@ -88,11 +86,17 @@ def alias_of(units: Iterable[PublishUnit], task_ids: Iterable[int] = ()) -> str:
 
     Parameters
     ----------
-    units : iterable of Unit
+    units : iterable of PublishUnit
     task_ids : iterable of int, optional
         Set where a suite of this content stands on the server already, but with other tasks,
         since some were removed there and sent again: aliases cannot be used twice.
     """
-    content = json.dumps(sorted([unit.key, unit.measure or ""] for unit in units))
-    content += "".join(f" {number}" for number in sorted(task_ids))
-    return f"hardsynth-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    # the measure is a task's, so that a unit's key does not tell it
+    contents = []
+    for unit in units:
+        contents.append([unit.key, unit.measure or ""])
+    content = json.dumps(sorted(contents))
+    for number in sorted(task_ids):
+        content += f" {number}"
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return f"hardsynth-{digest[:12]}"

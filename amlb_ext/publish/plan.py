@@ -32,7 +32,7 @@ class PlannedUnit:
 
     Attributes
     ----------
-    unit : Unit
+    unit : PublishUnit
     licence : Licence
     xml : str
         Description of the data set.
@@ -53,7 +53,7 @@ class PublishPlan:
     Attributes
     ----------
     suite : Suite
-    units : tuple of Planned
+    units : tuple of PlannedUnit
     url : str
         Where the file suite can be had.
     """
@@ -69,13 +69,17 @@ class PublishPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan with every text that would be sent, but the data files."""
-        texts = suite_texts(
-            self.suite, [planned.unit for planned in self.units], self.url
-        )
+        texts = plan_texts(self)
         return {
             "suite": {"alias": self.alias, "tag": "hardsynth", **texts},
             "units": [_unit_json(self.suite, planned) for planned in self.units],
         }
+
+
+def plan_texts(plan: PublishPlan) -> dict[str, str]:
+    """Return name and description of the suite, as if the server split every task as wanted."""
+    units = [planned.unit for planned in plan.units]
+    return suite_texts(plan.suite, units, plan.url)
 
 
 def plan_suite(
@@ -106,7 +110,7 @@ def plan_suite(
 
     Returns
     -------
-    Plan
+    PublishPlan
 
     Raises
     ------
@@ -118,12 +122,16 @@ def plan_suite(
     """
     suite = Suite.load(directory)
     names = _choose_tasks(suite, only)
-    sources = dict.fromkeys(suite.amlb_tasks[name].task for name in names)
-    source_licences = {task: suite.tasks[task].origin.licence for task in sources}
+    # licences are settled first, for all tasks at once: one refusal names all that lack one
+    source_licences = {}
+    for name in names:
+        task = suite.amlb_tasks[name].task
+        source_licences[task] = suite.tasks[task].origin.licence
     settled = settle_licences(source_licences, licences)
     units = []
+    # all files are made here once, for their checksums: what is sent later must be the same
     for name, fold in _choose_folds(suite, names, folds):
-        unit = build_unit(suite, name, fold, fit)
+        unit = build_unit(suite, name, fold, fit=fit)
         licence = settled[unit.amlb_task.task]
         texts, notes = fit_texts(unit, licence, url)
         planned = PlannedUnit(
@@ -136,8 +144,9 @@ def plan_suite(
     plan = PublishPlan(suite=suite, units=tuple(units), url=url)
     problems = list(_find_problems(plan))
     if problems:
+        listed = "; ".join(problems[:5])
         raise PublishError(
-            f"the server would refuse this for {len(problems)} reasons: {'; '.join(problems[:5])}",
+            f"the server would refuse this for {len(problems)} reasons: {listed}",
             "leave such tasks out with --only, or send fewer rows with --fit drop",
         )
     return plan
@@ -147,13 +156,15 @@ def _choose_tasks(suite: Suite, only: Sequence[str]) -> list[str]:
     """Return the AMLB tasks that were asked for; those of the main definition by default."""
     for name in only:
         if name not in suite.amlb_tasks:
-            raise PublishError(
-                f"--only {name}: no such task", suggest_nearest(name, suite.amlb_tasks)
-            )
-    main = [
-        name for name, task in suite.amlb_tasks.items() if task.suffix in MAIN_SUFFIXES
-    ]
-    return list(dict.fromkeys(only)) or main
+            remedy = suggest_nearest(name, suite.amlb_tasks)
+            raise PublishError(f"--only {name}: no such task", remedy)
+    if only:
+        return list(dict.fromkeys(only))
+    main = []
+    for name, task in suite.amlb_tasks.items():
+        if task.suffix in MAIN_SUFFIXES:
+            main.append(name)
+    return main
 
 
 def _choose_folds(
@@ -166,10 +177,12 @@ def _choose_folds(
             if not folds or fold in folds:
                 chosen.append((name, fold))
     if not chosen:
-        last = max(len(suite.amlb_tasks[name].folds) for name in names) - 1
+        numbers_of_folds = [len(suite.amlb_tasks[name].folds) for name in names]
+        most_folds = max(numbers_of_folds)
+        listed = ", ".join(map(str, folds))
         raise PublishError(
-            f"no task has fold {', '.join(map(str, folds))}",
-            f"use 0 to {last}, as AMLB does",
+            f"no task has fold {listed}",
+            f"use 0 to {most_folds - 1}, as AMLB does",
         )
     return chosen
 
@@ -182,16 +195,15 @@ def _find_problems(plan: PublishPlan) -> Iterator[str]:
         for problem in check_xml(planned.xml, DATA):
             yield f"{where}: {problem}"
         if unit.size > UPLOAD_LIMIT:
-            yield (
-                f"{where}: its data file has {megabytes(unit.size)}, more than "
-                f"{megabytes(UPLOAD_LIMIT)}"
-            )
+            size = megabytes(unit.size)
+            limit = megabytes(UPLOAD_LIMIT)
+            yield f"{where}: its data file has {size}, more than {limit}"
         # rows that were left out may have been the last of a class
-        target = next(a for a in unit.attributes if a.name == unit.target)
-        if target.values is not None and len(target.values) < 2:
+        classes = unit.target_attribute.values
+        if classes is not None and len(classes) < 2:
             yield f"{where}: its target has a single class"
     # as if all tasks were good: the suite's texts can only become shorter
-    texts = suite_texts(plan.suite, [planned.unit for planned in plan.units], plan.url)
+    texts = plan_texts(plan)
     for problem in check_xml(suite_xml(texts, plan.alias, [UNKNOWN_ID]), STUDY):
         yield f"the suite: {problem}"
 
@@ -215,7 +227,9 @@ def megabytes(size: int) -> str:
     number = size / 2**20
     if number < 0.1:
         return f"{size / 2**10:.0f} kB"
-    return f"{number:.0f} MB" if number >= 10 else f"{number:.1f} MB"
+    if number < 10:
+        return f"{number:.1f} MB"
+    return f"{number:.0f} MB"
 
 
 def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
@@ -223,7 +237,7 @@ def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
 
     Parameters
     ----------
-    plan : Plan
+    plan : PublishPlan
     folder : Path
 
     Returns
@@ -234,35 +248,42 @@ def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
     contents = {}
     for planned in plan.units:
         unit = planned.unit
-        contents[f"{unit.name}.arff"] = unit.arff()
-        contents[f"{unit.name}.data.xml"] = planned.xml
-        contents[f"{unit.name}.task.xml"] = task_xml(unit, UNKNOWN_ID)
-    texts = suite_texts(plan.suite, [planned.unit for planned in plan.units], plan.url)
-    contents["suite.xml"] = suite_xml(texts, plan.alias, [UNKNOWN_ID] * len(plan.units))
+        stem = unit.name
+        contents[f"{stem}.arff"] = unit.arff()
+        contents[f"{stem}.data.xml"] = planned.xml
+        contents[f"{stem}.task.xml"] = task_xml(unit, UNKNOWN_ID)
+    unknown_ids = [UNKNOWN_ID] * len(plan.units)
+    contents["suite.xml"] = suite_xml(plan_texts(plan), plan.alias, unknown_ids)
     paths = []
     for name, text in contents.items():
-        write_text(folder / name, text)
-        paths.append(folder / name)
+        path = folder / name
+        write_text(path, text)
+        paths.append(path)
     return paths
 
 
 def _unit_json(suite: Suite, planned: PlannedUnit) -> dict[str, Any]:
-    unit, task = planned.unit, planned.unit.amlb_task
+    unit = planned.unit
+    task = unit.amlb_task
+    rows = unit.rows
+    procedure = rows.procedure
+    licence = planned.licence
     return {
         "name": unit.name,
         "amlb_task": task.name,
         "fold": unit.fold,
         "source_fold": task.folds[unit.fold],
         "type": task.type.value,
-        "rows": len(unit.rows),
-        "train": [len(unit.rows.train), task.train_rows[unit.fold]],
-        "test": [len(unit.rows.test), task.test_rows[unit.fold]],
-        "repeats": unit.rows.repeats,
-        "procedure": {"id": unit.rows.procedure.id, "name": unit.rows.procedure.name},
+        "rows": len(rows),
+        # how many are sent, of how many there are
+        "train": [len(rows.train), task.train_rows[unit.fold]],
+        "test": [len(rows.test), task.test_rows[unit.fold]],
+        "repeats": rows.repeats,
+        "procedure": {"id": procedure.id, "name": procedure.name},
         "split": describe_split(unit),
         "target": unit.target,
         "measure": unit.measure,
-        "licence": {"text": planned.licence.text, "stated": planned.licence.stated},
+        "licence": {"text": licence.text, "stated": licence.stated},
         "verdict": certificate_verdict(suite, task.task),
         "bytes": unit.size,
         "md5": unit.md5,

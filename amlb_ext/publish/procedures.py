@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 #: Constants of the generator of ``java.util.Random``, which has 48 bits of state.
-_MULTIPLIER, _INCREMENT = 0x5DEECE66D, 0xB
+_MULTIPLIER = 0x5DEECE66D
+_INCREMENT = 0xB
 _MASK = (1 << 48) - 1
 
 
@@ -44,7 +45,10 @@ class Procedure:
         >>> ORDERED.test_count(1000), HOLDOUT.test_count(1000)
         (199, 330)
         """
-        return n - (4 * n // 5 + 1) if self is ORDERED else 33 * n // 100
+        if self is ORDERED:
+            train_count = 4 * n // 5 + 1
+            return n - train_count
+        return 33 * n // 100
 
     def test_positions(self, n: int) -> np.ndarray:
         """Return the positions of the test rows, ascending, of shape (T,).
@@ -54,10 +58,13 @@ class Procedure:
         >>> ORDERED.test_positions(10).tolist(), HOLDOUT.test_positions(10).tolist()
         ([9], [4, 8, 9])
         """
-        if self is ORDERED:  # row f is for training where f <= n - 20 n / 100
-            return np.arange(n - self.test_count(n), n, dtype=np.int64)
+        test_count = self.test_count(n)
+        # ORDERED: row f is for training where f <= n - 20 n / 100
+        if self is ORDERED:
+            return np.arange(n - test_count, n, dtype=np.int64)
         # HOLDOUT: the first T rows of the shuffled table are test rows
-        return np.sort(weka_order(n)[: self.test_count(n)])
+        shuffled = weka_order(n)
+        return np.sort(shuffled[:test_count])
 
     def train_range(self, test: int) -> tuple[int, int]:
         """Return the fewest and the most training rows that go with T test rows.
@@ -69,9 +76,11 @@ class Procedure:
         """
         if self is ORDERED:
             return 4 * test + 1, 4 * test + 5
-        # n with floor(33 n / 100) = T: from ceil(100 T / 33) to ceil(100 (T + 1) / 33) - 1
+        # n with floor(33 n / 100) = T: from ceil(100 T / 33) to ceil(100 (T + 1) / 33) - 1;
+        # -(-a // b) is ceil(a / b) in whole numbers
         fewest_rows = -(-100 * test // 33)
-        most_rows = -(-100 * (test + 1) // 33) - 1
+        fewest_rows_of_next = -(-100 * (test + 1) // 33)
+        most_rows = fewest_rows_of_next - 1
         return fewest_rows - test, most_rows - test
 
 
@@ -96,22 +105,27 @@ class JavaRandom:
     """
 
     def __init__(self, seed: int) -> None:
+        # Java scrambles the seed: sequences of small seeds would begin alike
         self._state = (seed ^ _MULTIPLIER) & _MASK
 
-    def _next(self, bits: int) -> int:
-        self._state = (self._state * _MULTIPLIER + _INCREMENT) & _MASK
+    def _next_bits(self, bits: int) -> int:
+        """Advance the state and return its highest bits."""
+        state = self._state * _MULTIPLIER + _INCREMENT
+        self._state = state & _MASK
         return self._state >> (48 - bits)
 
     def next_int(self, bound: int) -> int:
         """Return the next number in 0 .. ``bound`` - 1."""
         is_power_of_two = bound & -bound == bound
+        # the higher bits of such a generator are the more random ones
         if is_power_of_two:
-            return (bound * self._next(31)) >> 31
+            return (bound * self._next_bits(31)) >> 31
         while True:
-            drawn = self._next(31)
+            drawn = self._next_bits(31)
             value = drawn % bound
             # where Java's int would overflow, it draws again: the last values would be too rare
-            if drawn - value + bound - 1 < 1 << 31:
+            last_of_block = drawn - value + bound - 1
+            if last_of_block < 1 << 31:
                 return value
 
 
@@ -133,7 +147,9 @@ def weka_order(n: int, seed: int = 0) -> np.ndarray:
     >>> weka_order(5).tolist()
     [4, 2, 1, 3, 0]
     """
-    random, order = JavaRandom(seed), list(range(n))
+    random = JavaRandom(seed)
+    order = list(range(n))
+    # Fisher and Yates from the last row on, as Weka does it: other orders draw other numbers
     for j in range(n - 1, 0, -1):
         k = random.next_int(j + 1)
         order[j], order[k] = order[k], order[j]

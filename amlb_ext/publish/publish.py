@@ -1,10 +1,12 @@
-"""Publish a plan: send data sets, wait until they are active, make tasks, compare splits, tag,
-and make the suite of the tasks whose splits are as wanted."""
+"""Publish a plan: send data sets, wait until they are active, make tasks, compare splits.
+
+Tasks whose splits are as wanted are tagged, and the suite is made of them.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,10 +28,18 @@ from amlb_ext.publish.server import (
 
 #: Seconds to wait until data sets are active.
 WAIT = 900.0
-#: Seconds between two looks at the data sets' status: at first, at most, and what they grow by.
-_FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 2.0, 30.0, 1.5
+#: Seconds between two looks at the data sets' status: at first, and at most.
+_FIRST_PAUSE = 2.0
+_LONGEST_PAUSE = 30.0
+#: How many times longer each pause is than the one before.
+_PAUSE_GROWTH = 1.5
+#: Seconds until the second message about waiting; the next ones come at twice the time each.
+_SECOND_MESSAGE = 5.0
 #: After so many units in a row without an answer the others are not tried.
 _SILENT_UNITS = 2
+
+#: Refusals after which the same request may succeed later.
+_PASSING = (OVERLOADED, NOT_ACTIVE)
 
 Say = Callable[[str], object]
 
@@ -110,12 +120,12 @@ def publish_plan(
 
     Parameters
     ----------
-    plan : Plan
+    plan : PublishPlan
     server : Server
     wait : float
         Seconds to wait until data sets are active.
     say : callable
-        Told of every step.
+        Called with a message about every step.
     clock : callable
         Seconds from some moment on.
 
@@ -149,26 +159,38 @@ class _Publication:
         say: Say,
         clock: Callable[[], float],
     ) -> None:
-        self.plan, self.server, self.journal = plan, server, journal
-        self.wait, self.say, self.clock = wait, say, clock
+        self.plan = plan
+        self.server = server
+        self.journal = journal
+        self.wait = wait
+        self.say = say
+        self.clock = clock
         self.units: list[tuple[PlannedUnit, PublishOutcome]] = []
         for planned in plan.units:
             unit = planned.unit
             outcome = PublishOutcome(
-                name=unit.name, amlb_task=unit.amlb_task.name, fold=unit.fold
+                name=unit.name,
+                amlb_task=unit.amlb_task.name,
+                fold=unit.fold,
             )
             self.units.append((planned, outcome))
 
     def finish(self) -> PublishReport:
-        """Do all steps for all units, and report."""
-        self._each(self._send_data_set)
+        """Run all steps for all units, and return the report."""
+        # all data sets are sent before the first is waited for: the server works on them meanwhile
+        self._run_step(self._send_data_set, self.units)
         active = self._wait_until_active()
-        self._each(self._make_task, lambda outcome: outcome.data_id in active)
-        outcomes = [outcome for _, outcome in self.units]
-        unsettled = sum(outcome.status in ("waiting", "failed") for outcome in outcomes)
+        with_active_data = []
+        for planned, outcome in self.units:
+            if outcome.data_id in active:
+                with_active_data.append((planned, outcome))
+        self._run_step(self._make_task, with_active_data)
+        statuses = [outcome.status for _, outcome in self.units]
+        unsettled = statuses.count("waiting") + statuses.count("failed")
+        # the suite's alias stands for its tasks, so that it is made when all are settled
         if unsettled:
-            return self._report(reason=f"{unsettled} of {len(outcomes)} are not done")
-        if not any(outcome.status == "good" for outcome in outcomes):
+            return self._report(reason=f"{unsettled} of {len(statuses)} are not done")
+        if "good" not in statuses:
             return self._report(reason="the server split none of the tasks as wanted")
         return self._make_suite()
 
@@ -186,7 +208,8 @@ class _Publication:
 
     def _make_suite(self) -> PublishReport:
         """Make the suite of the tasks whose splits are as wanted."""
-        units, task_ids = [], []
+        units = []
+        task_ids = []
         for planned, outcome in self.units:
             if outcome.status == "good" and outcome.task_id is not None:
                 units.append(planned.unit)
@@ -198,7 +221,11 @@ class _Publication:
             if existing is not None and existing.tasks != frozenset(task_ids):
                 alias = alias_of(units, task_ids)
             suite_id = steps.ensure_suite(
-                self.server, self.journal, alias, texts=texts, task_ids=task_ids
+                self.server,
+                self.journal,
+                alias,
+                texts=texts,
+                task_ids=task_ids,
             )
         except HardsynthError as error:
             self._stop_if_fatal(error)
@@ -206,16 +233,14 @@ class _Publication:
         self.say(f"suite {suite_id} ({alias}) with {len(task_ids)} tasks")
         return self._report(alias=alias, suite_id=suite_id)
 
-    def _each(
+    def _run_step(
         self,
         step: Callable[[PlannedUnit, PublishOutcome], None],
-        which: Callable[[PublishOutcome], bool] = lambda outcome: True,
+        units: Sequence[tuple[PlannedUnit, PublishOutcome]],
     ) -> None:
-        """Do a step for the units; what one refuses does not stop the others."""
+        """Run a step for some units; an error of one does not stop the others."""
         silent = 0
-        for planned, outcome in self.units:
-            if not which(outcome):
-                continue
+        for planned, outcome in units:
             if silent >= _SILENT_UNITS:
                 outcome.reason = "the server does not answer"
                 continue
@@ -224,15 +249,14 @@ class _Publication:
                 silent = 0
             except Uncertain as error:
                 silent += 1
-                outcome.status, outcome.reason = "waiting", error.message
+                outcome.status = "waiting"
+                outcome.reason = error.message
                 self.say(f"{outcome.name}: {error.message}")
             except HardsynthError as error:
                 self._stop_if_fatal(error)
-                is_passing = isinstance(error, Refused) and error.code in (
-                    OVERLOADED,
-                    NOT_ACTIVE,
-                )
-                outcome.status = "waiting" if is_passing else "failed"
+                outcome.status = "failed"
+                if isinstance(error, Refused) and error.code in _PASSING:
+                    outcome.status = "waiting"
                 outcome.reason = str(error)
                 self.say(f"{outcome.name}: {error}")
 
@@ -243,27 +267,41 @@ class _Publication:
 
     def _send_data_set(self, planned: PlannedUnit, outcome: PublishOutcome) -> None:
         data_id, is_new = steps.ensure_data_set(self.server, self.journal, planned)
-        outcome.data_id, outcome.reason = data_id, "its data set is not active yet"
-        did = "was sent" if is_new else "is on the server already"
-        self.say(f"{outcome.name}: data set {data_id} {did}")
+        outcome.data_id = data_id
+        outcome.reason = "its data set is not active yet"
+        action = "was sent" if is_new else "is on the server already"
+        self.say(f"{outcome.name}: data set {data_id} {action}")
 
     def _make_task(self, planned: PlannedUnit, outcome: PublishOutcome) -> None:
-        unit, data_id = planned.unit, outcome.data_id
+        unit = planned.unit
+        data_id = outcome.data_id
         assert data_id is not None
+        # what is reported where the next request gets no answer
         outcome.reason = "it has no task yet"
-        task_id = steps.ensure_task(self.server, self.journal, unit, data_id)
+        task_id = steps.ensure_task(self.server, self.journal, unit, data_id=data_id)
         outcome.task_id = task_id
         difference = steps.compare_split(
-            self.server, self.journal, unit, data_id=data_id, task_id=task_id
+            self.server,
+            self.journal,
+            unit,
+            data_id=data_id,
+            task_id=task_id,
         )
         if difference:
-            outcome.status, outcome.reason = "differs", difference
+            outcome.status = "differs"
+            outcome.reason = difference
             self.say(f"{outcome.name}: task {task_id} is left out: {difference}")
             return
+        # tagged once the split is known: a tag is what others find our tasks by
         steps.ensure_tags(
-            self.server, self.journal, unit, data_id=data_id, task_id=task_id
+            self.server,
+            self.journal,
+            unit,
+            data_id=data_id,
+            task_id=task_id,
         )
-        outcome.status, outcome.reason = "good", ""
+        outcome.status = "good"
+        outcome.reason = ""
         self.say(f"{outcome.name}: task {task_id}, split as wanted")
 
     def _wait_until_active(self) -> set[int]:
@@ -272,13 +310,18 @@ class _Publication:
         for planned, outcome in self.units:
             if outcome.data_id is not None:
                 by_id[outcome.data_id] = (planned.unit, outcome)
-        pending, active = set(by_id), set[int]()
-        begun, pause, looks, next_message = self.clock(), _FIRST_PAUSE, 0, 5.0
+        pending = set(by_id)
+        active: set[int] = set()
+        begun = self.clock()
+        pause = _FIRST_PAUSE
+        next_message = _SECOND_MESSAGE
+        looks = 0
         while pending:
             now_active = self._now_active(pending)
             for data_id in sorted(now_active):
                 unit, _ = by_id[data_id]
-                if self.journal.last(unit.key, "active").get("id") != data_id:
+                last = self.journal.last(unit.key, "active")
+                if last.get("id") != data_id:
                     self.journal.write(unit.key, "active", "active", id=data_id)
             active |= now_active
             pending -= now_active
@@ -286,11 +329,13 @@ class _Publication:
             looks += 1
             # one request for each data set: only at looks 1, 2, 4, 8 ... and at the end
             is_power_of_two = looks & (looks - 1) == 0
-            if pending and (is_power_of_two or elapsed >= self.wait):
-                pending -= {
-                    n for n in sorted(pending) if self._has_failed(n, by_id[n][1])
-                }
-            if not pending or elapsed >= self.wait:
+            is_over = elapsed >= self.wait
+            if is_power_of_two or is_over:
+                for data_id in sorted(pending):
+                    _, outcome = by_id[data_id]
+                    if self._has_failed(data_id, outcome):
+                        pending.discard(data_id)
+            if not pending or is_over:
                 break
             if elapsed >= next_message or looks == 1:
                 next_message = max(next_message, 2 * elapsed)
@@ -298,8 +343,9 @@ class _Publication:
                     f"waiting until {len(pending)} of {len(by_id)} data sets are active: "
                     f"{elapsed:.0f} of at most {self.wait:.0f} s"
                 )
-            self.server.sleep(min(pause, max(0.0, self.wait - elapsed)))
-            pause = min(_LONGEST_PAUSE, pause * _GROWTH)
+            time_left = self.wait - elapsed
+            self.server.sleep(min(pause, time_left))
+            pause = min(_LONGEST_PAUSE, pause * _PAUSE_GROWTH)
         for data_id in pending:
             _, outcome = by_id[data_id]
             outcome.reason = f"data set {data_id} is not active after {self.wait:.0f} s"
@@ -321,9 +367,8 @@ class _Publication:
         except (Uncertain, Refused):
             return False
         if data_set.error:
-            problem = (
-                f"the server could not process it: {self.server.hide(data_set.error)}"
-            )
+            message = self.server.hide(data_set.error)
+            problem = f"the server could not process it: {message}"
         elif data_set.status == "deactivated":
             problem = "it was deactivated on the server"
         else:

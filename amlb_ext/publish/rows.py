@@ -61,18 +61,21 @@ class SentRows:
         >>> position[is_test].tolist(), position[~is_test].tolist(), is_test.tolist().index(True)
         ([0, 2, 3], [0, 1, 2, 3, 4, 5, 6], 4)
         """
-        is_test = np.zeros(len(self), dtype=bool)
+        n = len(self)
+        is_test = np.zeros(n, dtype=bool)
         is_test[self.test_positions] = True
-        position = np.zeros(len(self), dtype=np.int64)
+        # all test rows once, then all of them again, ...
+        position = np.zeros(n, dtype=np.int64)
         position[~is_test] = self.train
         position[is_test] = np.tile(self.test, self.repeats)
-        repetition = np.zeros(len(self), dtype=np.int64)
-        repetition[is_test] = np.repeat(np.arange(self.repeats), len(self.test))
+        repetition = np.zeros(n, dtype=np.int64)
+        repetitions = np.arange(self.repeats)
+        repetition[is_test] = np.repeat(repetitions, len(self.test))
         return is_test, position, repetition
 
 
 def choose_sizes(
-    procedure: Procedure, train: int, test: int, fit: Fit
+    procedure: Procedure, train: int, test: int, *, fit: Fit
 ) -> tuple[int, int, int]:
     """Return t, m and r.
 
@@ -95,10 +98,14 @@ def choose_sizes(
     Examples
     --------
     >>> from amlb_ext.publish.procedures import HOLDOUT, ORDERED
-    >>> choose_sizes(ORDERED, 900, 100, "repeat"), choose_sizes(ORDERED, 900, 100, "drop")
-    ((805, 100, 2), (405, 100, 1))
-    >>> choose_sizes(ORDERED, 800, 1247, "repeat"), choose_sizes(HOLDOUT, 800, 200, "repeat")
-    ((800, 199, 1), (800, 197, 2))
+    >>> choose_sizes(ORDERED, 900, 100, fit="repeat")
+    (805, 100, 2)
+    >>> choose_sizes(ORDERED, 900, 100, fit="drop")
+    (405, 100, 1)
+    >>> choose_sizes(ORDERED, 800, 1247, fit="repeat")
+    (800, 199, 1)
+    >>> choose_sizes(HOLDOUT, 800, 200, fit="repeat")
+    (800, 197, 2)
     """
     largest = _largest_test_count(procedure, train)
     if largest < 1 or test < 1:
@@ -106,17 +113,19 @@ def choose_sizes(
             f"{train} training and {test} test rows are too few for the server's split",
             "publish other tasks with --only, or the file suite itself",
         )
-    options = [1]
+    repeat_options = [1]
     if fit == "repeat":
         all_test_rows_fit = largest // test
-        options = sorted({max(1, all_test_rows_fit), all_test_rows_fit + 1})
+        repeat_options = sorted({max(1, all_test_rows_fit), all_test_rows_fit + 1})
     # (loss, r, t, m): of options that lose the same the fewest repetitions
     candidates = []
-    for repeats in options:
+    for repeats in repeat_options:
         kept_test = min(test, largest // repeats)
         _, most_train = procedure.train_range(repeats * kept_test)
         kept_train = min(train, most_train)
-        loss = (train - kept_train) / train + TEST_WEIGHT * (test - kept_test) / test
+        lost_train = (train - kept_train) / train
+        lost_test = (test - kept_test) / test
+        loss = lost_train + TEST_WEIGHT * lost_test
         candidates.append((loss, repeats, kept_train, kept_test))
     _, repeats, kept_train, kept_test = min(candidates)
     return kept_train, kept_test, repeats
@@ -158,7 +167,10 @@ def choose_rows(
     rng : Generator
     """
     n_train, n_test, repeats = choose_sizes(
-        procedure, len(train_groups), len(test_groups), fit
+        procedure,
+        len(train_groups),
+        len(test_groups),
+        fit=fit,
     )
     # the test rows are drawn first: the order of draws is part of what was published earlier
     test = draw_rows(test_groups, n_test, rng)
@@ -205,18 +217,23 @@ def _draw_within(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Draw k of the rows, in proportion to their groups of ``level`` and of those inside."""
+    # inside the innermost groups all rows are alike
     if len(rows) == 0 or len(groups[rows[0]]) <= level:
-        return np.asarray(rng.choice(rows, size=k, replace=False), dtype=np.int64)
+        drawn_rows = rng.choice(rows, size=k, replace=False)
+        return np.asarray(drawn_rows, dtype=np.int64)
     members: dict[object, list[int]] = {}
     for row in rows:
         members.setdefault(groups[row][level], []).append(int(row))
-    shares = _split_proportionally([len(group) for group in members.values()], k)
-    drawn = []
+    counts = [len(group) for group in members.values()]
+    shares = _split_proportionally(counts, k)
+    blocks = []
     for group, share in zip(members.values(), shares, strict=True):
-        if share:
-            inner = np.asarray(group, dtype=np.int64)
-            drawn.append(_draw_within(inner, groups, level=level + 1, k=share, rng=rng))
-    return np.concatenate(drawn)
+        if share == 0:
+            continue
+        group_rows = np.asarray(group, dtype=np.int64)
+        block = _draw_within(group_rows, groups, level=level + 1, k=share, rng=rng)
+        blocks.append(block)
+    return np.concatenate(blocks)
 
 
 def _split_proportionally(counts: Sequence[int], k: int) -> list[int]:
@@ -225,15 +242,19 @@ def _split_proportionally(counts: Sequence[int], k: int) -> list[int]:
     least = 1 if k >= len(counts) else 0
     exact = [k * count / total for count in counts]
     shares = [max(least, int(value)) for value in exact]
-    by_remainder = sorted(
-        range(len(counts)), key=lambda i: exact[i] - shares[i], reverse=True
-    )
+
+    def remainder(group: int) -> float:
+        return exact[group] - shares[group]
+
+    groups = range(len(counts))
+    by_remainder = sorted(groups, key=remainder, reverse=True)
     while sum(shares) < k:
-        for i in by_remainder:
-            if sum(shares) < k and shares[i] < counts[i]:
-                shares[i] += 1
+        for group in by_remainder:
+            if sum(shares) < k and shares[group] < counts[group]:
+                shares[group] += 1
     # the minimum of one took too many: give back from the most favoured
     while sum(shares) > k:
-        reducible = [i for i in range(len(counts)) if shares[i] > least]
-        shares[max(reducible, key=lambda i: shares[i] - exact[i])] -= 1
+        reducible = [group for group in groups if shares[group] > least]
+        most_favoured = min(reducible, key=remainder)
+        shares[most_favoured] -= 1
     return shares

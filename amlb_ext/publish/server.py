@@ -1,4 +1,4 @@
-"""Talk to an OpenML server: requests within limits of time, and errors in plain words.
+"""Send requests to an OpenML server, with timeouts and with errors in plain language.
 
 The client's own calls are not used: they have no timeout, put the key into the address of every
 GET, and send a POST again when the connection breaks after the server took it. Here the key
@@ -99,12 +99,11 @@ def explain_code(code: int) -> tuple[str, str]:
     >>> explain_code(999)
     ('', 'run the same command again, it continues where it stopped; see docs/publish.md')
     """
-    unknown = (
-        "",
-        "run the same command again, it continues where it stopped; see docs/publish.md",
-    )
-    reason, remedy = CODES.get(code, unknown)
-    return (f": {reason}" if reason else ""), remedy
+    if code not in CODES:
+        remedy = "run the same command again, it continues where it stopped; see docs/publish.md"
+        return "", remedy
+    reason, remedy = CODES[code]
+    return f": {reason}", remedy
 
 
 # Requests and their answers
@@ -200,6 +199,7 @@ class Server:
         Uncertain
             It may have been taken or not.
         """
+        # in the body: addresses end up in the logs of every proxy on the way
         data = {**(fields or {}), "api_key": self._key}
         parts = {name: (name, text.encode("utf-8")) for name, text in files.items()}
         text = self._send("POST", f"{self.url}/{path}", data=data, files=parts or None)
@@ -236,6 +236,7 @@ class Server:
         except (requests.RequestException, OSError, ValueError) as error:
             reason = f"{type(error).__name__}: {self.hide(error)}"
             raise self._uncertain(what, reason) from None
+        # OpenML answers in UTF-8, but does not always say so, and requests would guess
         answer.encoding = "utf-8"
         if answer.status_code == 200:
             return answer.text
@@ -248,10 +249,12 @@ class Server:
         if code:
             return Refused(what, code, self.hide(message))
         # a proxy or a server in trouble: it may have taken the request nevertheless
-        if status >= 500 or status in (408, 425, 429):
+        is_in_trouble = status >= 500 or status in (408, 425, 429)
+        if is_in_trouble:
             return self._uncertain(what, f"the server answered with status {status}")
         if 300 <= status < 400:
-            location = self.hide(answer.headers.get("location", ""))
+            address = answer.headers.get("location", "")
+            location = self.hide(address)
             return Refused(what, status, f"moved to {location}")
         return Refused(what, status, answer.reason or "no reason")
 
@@ -262,8 +265,9 @@ class Server:
         )
 
     def _parsed(self, what: str, text: str) -> ElementTree.Element:
+        # some servers refuse with status 200
         code, message = _openml_error(text)
-        if code:  # some servers answer so with status 200
+        if code:
             raise Refused(what, code, self.hide(message))
         try:
             return ElementTree.fromstring(text)
@@ -283,10 +287,12 @@ def find_text(element: ElementTree.Element, path: str) -> str:
     >>> find_text(ElementTree.fromstring(xml), "id"), find_text(ElementTree.fromstring(xml), "name")
     ('7', '')
     """
-    steps = [
-        step if step.startswith(".") else NAMESPACE + step for step in path.split("/")
-    ]
-    return (element.findtext("/".join(steps)) or "").strip()
+    steps = []
+    for step in path.split("/"):
+        # "." and ".." are steps of XPath, and no elements
+        steps.append(step if step.startswith(".") else NAMESPACE + step)
+    text = element.findtext("/".join(steps)) or ""
+    return text.strip()
 
 
 def _openml_error(text: str) -> tuple[int, str]:
@@ -298,5 +304,8 @@ def _openml_error(text: str) -> tuple[int, str]:
     code = find_text(root, "code")
     if root.tag != f"{NAMESPACE}error" or not code.isdigit():
         return 0, ""
+    message = find_text(root, "message")
     details = find_text(root, "additional_information")
-    return int(code), find_text(root, "message") + (f" - {details}" if details else "")
+    if details:
+        message += f" - {details}"
+    return int(code), message

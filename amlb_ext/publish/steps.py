@@ -24,7 +24,9 @@ POSTS = 3
 #: Seconds before each look for what was sent without an answer: the server may still be at it.
 SETTLE = (0.0, 3.0, 10.0)
 #: OpenML's error codes: the task, the tag or the alias of a suite exists already.
-_DUPLICATE_TASK, _DUPLICATE_TAG, _DUPLICATE_ALIAS = 614, 473, 1038
+_DUPLICATE_TASK = 614
+_DUPLICATE_TAG = 473
+_DUPLICATE_ALIAS = 1038
 
 T = TypeVar("T")
 
@@ -35,18 +37,21 @@ def ensure_data_set(
     """Return the number of the unit's data set on the server, and whether it was sent now."""
     unit = planned.unit
     last = journal.last(unit.key, "data")
-    known = last.get("id")
-    if isinstance(known, int) and _is_still_there(
-        lambda: lookup.read_data_set(server, known).holds(unit)
-    ):
-        return known, False
+    recorded = last.get("id")
+    if isinstance(recorded, int):
+
+        def holds_unit() -> bool:
+            return lookup.read_data_set(server, recorded).holds(unit)
+
+        if _is_still_there(holds_unit):
+            return recorded, False
 
     def find_ours() -> int | None:
         return lookup.find_data_set(server, unit)
 
     # after a run that was cut off the server may still be at work on what it was sent
     pauses = SETTLE if last.get("state") == "posting" else SETTLE[:1]
-    data_id = _look(server, pauses, find_ours)
+    data_id = _look_repeatedly(server, pauses, find_ours)
     if data_id is not None:
         journal.write(unit.key, "data", "found", id=data_id, name=unit.name)
         return data_id, False
@@ -64,39 +69,41 @@ def ensure_data_set(
 
 
 def ensure_task(
-    server: Server, journal: Journal, unit: PublishUnit, data_id: int
+    server: Server, journal: Journal, unit: PublishUnit, *, data_id: int
 ) -> int:
     """Return the number of the unit's task on the server.
 
     The server itself refuses a second task of the same inputs and names the first one, so that
     nothing need be looked up before a task is sent again.
     """
-    known = journal.last(unit.key, "task").get("id")
-    if isinstance(known, int) and _is_still_there(
-        lambda: lookup.read_task(server, known).asks(unit, data_id)
-    ):
-        return known
+    recorded = journal.last(unit.key, "task").get("id")
+    if isinstance(recorded, int):
+
+        def asks_for_unit() -> bool:
+            return lookup.read_task(server, recorded).asks(unit, data_id)
+
+        if _is_still_there(asks_for_unit):
+            return recorded
     xml = task_xml(unit, data_id)
     for attempt in range(1, POSTS + 1):
         journal.write(unit.key, "task", "posting", data=data_id, attempt=attempt)
         try:
-            task_id, state = (
-                _new_number(server.post("task/", description=xml)),
-                "posted",
-            )
+            task_id = _new_number(server.post("task/", description=xml))
+            state = "posted"
         except (Uncertain, Refused) as error:
             existing = _existing_tasks(error)
+            if not existing and not _may_have_been_taken(error):
+                code = getattr(error, "code", 0)
+                journal.write(unit.key, "task", "refused", code=code)
+                raise
             if not existing:
-                if not _may_have_been_taken(error):
-                    journal.write(
-                        unit.key, "task", "refused", code=getattr(error, "code", 0)
-                    )
-                    raise
                 if attempt == POSTS:
                     raise
                 server.sleep(SETTLE[1])
                 continue
-            task_id, state = min(existing), "found"
+            # the oldest one, so that everybody finds the same
+            task_id = min(existing)
+            state = "found"
         journal.write(unit.key, "task", state, id=task_id, data=data_id)
         return task_id
     raise AssertionError("not reached")
@@ -125,6 +132,7 @@ def ensure_tags(
     server: Server, journal: Journal, unit: PublishUnit, *, data_id: int, task_id: int
 ) -> None:
     """Tag the unit's data set and task; a tag that is there already is no error."""
+    # a tag that was sent twice is one tag, so none is looked up before it is sent again
     for kind, number in (("data", data_id), ("task", task_id)):
         step = f"tag {kind}"
         last = journal.last(unit.key, step)
@@ -132,11 +140,12 @@ def ensure_tags(
             continue
         for attempt in range(1, POSTS + 1):
             journal.write(unit.key, step, "posting", id=number)
+            fields = {f"{kind}_id": str(number), "tag": TAG}
             try:
-                server.post(f"{kind}/tag", {f"{kind}_id": str(number), "tag": TAG})
+                server.post(f"{kind}/tag", fields)
                 break
             except (Uncertain, Refused) as error:
-                if isinstance(error, Refused) and error.code == _DUPLICATE_TAG:
+                if getattr(error, "code", None) == _DUPLICATE_TAG:
                     break
                 if not _may_have_been_taken(error) or attempt == POSTS:
                     raise
@@ -164,10 +173,12 @@ def ensure_suite(
             )
         return None if suite is None else suite.id
 
-    is_pending = journal.last(alias, "suite").get("state") == "posting"
-    suite_id = _look(server, SETTLE if is_pending else SETTLE[:1], find_ours)
+    last = journal.last(alias, "suite")
+    # after a run that was cut off the server may still be at work on what it was sent
+    pauses = SETTLE if last.get("state") == "posting" else SETTLE[:1]
+    suite_id = _look_repeatedly(server, pauses, find_ours)
     if suite_id is not None:
-        if journal.last(alias, "suite").get("id") != suite_id:
+        if last.get("id") != suite_id:
             journal.write(alias, "suite", "found", id=suite_id)
         return suite_id
     xml = suite_xml(texts, alias, sorted(wanted))
@@ -212,13 +223,14 @@ def _send(
         try:
             number: int | None = _new_number(post())
         except (Uncertain, Refused) as error:
-            is_duplicate = duplicate_code is not None and (
-                getattr(error, "code", None) == duplicate_code
-            )
+            code = getattr(error, "code", 0)
+            is_duplicate = duplicate_code is not None and code == duplicate_code
             if not is_duplicate and not _may_have_been_taken(error):
-                journal.write(key, step, "refused", code=getattr(error, "code", 0))
+                journal.write(key, step, "refused", code=code)
                 raise
-            number = _look(server, SETTLE, find)
+            # what has no answer is looked for before it is sent again; a duplicate that cannot be
+            # found would be refused again
+            number = _look_repeatedly(server, SETTLE, find)
             if number is None and (is_duplicate or attempt == POSTS):
                 raise
         if number is not None:
@@ -247,13 +259,14 @@ def _existing_tasks(error: Refused | Uncertain) -> list[int]:
     """Return the tasks that a refusal as duplicate names."""
     if not isinstance(error, Refused) or error.code != _DUPLICATE_TASK:
         return []
+    # the server ends its message with their numbers: [7, 12]
     listed = re.search(r"\[([\d,\s]+)\]", error.said)
     if listed is None:
         return []
     return [int(text) for text in re.findall(r"\d+", listed[1])]
 
 
-def _look(
+def _look_repeatedly(
     server: Server, pauses: Iterable[float], find: Callable[[], T | None]
 ) -> T | None:
     """Look after each pause until something is found."""

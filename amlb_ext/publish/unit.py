@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +20,8 @@ from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
 from amlb_ext.publish.limits import server_name
 from amlb_ext.publish.procedures import HOLDOUT, ORDERED
 from amlb_ext.publish.rows import Fit, SentRows, choose_rows
-from amlb_ext.suite import AmlbTask, Suite
+from amlb_ext.suite import AmlbTask, ColumnCoding, Suite
+from amlb_ext.suite.coding import NUMBERS
 
 #: Our columns: which row of the suite's files, its side, where it comes from, which source row.
 OWN_COLUMNS = (
@@ -89,8 +89,10 @@ class PublishUnit:
     @property
     def key(self) -> str:
         """Names the content: two units of one key are the same data set."""
+        # what a data set is besides its file: which columns are the target and are ignored
         parts = [self.sha256, self.target, self.own_columns, self.amlb_task.type.value]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+        content = json.dumps(parts).encode()
+        return hashlib.sha256(content).hexdigest()[:32]
 
     @property
     def label(self) -> str:
@@ -98,32 +100,39 @@ class PublishUnit:
         return f"hardsynth-{self.key}"
 
     @property
+    def target_attribute(self) -> Attribute:
+        """The target's column, the last one before our own."""
+        return self.attributes[-len(OWN_COLUMNS) - 1]
+
+    @property
     def target(self) -> str:
         """The target's name on the server."""
-        return self.attributes[-len(OWN_COLUMNS) - 1].name
+        return self.target_attribute.name
 
     @property
     def own_columns(self) -> tuple[str, ...]:
         """Names of our columns on the server, in the order of :data:`OWN_COLUMNS`."""
-        return tuple(
-            attribute.name for attribute in self.attributes[-len(OWN_COLUMNS) :]
-        )
+        own_attributes = self.attributes[-len(OWN_COLUMNS) :]
+        return tuple(attribute.name for attribute in own_attributes)
 
     @property
     def measure(self) -> str | None:
         """OpenML's word for what AMLB optimises, where OpenML has it."""
         # of several metrics AMLB optimises the first
-        metrics = self.amlb_task.metric or [_DEFAULT_METRIC[self.amlb_task.type]]
-        return MEASURES.get(metrics[0])
+        task = self.amlb_task
+        metric = task.metric[0] if task.metric else _DEFAULT_METRIC[task.type]
+        return MEASURES.get(metric)
 
     def arff(self) -> str:
         """Return the data file; the same unit gives the same text."""
         train_path, test_path = self.suite.pair(self.amlb_task.name, self.fold)
-        columns = _columns(self, _read_texts(train_path), _read_texts(test_path))
-        return arff_text(self.name, self.attributes, list(columns))
+        train = _read_texts(train_path)
+        test = _read_texts(test_path)
+        columns = list(_column_values(self, train, test))
+        return arff_text(self.name, self.attributes, columns)
 
 
-def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
+def build_unit(suite: Suite, name: str, fold: int, *, fit: Fit) -> PublishUnit:
     """Return the unit of an AMLB task's fold.
 
     Parameters
@@ -145,13 +154,18 @@ def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
     """
     task = suite.amlb_task(name)
     train_path, test_path = suite.pair(name, fold)
-    _check_unchanged(
-        suite, [train_path, test_path, suite.layout.at(task.provenance[fold])]
-    )
-    train, test = _read_texts(train_path), _read_texts(test_path)
-    rows = _choose_rows(suite, task, fold, train=train, test=test, fit=fit)
-    attributes, renamed = _attributes(
-        suite, task, train.iloc[rows.train], test.iloc[rows.test]
+    provenance_path = suite.layout.at(task.provenance[fold])
+    _check_unchanged(suite, [train_path, test_path, provenance_path])
+    train = _read_texts(train_path)
+    test = _read_texts(test_path)
+    rows = _choose_unit_rows(suite, task, fold, train=train, test=test, fit=fit)
+    sent_train = train.iloc[rows.train]
+    sent_test = test.iloc[rows.test]
+    attributes, renamed = _declare_attributes(
+        suite,
+        task,
+        train=sent_train,
+        test=sent_test,
     )
     unit = PublishUnit(
         suite=suite,
@@ -160,8 +174,9 @@ def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
         rows=rows,
         attributes=attributes,
         renamed=renamed,
-        notes=tuple(_notes(task, test[task.target].iloc[rows.test], renamed)),
+        notes=tuple(_unit_notes(task, sent_test[task.target], renamed)),
     )
+    # size and checksums are those of the file, which the unit without them makes
     data = unit.arff().encode()
     return replace(
         unit,
@@ -171,7 +186,7 @@ def build_unit(suite: Suite, name: str, fold: int, fit: Fit) -> PublishUnit:
     )
 
 
-def _choose_rows(
+def _choose_unit_rows(
     suite: Suite,
     task: AmlbTask,
     fold: int,
@@ -185,9 +200,8 @@ def _choose_rows(
     if task.type.is_classification:
         procedure = ORDERED
         train_groups = [[label] for label in train[task.target]]
-        test_groups = [
-            list(pair) for pair in zip(test[task.target], origins, strict=True)
-        ]
+        test_labels = test[task.target]
+        test_groups = [list(pair) for pair in zip(test_labels, origins, strict=True)]
     else:
         procedure = HOLDOUT
         train_groups = [[] for _ in range(len(train))]
@@ -203,8 +217,13 @@ def _choose_rows(
 
 def _read_texts(path: Path) -> pd.DataFrame:
     """Return all values as they stand in the file; None is missing."""
+    # nothing is parsed, so that the numbers sent are those of the file, digit for digit
     frame = pd.read_csv(
-        path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8"
+        path,
+        dtype=str,
+        keep_default_na=False,
+        na_values=[""],
+        encoding="utf-8",
     )
     return frame.astype(object).where(frame.notna(), None)
 
@@ -212,18 +231,21 @@ def _read_texts(path: Path) -> pd.DataFrame:
 def _check_unchanged(suite: Suite, paths: Sequence[Path]) -> None:
     for path in paths:
         relative = suite.layout.relative(path)
-        if not path.is_file() or sha256_file(path) != suite.manifest.files.get(
-            relative
-        ):
+        recorded = suite.manifest.files.get(relative)
+        if not path.is_file() or sha256_file(path) != recorded:
             raise PublishError(
                 f"{relative} was changed or removed after the suite was written",
-                f"see what: hardsynth verify {shlex.quote(str(suite.layout.root))}; the command "
-                "that generated the suite repairs it",
+                f"{_verify_remedy(suite)}; the command that generated the suite repairs it",
             )
 
 
-def _attributes(
-    suite: Suite, task: AmlbTask, train: pd.DataFrame, test: pd.DataFrame
+def _verify_remedy(suite: Suite) -> str:
+    root = shlex.quote(str(suite.layout.root))
+    return f"see what: hardsynth verify {root}"
+
+
+def _declare_attributes(
+    suite: Suite, task: AmlbTask, *, train: pd.DataFrame, test: pd.DataFrame
 ) -> tuple[tuple[Attribute, ...], dict[str, str]]:
     """Return the columns of the data file, and which had to be renamed."""
     coding = suite.coding(task.name)
@@ -231,34 +253,45 @@ def _attributes(
     names = attribute_names(written)
     attributes = []
     for column, name in zip(coding.columns, names, strict=True):
-        if column.form in ("float", "integer"):
+        if column.form in NUMBERS:
             attributes.append(Attribute(name))
             continue
-        known = column.values if column.form == "text" else ("False", "True")
-        # values of rows that are not sent would be categories without a row
         present = {*train[column.written], *test[column.written]}
-        values = tuple(value for value in known if value in present)
-        # a nominal attribute must declare a value, also where every row lacks one
-        attributes.append(Attribute(name, values or known[:1] or ("-",)))
+        attributes.append(_nominal_attribute(column, name, present))
     # a comma would be read as between two targets
-    target = _unused_name(server_name(task.target.replace(",", "_")), names)
-    labels = {*train[task.target], *test[task.target]}
-    classes = tuple(label for label in coding.written_labels if label in labels)
-    attributes.append(
-        Attribute(target, classes if task.type.is_classification else None)
-    )
-    row, split, origin, source = (
-        _unused_name(name, [*names, target]) for name in OWN_COLUMNS
-    )
+    plain_target = server_name(task.target.replace(",", "_"))
+    target = _unused_name(plain_target, names)
+    classes = None
+    if task.type.is_classification:
+        labels = {*train[task.target], *test[task.target]}
+        classes = tuple(label for label in coding.written_labels if label in labels)
+    attributes.append(Attribute(target, classes))
+    server_names = [*names, target]
+    row, split, origin, source = [
+        _unused_name(name, server_names) for name in OWN_COLUMNS
+    ]
     attributes += [
         Attribute(row, text=True),
         Attribute(split, ("train", "test")),
         Attribute(origin, ORIGINS),
         Attribute(source),
     ]
-    pairs = zip([*written, task.target], [*names, target], strict=True)
-    renamed = {old: new for old, new in pairs if old != new}
+    renamed = {}
+    for old, new in zip([*written, task.target], server_names, strict=True):
+        if old != new:
+            renamed[old] = new
     return tuple(attributes), renamed
+
+
+def _nominal_attribute(
+    column: ColumnCoding, name: str, present: Collection[str | None]
+) -> Attribute:
+    """Return the attribute of a feature of texts or truth values, of which these are sent."""
+    known = column.values if column.form == "text" else ("False", "True")
+    # values of rows that are not sent would be categories without a row
+    values = tuple(value for value in known if value in present)
+    # a nominal attribute must declare a value, also where every row lacks one
+    return Attribute(name, values or known[:1] or ("-",))
 
 
 def _unused_name(name: str, taken: Sequence[str]) -> str:
@@ -267,7 +300,7 @@ def _unused_name(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _columns(
+def _column_values(
     unit: PublishUnit, train: pd.DataFrame, test: pd.DataFrame
 ) -> Iterator[list[str | None]]:
     """Yield the values of each attribute, row by row as they are sent."""
@@ -275,60 +308,75 @@ def _columns(
     both = pd.concat([train, test], ignore_index=True)
     row_of_both = position + is_test * len(train)
     for name in both.columns:
-        yield both[name].to_numpy(dtype=object)[row_of_both].tolist()
+        values = both[name].to_numpy(dtype=object)
+        yield values[row_of_both].tolist()
+    # our own columns follow, in the order of OWN_COLUMNS
     row_names: list[str | None] = []
+    sides: list[str | None] = []
     for tested, row, repeat in zip(is_test, position, repetition, strict=True):
-        row_names.append(f"test.{row}.{repeat}" if tested else f"train.{row}")
+        if tested:
+            row_names.append(f"test.{row}.{repeat}")
+            sides.append("test")
+        else:
+            row_names.append(f"train.{row}")
+            sides.append("train")
     yield row_names
-    yield ["test" if tested else "train" for tested in is_test]
-    origin, source_row = _provenance(unit, len(train))
+    yield sides
+    origin, source_row = _read_provenance(unit, len(train))
     yield origin[row_of_both].tolist()
     yield source_row[row_of_both].tolist()
 
 
-def _provenance(unit: PublishUnit, train_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def _read_provenance(
+    unit: PublishUnit, train_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return origin and source row of all rows of both files, training rows first.
 
     Made rows name the source row of the failure that they follow.
     """
-    task, suite = unit.amlb_task, unit.suite
-    home = Path(task.train[unit.fold]).parent.name
-    path = suite.layout.train_provenance(home, task.folds[unit.fold])
-    train = (
-        pd.read_parquet(path)
-        if path.is_file()
-        else pd.DataFrame(index=range(train_rows))
-    )
+    task = unit.amlb_task
+    suite = unit.suite
+    # parts share the training file of their task, which stands in that task's folder
+    owner = Path(task.train[unit.fold]).parent.name
+    path = suite.layout.train_provenance(owner, task.folds[unit.fold])
+    if path.is_file():
+        train = pd.read_parquet(path)
+    else:
+        train = pd.DataFrame(index=range(train_rows))
     if len(train) != train_rows:
+        relative = suite.layout.relative(path)
         raise PublishError(
-            f"{suite.layout.relative(path)} has {len(train)} rows, its training file {train_rows}",
-            f"see what: hardsynth verify {shlex.quote(str(suite.layout.root))}",
+            f"{relative} has {len(train)} rows, its training file {train_rows}",
+            _verify_remedy(suite),
         )
-    origins, source_rows = [], []
-    for provenance in (train, suite.provenance(task.name, unit.fold)):
+    test = suite.provenance(task.name, unit.fold)
+    origins = []
+    source_rows = []
+    for provenance in (train, test):
         # training files that hold real rows alone record neither
-        real = pd.Series("train", index=provenance.index, dtype=object)
-        origins.append(
-            provenance["origin"].astype(object) if "origin" in provenance else real
-        )
+        real = pd.Series("train", index=provenance.index)
         unknown = pd.Series(-1, index=provenance.index)
+        origin = provenance.get("origin", real)
+        origins.append(origin.astype(object))
         own_row = provenance.get("source_row", unknown)
-        source_rows.append(
-            own_row.where(own_row >= 0, provenance.get("parent_row", unknown))
-        )
-    origin = pd.concat(origins, ignore_index=True).to_numpy(dtype=object)
-    source_row = pd.concat(source_rows, ignore_index=True).fillna(-1).astype("int64")
-    texts = np.array(
-        [str(row) if row >= 0 else None for row in source_row], dtype=object
-    )
-    return origin, texts
+        parent_row = provenance.get("parent_row", unknown)
+        source_rows.append(own_row.where(own_row >= 0, parent_row))
+    all_origins = pd.concat(origins, ignore_index=True).to_numpy(dtype=object)
+    all_rows = pd.concat(source_rows, ignore_index=True).fillna(-1).astype("int64")
+    texts = [str(row) if row >= 0 else None for row in all_rows]
+    return all_origins, np.array(texts, dtype=object)
 
 
-def _notes(task: AmlbTask, labels: pd.Series, renamed: dict[str, str]) -> Iterator[str]:
+def _unit_notes(
+    task: AmlbTask, labels: pd.Series, renamed: dict[str, str]
+) -> Iterator[str]:
+    """Yield what is odd about a unit, whose test rows have these labels."""
     if task.type.is_classification and labels.nunique() < 2:
-        only = next(iter(Counter(labels)))
+        only = labels.iloc[0]
         yield f"all test rows have the label {only!r}, so that AUC is undefined there"
     if renamed:
         pairs = [f"{old!r} is {new!r}" for old, new in renamed.items()]
-        more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
-        yield f"columns were renamed for the server: {', '.join(pairs[:5])}{more}"
+        listed = ", ".join(pairs[:5])
+        if len(pairs) > 5:
+            listed += f" and {len(pairs) - 5} more"
+        yield f"columns were renamed for the server: {listed}"

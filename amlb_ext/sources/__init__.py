@@ -97,14 +97,16 @@ benchmark definition)
                 f"--targets names columns of a table, but {spec!r} is not a table",
                 f"give {FileSource.forms}, before the flag",
             )
-    refs = chain.from_iterable(
+    # lazily: a suite of OpenML asks the server when its turn comes
+    refs_of_specs = (
         source.refs(spec, options) for source, spec in zip(sources, specs, strict=True)
     )
+    refs = chain.from_iterable(refs_of_specs)
     return limit_tasks(refs, options.max_tasks)
 
 
 def limit_tasks(refs: Iterable[TaskRef], max_tasks: int) -> Iterator[TaskRef]:
-    """Yield tasks, and raise at the first that is one too many; nothing of it was fetched.
+    """Yield tasks, and raise at the first one beyond the limit, before it is fetched.
 
     Raises
     ------
@@ -132,11 +134,11 @@ def describe_sources() -> dict[str, str]:
     texts = {}
     for source in SOURCES:
         texts[source.name] = source.forms
-        if isinstance(source, BundledSource):  # few enough to list them all
+        # bundled tasks are few enough to list them all; "bundled" itself comes first
+        if isinstance(source, BundledSource):
             _, *specs = source.suggestions(options)
-            texts[source.name] += ": " + ", ".join(
-                spec.rpartition("/")[2] for spec in specs
-            )
+            names = [spec.removeprefix("bundled/") for spec in specs]
+            texts[source.name] += ": " + ", ".join(names)
     return texts
 
 
@@ -144,8 +146,11 @@ def _find_source(spec: str, options: SourceConfig) -> Source:
     for source in SOURCES:
         if source.accepts(spec, options):
             return source
-    known = chain.from_iterable(source.suggestions(options) for source in SOURCES)
-    close = difflib.get_close_matches(spec, list(known), n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    known_specs = []
+    for source in SOURCES:
+        known_specs += source.suggestions(options)
+    # not suggest_nearest, since the accepted forms are named in any case
+    nearest = difflib.get_close_matches(spec, known_specs, n=1, cutoff=0.6)
+    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
     forms = "; ".join(source.forms for source in SOURCES)
     raise SourceError(f"no source understands {spec!r}", f"{hint}accepted: {forms}")

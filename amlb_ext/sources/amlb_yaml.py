@@ -50,10 +50,11 @@ class AmlbSource(Source):
         base = spec.partition("#")[0]
         if "://" in base:
             return False
+        # A broken AMLB configuration of the user's counts as yes, so that `refs` says what it is.
         try:
             return search_definition(base, options) is not None
         except SourceError:
-            return True  # the user's AMLB configuration is broken: let refs say so
+            return True
 
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the enabled tasks of the definition, or the one after ``#``."""
@@ -67,9 +68,8 @@ class AmlbSource(Source):
         entries = list(read_definition(path))
         if only:
             names = [name for name, _ in entries]
-            entries = [
-                (name, entry) for name, entry in entries if name.lower() == only.lower()
-            ]
+            wanted = only.lower()
+            entries = [entry for entry in entries if entry[0].lower() == wanted]
             if not entries:
                 raise SourceError(
                     f"{path.name} has no task {only!r}", suggest_nearest(only, names)
@@ -77,7 +77,12 @@ class AmlbSource(Source):
         for name, entry in entries:
             task_spec = f"{base}#{name}"
             load = partial(
-                load_entry, name, entry, path, spec=task_spec, options=options
+                load_entry,
+                name,
+                entry,
+                path,
+                spec=task_spec,
+                options=options,
             )
             yield TaskRef(name, task_spec, load)
 
@@ -89,9 +94,9 @@ class AmlbSource(Source):
             return []
         names = set()
         for folder in folders:
-            names |= {
-                file.stem for file in folder.iterdir() if file.suffix.lower() in ENDINGS
-            }
+            for file in folder.iterdir():
+                if file.suffix.lower() in ENDINGS:
+                    names.add(file.stem)
         return sorted(names)
 
 
@@ -126,18 +131,22 @@ def load_entry(
     max_folds = _check_folds(name, entry.get("folds"))
     if entry.get("openml_task_id") is not None:
         task_id = _check_task_id(name, entry["openml_task_id"])
+        # AMLB reports the results under the definition's name, whatever OpenML calls the data.
         task = load_task(task_id, options, spec=spec).renamed(name)
         return task.with_folds(task.folds[:max_folds])
+    # A data set may also be a path or a list of paths, which say nothing of target and kind.
     dataset = entry["dataset"]
     settings: dict[str, Any] = dataset if isinstance(dataset, dict) else {}
-    kind, target = settings.get("type"), settings.get("target")
+    kind = settings.get("type")
+    target = settings.get("target")
     _check_kind(name, kind)
     place = Place(name, path.parent, resolve_directories(options), options)
     files = find_files(dataset, place)
     folds: tuple[Fold, ...] = ()
     notes: tuple[str, ...] = ()
     if isinstance(files, Path):
-        table, ids = read_table(files), {"file": _identify(files)}
+        table = read_table(files)
+        ids = {"file": _file_identity(files)}
     else:
         table, folds, ids = _read_folds(files[:max_folds])
         notes = _note_missing_folds(max_folds, len(files))
@@ -156,18 +165,20 @@ def _read_folds(
     pairs: Sequence[tuple[Path, Path]],
 ) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
     """Return one table of all files, its folds, and what identifies the files."""
-    tables: dict[Path, Table] = {}  # a file may serve several folds
+    # A file may serve several folds, and is read once.
+    tables: dict[Path, Table] = {}
     ids: dict[str, str] = {}
     for fold, (train, test) in enumerate(pairs):
         for part, file in (("train", train), ("test", test)):
             if file not in tables:
                 tables[file] = read_table(file)
-            ids[f"{part}_{fold}"] = _identify(file)
-    table, folds = join_folds([(tables[train], tables[test]) for train, test in pairs])
+            ids[f"{part}_{fold}"] = _file_identity(file)
+    table_pairs = [(tables[train], tables[test]) for train, test in pairs]
+    table, folds = join_folds(table_pairs)
     return table, folds, ids
 
 
-def _identify(file: Path) -> str:
+def _file_identity(file: Path) -> str:
     return f"{file.name} sha256:{sha256_file(file)}"
 
 
@@ -178,6 +189,7 @@ def _note_missing_folds(wanted: int | None, available: int) -> tuple[str, ...]:
 
 
 def _check_task_id(name: str, value: Any) -> int:
+    # In quotes it is a text to YAML, and serves as well.
     if not str(value).isdecimal():
         raise SourceError(
             f"{name}: openml_task_id is {reprlib.repr(str(value))}",
@@ -201,9 +213,12 @@ def _check_kind(name: str, kind: Any) -> None:
 
 
 def _check_folds(name: str, folds: Any) -> int | None:
+    """Return how many folds the definition asks for; None for all that there are."""
     if folds is None:
         return None
-    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 1:
+    # True and False are integers to Python, and YAML makes them of "yes" and "no".
+    is_integer = isinstance(folds, int) and not isinstance(folds, bool)
+    if not is_integer or folds < 1:
         raise SourceError(
             f"{name}: folds is {reprlib.repr(folds)}", "write a whole number, 1 or more"
         )

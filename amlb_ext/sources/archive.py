@@ -95,6 +95,7 @@ def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path
     """
     if not path.is_file():
         raise SourceError(f"no such archive: {path}", "check the path")
+    # A folder of that name is complete: it is renamed into place last.
     destination = folder / sha256_file(path)[:32]
     if destination.is_dir():
         return destination
@@ -106,11 +107,12 @@ def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path
         raise SourceError(
             f"cannot write to {folder}: {error.strerror}", "use --cache-dir DIR"
         ) from None
+    limits = limits or UnpackLimits()
     try:
-        _write_tables(path, part, (limits or UnpackLimits()).within(free_bytes))
+        _write_tables(path, part, limits.within(free_bytes))
         _rename_into_place(part, destination)
     except (RuntimeError, NotImplementedError) as error:
-        # what zipfile raises for a password, and for a method of packing that it does not know
+        # What zipfile raises for a password, and for a method of packing that it does not know.
         raise SourceError(
             f"cannot unpack {path.name}: {error}",
             "make it again without a password, as .tar.gz",
@@ -120,17 +122,18 @@ def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path
             f"cannot unpack {path.name}: {error}", "make the archive again"
         ) from None
     finally:
+        # After the rename nothing is there to remove.
         shutil.rmtree(part, ignore_errors=True)
     return destination
 
 
 def _write_tables(path: Path, folder: Path, limits: UnpackLimits) -> None:
-    open_tables = (
-        _open_zip_tables if path.name.lower().endswith(".zip") else _open_tar_tables
-    )
+    is_zip = path.name.lower().endswith(".zip")
+    open_tables = _open_zip_tables if is_zip else _open_tar_tables
     written: set[str] = set()
     for name, stream in open_tables(path, limits):
-        parts = PureWindowsPath(name).parts  # splits at / and at \
+        # A Windows path is split at / and at \ on every system.
+        parts = PureWindowsPath(name).parts
         # Some file systems take T.csv and t.csv for one file.
         key = "/".join(parts).lower()
         if key in written:
@@ -141,18 +144,16 @@ def _write_tables(path: Path, folder: Path, limits: UnpackLimits) -> None:
         with target.open("wb") as file:
             shutil.copyfileobj(stream, file, _COPY_BYTES)
     if not written:
-        raise SourceError(
-            f"{path.name} holds no table", f"tables end in {', '.join(READERS)}"
-        )
+        endings = ", ".join(READERS)
+        raise SourceError(f"{path.name} holds no table", f"tables end in {endings}")
 
 
 def _rename_into_place(part: Path, destination: Path) -> None:
     try:
         os.replace(part, destination)
     except OSError:
-        if (
-            not destination.is_dir()
-        ):  # else another process unpacked the same archive first
+        # A folder in the way was unpacked by another process, from the same archive.
+        if not destination.is_dir():
             raise
 
 
@@ -166,6 +167,7 @@ def _open_zip_tables(
         members = archive.infolist()
         limits.check_members(path.name, len(members))
         stated_bytes = sum(member.file_size for member in members)
+        # What the list states may be a lie, but an honest bomb is refused before any is unpacked.
         limits.check_bytes(path.name, stated_bytes, packed)
         unpacked = 0
         for member in members:
@@ -203,7 +205,8 @@ def _open_tar_tables(
                 if not (member.isreg() or member.isdir()) or member.issparse():
                     raise _unsafe_member(member.name, "is not an ordinary file")
                 _check_stays_inside(member.name)
-                limits.check_bytes(path.name, member.offset_data + member.size, packed)
+                end = member.offset_data + member.size
+                limits.check_bytes(path.name, end, packed)
                 if not member.isreg() or not _is_table(member.name):
                     continue
                 table = archive.extractfile(member)
@@ -213,19 +216,20 @@ def _open_tar_tables(
 
 
 def _check_stays_inside(name: str) -> None:
+    # C:\a and \a are harmless names on Linux alone, so that they are read as on Windows.
     windows = PureWindowsPath(name)
-    if windows.drive or windows.root or PurePosixPath(name).is_absolute():
+    is_absolute = windows.drive or windows.root or PurePosixPath(name).is_absolute()
+    if is_absolute:
         raise _unsafe_member(name, "has an absolute path")
     if ".." in windows.parts:
         raise _unsafe_member(name, "leaves the folder of the archive")
 
 
 def _is_table(name: str) -> bool:
-    """Whether a member is a table that somebody meant to pack, and no file of the system's."""
+    """Whether a member is a table, and not a hidden file that a system adds."""
     path = PurePosixPath(name)
-    is_hidden = any(
-        part.startswith((".", "__MACOSX")) for part in path.parts if part != "."
-    )
+    # macOS packs its own files below __MACOSX; PurePosixPath leaves "./" out.
+    is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
     return path.suffix.lower() in READERS and not is_hidden
 
 
@@ -278,7 +282,9 @@ yourself if you trust it, and give the folder)
                 "--max-unpacked or the disk allows",
                 "raise --max-unpacked if you trust it, or free some space",
             )
-        if unpacked > max(self.max_ratio * packed, self.ratio_from):
+        # Small files may be packed to nothing: a ratio alone would refuse a table of zeros.
+        allowed_by_ratio = max(self.max_ratio * packed, self.ratio_from)
+        if unpacked > allowed_by_ratio:
             raise SourceError(
                 f"{name} unpacks to more than {self.max_ratio:g} times its size",
                 _BY_HAND,
@@ -361,14 +367,15 @@ class CountingStream(io.RawIOBase):
 
 
 def open_decompressed(path: Path) -> IO[bytes]:
-    """Open the plain bytes of a tar file; its first bytes, not its name, say how it is packed."""
-    with path.open("rb") as file:
-        start = file.read(6)
+    """Open the plain bytes of a tar file; its first bytes tell the compression, not its name."""
+    # The longest of these marks has six bytes.
     openers: dict[bytes, Callable[..., object]] = {
         b"\x1f\x8b": gzip.open,
         b"BZh": bz2.open,
         b"\xfd7zXZ\0": lzma.open,
     }
+    with path.open("rb") as file:
+        start = file.read(6)
     for magic, opener in openers.items():
         if start.startswith(magic):
             return cast("IO[bytes]", opener(path, "rb"))
@@ -391,10 +398,15 @@ def directory_bytes(path: Path) -> int:
         end_record = tail.rfind(b"PK\x05\x06")
         if end_record < 0 or len(tail) < end_record + 16:
             return 0
-        size = int.from_bytes(tail[end_record + 12 : end_record + 16], "little")
-        locator = tail[max(end_record - 20, 0) : end_record]
+        size_field = tail[end_record + 12 : end_record + 16]
+        size = int.from_bytes(size_field, "little")
+        locator_start = max(end_record - 20, 0)
+        locator = tail[locator_start:end_record]
         if locator.startswith(b"PK\x06\x07"):
-            zip64_record = int.from_bytes(locator[8:16], "little")
-            file.seek(min(zip64_record, file_size))
-            size = max(size, int.from_bytes(file.read(48)[40:48], "little"))
+            # A ZIP64 file may state its size in either record, and zipfile believes this one.
+            zip64_position = int.from_bytes(locator[8:16], "little")
+            file.seek(min(zip64_position, file_size))
+            zip64_record = file.read(48)
+            zip64_size = int.from_bytes(zip64_record[40:48], "little")
+            size = max(size, zip64_size)
     return size

@@ -103,7 +103,7 @@ def _invalid_file(name: str, problem: str) -> SourceError:
 
 
 def _decode(lines: Iterator[str]) -> dict[str, Any]:
-    """Decode as liac-arff does, its numbers apart.
+    """Decode with liac-arff, but parse numbers with our own function.
 
     NOTE[OWN] liac-arff cuts the fraction off the values of an INTEGER attribute, and makes long
     numbers equal that are not. Its decoder takes no other conversions, so they are put into the
@@ -114,11 +114,13 @@ def _decode(lines: Iterator[str]) -> dict[str, Any]:
     decoder = arff.ArffDecoder()
     decoded = decoder.decode(lines, return_type=arff.DENSE_GEN)
     for position, (_, declared) in enumerate(decoded["attributes"]):
-        if not isinstance(declared, list) and declared != "STRING":
+        is_number = not isinstance(declared, list) and declared != "STRING"
+        if is_number:
             decoder._conversors[position] = _parse_token
     try:
         rows = list(decoded["data"])
     except arff.ArffException as error:
+        # It names the line only of errors within decode(), which has returned by now.
         error.line = decoder._current_line
         raise
     return {**decoded, "data": rows}
@@ -156,24 +158,30 @@ class _CheckedLines:
         """
         is_header = True
         for number, line in enumerate(lines, start=1):
-            if is_header and _DATA_LINE.match(line):
+            checked = line
+            if not is_header:
+                # A row in braces lists positions and values, and leaves out zeros.
+                if line.lstrip().startswith("{"):
+                    self._count_sparse_row()
+            elif _DATA_LINE.match(line):
                 is_header = False
-            elif is_header and _ATTRIBUTE_LINE.match(line):
-                line = self._check_declaration(line, number)
-            elif not is_header and line.lstrip().startswith("{"):
-                self._count_sparse_row()
-            yield line
+            elif _ATTRIBUTE_LINE.match(line):
+                checked = self._check_declaration(line, number)
+            yield checked
 
     def _check_declaration(self, line: str, number: int) -> str:
         declaration = _DECLARATION.match(line.rstrip())
-        if declaration and _DATE.fullmatch(declaration[2]):
-            self.date_positions.add(self._attributes)
-            line = declaration[1] + "STRING"
-        elif _is_malformed(declaration, line):
-            raise _invalid_file(
-                self._file_name, f"the list of categories in line {number} is malformed"
-            )
+        position = self._attributes
         self._attributes += 1
+        # liac-arff knows no dates; a DATE attribute has the format of its dates behind it.
+        if declaration and _DATE.fullmatch(declaration[2]):
+            self.date_positions.add(position)
+            return declaration[1] + "STRING"
+        if _is_malformed(declaration, line):
+            raise _invalid_file(
+                self._file_name,
+                f"the list of categories in line {number} is malformed",
+            )
         return line
 
     def _count_sparse_row(self) -> None:
@@ -206,21 +214,29 @@ def _to_table(
     for position, (attribute, declared) in enumerate(decoded["attributes"]):
         name = str(attribute)
         values = pd.Series([row[position] for row in decoded["data"]], dtype=object)
+        # liac-arff gives the categories of a nominal attribute as its type.
         if isinstance(declared, list):
             texts = [str(value) for value in declared if value is not None]
+            is_boolean = set(texts) == {"True", "False"}
+            types[name] = "boolean" if is_boolean else "categorical"
             categories[name] = tuple(dict.fromkeys(texts))
-            types[name] = (
-                "boolean" if set(texts) == {"True", "False"} else "categorical"
-            )
         elif str(declared).upper() == "STRING":
             types[name] = "date" if position in date_positions else "text"
         else:
-            has_floats_only = set(map(type, values)) <= {float, type(None)}
-            # Other numbers are those that float64 may not hold exactly.
-            values = (
-                values.astype("float64")
-                if has_floats_only
-                else narrow_to_float64(values)
-            )
+            values = _to_numbers(values)
         columns[name] = values
-    return Table(file_name, pd.DataFrame(columns), types, categories)
+    return Table(
+        name=file_name,
+        frame=pd.DataFrame(columns),
+        types=types,
+        categories=categories,
+    )
+
+
+def _to_numbers(values: pd.Series) -> pd.Series:
+    """Return parsed numbers as ``float64`` where it holds them exactly."""
+    value_types = {type(value) for value in values}
+    if value_types <= {float, type(None)}:
+        return values.astype("float64")
+    # integers and decimals: parsed as such because float64 may not hold them
+    return narrow_to_float64(values)

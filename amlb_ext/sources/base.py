@@ -90,8 +90,7 @@ def cache_folder(options: SourceConfig, *parts: str) -> Path:
     if options.cache_dir:
         root = Path(options.cache_dir).expanduser()
     else:
-        root = (
-            Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-            / "hardsynth"
-        )
+        # set but empty counts as not set, as the XDG specification demands
+        user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        root = Path(user_cache, "hardsynth")
     return root.joinpath(*parts)

@@ -9,11 +9,10 @@ offered, and ``diabetes_gaps`` still has missing values and categories.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import combinations_with_replacement
@@ -24,6 +23,7 @@ import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
+from amlb_ext.core.files import sha256_file
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Kind, Origin, Task
 from amlb_ext.sources.arff import read_arff
@@ -36,24 +36,34 @@ _UCI = "CC BY 4.0, from the UCI Machine Learning Repository"
 _LARS = "Efron, Hastie, Johnstone, Tibshirani: Least Angle Regression. Ann. Statist. 32(2), 2004"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Bundle:
-    """One bundled task: how to read it and what to say of it."""
+    """One bundled task: how it is read, and where it comes from.
+
+    Attributes
+    ----------
+    read : callable
+    target : str
+    kind : Kind
+    licence, citation : str
+    file : str
+        The file of scikit-learn's wheel that it needs; empty where it needs none.
+    """
 
     read: Callable[[], Table]
     target: str
     kind: Kind
     licence: str
     citation: str
-    file: str = ""  # the file of scikit-learn's wheel it needs
+    file: str = ""
 
     @property
-    def path(self) -> Path | None:
+    def file_path(self) -> Path | None:
         return _wheel_file(self.file) if self.file else None
 
     @property
-    def is_here(self) -> bool:
-        return not self.file or self.path is not None
+    def is_installed(self) -> bool:
+        return not self.file or self.file_path is not None
 
 
 class BundledSource(Source):
@@ -81,7 +91,7 @@ class BundledSource(Source):
                 f"no bundled task {wanted!r}", suggest_nearest(wanted, BUNDLES)
             )
         for name, bundle in BUNDLES.items():
-            if name == wanted or (not wanted and bundle.is_here):
+            if name == wanted or (not wanted and bundle.is_installed):
                 yield TaskRef(name, f"bundled/{name}", partial(load_bundled, name))
 
     def suggestions(self, options: SourceConfig) -> list[str]:
@@ -113,12 +123,16 @@ def load_bundled(name: str) -> Task:
     (1797, 64)
     """
     bundle = BUNDLES[name]
-    if not bundle.is_here:
+    if not bundle.is_installed:
         raise SourceError(
             f"this installation of scikit-learn lacks the data of {name!r}",
             "install scikit-learn from its wheel (pip install scikit-learn), or use "
             "bundled/diabetes_gaps",
         )
+    # a table that a loader or this module makes has no file, and so no checksum
+    ids = {}
+    if bundle.file_path is not None:
+        ids["sha256"] = sha256_file(bundle.file_path)
     return table_to_task(
         bundle.read(),
         name=name,
@@ -126,116 +140,135 @@ def load_bundled(name: str) -> Task:
         kind=bundle.kind.value,
         folds=(),
         origin=Origin(
-            f"bundled/{name}",
-            {"sha256": _sha256(bundle.path)} if bundle.path else {},
-            bundle.licence,
-            bundle.citation,
+            spec=f"bundled/{name}",
+            ids=ids,
+            licence=bundle.licence,
+            citation=bundle.citation,
         ),
     )
 
 
-def _sklearn(loader: str, target: str) -> Table:
-    """A scikit-learn loader's table, class numbers replaced by their names."""
+def _read_with_loader(loader: str, target: str) -> Table:
+    """Read the table of a loader of scikit-learn, with class names in place of class numbers."""
+    # scikit-learn takes a second to import, which listing the tasks can do without
     from sklearn import datasets
 
     data = getattr(datasets, loader)(as_frame=True)
     frame = data.frame
+    categories = {}
+    # names of the target of a regression name the column, not its values
     if "target_names" in data and pd.api.types.is_integer_dtype(frame["target"]):
         names = [str(name) for name in data["target_names"]]
         frame["target"] = [names[code] for code in frame["target"]]
-        categories = {target: tuple(names)}
-    else:
-        categories = {}
-    return Table(loader, frame.rename(columns={"target": target}), {}, categories)
+        categories[target] = tuple(names)
+    return Table(
+        name=loader,
+        frame=frame.rename(columns={"target": target}),
+        categories=categories,
+    )
 
 
-def _diabetes() -> pd.DataFrame:
-    """The ten raw measurements and the progression, with sex as a category."""
+def _make_diabetes() -> Table:
+    return Table("diabetes", _diabetes_frame())
+
+
+def _diabetes_frame() -> pd.DataFrame:
+    """Return the ten raw measurements and the progression, with sex as a category."""
     from sklearn import datasets
 
     frame = datasets.load_diabetes(as_frame=True, scaled=False).frame
+    # the source does not say which sex is which
     frame["sex"] = frame["sex"].map({1.0: "sex_1", 2.0: "sex_2"})
     return frame.rename(columns={"target": "progression"})
 
 
-def _diabetes_cubic() -> Table:
-    """All products of up to three standardised measurements: 13! / (10! 3!) - 1 = 285 columns."""
+def _make_diabetes_cubic() -> Table:
+    """Return all products of up to three standardised measurements.
+
+    There are 13! / (10! 3!) - 1 = 285 of them, as many columns.
+    """
     from sklearn import datasets
 
     frame = datasets.load_diabetes(as_frame=True).frame
     names = list(frame.columns.drop("target"))
     # scikit-learn scales columns to a sum of squares of 1; sqrt(442) makes the variance 1.
-    values = {name: frame[name].to_numpy() * np.sqrt(len(frame)) for name in names}
-    columns = {
-        "_".join(product): np.prod([values[name] for name in product], axis=0)
-        for degree in (1, 2, 3)
-        for product in combinations_with_replacement(names, degree)
-    }
-    return Table(
-        "diabetes_cubic", pd.DataFrame(columns).assign(progression=frame["target"])
-    )
+    scale = np.sqrt(len(frame))
+    values = {name: frame[name].to_numpy() * scale for name in names}
+    columns = {}
+    for degree in (1, 2, 3):
+        for factors in combinations_with_replacement(names, degree):
+            factor_values = [values[name] for name in factors]
+            columns["_".join(factors)] = np.prod(factor_values, axis=0)
+    products = pd.DataFrame(columns)
+    return Table("diabetes_cubic", products.assign(progression=frame["target"]))
 
 
-def _diabetes_gaps() -> Table:
-    """The raw table with age and pressure in bands, and gaps that depend on the age.
+def _make_diabetes_gaps() -> Table:
+    """Return the raw table with age and pressure in bands, and gaps that depend on the age.
 
     The gaps are made: a laboratory value s1..s6 is missing with probability .05 below the age
     of 50 and .15 from there on; everything else is the real table.
     """
-    frame = _diabetes()
-    bands = pd.cut(frame["age"], [0, 30, 40, 50, 60, 200], right=False)
-    labels = ["under_30", "30s", "40s", "50s", "60_and_over"]
-    chance = np.where(frame["age"] < 50, 0.05, 0.15)
+    frame = _diabetes_frame()
+    # the gaps first: they depend on the age in years, which the bands replace
+    gap_probability = np.where(frame["age"] < 50, 0.05, 0.15)
     rng = random_stream(0, "bundled", "diabetes_gaps")
-    for name in [f"s{i}" for i in range(1, 7)]:
-        frame[name] = frame[name].mask(rng.random(len(frame)) < chance)
-    frame["age"] = bands.cat.rename_categories(labels)
-    pressure = pd.cut(frame["bp"], [0, 80, 100, 1000], right=False)
-    frame["bp"] = pressure.cat.rename_categories(["low", "middle", "high"])
-    categories = {"age": tuple(labels), "bp": ("low", "middle", "high")}
-    return Table("diabetes_gaps", frame, {}, categories)
+    for number in range(1, 7):
+        name = f"s{number}"
+        is_gap = rng.random(len(frame)) < gap_probability
+        frame[name] = frame[name].mask(is_gap)
+    age_labels = ("under_30", "30s", "40s", "50s", "60_and_over")
+    age_bands = pd.cut(frame["age"], [0, 30, 40, 50, 60, 200], right=False)
+    frame["age"] = age_bands.cat.rename_categories(list(age_labels))
+    pressure_labels = ("low", "middle", "high")
+    pressure_bands = pd.cut(frame["bp"], [0, 80, 100, 1000], right=False)
+    frame["bp"] = pressure_bands.cat.rename_categories(list(pressure_labels))
+    return Table(
+        name="diabetes_gaps",
+        frame=frame,
+        categories={"age": age_labels, "bp": pressure_labels},
+    )
 
 
-def _toy() -> Table:
-    """The paper's toy (section 5.3), row 1: y = 2 x1 + 3 x2 + 7 + .1 e in the unit square.
+def _make_toy() -> Table:
+    """Return the paper's toy (section 5.3), row 1: y = 2 x1 + 3 x2 + 7 + .1 e in the unit square.
 
     Inside [.1, .3] x [.6, .8] and [.6, .8] x [.3, .5] it is y = -2 x1 + x1^2 - 8 x2^4 + .1 e.
     NOTE[DIFF] the paper's text leaves the signs open; these are the ones closest to its tables.
     """
     rng = random_stream(0, "bundled", "toy")
-    x1, x2 = rng.random(1000), rng.random(1000)
-    inside = np.zeros(1000, dtype=bool)
+    x1 = rng.random(1000)
+    x2 = rng.random(1000)
+    is_inside = np.zeros(1000, dtype=bool)
+    # two squares: the lowest and the highest x1, the lowest and the highest x2
     for a, b, c, d in ((0.1, 0.3, 0.6, 0.8), (0.6, 0.8, 0.3, 0.5)):
-        inside |= (a <= x1) & (x1 <= b) & (c <= x2) & (x2 <= d)
-    y = np.where(inside, -2 * x1 + x1**2 - 8 * x2**4, 2 * x1 + 3 * x2 + 7)
+        is_inside |= (a <= x1) & (x1 <= b) & (c <= x2) & (x2 <= d)
+    y_inside = -2 * x1 + x1**2 - 8 * x2**4
+    y_outside = 2 * x1 + 3 * x2 + 7
+    y = np.where(is_inside, y_inside, y_outside)
     y = y + 0.1 * rng.standard_normal(1000)
     return Table("toy", pd.DataFrame({"x1": x1, "x2": x2, "y": y}))
 
 
-def _from_wheel(file: str, drop: tuple[str, ...] = ()) -> Table:
+def _read_from_wheel(file: str, drop: tuple[str, ...] = ()) -> Table:
     path = _wheel_file(file)
-    assert path is not None, "is_here is asked first"
+    assert path is not None, "is_installed is asked first"
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / path.name.removesuffix(".gz")
         with gzip.open(path) as packed, plain.open("wb") as out:
             shutil.copyfileobj(packed, out)
         table = read_arff(plain)
-    return Table(
-        table.name, table.frame.drop(columns=list(drop)), table.types, table.categories
-    )
+    return replace(table, frame=table.frame.drop(columns=list(drop)))
 
 
 def _wheel_file(file: str) -> Path | None:
-    """A file of scikit-learn's test data, found without importing scikit-learn."""
+    """Return a file of scikit-learn's test data, found without importing scikit-learn."""
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:
         return None
-    path = Path(spec.origin).parent / "datasets/tests/data/openml" / file
+    package = Path(spec.origin).parent
+    path = package / "datasets/tests/data/openml" / file
     return path if path.is_file() else None
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 _TITANIC = "id_40945/data-v1-dl-16826755.arff.gz"
@@ -245,70 +278,83 @@ _CPU = "id_561/data-v1-dl-52739.arff.gz"
 #: All bundled tasks by name.
 BUNDLES: dict[str, _Bundle] = {
     "diabetes": _Bundle(
-        lambda: Table("diabetes", _diabetes()),
-        "progression",
-        Kind.REGRESSION,
-        _SKLEARN,
-        _LARS,
+        read=_make_diabetes,
+        target="progression",
+        kind=Kind.REGRESSION,
+        licence=_SKLEARN,
+        citation=_LARS,
     ),
     "breast_cancer": _Bundle(
-        partial(_sklearn, "load_breast_cancer", "diagnosis"),
-        "diagnosis",
-        Kind.BINARY,
-        _UCI,
-        "Wolberg, Mangasarian, Street, Street: Breast Cancer Wisconsin (Diagnostic). UCI, 1995",
+        read=partial(_read_with_loader, "load_breast_cancer", "diagnosis"),
+        target="diagnosis",
+        kind=Kind.BINARY,
+        licence=_UCI,
+        citation="Wolberg, Mangasarian, Street, Street: Breast Cancer Wisconsin (Diagnostic). "
+        "UCI, 1995",
     ),
     "wine": _Bundle(
-        partial(_sklearn, "load_wine", "cultivar"),
-        "cultivar",
-        Kind.MULTICLASS,
-        _UCI,
-        "Aeberhard, Forina: Wine. UCI, 1991",
+        read=partial(_read_with_loader, "load_wine", "cultivar"),
+        target="cultivar",
+        kind=Kind.MULTICLASS,
+        licence=_UCI,
+        citation="Aeberhard, Forina: Wine. UCI, 1991",
     ),
     "digits": _Bundle(
-        partial(_sklearn, "load_digits", "digit"),
-        "digit",
-        Kind.MULTICLASS,
-        _UCI,
-        "Alpaydin, Kaynak: Optical Recognition of Handwritten Digits. UCI, 1998",
+        read=partial(_read_with_loader, "load_digits", "digit"),
+        target="digit",
+        kind=Kind.MULTICLASS,
+        licence=_UCI,
+        citation="Alpaydin, Kaynak: Optical Recognition of Handwritten Digits. UCI, 1998",
     ),
     "diabetes_cubic": _Bundle(
-        _diabetes_cubic, "progression", Kind.REGRESSION, _SKLEARN, _LARS
+        read=_make_diabetes_cubic,
+        target="progression",
+        kind=Kind.REGRESSION,
+        licence=_SKLEARN,
+        citation=_LARS,
     ),
     "diabetes_gaps": _Bundle(
-        _diabetes_gaps, "progression", Kind.REGRESSION, _SKLEARN, _LARS
+        read=_make_diabetes_gaps,
+        target="progression",
+        kind=Kind.REGRESSION,
+        licence=_SKLEARN,
+        citation=_LARS,
     ),
     "toy": _Bundle(
-        _toy,
-        "y",
-        Kind.REGRESSION,
-        "Apache-2.0",
-        "Zakharov, Boukhanovsky: Model-Aware Automatic Benchmark Generation with Self-Error "
-        "Instructions for Data-Driven Models, section 5.3",
+        read=_make_toy,
+        target="y",
+        kind=Kind.REGRESSION,
+        licence="Apache-2.0",
+        citation="Zakharov, Boukhanovsky: Model-Aware Automatic Benchmark Generation with "
+        "Self-Error Instructions for Data-Driven Models, section 5.3",
     ),
     # boat and body are known only after the fact; name, ticket and destination name persons.
     "titanic": _Bundle(
-        partial(_from_wheel, _TITANIC, ("name", "ticket", "boat", "body", "home.dest")),
-        "survived",
-        Kind.BINARY,
-        "Public (OpenML data set 40945)",
-        "Harrell, Cason: Titanic. OpenML data set 40945, version 1",
-        _TITANIC,
+        read=partial(
+            _read_from_wheel,
+            _TITANIC,
+            drop=("name", "ticket", "boat", "body", "home.dest"),
+        ),
+        target="survived",
+        kind=Kind.BINARY,
+        licence="Public (OpenML data set 40945)",
+        citation="Harrell, Cason: Titanic. OpenML data set 40945, version 1",
+        file=_TITANIC,
     ),
     "penguins": _Bundle(
-        partial(_from_wheel, _PENGUINS),
-        "species",
-        Kind.MULTICLASS,
-        "CC0 (Palmer Station LTER), OpenML data set 42585",
-        "Horst, Hill, Gorman: palmerpenguins. R package, 2020",
-        _PENGUINS,
+        read=partial(_read_from_wheel, _PENGUINS),
+        target="species",
+        kind=Kind.MULTICLASS,
+        licence="CC0 (Palmer Station LTER), OpenML data set 42585",
+        citation="Horst, Hill, Gorman: palmerpenguins. R package, 2020",
+        file=_PENGUINS,
     ),
     "cpu": _Bundle(
-        partial(_from_wheel, _CPU),
-        "class",
-        Kind.REGRESSION,
-        "Public (OpenML data set 561)",
-        "Ein-Dor, Feldmesser: Computer Hardware. UCI, 1987",
-        _CPU,
+        read=partial(_read_from_wheel, _CPU),
+        target="class",
+        kind=Kind.REGRESSION,
+        licence="Public (OpenML data set 561)",
+        citation="Ein-Dor, Feldmesser: Computer Hardware. UCI, 1987",
+        file=_CPU,
     ),
 }

@@ -72,31 +72,35 @@ class Place:
                 "write the path of a file",
             )
         full = substitute_directories(text, self.directories)
-        if is_url(full):
-            # Imported here, since it brings requests, which most specs do not need.
-            from amlb_ext.sources.download import download
-
-            path = download(
-                full,
-                cache_folder(self.options, "downloads"),
-                tries=self.options.retries,
-                max_bytes=int(self.options.max_download * 2**30),
-                max_seconds=self.options.download_time * 60,
-            )
-        else:
-            path = self._find_local(full)
+        path = self._download(full) if is_url(full) else self._find_local(full)
         if path.is_file() and is_archive(path.name):
-            limits = UnpackLimits(max_bytes=int(self.options.max_unpacked * 2**30))
+            gibibytes = self.options.max_unpacked
+            limits = UnpackLimits(max_bytes=int(gibibytes * 2**30))
             return unpack(path, cache_folder(self.options, "archives"), limits)
         return path
 
+    def _download(self, url: str) -> Path:
+        # Imported here, since it brings requests, which most specs do not need.
+        from amlb_ext.sources.download import download
+
+        # The options are in GiB and minutes, as people write them.
+        return download(
+            url,
+            cache_folder(self.options, "downloads"),
+            tries=self.options.retries,
+            max_bytes=int(self.options.max_download * 2**30),
+            max_seconds=self.options.download_time * 60,
+        )
+
     def _find_local(self, text: str) -> Path:
         path = expand_path(text)
-        with suppress(OSError, ValueError):  # a path no file system can hold
+        # What no file system can hold, for its length or a null byte, does not exist either.
+        with suppress(OSError, ValueError):
             if path.exists():
                 return path
-            if not path.is_absolute() and (self.beside / path).exists():
-                return self.beside / path
+            beside = self.beside / path
+            if not path.is_absolute() and beside.exists():
+                return beside
         raise SourceError(
             f"{self.task}: no such file or folder: {text[:500]}",
             "check the path; {user}, {input} and {root} are set by --userdir, --inputdir and "
@@ -106,15 +110,15 @@ class Place:
     def resolve_file(self, text: Any) -> Path:
         """Return the single table that ``text`` names; as :meth:`resolve` otherwise."""
         path = self.resolve(text)
-        if path.is_dir():
-            files = _list_tables(path)
-            if len(files) != 1:
-                raise SourceError(
-                    f"{self.task}: {text} holds {len(files)} tables, but one is wanted",
-                    "give the folder or archive as 'path:', or one file",
-                )
-            return files[0]
-        return path
+        if not path.is_dir():
+            return path
+        files = _list_tables(path)
+        if len(files) != 1:
+            raise SourceError(
+                f"{self.task}: {text} holds {len(files)} tables instead of one",
+                "give the folder or archive as 'path:', or one file",
+            )
+        return files[0]
 
 
 def find_files(dataset: Any, place: Place) -> list[tuple[Path, Path]] | Path:
@@ -156,9 +160,11 @@ or 'train' and 'test')
                 f"{place.task}: the dataset has the keys {sorted(map(str, dataset))[:20]}",
                 "it needs 'path', or 'train' and 'test'",
             )
-        train, test = _as_list(dataset["train"]), _as_list(dataset["test"])
+        train = _as_list(dataset["train"])
+        test = _as_list(dataset["test"])
     elif isinstance(dataset, list):
-        train, test = dataset[::2], dataset[1::2]
+        train = dataset[::2]
+        test = dataset[1::2]
     else:
         path = place.resolve(dataset)
         return _search_folder(path, place.task) if path.is_dir() else path
@@ -169,8 +175,10 @@ or 'train' and 'test')
             "give one test file for each training file",
         )
     pairs = []
-    for train_file, test_file in zip(train, test, strict=True):
-        pairs.append((place.resolve_file(train_file), place.resolve_file(test_file)))
+    for train_text, test_text in zip(train, test, strict=True):
+        train_file = place.resolve_file(train_text)
+        test_file = place.resolve_file(test_text)
+        pairs.append((train_file, test_file))
     return pairs
 
 
@@ -184,11 +192,11 @@ def _search_folder(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
     if len(files) == 1:
         return files[0]
     for ending in READERS:
-        data_sets = _group_by_data_set(
-            file for file in files if file.suffix.lower() == ending
-        )
+        files_of_format = [file for file in files if file.suffix.lower() == ending]
+        data_sets = _group_by_data_set(files_of_format)
         if not data_sets:
             continue
+        # The data set of the task's name is taken whatever else is there, else the only one.
         name = task if task in data_sets else next(iter(data_sets))
         if len(data_sets) > 1 and name != task:
             raise SourceError(
@@ -198,7 +206,8 @@ def _search_folder(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
         pairs = _pair_up(data_sets[name], task)
         if pairs:
             return pairs
-    shown = ", ".join(file.name for file in files[:5]) or "no table"
+    shown_names = [file.name for file in files[:5]]
+    shown = ", ".join(shown_names) or "no table"
     raise SourceError(
         f"{task}: no training and test files found among: {shown}",
         f"name them {task}_train_0.csv, {task}_test_0.csv, {task}_train_1.csv, ...",
@@ -222,12 +231,15 @@ def _pair_up(parts: _Parts, task: str) -> list[tuple[Path, Path]]:
     if ("train", None) in parts and ("test", None) in parts:
         return [(parts["train", None], parts["test", None])]
     pairs: list[tuple[Path, Path]] = []
-    while ("train", len(pairs)) in parts and ("test", len(pairs)) in parts:
-        fold = len(pairs)
+    fold = 0
+    while ("train", fold) in parts and ("test", fold) in parts:
         pairs.append((parts["train", fold], parts["test", fold]))
-    if any(fold is not None and fold >= len(pairs) for _, fold in parts):
+        fold += 1
+    # Numbers beyond the last whole pair show that a file between them was lost.
+    numbers = [number for _, number in parts if number is not None]
+    if any(number >= fold for number in numbers):
         raise SourceError(
-            f"{task}: fold {len(pairs)} lacks its training or its test file",
+            f"{task}: fold {fold} lacks its training or its test file",
             "number the folds from 0 without gaps, each with _train_N and _test_N",
         )
     return pairs
@@ -241,12 +253,12 @@ def _list_tables(folder: Path) -> list[Path]:
                 f"{folder} holds more than {MAX_FILES} files",
                 "name a folder of tables only",
             )
-        if (
-            path.suffix.lower() in READERS
-            and path.is_file()
-            and not path.name.startswith(".")
-        ):
+        # macOS puts ._a.csv beside a.csv.
+        is_hidden = path.name.startswith(".")
+        is_table = path.suffix.lower() in READERS and not is_hidden
+        if is_table and path.is_file():
             tables.append(path)
+    # Folders are walked in no order of their own.
     return sorted(tables)
 
 

@@ -122,9 +122,12 @@ def _split_checksum(url: str) -> tuple[str, str]:
 
 
 def _cached_path(address: str, folder: Path) -> Path:
-    """Return where the copy of an address stands: its name is plain on every file system."""
-    name = Path(unquote(urlsplit(address).path)).name
-    name = re.sub(r"[^\w. ()+@-]", "_", name)[-100:]  # the end, which holds the suffix
+    """Return the path of an address's copy, with a name that every file system accepts."""
+    url_path = unquote(urlsplit(address).path)
+    name = re.sub(r"[^\w. ()+@-]", "_", Path(url_path).name)
+    # of a long name the end, which holds the suffix
+    name = name[-100:]
+    # "." and ".." are folders
     if not name.strip("."):
         name = "download"
     address_hash = hashlib.sha256(address.encode("utf-8", "replace")).hexdigest()
@@ -163,13 +166,15 @@ def _fetch(
         try:
             with os.fdopen(handle, "wb") as file:
                 _copy_body(response, file, max_bytes=max_bytes, deadline=deadline)
+            # of what stands on the disk, not of what came from the network
             digest = sha256_file(Path(part))
             if checksum and digest != checksum:
                 raise SourceError(
-                    f"{shorten_url(url)} has the sha256 {digest}, but {checksum} was wanted",
+                    f"{shorten_url(url)} has the sha256 {digest}, but {checksum} was expected",
                     "the file has changed, or the address is wrong; if the new file is right, "
                     "write its sha256 behind #sha256=",
                 )
+            # a run killed between the two leaves a copy that does not match: it is fetched again
             checksum_path.write_text(digest + "\n", encoding="ascii")
             os.replace(part, path)
         except ReadTimeoutError:
@@ -255,6 +260,7 @@ def get_response(url: str, timeout: float, deadline: float) -> requests.Response
             outcomes.append(error)
             return
         outcomes.append(response)
+        # nobody waits any more, and nobody else would close the connection
         if is_too_late.is_set():
             response.close()
 
@@ -280,6 +286,7 @@ class _SessionWithoutCredentials(requests.Session):
 
     def __init__(self) -> None:
         super().__init__()
+        # with an `auth` of its own, requests looks into no ~/.netrc
         self.auth = lambda request: request
         self.max_redirects = MAX_REDIRECTS
         # identity: a file is kept, and its sha256 taken, as it stands on the server.
@@ -305,23 +312,23 @@ def _get(url: str, timeout: float) -> requests.Response:
             f"{name} redirects more than {MAX_REDIRECTS} times", "check the address"
         ) from None
     except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-        reason = (
-            "it did not answer"
-            if isinstance(error, requests.Timeout)
-            else "no connection"
-        )
+        # the text of such an error holds the whole address, secrets included
+        is_timeout = isinstance(error, requests.Timeout)
+        reason = "it did not answer" if is_timeout else "no connection"
         raise NetworkError(f"{name} cannot be reached: {reason}", _BY_HAND) from None
     if 200 <= response.status_code < 300:
         return response
     response.close()
     region = response.headers.get("x-amz-bucket-region", "")
-    if _is_in_another_region(url, response.status_code, region):
-        there = url.replace("s3.amazonaws.com", f"s3.{region}.amazonaws.com", 1)
-        return _get(there, timeout)
-    problem = f"{name}: the server answered {response.status_code} {response.reason or ''}".strip()
-    if response.status_code >= 500 or response.status_code == 429:
+    status = response.status_code
+    if _is_in_another_region(url, status, region):
+        regional_url = url.replace("s3.amazonaws.com", f"s3.{region}.amazonaws.com", 1)
+        return _get(regional_url, timeout)
+    problem = f"{name}: the server answered {status} {response.reason or ''}".strip()
+    # 429, too many requests, passes like an error of the server's own
+    if status >= 500 or status == 429:
         raise NetworkError(problem, "try again later")
-    if response.status_code in (401, 403):
+    if status in (401, 403):
         raise SourceError(
             problem,
             "the file is private or absent: make it public, write an https address that is signed "

@@ -1,4 +1,4 @@
-"""Rows of another table in the canonical form of a task that is there already."""
+"""Read another table in the canonical form of an existing task."""
 
 from __future__ import annotations
 
@@ -59,13 +59,18 @@ def read_features(
         if column.is_numeric:
             _check_is_numeric(frame[column.name], path)
     features = _to_canonical_form(frame[names], columns, target, name=path.name)
-    notes = [] if has_target else _note_unused_target(frame, target, path)
+    notes = []
+    if not has_target:
+        notes += _note_unused_target(frame, target, path)
     notes += _note_other_columns(frame, [*names, target], path)
     for column in columns:
-        if not column.is_numeric:
-            values = features[column.name]
-            features[column.name] = values.cat.set_categories(list(column.categories))
-            notes += _note_unknown_values(values, features[column.name], path)
+        if column.is_numeric:
+            continue
+        # The conversion added the categories that the task does not have.
+        values = features[column.name]
+        known_values = values.cat.set_categories(list(column.categories))
+        features[column.name] = known_values
+        notes += _note_unknown_values(values, known_values, path)
     return features, notes
 
 
@@ -75,6 +80,7 @@ def _to_canonical_form(
     """Convert rows as :func:`~amlb_ext.core.tables.make_task` converts those of a task."""
     types: dict[str, ColumnType] = {}
     categories = {}
+    # The task's types, whatever this table looks like: a column of 0 and 1 may be any of three.
     for column in columns:
         types[column.name] = "numeric" if column.is_numeric else "categorical"
         if not column.is_numeric:
@@ -110,23 +116,27 @@ def _note_other_columns(
 
 def _note_unknown_values(before: pd.Series, after: pd.Series, path: Path) -> list[str]:
     is_lost = after.isna() & before.notna()
-    if not is_lost.any():
+    lost = before[is_lost]
+    if lost.empty:
         return []
     return [
-        f"{path.name}: {int(is_lost.sum())} values of {before.name!r} are unknown to the "
-        f"task and count as missing, the first is {before[is_lost].iloc[0]!r}"
+        f"{path.name}: {len(lost)} values of {before.name!r} are unknown to the "
+        f"task and count as missing, the first is {lost.iloc[0]!r}"
     ]
 
 
 def _check_is_numeric(values: pd.Series, path: Path) -> None:
-    is_text = pd.to_numeric(values, errors="coerce").isna() & values.notna()
-    if is_text.any():
-        row = int(np.flatnonzero(is_text.to_numpy())[0])
-        raise DataError(
-            f"{path.name}: column {values.name!r} holds {values.iloc[row]!r} in row {row}, "
-            "but the task has numbers there",
-            "write a number, or leave the field empty",
-        )
+    # Coerced to numbers, texts become missing, and they alone.
+    numbers = pd.to_numeric(values, errors="coerce")
+    is_text = (numbers.isna() & values.notna()).to_numpy()
+    if not is_text.any():
+        return
+    row = int(np.flatnonzero(is_text)[0])
+    raise DataError(
+        f"{path.name}: column {values.name!r} holds {values.iloc[row]!r} in row {row}, "
+        "but the task has numbers there",
+        "write a number, or leave the field empty",
+    )
 
 
 def find_copies(features: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> np.ndarray:
@@ -150,5 +160,8 @@ def find_copies(features: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> np.nd
 
 def _row_keys(table: pd.DataFrame) -> pd.MultiIndex:
     """Return a key of each row: the hash of its values, and how many equal rows came before."""
-    hashes = pd.Series(pd.util.hash_pandas_object(table, index=False).to_numpy())
-    return pd.MultiIndex.from_arrays([hashes, hashes.groupby(hashes).cumcount()])
+    # Both tables are in canonical form, so equal values have equal hashes.
+    values = pd.util.hash_pandas_object(table, index=False).to_numpy()
+    hashes = pd.Series(values)
+    earlier_copies = hashes.groupby(hashes).cumcount()
+    return pd.MultiIndex.from_arrays([hashes, earlier_copies])

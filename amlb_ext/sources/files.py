@@ -36,6 +36,7 @@ class FileSource(Source):
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec has a table's ending."""
+        # an address is no path, whatever it ends in
         return Path(spec).suffix.lower() in READERS and "://" not in spec
 
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
@@ -44,11 +45,11 @@ class FileSource(Source):
         if not options.targets:
             yield TaskRef(path.stem, spec, partial(load_file, path, spec, options))
             return
-        load = cache(
-            partial(load_targets, path, spec, options)
-        )  # one reading serves all
+        # the file is read once, whichever target is loaded first
+        load_all = cache(partial(load_targets, path, spec, options))
         for number, target in enumerate(options.targets):
-            yield TaskRef(f"{path.stem}_{target}", spec, partial(_one_of, load, number))
+            load = partial(_load_target, load_all, number)
+            yield TaskRef(f"{path.stem}_{target}", spec, load)
 
 
 def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
@@ -73,7 +74,7 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
         As :func:`~amlb_ext.sources.read_table.read_table` and
         :func:`~amlb_ext.core.tables.make_task`.
     """
-    table, folds, ids = _read(path, options)
+    table, folds, ids = _read_files(path, options)
     return table_to_task(
         table,
         name=path.stem,
@@ -86,7 +87,7 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
 
 def load_targets(path: Path, spec: str, options: SourceConfig) -> list[Task]:
     """Read one table as a task for each of ``options.targets``; as :func:`load_file` otherwise."""
-    table, folds, ids = _read(path, options)
+    table, folds, ids = _read_files(path, options)
     return to_tasks(
         table,
         name=path.stem,
@@ -97,20 +98,23 @@ def load_targets(path: Path, spec: str, options: SourceConfig) -> list[Task]:
     )
 
 
-def _one_of(load: Callable[[], list[Task]], number: int) -> Task:
-    return load()[number]
+def _load_target(load_all: Callable[[], list[Task]], number: int) -> Task:
+    return load_all()[number]
 
 
-def _read(
+def _read_files(
     path: Path, options: SourceConfig
 ) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
     """Return the table, its one fold where it has a test file, and what identifies the files."""
     table = read_table(path)
+    # the name alone: a suite holds no folders of the machine that made it
     ids = {"file": path.name, "sha256": sha256_file(path)}
+    # without a test file the pipeline makes the folds
     if not options.test_file:
         return table, (), ids
     test_path = Path(options.test_file).expanduser()
-    table, folds = join_folds([(table, read_table(test_path))])
+    test_table = read_table(test_path)
+    table, folds = join_folds([(table, test_table)])
     ids |= {"test_file": test_path.name, "test_sha256": sha256_file(test_path)}
     return table, folds, ids
 

@@ -70,11 +70,14 @@ class OpenMLSource(Source):
             raise SourceError(
                 f"{spec!r} is not an OpenML spec", f"accepted: {self.forms}"
             )
-        domain, number = match["domain"], int(match["id"])
+        domain = match["domain"]
+        number = int(match["id"])
         if domain == "test.openml":
             options = options.model_copy(update={"openml_server": _TEST_SERVER})
-        is_task = match["what"] == "t"
-        task_ids = [number] if is_task else list_suite_tasks(number, options, spec=spec)
+        if match["what"] == "t":
+            task_ids = [number]
+        else:
+            task_ids = list_suite_tasks(number, options, spec=spec)
         if len(task_ids) > options.max_tasks:
             raise SourceError(
                 f"{spec} names {len(task_ids):,} tasks, and each would be fetched and hardened",
@@ -151,15 +154,23 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
         client.borrowed(_import_client(options), options) as openml,
         client.explained(openml, spec),
     ):
+        # The client adds the server's name to the root folder, so both are asked for.
         cache = Path(openml.config.get_cache_directory())
         openml.config.set_root_cache_directory(private_cache)
         work = Path(openml.config.get_cache_directory())
         task, dataset = _fetch(
-            openml, task_id, cache=cache, work=work, spec=spec, options=options
+            openml,
+            task_id,
+            cache=cache,
+            work=work,
+            spec=spec,
+            options=options,
         )
         folds = _read_folds(task, spec)
         client.copy_new_files(work, cache)
-        table = _read_data(dataset, work / "datasets" / str(dataset.dataset_id), spec)
+        # Read here, since the private cache goes when this block ends.
+        data_folder = work / "datasets" / str(dataset.dataset_id)
+        table = _read_data(dataset, data_folder, spec)
     return _to_task(table, task, dataset, folds=folds, spec=spec)
 
 
@@ -172,13 +183,14 @@ def _import_client(options: SourceConfig) -> ModuleType:
         return sys.modules["openml"]
     with tempfile.TemporaryDirectory(prefix="hardsynth-openml-") as empty_folder:
         home = empty_folder if options.openml_cache else None
-        settings = (
-            Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-            / "openml"
+        # Settings that the user has are read where they are; a folder for new ones is not made.
+        config_home = Path(
+            os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config",
         )
+        has_settings = (config_home / "openml").exists()
         with (
             client.environment("OPENML_CACHE_DIR", home),
-            client.environment("XDG_CONFIG_HOME", None if settings.exists() else home),
+            client.environment("XDG_CONFIG_HOME", None if has_settings else home),
         ):
             try:
                 import openml
@@ -203,6 +215,7 @@ def _fetch(
     options: SourceConfig,
 ) -> tuple[Any, Any]:
     """Return the client's task and dataset, with the split and the data in ``work``."""
+    # What the cache has is shown to the client, so that it fetches only the rest.
     task_folder = work / "tasks" / str(task_id)
     client.link_cached_files(cache / "tasks" / str(task_id), task_folder)
     data_id = client.cached_data_id(task_folder / "task.xml")
@@ -214,7 +227,9 @@ def _fetch(
     has_split = (task_folder / "datasplits.arff").exists()
     has_description = (data_folder / "description.xml").exists()
     has_data = bool(data_id) and (has_arff or has_parquet)
-    if not (has_data and has_split and has_description):
+    # Without a data id the folder is that of all data sets, and says nothing of this one.
+    is_cached = has_data and has_split and has_description
+    if not is_cached:
         client.check_server(openml, spec, options)
     task = openml.tasks.get_task(task_id, download_data=False, download_qualities=False)
     if int(task.task_type_id.value) not in _KINDS:
@@ -222,6 +237,7 @@ def _fetch(
             f"{spec} is of the kind {task.task_type!r}",
             "give a supervised classification or regression task",
         )
+    # Again, since only the task names its data where it was not in the cache.
     data_path = Path("datasets", str(task.dataset_id))
     client.link_cached_files(cache / data_path, work / data_path)
     # The client prefers Parquet, of which the server does not always have the declared types.
@@ -255,27 +271,40 @@ def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
     arff = folder / "dataset.arff"
     if arff.exists():
         table = read_arff(arff)
-        return replace(table, notes=(*table.notes, *_note_changed_file(arff, dataset)))
-    parquet = next(iter(sorted(folder.glob("*.pq"))), None)
-    if parquet is None:
+        notes = _note_changed_file(arff, dataset)
+        return replace(table, notes=(*table.notes, *notes))
+    parquet_files = sorted(folder.glob("*.pq"))
+    if not parquet_files:
         raise SourceError(f"{spec}: the OpenML client kept no data file", "try again")
+    parquet = parquet_files[0]
     table = read_parquet(parquet)
     types: dict[str, ColumnType] = {}
     categories: dict[str, tuple[str, ...]] = {}
+    # A Parquet file does not hold the types that the server declares; its description does.
     for feature in dataset.features.values():
-        if feature.data_type in _COLUMN_TYPES and feature.name in table.frame:
-            types[feature.name] = _COLUMN_TYPES[feature.data_type]
-            if feature.nominal_values:
-                categories[feature.name] = tuple(map(str, feature.nominal_values))
+        name = feature.name
+        if feature.data_type not in _COLUMN_TYPES or name not in table.frame:
+            continue
+        types[name] = _COLUMN_TYPES[feature.data_type]
+        if feature.nominal_values:
+            categories[name] = tuple(map(str, feature.nominal_values))
     note = "read from the cached Parquet file, since the ARFF file is not in the cache"
-    return Table(parquet.name, table.frame, types, categories, (*table.notes, note))
+    return Table(
+        name=parquet.name,
+        frame=table.frame,
+        types=types,
+        categories=categories,
+        notes=(*table.notes, note),
+    )
 
 
 def _note_changed_file(path: Path, dataset: Any) -> tuple[str, ...]:
+    # Some data sets have none, or something else in its place.
     stated = str(dataset.md5_checksum or "").lower()
     if not re.fullmatch(r"[0-9a-f]{32}", stated):
         return ()
-    if stated == hashlib.md5(path.read_bytes()).hexdigest():
+    digest = hashlib.md5(path.read_bytes()).hexdigest()
+    if digest == stated:
         return ()
     return ("the cached data file differs from the md5 checksum that OpenML states",)
 
@@ -289,11 +318,12 @@ def _to_task(
             f"{spec}: the data has no column {task.target_name!r}", "give another task"
         )
     _check_folds(folds, len(table.frame), spec)
-    unused = set()
-    for name in (
+    unused_names = [
         *_column_names(dataset.row_id_attribute),
         *_column_names(dataset.ignore_attribute),
-    ):
+    ]
+    unused = set()
+    for name in unused_names:
         column = _find_column(table, name)
         if column and column != target:
             unused.add(column)
@@ -309,6 +339,7 @@ def _to_task(
 
 def _check_folds(folds: tuple[Fold, ...], n_rows: int, spec: str) -> None:
     for number, fold in enumerate(folds):
+        # A row on both sides would let models see what they are tested on.
         rows = np.concatenate([fold.train, fold.test])
         is_inside = len(rows) > 0 and rows.min() >= 0 and rows.max() < n_rows
         if not is_inside or len(set(rows)) < len(rows):
@@ -326,12 +357,14 @@ def _describe_origin(task: Any, dataset: Any, target: str, spec: str) -> Origin:
         "md5_checksum": dataset.md5_checksum,
         "target": target,
     }
+    present_ids = {key: str(value) for key, value in ids.items() if value is not None}
+    # The client gives a list where the server names several works.
     citation = dataset.citation
     if isinstance(citation, list):
         citation = "; ".join(map(str, citation))
     return Origin(
         spec=spec,
-        ids={key: str(value) for key, value in ids.items() if value is not None},
+        ids=present_ids,
         licence=_text_or_empty(dataset.licence),
         citation=_text_or_empty(citation),
         url=_text_or_empty(dataset.openml_url),
@@ -344,9 +377,10 @@ def _find_column(table: Table, name: Any) -> str | None:
     wanted = str(name)
     if wanted in columns:
         return wanted
-    normalized = [_normalize_name(column) for column in columns]
-    if _normalize_name(wanted) in normalized:
-        return columns[normalized.index(_normalize_name(wanted))]
+    normalized = _normalize_name(wanted)
+    for column in columns:
+        if _normalize_name(column) == normalized:
+            return column
     return None
 
 
@@ -363,7 +397,8 @@ def _column_names(value: Any) -> list[str]:
         return []
     if isinstance(value, list):
         return [str(name).strip() for name in value if not isinstance(name, list)]
-    return [name.strip() for name in (str(value), *str(value).split(","))]
+    text = str(value)
+    return [name.strip() for name in (text, *text.split(","))]
 
 
 def _text_or_empty(value: Any) -> str:

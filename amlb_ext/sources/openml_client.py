@@ -1,4 +1,4 @@
-"""How the OpenML client is held: its state, its cache folder, its errors.
+"""Use the OpenML client without traces: its settings, its cache folder, its errors.
 
 The client keeps its settings in module globals, installs a handler on the root logger, deletes
 cache folders when a load fails, leaves pickles that other versions cannot read, writes the API key
@@ -32,6 +32,7 @@ _PUBLIC = (
     "hardsynth reads what is public, and sends no API key to do so; download what is private "
     "yourself and give the path of its table"
 )
+#: What to do about an answer of the server, by the number of its error.
 _HINTS = {
     102: _PUBLIC,
     103: _PUBLIC,
@@ -60,7 +61,8 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
         time may hold it.
     """
     with _LOCK:
-        config, root_logger = openml.config, logging.getLogger()
+        config = openml.config
+        root_logger = logging.getLogger()
         before = dict(config.get_config_as_dict())
         # With no handler the client's logging.warning() would install one for good.
         silent_handler = logging.NullHandler()
@@ -69,7 +71,8 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
             server = (options.openml_server or "").rstrip("/")
             if server and server != before["server"]:
                 config.server = server
-            config.apikey = ""  # what is public needs none
+            # what is public needs no key
+            config.apikey = ""
             if options.openml_cache:
                 config.set_root_cache_directory(Path(options.openml_cache).expanduser())
             config.set_retry_policy("human", options.retries)
@@ -78,7 +81,8 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
                 yield openml
         finally:
             root_logger.removeHandler(silent_handler)
-            config.server, config.apikey = before["server"], before["apikey"]
+            config.server = before["server"]
+            config.apikey = before["apikey"]
             config.set_root_cache_directory(before["cachedir"])
             config.retry_policy = before["retry_policy"]
             config.connection_n_retries = before["connection_n_retries"]
@@ -99,15 +103,17 @@ def explained(openml: ModuleType, spec: str) -> Iterator[None]:
     except openml.exceptions.OpenMLNotAuthorizedError:
         raise SourceError(f"{spec}: the server wants an API key", _HINTS[102]) from None
     except openml.exceptions.OpenMLServerException as error:
-        answer = redact_text(str(error.message), openml.config.apikey).removesuffix(
-            " - None"
-        )
+        answer = redact_text(str(error.message), openml.config.apikey)
+        # the client appends the additional information of the answer, which may be None
+        answer = answer.removesuffix(" - None")
         raise SourceError(
             f"{spec}: OpenML answers {answer} (code {error.code})",
             _HINTS.get(error.code or 0, "check the number and the server"),
         ) from None
+    # damaged files in the cache end in whatever XML, ARFF and pickle readers raise
     except Exception as error:
-        problem = " ".join(redact_text(str(error), openml.config.apikey).split())[:300]
+        text = redact_text(str(error), openml.config.apikey)
+        problem = " ".join(text.split())[:300]
         raise SourceError(
             f"{spec} cannot be read: {type(error).__name__}: {problem}",
             f"if its files in {cache} are damaged, delete them and try again",
@@ -117,11 +123,12 @@ def explained(openml: ModuleType, spec: str) -> Iterator[None]:
 def unreachable(openml: ModuleType, spec: str, error: Exception) -> NetworkError:
     """Return the error for a server that does not answer."""
     config = openml.config
-    is_timeout = "imeout" in type(error).__name__  # of requests, urllib3 or the client
-    why = "it does not answer in time" if is_timeout else "no connection"
+    # requests, urllib3 and the client each have classes of their own for it
+    is_timeout = "imeout" in type(error).__name__
+    reason = "it does not answer in time" if is_timeout else "no connection"
     return NetworkError(
         f"{spec} is not completely in the cache, and the server "
-        f"{redact_text(config.server, config.apikey)} cannot be reached: {why}",
+        f"{redact_text(config.server, config.apikey)} cannot be reached: {reason}",
         "connect to the network, or use --openml-cache DIR with a cache that holds it",
     )
 
@@ -155,7 +162,7 @@ def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
 
 
 def link_cached_files(kept: Path, work: Path) -> None:
-    """Show the cached files of folder ``kept`` in folder ``work``, but for pickles.
+    """Link the cached files of folder ``kept`` into folder ``work``, except pickles.
 
     Links, so that deleting ``work`` leaves ``kept`` alone; copies where links are forbidden.
     """
@@ -164,20 +171,22 @@ def link_cached_files(kept: Path, work: Path) -> None:
     work.mkdir(parents=True, exist_ok=True)
     for path in kept.iterdir():
         link = work / path.name
-        if path.is_file() and not link.exists() and _is_data(path):
-            try:
-                link.symlink_to(path.resolve())
-            except OSError:
-                shutil.copyfile(path, link)
+        if not path.is_file() or link.exists() or not _is_data(path):
+            continue
+        try:
+            link.symlink_to(path.resolve())
+        except OSError:
+            shutil.copyfile(path, link)
 
 
 def copy_new_files(work: Path, kept: Path) -> None:
-    """Copy new files from ``work`` to the cache ``kept``; a cache nobody may write stays as is."""
+    """Copy new files from ``work`` to the cache ``kept``; a read-only cache stays as it is."""
     for path in sorted(work.rglob("*")):
         target = kept / path.relative_to(work)
         is_new_file = path.is_file() and not path.is_symlink() and not target.exists()
         if not is_new_file or not _is_data(path):
             continue
+        # under another name first, so that other processes never see half a file
         with suppress(OSError):
             target.parent.mkdir(parents=True, exist_ok=True)
             handle, part = tempfile.mkstemp(prefix=".part-", dir=target.parent)
@@ -192,9 +201,8 @@ def copy_new_files(work: Path, kept: Path) -> None:
 def cached_data_id(path: Path) -> str:
     """Return the data set's number in a cached ``task.xml``, or nothing."""
     with suppress(OSError, UnicodeDecodeError):
-        match = re.search(
-            r"<oml:data_set_id>\s*(\d+)", path.read_text(encoding="utf-8")
-        )
+        text = path.read_text(encoding="utf-8")
+        match = re.search(r"<oml:data_set_id>\s*(\d+)", text)
         if match:
             return match[1]
     return ""
@@ -218,4 +226,5 @@ def environment(name: str, value: str | None) -> Iterator[None]:
 
 
 def _is_data(path: Path) -> bool:
+    # the client also pickles what it decoded, for its own version
     return path.suffix in (".xml", ".arff", ".pq")

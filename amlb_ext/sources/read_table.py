@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,15 @@ MAX_CELLS = 2_000_000_000
 
 #: How a CSV file is read, whatever pandas is installed.
 _CSV: dict[str, Any] = {
+    # Excel puts a byte order mark first, which would be part of the first column's name.
     "encoding": "utf-8-sig",
+    # Else pandas takes the first column for an index where rows end in a comma.
     "index_col": False,
     "keep_default_na": False,
     "na_values": sorted(NA_TEXTS),
 }
+#: Separators of other CSV dialects, and what they are called.
+_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _ROWS_AT_ONCE = 50_000
 #: A text of fewer characters has no number that :data:`LONG_NUMBER` finds.
 _SHORTEST_LONG_NUMBER = 16
@@ -112,6 +117,7 @@ def _read_csv(path: Path) -> Table:
         with path.open(encoding="utf-8-sig", newline="") as handle:
             header = next(csv.reader(handle), [])
         _check_header(path, header)
+        # pandas only warns of fields beyond the header, and drops them
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, low_memory=False, **_CSV)
@@ -161,65 +167,96 @@ def _restore_exact_numbers(
 
     The file is read as text a second time only where it holds long numbers or leading zeros.
     """
-    positions = [k for k, dtype in enumerate(frame.dtypes) if _is_number_dtype(dtype)]
+    positions = []
+    for position, dtype in enumerate(frame.dtypes):
+        if _is_number_dtype(dtype):
+            positions.append(position)
     if not positions or not may_hold_odd_numbers(path):
         return frame, ()
-    long_numbers: dict[int, dict[int, int | float | Decimal]] = {
-        k: {} for k in positions
-    }
-    leading_zeros: dict[int, list[str]] = {k: [] for k in positions}
+    odd_numbers = {position: _OddNumbers() for position in positions}
     chunks = pd.read_csv(
-        path, usecols=positions, dtype=str, chunksize=_ROWS_AT_ONCE, **_CSV
+        path,
+        usecols=positions,
+        dtype=str,
+        chunksize=_ROWS_AT_ONCE,
+        **_CSV,
     )
     for chunk in chunks:
         for position, name in zip(positions, chunk.columns, strict=True):
             texts = chunk[name].dropna()
             # pandas keeps whole numbers exact, so only columns of floats have lost anything.
-            if frame.dtypes.iloc[position] == "float64":
-                candidates = texts[texts.str.len() >= _SHORTEST_LONG_NUMBER]
-                is_long = candidates.str.contains(LONG_NUMBER.pattern)
-                for row, text in candidates[is_long].items():
-                    long_numbers[position][row] = parse_number(text)
-            has_zeros = texts.str.match(r"\s*[+-]?0\d")
-            leading_zeros[position] += texts[has_zeros].tolist()
+            is_float = frame.dtypes.iloc[position] == "float64"
+            odd_numbers[position].collect(texts, with_long=is_float)
     notes = []
-    for position, name in zip(positions, frame.columns[positions], strict=True):
-        exact = long_numbers[position]
-        if exact:
-            is_long = frame.index.to_series().isin(exact.keys())
-            restored = replace_as_objects(frame[name], is_long, list(exact.values()))
+    for position, odd in odd_numbers.items():
+        name = frame.columns[position]
+        if odd.exact_by_row:
+            is_long = frame.index.to_series().isin(odd.exact_by_row.keys())
+            exact = list(odd.exact_by_row.values())
+            restored = replace_as_objects(frame[name], is_long, exact)
             frame[name] = narrow_to_float64(restored)
-        zeros = leading_zeros[position]
-        if zeros:
+        if odd.leading_zeros:
+            first = odd.leading_zeros[0].strip()
             notes.append(
-                f"column {name!r}: {len(zeros)} values with leading zeros, "
-                f"{zeros[0].strip()!r} the first, are read as numbers, as AMLB reads "
+                f"column {name!r}: {len(odd.leading_zeros)} values with leading zeros, "
+                f"{first!r} the first, are read as numbers, as AMLB reads "
                 "them; put a letter before them to keep them as texts"
             )
     return frame, tuple(notes)
 
 
+@dataclass
+class _OddNumbers:
+    """The numbers of one column that need more than pandas made of them.
+
+    Attributes
+    ----------
+    exact_by_row : dict of int to number
+        Long numbers, as the file writes them, by their row.
+    leading_zeros : list of str
+        The texts of numbers such as ``007``.
+    """
+
+    exact_by_row: dict[int, int | float | Decimal] = field(default_factory=dict)
+    leading_zeros: list[str] = field(default_factory=list)
+
+    def collect(self, texts: pd.Series, *, with_long: bool) -> None:
+        """Add the odd ones of some fields, which are indexed by row."""
+        if with_long:
+            # by length first: the pattern is slow, and few fields are long
+            candidates = texts[texts.str.len() >= _SHORTEST_LONG_NUMBER]
+            is_long = candidates.str.contains(LONG_NUMBER.pattern)
+            for row, text in candidates[is_long].items():
+                self.exact_by_row[row] = parse_number(text)
+        has_zeros = texts.str.match(r"\s*[+-]?0\d")
+        self.leading_zeros += texts[has_zeros].tolist()
+
+
 def _is_number_dtype(dtype: Any) -> bool:
     """Whether a column is of numbers; to pandas, booleans are numbers too."""
-    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(
-        dtype
-    )
+    is_boolean = pd.api.types.is_bool_dtype(dtype)
+    return pd.api.types.is_numeric_dtype(dtype) and not is_boolean
 
 
 def _check_header(path: Path, header: list[str]) -> None:
+    # Looked at before pandas does, which would rename the second one, "a.1".
     doubled = sorted({name for name in header if name and header.count(name) > 1})
     if doubled:
-        raise DataError(
-            f"{path.name}: the column name {doubled[0]!r} occurs more than once",
-            "rename one of them",
-        )
+        raise _doubled_name_error(path, doubled[0])
     if len(header) == 1:
-        for sign, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-            if sign in header[0]:
+        for separator, plural in _OTHER_SEPARATORS.items():
+            if separator in header[0]:
                 raise SourceError(
-                    f"{path.name} seems to be separated by {word}",
+                    f"{path.name} seems to be separated by {plural}",
                     "separate its fields by commas and write decimals with a point",
                 )
+
+
+def _doubled_name_error(path: Path, name: str) -> DataError:
+    return DataError(
+        f"{path.name}: the column name {name!r} occurs more than once",
+        "rename one of them",
+    )
 
 
 def read_parquet(path: Path) -> Table:
@@ -232,7 +269,8 @@ def read_parquet(path: Path) -> Table:
     """
     try:
         metadata = pq.read_metadata(path)
-        if metadata.num_rows * metadata.num_columns > MAX_CELLS:
+        cells = metadata.num_rows * metadata.num_columns
+        if cells > MAX_CELLS:
             raise DataError(
                 f"{path.name} stands for {metadata.num_rows} rows of {metadata.num_columns} "
                 f"columns, but at most {MAX_CELLS:,} values are read",
@@ -249,11 +287,17 @@ def read_parquet(path: Path) -> Table:
     frame, notes = _move_index_to_columns(frame)
     frame = _restore_exact_integers(_to_plain_dtypes(frame, path), path)
     categories = {}
-    for name in frame.columns:
-        if isinstance(frame[name].dtype, pd.CategoricalDtype):
-            categories[name] = tuple(map(str, frame[name].cat.categories))
+    for name, values in frame.items():
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            categories[str(name)] = tuple(map(str, values.cat.categories))
     types: dict[str, ColumnType] = dict.fromkeys(categories, "categorical")
-    return Table(path.name, frame, types, categories, notes)
+    return Table(
+        name=path.name,
+        frame=frame,
+        types=types,
+        categories=categories,
+        notes=notes,
+    )
 
 
 def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -267,6 +311,7 @@ def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str
         )
     if names:
         return frame.reset_index(), ()
+    # Row numbers are what pandas writes where nobody set an index.
     if pd.api.types.is_integer_dtype(frame.index.dtype):
         return frame.reset_index(drop=True), ()
     note = "the index has no name and was left out; name it to make a column of it"
@@ -275,35 +320,31 @@ def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str
 
 def _restore_exact_integers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Read again whole numbers with gaps, which pandas makes floats, where these are too short."""
-    names = []
-    for field in pq.read_schema(path):
-        if (
-            field.type not in (pa.int64(), pa.uint64())
-            or field.name not in frame.columns
-        ):
+    inexact_names = []
+    for column in pq.read_schema(path):
+        is_wide_integer = column.type in (pa.int64(), pa.uint64())
+        if not is_wide_integer or column.name not in frame.columns:
             continue
-        values = frame[field.name]
+        values = frame[column.name]
         if values.dtype == "float64" and (values.abs() >= MAX_EXACT_INTEGER).any():
-            names.append(field.name)
-    if names:
-        columns = pq.read_table(path, columns=names, partitioning=None)
-        for name in names:
-            exact = columns.column(name).to_pylist()
-            frame[name] = narrow_to_float64(
-                pd.Series(exact, index=frame.index, name=name, dtype=object)
-            )
+            inexact_names.append(column.name)
+    if not inexact_names:
+        return frame
+    columns = pq.read_table(path, columns=inexact_names, partitioning=None)
+    for name in inexact_names:
+        integers = columns.column(name).to_pylist()
+        exact = pd.Series(integers, index=frame.index, name=name, dtype=object)
+        frame[name] = narrow_to_float64(exact)
     return frame
 
 
 def _to_plain_dtypes(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Column names as ``str``, numbers as numpy numbers, booleans with gaps as objects."""
     frame.columns = pd.Index([str(name) for name in frame.columns])
+    # To pandas, 1 and "1" are two names; as texts they are one.
     doubled = sorted(set(frame.columns[frame.columns.duplicated()]))
     if doubled:
-        raise DataError(
-            f"{path.name}: the column name {doubled[0]!r} occurs more than once",
-            "rename one of them",
-        )
+        raise _doubled_name_error(path, doubled[0])
     columns = {name: _to_plain_dtype(frame[name], path.name) for name in frame.columns}
     return pd.DataFrame(columns, index=frame.index)
 
@@ -323,12 +364,14 @@ def _to_plain_dtype(values: pd.Series, file: str) -> pd.Series:
             return values.astype(object).where(values.notna(), None)
         return values.astype(bool)
     if pd.api.types.is_numeric_dtype(dtype):
-        if isinstance(dtype, np.dtype):
-            return values.astype("float64") if dtype.kind == "f" else values
         if dtype.kind == "f":
             return values.astype("float64")
+        if isinstance(dtype, np.dtype):
+            return values
+        # what is left are the nullable and the Arrow dtypes of pandas
         if dtype.kind in "iu" and not values.hasnans:
             return values.astype("uint64" if dtype.kind == "u" else "int64")
+        # integers with gaps and decimals: float64 may not hold them
         values = values.astype(object).where(values.notna(), None)
     if not pd.api.types.is_object_dtype(values.dtype):
         return values
@@ -340,8 +383,8 @@ def _to_plain_dtype(values: pd.Series, file: str) -> pd.Series:
                 f"{file}: column {values.name!r} holds a whole number of more than 300 digits",
                 "leave such values empty, or write them as text",
             ) from None
-    present = values[values.notna()]
-    for value in present:
+    # the types are those of nested and binary columns, of which no task can be made
+    for value in values[values.notna()]:
         if isinstance(value, bytes | list | tuple | dict | set | np.ndarray):
             raise DataError(
                 f"{file}: column {values.name!r} holds {type(value).__name__} values",
@@ -356,8 +399,11 @@ def _seconds(durations: pd.Series) -> pd.Series:
     if seconds.nunique() == durations.nunique():
         return seconds
     present = durations.notna()
-    unit = Decimal(pd.Timedelta(1, unit=durations.dt.unit).value) / 10**9
-    exact = [int(count) * unit for count in durations[present].astype("int64")]
+    # pandas counts in units of a second, a millisecond, ...; its value is in nanoseconds
+    nanoseconds = pd.Timedelta(1, unit=durations.dt.unit).value
+    unit_seconds = Decimal(nanoseconds) / 10**9
+    counts = durations[present].astype("int64")
+    exact = [int(count) * unit_seconds for count in counts]
     return narrow_to_float64(replace_as_objects(durations, present, exact))
 
 

@@ -1,4 +1,4 @@
-"""A table as it was read, before it becomes a task, and how several tables become one."""
+"""A table as it is read, before it becomes a task, and ways to join several tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import pandas as pd
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.numbers import MAX_EXACT_INTEGER, holds_numbers, narrow_to_float64
 from amlb_ext.core.task import ColumnType, Fold
+
+#: What the values of a declared type are, where it is not the type itself.
+_CLASS_OF_TYPE = {"integer": "numeric", "categorical": "text"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Table:
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:
-    """Put tables under each other; their columns must agree in name, order and type.
+    """Concatenate tables; their columns must agree in name, order and type.
 
     Parameters
     ----------
@@ -64,29 +67,35 @@ def stack_tables(tables: Sequence[Table]) -> Table:
     [1.0, 2.0, 0.5]
     """
     first = tables[0]
-    types, categories = dict(first.types), dict(first.categories)
-    classes = {name: _classify_values(first, name) for name in first.frame.columns}
+    names = list(first.frame.columns)
+    types = dict(first.types)
+    categories = dict(first.categories)
+    classes = {name: _classify_values(first, name) for name in names}
     for other in tables[1:]:
         _check_names(first, other)
-        for name in first.frame.columns:
-            classes[name] = _agree_on_class(
-                name, classes[name], first=first, other=other
-            )
+        for name in names:
+            value_class = classes[name]
+            classes[name] = _agree_on_class(name, value_class, first=first, other=other)
             if name in other.types:
                 types.setdefault(name, other.types[name])
             if name in other.categories:
-                known = categories.get(name, ())
-                categories[name] = tuple(
-                    dict.fromkeys((*known, *other.categories[name]))
-                )
+                united = (*categories.get(name, ()), *other.categories[name])
+                categories[name] = tuple(dict.fromkeys(united))
     columns = {}
     for name, value_class in classes.items():
         parts = [table.frame[name] for table in tables]
         columns[name] = _stack_column(parts, value_class)
-    notes: dict[str, None] = {}  # an ordered set
+    # All folds of a task tend to have the same notes, and one of each is enough.
+    notes: dict[str, None] = {}
     for table in tables:
         notes |= dict.fromkeys(table.notes)
-    return Table(first.name, pd.DataFrame(columns), types, categories, tuple(notes))
+    return Table(
+        name=first.name,
+        frame=pd.DataFrame(columns),
+        types=types,
+        categories=categories,
+        notes=tuple(notes),
+    )
 
 
 def _agree_on_class(name: str, first_class: str, *, first: Table, other: Table) -> str:
@@ -130,19 +139,27 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
     >>> len(table.frame), folds[1].train.tolist(), folds[1].test.tolist()
     (4, [2, 3], [0, 1])
     """
-    table = stack_tables([part for pair in pairs for part in pair])
-    sizes = [(len(train.frame), len(test.frame)) for train, test in pairs]
-    fold_of_row = np.repeat(
-        np.arange(len(pairs)), [n_train + n_test for n_train, n_test in sizes]
-    )
+    tables = []
+    fold_sizes = []
+    for train, test in pairs:
+        tables += [train, test]
+        fold_sizes.append(len(train.frame) + len(test.frame))
+    table = stack_tables(tables)
     positions = np.arange(len(table.frame), dtype=np.int64)
+    # A single fold has no rows in common with another.
     if len(pairs) > 1:
+        fold_of_row = np.repeat(np.arange(len(pairs)), fold_sizes)
         table, positions = _merge_repeated_rows(table, fold_of_row)
     folds = []
     start = 0
-    for n_train, n_test in sizes:
-        middle, end = start + n_train, start + n_train + n_test
-        folds.append(Fold(train=positions[start:middle], test=positions[middle:end]))
+    for (train, _), size in zip(pairs, fold_sizes, strict=True):
+        end = start + size
+        test_start = start + len(train.frame)
+        fold = Fold(
+            train=positions[start:test_start],
+            test=positions[test_start:end],
+        )
+        folds.append(fold)
         start = end
     return table, tuple(folds)
 
@@ -155,19 +172,21 @@ def _merge_repeated_rows(
     keys = pd.DataFrame({"row": hashes, "fold": fold_of_row})
     # The second of two equal rows of a fold is another row than the first.
     keys["nth"] = keys.groupby(["row", "fold"]).cumcount()
-    positions = (
-        keys.groupby(["row", "nth"], sort=False).ngroup().to_numpy().astype(np.int64)
-    )
-    first_of_each = np.unique(positions, return_index=True)[1]
+    # Groups are numbered in order of appearance, so that merged rows keep the order of the files.
+    groups = keys.groupby(["row", "nth"], sort=False)
+    positions = groups.ngroup().to_numpy().astype(np.int64)
+    _, first_of_each = np.unique(positions, return_index=True)
     merged = table.frame.iloc[first_of_each].reset_index(drop=True)
     # Hashes of 64 bits may collide; then nothing is merged.
-    if merged.iloc[positions].reset_index(drop=True).equals(table.frame):
+    restored = merged.iloc[positions].reset_index(drop=True)
+    if restored.equals(table.frame):
         return replace(table, frame=merged), positions
     return table, np.arange(len(table.frame), dtype=np.int64)
 
 
 def _check_names(first: Table, other: Table) -> None:
-    wanted, names = list(first.frame.columns), list(other.frame.columns)
+    wanted = list(first.frame.columns)
+    names = list(other.frame.columns)
     if names == wanted:
         return
     missing = [name for name in wanted if name not in names]
@@ -188,7 +207,7 @@ def _classify_values(table: Table, name: str) -> str:
     """Return ``numeric``, ``boolean``, ``date`` or ``text``, or nothing for an empty column."""
     declared = table.types.get(name)
     if declared is not None:
-        return {"integer": "numeric", "categorical": "text"}.get(declared, declared)
+        return _CLASS_OF_TYPE.get(declared, declared)
     values = table.frame[name]
     if not values.notna().any():
         return ""
@@ -200,20 +219,18 @@ def _classify_values(table: Table, name: str) -> str:
         return "date"
     if holds_numbers(values):
         return "numeric"
+    # Booleans with gaps have the dtype object.
     if all(isinstance(value, bool | np.bool_) for value in values.dropna()):
         return "boolean"
     return "text"
 
 
 def _stack_column(parts: Sequence[pd.Series], value_class: str) -> pd.Series:
-    """Put one column of all tables under each other, in one dtype that loses nothing."""
+    """Concatenate one column of all tables in one dtype that loses nothing."""
     parts = [_to_common_dtype(values, value_class) for values in parts]
-    dtypes = {str(values.dtype) for values in parts}
-    if (
-        value_class == "numeric"
-        and len(dtypes) > 1
-        and any(map(_may_be_inexact, parts))
-    ):
+    has_several_dtypes = len({str(values.dtype) for values in parts}) > 1
+    is_converted = value_class == "numeric" and has_several_dtypes
+    if is_converted and any(_may_be_inexact(values) for values in parts):
         # As Python's numbers, since pandas would make floats of integers and floats together.
         exact = [values.astype(object) for values in parts]
         return narrow_to_float64(pd.concat(exact, ignore_index=True))
@@ -223,15 +240,16 @@ def _stack_column(parts: Sequence[pd.Series], value_class: str) -> pd.Series:
 def _may_be_inexact(values: pd.Series) -> bool:
     """Whether a column of numbers may change when it is converted to another dtype."""
     if pd.api.types.is_integer_dtype(values):
-        return bool(
-            (values.max() > MAX_EXACT_INTEGER) or (values.min() < -MAX_EXACT_INTEGER)
-        )
+        is_too_high = values.max() > MAX_EXACT_INTEGER
+        is_too_low = values.min() < -MAX_EXACT_INTEGER
+        return bool(is_too_high or is_too_low)
     return pd.api.types.is_object_dtype(values)
 
 
 def _to_common_dtype(values: pd.Series, value_class: str) -> pd.Series:
     """Convert a column to a dtype that all tables share, so that pandas does not guess one."""
     if value_class == "numeric":
+        # A column that is empty in one of the files may have any dtype there.
         is_number = pd.api.types.is_numeric_dtype(values) or holds_numbers(values)
         return values if is_number else values.astype("float64")
     if pd.api.types.is_datetime64_any_dtype(values):

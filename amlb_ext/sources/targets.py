@@ -49,9 +49,11 @@ use --target price)
             f"--targets names a single column, {targets[0]!r}",
             f"name several, or use --target {targets[0]}",
         )
-    twice = next((name for name in targets if targets.count(name) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"--targets names {twice!r} twice", "name every column once")
+    for name in targets:
+        if targets.count(name) > 1:
+            raise ConfigError(
+                f"--targets names {name!r} twice", "name every column once"
+            )
     if options.kind not in (None, "regression"):
         raise ConfigError(
             f"--targets serves regression only, and --kind {options.kind} was given",
@@ -110,6 +112,7 @@ def to_tasks(
     tasks: list[Task] = []
     for target in targets:
         others = [other for other in targets if other != target]
+        listed_others = ", ".join(others)
         task = make_task(
             table.frame,
             target,
@@ -121,8 +124,9 @@ def to_tasks(
             origin=origin,
             notes=(
                 *table.notes,
-                f"one of {len(targets)} targets of {table.name}, beside {', '.join(others)}",
+                f"one of {len(targets)} targets of {table.name}, beside {listed_others}",
             ),
+            # the other targets are no features, and a row that lacks one of them is dropped
             beside=others,
         )
         if task.kind.is_classification:
@@ -138,8 +142,11 @@ def to_tasks(
 
 
 def _check_numbers(values: pd.Series, name: str) -> None:
-    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+    # to pandas, booleans are numbers too
+    is_boolean = pd.api.types.is_bool_dtype(values)
+    if pd.api.types.is_numeric_dtype(values) and not is_boolean:
         return
+    # numbers that float64 cannot hold exactly are objects
     if holds_numbers(values):
         return
     present = values.dropna()

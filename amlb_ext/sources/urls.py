@@ -43,9 +43,12 @@ https or s3, or download the file and give its path)
     """
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port  # reading the port checks it
-        (host or "").encode("idna")
-    except ValueError:  # UnicodeError, of a host that no server can have, is one
+        host = parts.hostname or ""
+        # reading the port checks it; encoding the host raises UnicodeError, which is a ValueError,
+        # where no server can have that name
+        _ = parts.port
+        host.encode("idna")
+    except ValueError:
         raise SourceError(
             f"the address {redact_url(url)[:300]!r} is not valid",
             "check its host and its port",
@@ -89,10 +92,11 @@ def to_https(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme != "s3":
         return url
-    bucket, key = parts.netloc, quote(parts.path, safe="/%")
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get(
-        "AWS_ENDPOINT_URL"
-    )
+    bucket = parts.netloc
+    # "%" stays, since the key may be quoted already
+    key = quote(parts.path, safe="/%")
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3")
+    endpoint = endpoint or os.environ.get("AWS_ENDPOINT_URL")
     if endpoint:
         return check_url(f"{endpoint.rstrip('/')}/{bucket}{key}")
     if "." in bucket:

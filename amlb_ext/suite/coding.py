@@ -49,21 +49,19 @@ def column_form(column: Column) -> Form:
         return "integer"
     if column.is_numeric:
         return "float"
-    is_truth = column.type == "boolean" and set(column.categories) <= {"False", "True"}
-    return (
-        "boolean"
-        if is_truth and column.categories and not column.has_missing
-        else "text"
-    )
+    # pandas reads True and False as booleans only where no row of the file lacks a value
+    values = set(column.categories)
+    has_truth_values = bool(values) and values <= {"False", "True"}
+    if column.type == "boolean" and has_truth_values and not column.has_missing:
+        return "boolean"
+    return "text"
 
 
 def written_values(column: Column) -> tuple[str, ...]:
     """Return what is written for each category of a column."""
-    return (
-        safe_values(column.categories)
-        if column_form(column) == "text"
-        else column.categories
-    )
+    if column_form(column) == "text":
+        return safe_values(column.categories)
+    return column.categories
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,12 @@ class ColumnCoding:
         }
         # integers and booleans are written as such only where no row lacks the value
         has_missing = self.form in ("float", "text")
-        return Column(self.name, types[self.form], self.categories, has_missing)
+        return Column(
+            name=self.name,
+            type=types[self.form],
+            categories=self.categories,
+            has_missing=has_missing,
+        )
 
     def encode(self, values: pd.Series) -> pd.Series:
         """Return a canonical column as it is written.
@@ -139,10 +142,17 @@ class ColumnCoding:
         if self.form == "float":
             return _as_floats(self.name, values)
         if self.form == "text":
-            return _recode(self.name, values, self.categories, self.values)
+            return _recode(
+                values,
+                name=self.name,
+                known=self.categories,
+                recoded=self.values,
+            )
+        # neither integers nor booleans have a place for missing values
         if values.isna().any():
+            row = _first_position(values.isna())
             raise SuiteError(
-                f"column {self.name!r} has no value in row {_first_position(values.isna())}, "
+                f"column {self.name!r} has no value in row {row}, "
                 "but in the source's table every row has one",
                 "fill the missing values before writing",
             )
@@ -151,8 +161,9 @@ class ColumnCoding:
         floats = _as_floats(self.name, values)
         is_fraction = floats != np.floor(floats)
         if is_fraction.any():
+            fraction = floats[is_fraction].iloc[0]
             raise SuiteError(
-                f"column {self.name!r} holds whole numbers, but {floats[is_fraction].iloc[0]} came",
+                f"column {self.name!r} of whole numbers holds {fraction}",
                 "round its values before writing",
             )
         return floats.astype("int64")
@@ -161,14 +172,18 @@ class ColumnCoding:
         """Return a written column in canonical form."""
         if self.form in NUMBERS:
             return values.astype("float64").rename(self.name)
-        if self.form == "boolean":  # pandas may have read it as such
+        # pandas may have read booleans as such
+        if self.form == "boolean":
             values = values.astype(str)
-        return _recode(self.name, values, self.values, self.categories).rename(
-            self.name
+        return _recode(
+            values,
+            name=self.name,
+            known=self.values,
+            recoded=self.categories,
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the coding as a mapping, without what equals what stands there already."""
+        """Return the coding as a mapping, without keys that repeat the value of another."""
         entry: dict[str, Any] = {"name": self.name, "form": self.form}
         if self.written != self.name:
             entry["written"] = self.written
@@ -180,7 +195,7 @@ class ColumnCoding:
 
 
 def _with_defaults(entry: object) -> object:
-    """Return what :meth:`ColumnCoding.to_json` wrote with what it left out."""
+    """Add the keys that :meth:`ColumnCoding.to_json` leaves out."""
     if not isinstance(entry, Mapping) or "name" not in entry:
         return entry
     return {"written": entry["name"], "values": entry.get("categories", ()), **entry}
@@ -224,22 +239,21 @@ class Coding:
     def of(cls, task: Task) -> Coding:
         """Return the coding of a task; it depends on the whole table, not on a fold."""
         # all names at once: two that differ in the source may be the same once they are safe
-        written = safe_columns(
-            [column.name for column in task.columns] + [task.target_name]
-        )
-        columns = tuple(
-            ColumnCoding.of(column, name)
-            for column, name in zip(task.columns, written[:-1], strict=True)
-        )
+        names = [column.name for column in task.columns]
+        *written_names, written_target = safe_columns([*names, task.target_name])
+        columns = []
+        for column, written in zip(task.columns, written_names, strict=True):
+            columns.append(ColumnCoding.of(column, written))
+        written_labels: tuple[str, ...] = ()
+        if task.kind.is_classification:
+            written_labels = safe_labels(task.labels)
         return cls(
-            columns=columns,
+            columns=tuple(columns),
             target=task.target_name,
-            written_target=written[-1],
+            written_target=written_target,
             kind=task.kind,
             labels=task.labels,
-            written_labels=safe_labels(task.labels)
-            if task.kind.is_classification
-            else (),
+            written_labels=written_labels,
         )
 
     def encode(self, features: pd.DataFrame, target: pd.Series) -> pd.DataFrame:
@@ -266,20 +280,25 @@ class Coding:
         names = [column.name for column in self.columns]
         if list(features.columns) != names:
             raise SuiteError(
-                f"the columns {list(features.columns)[:10]} came, but {names[:10]} were wanted",
-                "hand in the task's own columns, in their order",
+                f"the columns are {list(features.columns)[:10]}, but the task's are {names[:10]}",
+                "pass the task's own columns, in their order",
             )
-        frame = {
-            column.written: column.encode(features[column.name])
-            for column in self.columns
-        }
+        frame = {}
+        for column in self.columns:
+            frame[column.written] = column.encode(features[column.name])
         if self.kind.is_classification:
-            written = _recode(self.target, target, self.labels, self.written_labels)
+            written = _recode(
+                target,
+                name=self.target,
+                known=self.labels,
+                recoded=self.written_labels,
+            )
         else:
             written = _as_floats(self.target, target)
         if written.isna().any():
+            row = _first_position(written.isna())
             raise SuiteError(
-                f"the target {self.target!r} is missing in row {_first_position(written.isna())}",
+                f"the target {self.target!r} is missing in row {row}",
                 "drop rows without a target",
             )
         frame[self.written_target] = written.set_axis(features.index)
@@ -299,12 +318,17 @@ class Coding:
             Other columns than the coding's, or an unknown category or label.
         """
         self._check_columns(list(frame.columns))
-        features = {
-            column.name: column.decode(frame[column.written]) for column in self.columns
-        }
+        features = {}
+        for column in self.columns:
+            features[column.name] = column.decode(frame[column.written])
         target = frame[self.written_target]
         if self.kind.is_classification:
-            target = _recode(self.target, target, self.written_labels, self.labels)
+            target = _recode(
+                target,
+                name=self.target,
+                known=self.written_labels,
+                recoded=self.labels,
+            )
         else:
             target = target.astype("float64")
         return pd.DataFrame(features, index=frame.index), target.rename(self.target)
@@ -321,16 +345,22 @@ class Coding:
         """
         # as texts: pandas would take a column of "007" or "NA" for numbers or missing values
         frame = pd.read_csv(
-            path, dtype=str, keep_default_na=False, na_values=[""], encoding="utf-8"
-        ).astype(object)
+            path,
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            encoding="utf-8",
+        )
+        frame = frame.astype(object)
         self._check_columns(list(frame.columns))
         numbers = [column.written for column in self.columns if column.form in NUMBERS]
         if not self.kind.is_classification:
             numbers.append(self.written_target)
         for name in numbers:
-            frame[name] = (
-                frame[name].to_numpy().astype("float64")
-            )  # exact, by Python's float
+            # numpy converts objects with Python's float, which is exact; the parser of pandas
+            # is not always
+            texts = frame[name].to_numpy()
+            frame[name] = texts.astype("float64")
         return frame
 
     def to_json(self) -> dict[str, Any]:
@@ -350,13 +380,14 @@ class Coding:
         return record_from_json(cls, entry)
 
     def _check_columns(self, came: list[str]) -> None:
-        wanted = [*(column.written for column in self.columns), self.written_target]
+        wanted = [column.written for column in self.columns]
+        wanted.append(self.written_target)
         if came == wanted:
             return
         difference = f"{len(came)} columns instead of {len(wanted)}"
-        for one, other in zip(came, wanted, strict=False):
-            if one != other:
-                difference = f"{one!r} instead of {other!r}"
+        for name, wanted_name in zip(came, wanted, strict=False):
+            if name != wanted_name:
+                difference = f"{name!r} instead of {wanted_name!r}"
                 break
         raise SuiteError(
             f"the file's columns are not the task's: {difference}",
@@ -378,7 +409,11 @@ def write_csv(frame: pd.DataFrame, path: Path) -> str:
 
     def write(part: Path) -> None:
         frame.to_csv(
-            part, index=False, encoding="utf-8", lineterminator="\n", na_rep=""
+            part,
+            index=False,
+            encoding="utf-8",
+            lineterminator="\n",
+            na_rep="",
         )
 
     return write_file(path, write)
@@ -389,43 +424,46 @@ def _as_floats(name: str, values: pd.Series) -> pd.Series:
     floats = values.astype("float64")
     is_too_large = floats.abs() > MAX_ABS
     if is_too_large.any():
+        number = floats[is_too_large].iloc[0]
         raise SuiteError(
-            f"column {name!r} holds {floats[is_too_large].iloc[0]}, but AMLB reads numbers up to "
-            f"{MAX_ABS:.2g}",
+            f"column {name!r} holds {number}, but AMLB reads numbers up to {MAX_ABS:.2g}",
             "leave such values missing",
         )
     return floats
 
 
 def _recode(
-    name: str, values: pd.Series, known: tuple[str, ...], recoded: tuple[str, ...]
+    values: pd.Series,
+    *,
+    name: str,
+    known: tuple[str, ...],
+    recoded: tuple[str, ...],
 ) -> pd.Series:
     """Map categories position by position; missing stays missing, unknown is a ``SuiteError``."""
     if len(set(known)) != len(known):
         raise SuiteError(
             f"column {name!r} names one of its values twice", "generate the suite again"
         )
-    positions = pd.Index(known, dtype=object)
+    index = pd.Index(known, dtype=object)
     if isinstance(values.dtype, pd.CategoricalDtype):
         # look up each category once, not each row; the last entry serves code -1, missing
         texts = [str(category) for category in values.cat.categories]
-        by_category = np.append(
-            positions.get_indexer(pd.Index(texts, dtype=object)), -1
-        )
-        codes = by_category[values.cat.codes.to_numpy()]
+        positions = index.get_indexer(pd.Index(texts, dtype=object))
+        code_of_category = np.append(positions, -1)
+        codes = code_of_category[values.cat.codes.to_numpy()]
     else:
-        codes = positions.get_indexer(pd.Index(values.astype(object)))
+        codes = index.get_indexer(pd.Index(values.astype(object)))
     is_unknown = (codes < 0) & values.notna().to_numpy()
     if is_unknown.any():
-        came = values.iloc[int(np.flatnonzero(is_unknown)[0])]
+        first_row = np.flatnonzero(is_unknown)[0]
+        came = values.iloc[int(first_row)]
         raise SuiteError(
-            f"column {name!r} holds {came!r}, which is none of its {len(known)} values",
+            f"column {name!r} holds {came!r}, which is not one of its {len(known)} values",
             "use the values of the task's own table",
         )
     dtype = pd.CategoricalDtype(list(recoded))
-    categories = pd.Categorical.from_codes(
-        np.asarray(codes, dtype=np.int64), dtype=dtype
-    )
+    codes = np.asarray(codes, dtype=np.int64)
+    categories = pd.Categorical.from_codes(codes, dtype=dtype)
     return pd.Series(categories, index=values.index, name=name)
 
 

@@ -1,4 +1,4 @@
-"""Counts made rows that repeat what they must not, in the files of a fold as they stand.
+"""Count made rows that repeat real rows or each other, in the files of a fold.
 
 Rows are compared by their features alone. A made row with the features of a real one is a copy,
 whatever its target; with another target it is a contradiction as well.
@@ -50,10 +50,10 @@ class CopyCounts:
     on_both_sides: int = 0
 
     def __add__(self, other: CopyCounts) -> CopyCounts:
-        names = [count.name for count in fields(self)]
-        return CopyCounts(
-            **{name: getattr(self, name) + getattr(other, name) for name in names}
-        )
+        totals = {}
+        for count in fields(self):
+            totals[count.name] = getattr(self, count.name) + getattr(other, count.name)
+        return CopyCounts(**totals)
 
     @property
     def any(self) -> bool:
@@ -86,12 +86,15 @@ def count_copies(
     (2, 1, 1)
     """
     made_blocks = list(made)
-    hard_training = on_both_sides = 0
+    hard_training = 0
+    on_both_sides = 0
     if hard is not None and hard.train is not None:
-        made_blocks.append(hard.train.take(is_made(hard.train)))
+        made_training = hard.train.take(is_made(hard.train))
         # test rows are fitted to the training rows they stand beside, so that these can be new
-        is_refitted = (hard.test.provenance["substituted"] != "").to_numpy()
-        made_blocks.append(hard.test.take(is_made(hard.test) & is_refitted))
+        replaced_columns = hard.test.provenance["substituted"]
+        is_refitted = (replaced_columns != "").to_numpy()
+        made_test = hard.test.take(is_made(hard.test) & is_refitted)
+        made_blocks += [made_training, made_test]
         hard_training = len(hard.train)
         on_both_sides = _count_shared(hard.train, [hard.test, test, *made])
     if not made_blocks:
@@ -99,22 +102,30 @@ def count_copies(
     # rows get numbers, the same one for the same features; -1 for rows unlike any made one
     features = pd.concat([rows.features for rows in made_blocks], ignore_index=True)
     made_rows, *real_rows = number_rows(features, train.features, test.features)
+    # labels get numbers in the same way
     target = pd.concat([rows.target for rows in made_blocks], ignore_index=True)
-    tables = [
-        labels.to_frame("target") for labels in (target, train.target, test.target)
-    ]
-    made_labels, *real_labels = number_rows(*tables)
+    label_tables = []
+    for labels in (target, train.target, test.target):
+        label_tables.append(labels.to_frame("target"))
+    made_labels, *real_labels = number_rows(*label_tables)
+
     real = pd.DataFrame(
-        {"row": np.concatenate(real_rows), "label": np.concatenate(real_labels)}
+        {
+            "row": np.concatenate(real_rows),
+            "label": np.concatenate(real_labels),
+        }
     )
-    # several real rows may have the same features: with which labels, at the ends, is enough
-    real_by_row = real[real["row"] >= 0].groupby("row")["label"].agg(["min", "max"])
-    is_copy = np.isin(made_rows, real_by_row.index)
-    copied = real_by_row.reindex(made_rows[is_copy])
+    is_like_made = real["row"] >= 0
+    # Several real rows may have the same features. A made row contradicts one of them exactly
+    # when its label is not both the lowest and the highest of theirs.
+    labels_by_row = real[is_like_made].groupby("row")["label"]
+    extreme_labels = labels_by_row.agg(["min", "max"])
+    is_copy = np.isin(made_rows, extreme_labels.index)
+    copied = extreme_labels.reindex(made_rows[is_copy])
     copy_labels = made_labels[is_copy]
-    has_other_label = (copied["min"].to_numpy() != copy_labels) | (
-        copied["max"].to_numpy() != copy_labels
-    )
+    differs_from_lowest = copied["min"].to_numpy() != copy_labels
+    differs_from_highest = copied["max"].to_numpy() != copy_labels
+    has_other_label = differs_from_lowest | differs_from_highest
     return CopyCounts(
         made=len(made_rows),
         copies=int(is_copy.sum()),
@@ -127,19 +138,21 @@ def count_copies(
 
 def _count_shared(rows: Rows, others: Sequence[Rows]) -> int:
     """Count the rows that have the features of some other row."""
-    numbers, *other_numbers = number_rows(
-        rows.features, *(other.features for other in others)
-    )
-    return int(np.isin(numbers, np.concatenate(other_numbers)).sum())
+    other_features = [other.features for other in others]
+    numbers, *other_numbers = number_rows(rows.features, *other_features)
+    is_shared = np.isin(numbers, np.concatenate(other_numbers))
+    return int(is_shared.sum())
 
 
 def is_made(rows: Rows) -> np.ndarray:
     """Return which rows were made, by their provenance."""
-    return (rows.provenance["source_row"] < 0).to_numpy()
+    # a real row names its row of the source's table, a made one has -1
+    source_row = rows.provenance["source_row"]
+    return (source_row < 0).to_numpy()
 
 
 def read_part(
-    suite: Suite, task: str, suffix: str, fold: int, side: str = "test"
+    suite: Suite, task: str, suffix: str, *, fold: int, side: str = "test"
 ) -> Rows | None:
     """Read one file of a part with its provenance; None where the suite has no such fold of it.
 
@@ -160,9 +173,12 @@ def read_part(
     entry = suite.amlb_tasks.get(amlb_name(task, suffix))
     if entry is None or fold not in entry.folds:
         return None
-    index, coding = entry.folds.index(fold), suite.tasks[task].coding
+    # AMLB's own number of the fold, which is its place in the entry's lists
+    index = entry.folds.index(fold)
     paths = entry.test if side == "test" else entry.train
-    features, target = coding.decode(coding.read_csv(suite.layout.at(paths[index])))
+    coding = suite.tasks[task].coding
+    frame = coding.read_csv(suite.layout.at(paths[index]))
+    features, target = coding.decode(frame)
     if side == "test":
         return Rows(features, target, suite.provenance(entry.name, index))
     # all parts but _hard share the task's own training rows
@@ -173,22 +189,23 @@ def read_part(
 
 def read_hard(suite: Suite, task: str, fold: int) -> Part | None:
     """Read both files of ``_hard``; None where the suite has no such fold of it."""
-    test = read_part(suite, task, "hard", fold)
+    test = read_part(suite, task, "hard", fold=fold)
     if test is None:
         return None
-    return Part(test, read_part(suite, task, "hard", fold, side="train"))
+    train = read_part(suite, task, "hard", fold=fold, side="train")
+    return Part(test, train)
 
 
 def fold_copies(suite: Suite, task: str, fold: int) -> CopyCounts:
     """Count what is repeated in one fold of a suite; see :func:`read_part` for what it raises."""
     made = []
     for suffix in MADE_PARTS:
-        rows = read_part(suite, task, suffix, fold)
+        rows = read_part(suite, task, suffix, fold=fold)
         if rows is not None:
             made.append(rows)
     hard = read_hard(suite, task, fold)
-    train = read_part(suite, task, "full", fold, side="train")
-    test = read_part(suite, task, "full", fold, side="test")
+    train = read_part(suite, task, "full", fold=fold, side="train")
+    test = read_part(suite, task, "full", fold=fold, side="test")
     if train is None or test is None or not (made or hard):
         return CopyCounts()
     return count_copies(train=train, test=test, made=made, hard=hard)

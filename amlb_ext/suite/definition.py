@@ -30,12 +30,11 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
-_Dumper.add_representer(
-    _Text,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style='"'
-    ),
-)
+def _represent_text(dumper: yaml.SafeDumper, text: _Text) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+
+
+_Dumper.add_representer(_Text, _represent_text)
 
 
 def yaml_text(content: object) -> str:
@@ -55,6 +54,7 @@ def yaml_text(content: object) -> str:
         allow_unicode=False,
         explicit_start=True,
         default_flow_style=False,
+        # wider than any text, so that none is folded over several lines
         width=2**16,
     )
 
@@ -84,12 +84,14 @@ def amlb_configuration(
     data : bool
         Whether the data stand in the directory, not at an address.
     """
-    files = ["{root}/resources/constraints.yaml"]
+    constraint_files = ["{root}/resources/constraints.yaml"]
     # without "hardsynth", which AMLB does not look at
-    remote = ["config.yaml", "frameworks.yaml", "benchmarks", "extensions"]
-    remote += ["constraints.yaml"] * constraints + ["data"] * data
+    remote_files = ["config.yaml", "frameworks.yaml", "benchmarks", "extensions"]
     if constraints:
-        files.append("{user}/constraints.yaml")
+        remote_files.append("constraints.yaml")
+        constraint_files.append("{user}/constraints.yaml")
+    if data:
+        remote_files.append("data")
     return {
         "seed": seed,
         "frameworks": {
@@ -100,9 +102,9 @@ def amlb_configuration(
         },
         "benchmarks": {
             "definition_dir": ["{user}/benchmarks", "{root}/resources/benchmarks"],
-            "constraints_file": files,
+            "constraints_file": constraint_files,
         },
-        "aws": {"resource_files": [f"{{user}}/{name}" for name in remote]},
+        "aws": {"resource_files": [f"{{user}}/{name}" for name in remote_files]},
     }
 
 
@@ -129,7 +131,9 @@ def _quoted(value: object) -> object:
         return {key: _quoted(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_quoted(item) for item in value]
-    return _Text(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _Text(value)
+    return value
 
 
 def metrics_for(
@@ -157,6 +161,7 @@ def metrics_for(
     ['logloss', 'acc']
     >>> metrics_for(Kind.MULTICLASS, [["a"]], ["a", "b", "c"])
     """
+    # AMLB has one list of metrics per task, so one fold without a class decides for all
     lacks_a_class = any(len(set(present)) < len(labels) for present in test_labels)
     if kind is Kind.BINARY and lacks_a_class:
         return ["logloss", "acc"]

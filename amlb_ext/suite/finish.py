@@ -1,4 +1,4 @@
-"""Completes a suite: definitions, configuration, integrations, and last the manifest."""
+"""Complete a suite: definitions, configuration, integrations, and last the manifest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from amlb_ext.suite.shared_files import write_shared_files
 from amlb_ext.suite.twin import Original, make_pair, twin_name
 
 #: What the test rows of an AMLB task are, by its suffix.
-_WHAT = {
+_ROWS_OF_PART = {
     "": "the evaluation set of the paper: hard rows of",
     "full": "the untouched test folds of",
     "hard": "trained and tested on hard rows of",
@@ -64,7 +64,7 @@ def finish_suite(
     original: Original | None = None,
     absent: Sequence[str] = (),
 ) -> Manifest:
-    """Write everything beside the folds, remove what no longer belongs, then the manifest.
+    """Write the files that belong to no fold, remove stale ones, then write the manifest.
 
     Parameters
     ----------
@@ -102,10 +102,11 @@ def finish_suite(
     SuiteError
         No task has a part that AMLB could use, or the disk cannot be written.
     """
-    if safe_names([name]) != [name]:
+    [safe_name] = safe_names([name])
+    if safe_name != name:
         raise SuiteError(
-            f"AMLB cannot have a file named after the benchmark {name!r}",
-            f"use --name {safe_names([name])[0]}",
+            f"the benchmark name {name!r} cannot be the name of a file in AMLB",
+            f"use --name {safe_name}",
         )
     if original is not None:
         check_twin(original.name, name)
@@ -114,15 +115,14 @@ def finish_suite(
         amlb_tasks += _amlb_tasks(task)
     if not amlb_tasks:
         raise SuiteError(
-            f"AMLB could use no rows of any of the {len(tasks)} tasks, so there is no benchmark",
+            f"AMLB can use no rows of any of the {len(tasks)} tasks, so there is no benchmark",
             "see the folds' notes and the failures; a larger --hardness.share or another "
             "baseline finds more hard rows",
         )
     previous = _previous_files(layout)
     # what is listed here is checked by verify; certificates and reports come later and are not
-    files: dict[str, str] = {
-        layout.relative(layout.request): sha256_file(layout.request)
-    }
+    request_digest = sha256_file(layout.request)
+    files: dict[str, str] = {layout.relative(layout.request): request_digest}
     for task in tasks:
         for fold in task.folds:
             files |= _fold_files(layout, fold)
@@ -130,7 +130,12 @@ def finish_suite(
     if original is not None:
         labels = {task.name: task.coding.labels for task in tasks}
         lacking = {task.name: _lacks_a_class(task) for task in tasks}
-        pair = make_pair(original, amlb_tasks, labels, lacking)
+        pair = make_pair(
+            original,
+            amlb_tasks,
+            labels=labels,
+            lacks_a_class=lacking,
+        )
     files |= write_shared_files(
         layout,
         name=name,
@@ -142,15 +147,22 @@ def finish_suite(
     )
     kept = {task.name for task in tasks}
     waiting = set(safe_names(absent)) - kept
+    # every AMLB task of a waiting task has a folder of its own
     waiting_folders: set[str] = set()
     for task_name in waiting:
         waiting_folders.update(amlb_name(task_name, suffix) for suffix in SUFFIXES)
-    _remove_stale_files(layout, previous, files, waiting_folders)
+    _remove_stale_files(
+        layout,
+        files,
+        previous=previous,
+        waiting=waiting_folders,
+    )
     # certificates are in no manifest, so they are known by their places
-    for path in [
+    certificates = [
         *layout.own.glob("*/certificate.json"),
         *layout.own.glob("*/null.parquet"),
-    ]:
+    ]
+    for path in certificates:
         if path.parent.name not in kept | waiting:
             remove_file(path)
     manifest = Manifest(
@@ -167,6 +179,7 @@ def finish_suite(
         order=[task.name for task in tasks],
     )
     write_manifest(manifest, layout.manifest)
+    # it said which files may be removed, and is of no use once the new manifest stands
     remove_file(layout.previous)
     return manifest
 
@@ -176,10 +189,12 @@ def check_twin(original: str, name: str) -> None:
     twin = twin_name(original)
     if safe_names([twin]) != [twin]:
         raise SuiteError(
-            f"AMLB cannot have a file named after the benchmark {original!r}",
+            f"the benchmark name {original!r} cannot be the name of a file in AMLB",
             "rename its file; use letters, digits, - and _",
         )
-    if twin.lower() in (name.lower(), f"{name}_all".lower()):
+    # in lower case: some file systems do not tell "A" from "a"
+    definitions = (name.lower(), f"{name}_all".lower())
+    if twin.lower() in definitions:
         raise SuiteError(
             f"{twin} would name both the hard twin of {original} and, by --name {name}, another "
             "definition",
@@ -188,8 +203,13 @@ def check_twin(original: str, name: str) -> None:
 
 
 def _lacks_a_class(task: SuiteTask) -> bool:
-    parts = [fold.parts[""] for fold in task.folds if "" in fold.parts]
-    return any(len(part.labels) < len(task.coding.labels) for part in parts)
+    """Whether a test file of a task's main part lacks one of the task's classes."""
+    n_classes = len(task.coding.labels)
+    for fold in task.folds:
+        main_part = fold.parts.get("")
+        if main_part is not None and len(main_part.labels) < n_classes:
+            return True
+    return False
 
 
 def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
@@ -223,7 +243,7 @@ def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
 
 
 def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> str:
-    """Return what an AMLB task is.
+    """Return the description of an AMLB task in the definition.
 
     The source comes last: a suite that is given another spec has it replaced there.
     """
@@ -232,33 +252,36 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
     for fold in folds:
         cells.update(fold.parts[suffix].substituted)
         dropped += fold.parts[suffix].dropped
-        if (
-            suffix == "full"
-        ):  # the other parts are choices of rows, and leave most of them out
-            dropped += sum(fold.summary.get("left_out", {}).values())
+        # the other parts are choices of rows, and leave most of them out
+        if suffix == "full":
+            left_out = fold.summary.get("left_out", {})
+            dropped += sum(left_out.values())
     changes = left_out_text(dropped, cells)
+    rows = _ROWS_OF_PART[suffix]
     # test folds with changes are no longer untouched
-    what = "the test folds of" if suffix == "full" and changes else _WHAT[suffix]
+    if suffix == "full" and changes:
+        rows = "the test folds of"
     name = task.source_name or task.name
     source = task.origin.spec or name
-    return (
-        f"{what} {name}, {changes} ({source})"
-        if changes
-        else f"{what} {name} ({source})"
-    )
+    if changes:
+        return f"{rows} {name}, {changes} ({source})"
+    return f"{rows} {name} ({source})"
 
 
 def _task_entry(task: SuiteTask) -> TaskEntry:
     folds: dict[int, dict[str, Any]] = {}
     for record in sorted(task.folds, key=lambda record: record.fold):
+        parts = {}
+        for suffix, part in record.parts.items():
+            parts[suffix] = {
+                "substituted": part.substituted,
+                "dropped": part.dropped,
+            }
         folds[record.fold] = {
             "key": record.key,
             "notes": list(record.notes),
             "summary": record.summary,
-            "parts": {
-                suffix: {"substituted": part.substituted, "dropped": part.dropped}
-                for suffix, part in record.parts.items()
-            },
+            "parts": parts,
         }
     return TaskEntry(
         source_name=task.source_name or task.name,
@@ -273,11 +296,14 @@ def _task_entry(task: SuiteTask) -> TaskEntry:
 
 
 def _fold_files(layout: Layout, record: FoldRecord) -> dict[str, str]:
+    """Return the files of a fold with their sha256, its record and certificate among them."""
     files = dict(record.files)
-    for path in (
+    # a record cannot name its own checksum, and a fold's certificate may be written after it
+    later = (
         layout.record(record.task, record.fold),
         layout.certificate(record.task, record.fold),
-    ):
+    )
+    for path in later:
         if path.exists():
             files[layout.relative(path)] = sha256_file(path)
     return files
@@ -285,6 +311,7 @@ def _fold_files(layout: Layout, record: FoldRecord) -> dict[str, str]:
 
 def _previous_files(layout: Layout) -> dict[str, str]:
     """Return the files of the generation before, with their sha256."""
+    # a run that was killed left the manifest under its other name
     for path in (layout.previous, layout.manifest):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             return dict(json.loads(path.read_text(encoding="utf-8"))["files"])
@@ -293,8 +320,9 @@ def _previous_files(layout: Layout) -> dict[str, str]:
 
 def _remove_stale_files(
     layout: Layout,
-    previous: Mapping[str, str],
     files: Mapping[str, str],
+    *,
+    previous: Mapping[str, str],
     waiting: Collection[str],
 ) -> None:
     """Remove files of an earlier generation that this one does not have, and empty folders.

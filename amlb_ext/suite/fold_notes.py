@@ -1,4 +1,4 @@
-"""What happened in the folds of a task, as few lines: one for each kind of thing, folds counted.
+"""What happened in the folds of a task: one line for each kind of note, with counts of folds.
 
 The manifest keeps what each fold counted and noted. Here notes of one kind stand together, with
 the folds (and, over several tasks, the tasks) in which it happened. Counts of rows and cells come
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import Manifest
@@ -19,7 +19,8 @@ from amlb_ext.suite.recorded_notes import CountedText, RecordedNote, read_note
 #: An evaluation set of fewer rows than this is told of.
 FEW_ROWS = 3
 #: Kinds of notes that the report leaves out, for it has tables of these counts.
-ROWS_LEFT_OUT, CELLS_REPLACED = "rows left out", "cells replaced"
+ROWS_LEFT_OUT = "rows left out"
+CELLS_REPLACED = "cells replaced"
 #: Why a made row is dropped, as a summary's ``dropped`` counts it, and in words.
 REASONS = {
     "real_row": "repeating the features of a real row",
@@ -31,13 +32,14 @@ REASONS = {
 #: Folds, tasks and columns that are listed by name.
 MOST_NAMES = 8
 
+Value = TypeVar("Value")
 #: A task's folds as the manifest keeps them, see :class:`amlb_ext.suite.manifest.TaskEntry`.
 FoldEntries = Mapping[int, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoldNote:
-    """One kind of thing that happened in folds of a task.
+    """One kind of note on folds of a task.
 
     Attributes
     ----------
@@ -74,8 +76,10 @@ class FoldNote:
         >>> FoldNote(kind="k", task="wine", folds=(0, 3), total=5, text=text).sentence
         '2 of 5 folds (0, 3): no row was made'
         """
-        concerned = f" of {', '.join(self.parts)}" if self.parts else ""
-        return f"{_folds_text(self.folds, self.total)}{concerned}: {self.text}{self.detail}"
+        where = _folds_text(self.folds, self.total)
+        if self.parts:
+            where += f" of {', '.join(self.parts)}"
+        return f"{where}: {self.text}{self.detail}"
 
 
 def fold_notes(manifest: Manifest, task: str) -> list[FoldNote]:
@@ -111,16 +115,18 @@ def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
         by_kind.setdefault(note.kind, []).append(note)
     lines = []
     for alike in by_kind.values():
+        first = alike[0]
         if len(alike) == 1:
-            lines.append(f"{alike[0].task}: {alike[0].sentence}")
+            lines.append(f"{first.task}: {first.sentence}")
             continue
         count = sum(len(note.folds) for note in alike)
         total = sum(note.total for note in alike)
-        tasks = list(dict.fromkeys(note.task for note in alike))
+        tasks = _distinct(note.task for note in alike)
         text = CountedText.merged([note.text for note in alike])
-        lines.append(
-            f"{count} of {total} folds of {len(tasks)} tasks ({_names(tasks)}): {text}"
+        where = (
+            f"{count} of {total} folds of {len(tasks)} tasks ({_shown_names(tasks)})"
         )
+        lines.append(f"{where}: {text}")
     return lines
 
 
@@ -135,37 +141,37 @@ def left_out_text(dropped: int, substituted: Counter[str]) -> str:
     changes = []
     if dropped:
         changes.append(
-            f"{dropped} row{_s(dropped)} of classes without training rows left out"
+            f"{dropped} row{_plural_s(dropped)} of classes without training rows left out"
         )
-    if cells := sum(substituted.values()):
-        changes.append(
-            f"{cells} cell{_s(cells)} replaced ({_names(sorted(substituted))})"
-        )
+    cells = sum(substituted.values())
+    if cells:
+        columns = _shown_names(sorted(substituted))
+        changes.append(f"{cells} cell{_plural_s(cells)} replaced ({columns})")
     return ", ".join(changes)
 
 
 def _folds_without_failures(task: str, folds: FoldEntries) -> list[FoldNote]:
-    quiet = tuple(
-        fold for fold, entry in folds.items() if entry["summary"].get("bad") == 0
-    )
-    if not quiet:
-        return []
+    concerned = []
     reasons = []
-    for fold in quiet:
-        texts = _reasons_without_failures(folds[fold]["summary"])
-        reasons += [CountedText.read(text) for text in texts]
+    for fold, entry in folds.items():
+        summary = entry["summary"]
+        if summary.get("bad") != 0:
+            continue
+        concerned.append(fold)
+        for reason in _reasons_without_failures(summary):
+            reasons.append(CountedText.read(reason))
+    if not concerned:
+        return []
     text = CountedText.of("F fails on no test row, so the hard tasks lack these folds")
-    detail = f"; {CountedText.merged(reasons)}" if reasons else ""
-    return [
-        FoldNote(
-            kind="no failures",
-            task=task,
-            folds=quiet,
-            total=len(folds),
-            text=text,
-            detail=detail,
-        )
-    ]
+    note = FoldNote(
+        kind="no failures",
+        task=task,
+        folds=tuple(concerned),
+        total=len(folds),
+        text=text,
+        detail=f"; {CountedText.merged(reasons)}" if reasons else "",
+    )
+    return [note]
 
 
 def _reasons_without_failures(summary: Mapping[str, Any]) -> list[str]:
@@ -176,29 +182,34 @@ def _reasons_without_failures(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
-    """Tell of test rows that the untouched test folds lack."""
+    """Note the test rows that the untouched test folds lack."""
     left_out: dict[int, int] = {}
     for fold, entry in folds.items():
+        # dropped by the writer, or by the caller before it, which counts them by class
+        dropped = entry["parts"].get("full", {}).get("dropped", 0)
         by_class = entry["summary"].get("left_out", {})
-        rows = entry["parts"].get("full", {}).get("dropped", 0) + sum(by_class.values())
+        rows = dropped + sum(by_class.values())
         if rows:
             left_out[fold] = rows
     if not left_out:
         return []
     rows = sum(left_out.values())
     text = CountedText.of(
-        f"{{}} test row{_s(rows)} left out, whose class no training row has", rows
+        f"{{}} test row{_plural_s(rows)} left out, whose class no training row has",
+        rows,
     )
-    where = tuple(left_out)
-    return [
-        FoldNote(
-            kind=ROWS_LEFT_OUT, task=task, folds=where, total=len(folds), text=text
-        )
-    ]
+    note = FoldNote(
+        kind=ROWS_LEFT_OUT,
+        task=task,
+        folds=tuple(left_out),
+        total=len(folds),
+        text=text,
+    )
+    return [note]
 
 
 def _cells_replaced(task: str, folds: FoldEntries) -> list[FoldNote]:
-    """Tell of cells of the untouched test folds that hold another value than the source."""
+    """Note the cells of the untouched test folds that differ from the source."""
     by_fold = {}
     for fold, entry in folds.items():
         substituted = entry["parts"].get("full", {}).get("substituted")
@@ -211,21 +222,20 @@ def _cells_replaced(task: str, folds: FoldEntries) -> list[FoldNote]:
         by_column.update(substituted)
     cells = sum(by_column.values())
     text = CountedText.of(
-        f"{{}} cell{_s(cells)} of test rows replaced, for AMLB could not read what no training "
-        "row holds",
+        f"{{}} cell{_plural_s(cells)} of test rows replaced, for AMLB could not read what no "
+        "training row holds",
         cells,
     )
     columns = [f"{name} {count}" for name, count in by_column.most_common()]
-    return [
-        FoldNote(
-            kind=CELLS_REPLACED,
-            task=task,
-            folds=tuple(by_fold),
-            total=len(folds),
-            text=text,
-            detail=f" ({_names(columns)})",
-        )
-    ]
+    note = FoldNote(
+        kind=CELLS_REPLACED,
+        task=task,
+        folds=tuple(by_fold),
+        total=len(folds),
+        text=text,
+        detail=f" ({_shown_names(columns)})",
+    )
+    return [note]
 
 
 def _small_evaluation_sets(manifest: Manifest, task: str) -> list[FoldNote]:
@@ -236,107 +246,131 @@ def _small_evaluation_sets(manifest: Manifest, task: str) -> list[FoldNote]:
     small = {fold: rows for fold, rows in sizes if rows < FEW_ROWS}
     if not small:
         return []
-    fewest, most = min(small.values()), max(small.values())
+    fewest = min(small.values())
+    most = max(small.values())
+    # a range at once, without the sentences of single folds that would be merged to it
     text = CountedText(
         pieces=(
             "the evaluation set has only ",
-            f" row{_s(most)}, and AMLB counts each fold alike: read no score of such a fold by "
-            "itself (hardsynth report counts rows)",
+            f" row{_plural_s(most)}, and AMLB counts each fold alike: read no score of such a "
+            "fold by itself (hardsynth report counts rows)",
         ),
         ranges=((str(fewest), str(most)),),
     )
-    total = len(manifest.tasks[task].folds)
-    return [
-        FoldNote(kind="few rows", task=task, folds=tuple(small), total=total, text=text)
-    ]
+    note = FoldNote(
+        kind="few rows",
+        task=task,
+        folds=tuple(small),
+        total=len(manifest.tasks[task].folds),
+        text=text,
+    )
+    return [note]
 
 
 def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[FoldNote]:
-    """Tell of folds in which fewer rows were made than asked for, and why."""
-    made, asked = 0, 0
+    """Note the folds in which fewer rows were made than asked for, and why."""
+    made = 0
+    asked = 0
     dropped: Counter[str] = Counter()
-    where = []
+    concerned = []
     for fold, entry in folds.items():
         summary = entry["summary"]
         counts = summary if side == "test" else summary.get("hard_train", {})
         # suites of older versions count no dropped rows, and lack this key
         for origin, dropped_rows in counts.get("dropped", {}).items():
             wanted = counts.get(f"{origin}_asked", 0)
-            if counts.get(origin, 0) < wanted:
-                where.append(fold)
-                made += counts[origin]
-                asked += wanted
-                dropped.update(dropped_rows)
-    if not where:
+            if counts.get(origin, 0) >= wanted:
+                continue
+            concerned.append(fold)
+            made += counts[origin]
+            asked += wanted
+            dropped.update(dropped_rows)
+    if not concerned:
         return []
     text = CountedText.of(
         f"of failures of {side} rows, {{}} of {{}} rows asked for were made",
         made,
         asked,
     )
-    reasons = [
-        f"{dropped[reason]} {words}"
-        for reason, words in REASONS.items()
-        if dropped.get(reason)
-    ]
-    return [
-        FoldNote(
-            kind=f"{side} rows made",
-            task=task,
-            folds=tuple(dict.fromkeys(where)),
-            total=len(folds),
-            text=text,
-            detail=f" (dropped: {', '.join(reasons)})" if reasons else "",
-        )
-    ]
+    # in the order of the table of reasons, whatever was dropped first
+    reasons = []
+    for reason, description in REASONS.items():
+        if dropped[reason]:
+            reasons.append(f"{dropped[reason]} {description}")
+    note = FoldNote(
+        kind=f"{side} rows made",
+        task=task,
+        # a fold may lack rows of both origins
+        folds=_distinct(concerned),
+        total=len(folds),
+        text=text,
+        detail=f" (dropped: {', '.join(reasons)})" if reasons else "",
+    )
+    return [note]
 
 
 def _recorded_notes(task: str, folds: FoldEntries) -> list[FoldNote]:
-    """Put the folds' own notes together, those that differ in numbers alone as one."""
-    by_words: dict[tuple[str, ...], list[tuple[int, RecordedNote]]] = {}
+    """Group the folds' own notes; notes that differ in numbers alone become one."""
+    by_pieces: dict[tuple[str, ...], list[tuple[int, RecordedNote]]] = {}
     for fold, entry in folds.items():
         for text in _texts_of_fold(entry):
             note = read_note(text, task, fold)
-            if not note.counts_dropped_rows:  # told by _rows_left_out, from the fields
-                by_words.setdefault(note.text.pieces, []).append((fold, note))
+            # _rows_left_out counts these, from the records' own fields
+            if note.counts_dropped_rows:
+                continue
+            alike = by_pieces.setdefault(note.text.pieces, [])
+            alike.append((fold, note))
     notes = []
-    for words, alike in by_words.items():
-        parts = [note.part for _, note in alike if note.part]
-        notes.append(
-            FoldNote(
-                kind="#".join(words),
-                task=task,
-                folds=tuple(dict.fromkeys(fold for fold, _ in alike)),
-                total=len(folds),
-                text=CountedText.merged([note.text for _, note in alike]),
-                parts=tuple(dict.fromkeys(parts)),
-            )
+    for pieces, alike in by_pieces.items():
+        merged = FoldNote(
+            # "#" stands for each number: notes of other tasks with these pieces are of this kind
+            kind="#".join(pieces),
+            task=task,
+            folds=_distinct(fold for fold, _ in alike),
+            total=len(folds),
+            text=CountedText.merged([note.text for _, note in alike]),
+            parts=_distinct(note.part for _, note in alike if note.part),
         )
+        notes.append(merged)
     return notes
 
 
 def _texts_of_fold(entry: Mapping[str, Any]) -> list[str]:
-    """Return what a fold noted, but for why it has no failures, which has a line of its own."""
+    """Return the notes of a fold, without the reason for having no failures.
+
+    That reason has a line of its own.
+    """
     summary = entry["summary"]
+    texts = list(entry["notes"])
+    # 0.1.0 noted nothing but the reason in such a fold
     if summary.get("bad") == 0 and "no_failures" not in summary:
-        return list(entry["notes"])  # 0.1.0 noted nothing but the reason in such a fold
-    reason = summary.get("no_failures")
-    return [
-        *entry["notes"],
-        *(note for note in summary.get("notes", ()) if note != reason),
-    ]
+        return texts
+    for text in summary.get("notes", ()):
+        if text != summary.get("no_failures"):
+            texts.append(text)
+    return texts
 
 
 def _folds_text(folds: Sequence[int], total: int) -> str:
+    if total == 1:
+        return "the only fold"
     if len(folds) == total:
-        return f"all {total} folds" if total > 1 else "the only fold"
-    return f"{len(folds)} of {total} folds ({_names([str(fold) for fold in folds])})"
+        return f"all {total} folds"
+    numbers = _shown_names([str(fold) for fold in folds])
+    return f"{len(folds)} of {total} folds ({numbers})"
 
 
-def _names(names: Sequence[str]) -> str:
+def _shown_names(names: Sequence[str]) -> str:
+    """Return the first :data:`MOST_NAMES` names, and how many more there are."""
+    text = ", ".join(names[:MOST_NAMES])
     more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return f"{text} and {more} more" if more > 0 else text
 
 
-def _s(count: int) -> str:
+def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Return values without repetitions, in order of appearance."""
+    return tuple(dict.fromkeys(values))
+
+
+def _plural_s(count: int) -> str:
     return "" if count == 1 else "s"

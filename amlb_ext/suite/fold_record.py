@@ -1,4 +1,4 @@
-"""What a finished fold and a finished task are, as the manifest keeps them."""
+"""Records of a finished fold and of a finished task."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class FoldRecord:
 
     @classmethod
     def from_json(cls, entry: object) -> FoldRecord:
-        """Return the record that :meth:`to_json` gave.
+        """Read a record that :meth:`to_json` returned.
 
         Raises
         ------
         ValueError
-            The entry is no record, or names what is not inside the suite.
+            The entry is not a record, or names a path outside the suite.
         """
         record = record_from_json(cls, entry)
         paths = list(record.files)

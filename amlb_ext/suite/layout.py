@@ -1,4 +1,4 @@
-"""Where everything stands in a suite, and names that AMLB and every file system accept.
+"""The paths of a suite, and names that AMLB and every file system accept.
 
 The suite is an AMLB user directory; all paths below are relative to its root, so it can be
 moved, zipped or mounted.
@@ -68,7 +68,8 @@ def safe_names(names: Sequence[str]) -> list[str]:
     unique = []
     for name in names:
         base = _safe_name(name)
-        candidate, number = base, 1
+        candidate = base
+        number = 1
         # a name is taken with all its suffixes: "a_full" is no name beside "a"
         while taken & _names_with_suffixes(candidate):
             number += 1
@@ -93,28 +94,34 @@ def is_plain_name(name: object) -> bool:
 
 
 def is_inside(relative: object) -> bool:
-    """Whether a text is a path below a folder, with ``/``, as a suite writes it.
+    """Whether a text is a relative path with ``/`` that stays inside its folder.
 
     Examples
     --------
     >>> [is_inside(path) for path in ("data/a.csv", "../a.csv", "/etc/passwd", "C:\\\\a", "a//b")]
     [True, False, False, False, False]
     """
-    if not isinstance(relative, str) or re.search(r"[\\:\x00-\x1f\x7f]", relative):
+    if not isinstance(relative, str):
         return False
-    return all(step not in ("", ".", "..") for step in relative.split("/"))
+    # a drive or a backslash would lead elsewhere on Windows
+    if re.search(r"[\\:\x00-\x1f\x7f]", relative):
+        return False
+    steps = relative.split("/")
+    return all(step not in ("", ".", "..") for step in steps)
 
 
 def _safe_name(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    # decomposed, a letter stays when its accent goes
+    decomposed = unicodedata.normalize("NFKD", name)
+    plain = decomposed.encode("ascii", "ignore").decode()
     text = re.sub(r"[^A-Za-z0-9_-]", "_", plain)
-    if text.startswith("-"):  # would read as a flag: runbenchmark.py ... -t -name
+    # a leading "-" would read as a flag: runbenchmark.py ... -t -name
+    if text.startswith("-"):
         text = "_" + text[1:]
     if not text:
         return "task"
-    if not is_safe_text(
-        text
-    ):  # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
+    # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
+    if not is_safe_text(text):
         text = f"task_{text}"
     return text[:MAX_NAME]
 
@@ -203,16 +210,16 @@ class Layout:
 
     @property
     def request(self) -> Path:
-        """What was asked for; written when a generation begins."""
+        """The request; written when a generation begins."""
         return self.own / "request.json"
 
     @property
     def lock(self) -> Path:
-        """Stands while a process writes the suite, and is no part of it."""
+        """Lock of the process that writes the suite; not a part of the suite."""
         return self.own / LOCK
 
     def fold(self, amlb_task: str, fold: int) -> Path:
-        """Folder of what we know of a fold; ``fold`` is the source's fold number."""
+        """Folder of a fold's record and provenance; ``fold`` is the source's fold number."""
         return self.own / amlb_task / f"fold_{fold}"
 
     def provenance(self, amlb_task: str, fold: int) -> Path:
@@ -281,8 +288,9 @@ _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
 
 def is_fold_file(relative: str) -> bool:
-    """Whether a path is one that a fold of some task would have, so that it is ours."""
-    return bool(_DATA.fullmatch(relative) or _OWN.fullmatch(relative))
+    """Whether a path has the form of a fold's file, so that hardsynth wrote it."""
+    patterns = (_DATA, _OWN)
+    return any(pattern.fullmatch(relative) for pattern in patterns)
 
 
 def is_written_later(relative: str) -> bool:
@@ -298,7 +306,7 @@ def is_written_later(relative: str) -> bool:
 
 
 def is_note(relative: str) -> bool:
-    """Whether a file beside a suite is a text for readers, which no program looks at.
+    """Whether a file is a text for people, such as a README, which no program reads.
 
     Examples
     --------
@@ -309,16 +317,21 @@ def is_note(relative: str) -> bool:
 
 
 def files_below(root: Path) -> list[str]:
-    """Return all files below ``root`` but a suite's lock, relative, sorted."""
-    lock = Layout(root).lock
-    paths = [path for path in root.rglob("*") if path.is_file() and path != lock]
-    return sorted(path.relative_to(root).as_posix() for path in paths)
+    """Return the relative paths of all files below ``root``, sorted, without a suite's lock."""
+    layout = Layout(root)
+    relative_paths = []
+    for path in root.rglob("*"):
+        if path.is_file() and path != layout.lock:
+            relative_paths.append(layout.relative(path))
+    return sorted(relative_paths)
 
 
 def is_fresh(root: Path) -> bool:
-    """Whether a folder holds nothing, but for what a killed run was just about to write."""
+    """Whether a folder is empty, apart from temporary files of a killed run."""
     return all(_is_temporary(path) for path in files_below(root))
 
 
 def _is_temporary(relative: str) -> bool:
-    return any(step.endswith(TEMPORARY_SUFFIX) for step in relative.split("/"))
+    # all files in a temporary folder are temporary
+    steps = relative.split("/")
+    return any(step.endswith(TEMPORARY_SUFFIX) for step in steps)

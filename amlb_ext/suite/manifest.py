@@ -32,7 +32,7 @@ _REQUEST_KEY = '\n "request": '
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteRequest:
-    """What a suite was made of, so that a repair can read the same sources in the same way.
+    """What a suite was generated from; a repair reads the same sources in the same way.
 
     Attributes
     ----------
@@ -192,42 +192,46 @@ class Manifest:
     @property
     def listed(self) -> list[AmlbTask]:
         """The AMLB tasks in the order of the definitions."""
+        # a manifest of an older version names no order: then all tasks stay as they stand
         positions = {name: position for position, name in enumerate(self.order)}
+        unordered = len(positions)
 
         def place(amlb_task: AmlbTask) -> tuple[int, int]:
-            # a manifest of an older version names no order: then all tasks stay as they stand
-            position = positions.get(amlb_task.task, len(positions))
+            position = positions.get(amlb_task.task, unordered)
             return position, SUFFIXES.index(amlb_task.suffix)
 
         return sorted(self.amlb_tasks.values(), key=place)
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as plain mappings and lists."""
-        entry = dict(vars(self))
-        entry["tool"] = "hardsynth"
-        entry["format"] = FORMAT
-        entry["request"] = vars(self.request)
-        entry["tasks"] = {
-            name: {
+        tasks = {}
+        for name, task in self.tasks.items():
+            tasks[name] = {
                 **vars(task),
                 "origin": vars(task.origin),
                 "coding": task.coding.to_json(),
             }
-            for name, task in self.tasks.items()
+        amlb_tasks = {}
+        for name, amlb_task in self.amlb_tasks.items():
+            amlb_tasks[name] = dict(vars(amlb_task))
+        entry: dict[str, Any] = {
+            **vars(self),
+            "tool": "hardsynth",
+            "format": FORMAT,
+            "request": vars(self.request),
+            "tasks": tasks,
+            "amlb_tasks": amlb_tasks,
         }
-        entry["amlb_tasks"] = {
-            name: dict(vars(task)) for name, task in self.amlb_tasks.items()
-        }
-        del entry[
-            "pair"
-        ]  # most suites are no twin, and their manifests do not mention one
-        if self.pair is not None:
+        # most suites are no twin, and their manifests do not mention one
+        if self.pair is None:
+            del entry["pair"]
+        else:
             entry["pair"] = vars(self.pair)
         return entry
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Manifest:
-        """Return the manifest that :meth:`to_json` gave, or one of format 1.
+        """Read a manifest that :meth:`to_json` returned, or one of format 1.
 
         Raises
         ------
@@ -252,22 +256,32 @@ def request_of_format_1(entry: Mapping[str, Any]) -> SuiteRequest:
     (['my data.csv'], ['a', 'b'], False)
     """
     command = str(entry["command"])
+    unknown = SuiteRequest(command=command)
+    # hardsynth generate SOURCE ... [--targets TARGET ...] -o DIR ..., as 0.1.0 always wrote it
     try:
-        words = shlex.split(command)
-        program, name, *rest = words[: words.index("-o")]
+        arguments = shlex.split(command)
+        program, subcommand, *positional = arguments[: arguments.index("-o")]
     except ValueError:
-        return SuiteRequest(command=command)
-    if program != "hardsynth" or name not in ("generate", "harden"):
-        return SuiteRequest(command=command)
-    end_of_sources = rest.index("--targets") if "--targets" in rest else len(rest)
-    targets = rest[end_of_sources + 1 :]
+        return unknown
+    if program != "hardsynth" or subcommand not in ("generate", "harden"):
+        return unknown
+    sources = positional
+    targets: list[str] = []
+    if "--targets" in positional:
+        end_of_sources = positional.index("--targets")
+        sources = positional[:end_of_sources]
+        targets = positional[end_of_sources + 1 :]
+    # tasks that share one target may have it by name or by chance; naming it fits both
     target_names = {str(task["target"]) for task in entry["tasks"].values()}
+    target = None
+    if len(target_names) == 1 and not targets:
+        target = target_names.pop()
     return SuiteRequest(
         command=command,
-        sources=rest[:end_of_sources],
-        target=target_names.pop() if len(target_names) == 1 and not targets else None,
+        sources=sources,
+        target=target,
         targets=targets,
-        twin=name == "harden",
+        twin=subcommand == "harden",
     )
 
 
@@ -282,7 +296,8 @@ def read_request(path: Path) -> SuiteRequest | None:
         return None
     try:
         # The whole file may be no JSON any more, so this entry is decoded by itself.
-        entry, _ = json.JSONDecoder().raw_decode(text, start + len(_REQUEST_KEY))
+        decoder = json.JSONDecoder()
+        entry, _ = decoder.raw_decode(text, start + len(_REQUEST_KEY))
         return SuiteRequest.from_json(entry)
     except (ValueError, TypeError, RecursionError):
         return None
@@ -296,6 +311,7 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
 def open_manifest(path: Path) -> SealedFile:
     """Return a manifest's content with its seal checked, see :mod:`amlb_ext.suite.sealed_json`."""
     names = [entry.name for entry in dataclasses.fields(Manifest)]
+    # manifests of format 1 have the key "command" in place of "request"
     return open_sealed(path, {*names, "tool", "format", "command"})
 
 
@@ -316,17 +332,13 @@ def check_places(manifest: Manifest) -> None:
     for name in names:
         if not is_plain_name(name):
             raise _misplaced_error(
-                f"names a task or definition {name!r}, which is no plain name"
+                f"names a task or definition {name!r}, which is not a plain name"
             )
     for name, task in manifest.amlb_tasks.items():
-        is_named_after_task = task.suffix in SUFFIXES and name == amlb_name(
-            task.task, task.suffix
-        )
-        if (
-            name != task.name
-            or not is_named_after_task
-            or task.task not in manifest.tasks
-        ):
+        derived_name = amlb_name(task.task, task.suffix)
+        is_named_after_task = task.suffix in SUFFIXES and name == derived_name
+        belongs_to_suite = name == task.name and task.task in manifest.tasks
+        if not (is_named_after_task and belongs_to_suite):
             raise _misplaced_error(
                 f"names an AMLB task {name!r}, which belongs to none of its tasks"
             )
@@ -335,7 +347,9 @@ def check_places(manifest: Manifest) -> None:
         paths += [*task.train, *task.test, *task.provenance]
     for path in paths:
         if not is_inside(path):
-            raise _misplaced_error(f"names {path!r}, which is no path inside the suite")
+            raise _misplaced_error(
+                f"names {path!r}, which is not a path inside the suite"
+            )
 
 
 def _misplaced_error(fault: str) -> SuiteError:
@@ -369,12 +383,11 @@ def read_manifest(path: Path) -> Manifest:
             "name the directory of a finished suite",
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        # no key "format", no mapping at all, brackets without end
-        fault = (
-            str(error)
-            if isinstance(error, ValueError)
-            else f"{type(error).__name__}: {error}"
-        )
+        # no key "format", no mapping at all, brackets without end: only a ValueError says in words
+        # what is at fault
+        fault = str(error)
+        if not isinstance(error, ValueError):
+            fault = f"{type(error).__name__}: {fault}"
         raise SuiteError(
             f"{path} is damaged: {fault}",
             "run the command that generated the suite again, or hardsynth verify DIR --repair",

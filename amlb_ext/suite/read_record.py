@@ -1,4 +1,4 @@
-"""Reads a record, a dataclass, from what its JSON file held, and says what is damaged."""
+"""Read dataclass records from parsed JSON, with errors that name the damaged value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Record = TypeVar("Record")
 
 
 def record_from_json(record: type[Record], entry: object) -> Record:
-    """Return a dataclass from plain mappings and lists, records inside it included.
+    """Build a dataclass, and the dataclasses inside it, from plain mappings and lists.
 
     Every value is held to the field's type, and texts become enumerations, lists tuples where the
     field says so. Keys that no field has are ignored: a later version may have written them.
@@ -20,12 +20,12 @@ def record_from_json(record: type[Record], entry: object) -> Record:
     record : type
         A dataclass.
     entry : object
-        What ``json.loads`` gave.
+        As ``json.loads`` returns it.
 
     Raises
     ------
     ValueError
-        It is no such record. The message names the first value that is at fault.
+        The entry is not such a record. The message names the first faulty value.
 
     Examples
     --------
@@ -39,11 +39,13 @@ def record_from_json(record: type[Record], entry: object) -> Record:
     try:
         return _reader(record).validate_python(entry)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise ValueError(
-            f"{place}: {first['msg']}" if place else first["msg"]
-        ) from None
+        # without the input: a damaged record may hold megabytes
+        faults = error.errors(include_url=False, include_input=False)
+        message = faults[0]["msg"]
+        place = ".".join(str(step) for step in faults[0]["loc"])
+        if place:
+            message = f"{place}: {message}"
+        raise ValueError(message) from None
 
 
 #: Made at the first use: they take a fifth of a second, which most commands can do without.

@@ -1,4 +1,4 @@
-"""Opens a finished suite."""
+"""Open a finished suite."""
 
 from __future__ import annotations
 
@@ -58,14 +58,15 @@ class Suite:
     @property
     def definitions(self) -> dict[str, set[str]]:
         """The names of the AMLB tasks of each benchmark definition, by its name."""
+        main_names = set()
+        for task in self.amlb_tasks.values():
+            if task.suffix in MAIN_SUFFIXES:
+                main_names.add(task.name)
         manifest = self.manifest
-        all_names = {task.name for task in self.amlb_tasks.values()}
-        main_names = {
-            task.name
-            for task in self.amlb_tasks.values()
-            if task.suffix in MAIN_SUFFIXES
+        definitions = {
+            manifest.name: main_names,
+            f"{manifest.name}_all": set(self.amlb_tasks),
         }
-        definitions = {manifest.name: main_names, f"{manifest.name}_all": all_names}
         if manifest.pair is not None:
             definitions[manifest.pair.name] = set(manifest.pair.tasks)
         return definitions
@@ -79,19 +80,22 @@ class Suite:
             The suite has no such AMLB task.
         """
         if name not in self.amlb_tasks:
-            raise SuiteError(
-                f"no AMLB task {name!r}", suggest_nearest(name, self.amlb_tasks)
-            )
+            remedy = suggest_nearest(name, self.amlb_tasks)
+            raise SuiteError(f"no AMLB task {name!r}", remedy)
         return self.amlb_tasks[name]
 
     def coding(self, amlb_task: str) -> Coding:
         """Return the coding of an AMLB task's files."""
-        return self.tasks[self.amlb_task(amlb_task).task].coding
+        # the files of all parts of a task are written alike
+        task = self.amlb_task(amlb_task).task
+        return self.tasks[task].coding
 
     def pair(self, amlb_task: str, fold_index: int) -> tuple[Path, Path]:
         """Return training and test file of AMLB's fold ``fold_index``."""
-        task, index = self._fold(amlb_task, fold_index)
-        return self.layout.at(task.train[index]), self.layout.at(task.test[index])
+        task = self._task_with_fold(amlb_task, fold_index)
+        train = self.layout.at(task.train[fold_index])
+        test = self.layout.at(task.test[fold_index])
+        return train, test
 
     def provenance(self, amlb_task: str, fold_index: int) -> pd.DataFrame:
         """Return where each row of a test file comes from, row for row.
@@ -106,17 +110,19 @@ class Suite:
         -------
         DataFrame of shape (rows of the test file, p)
         """
-        task, index = self._fold(amlb_task, fold_index)
-        return pd.read_parquet(self.layout.at(task.provenance[index]))
+        task = self._task_with_fold(amlb_task, fold_index)
+        return pd.read_parquet(self.layout.at(task.provenance[fold_index]))
 
-    def _fold(self, name: str, index: int) -> tuple[AmlbTask, int]:
+    def _task_with_fold(self, name: str, fold_index: int) -> AmlbTask:
+        """Return an AMLB task after a check that it has a fold of this number."""
         task = self.amlb_task(name)
-        if not 0 <= index < len(task.folds):
+        # -1 would read the last fold's files
+        if not 0 <= fold_index < len(task.folds):
             raise SuiteError(
-                f"{name} has no fold {index}",
+                f"{name} has no fold {fold_index}",
                 f"use 0 to {len(task.folds) - 1}, as AMLB does",
             )
-        return task, index
+        return task
 
 
 def _check_links(layout: Layout, tasks: list[str]) -> None:
@@ -138,7 +144,8 @@ def _check_links(layout: Layout, tasks: list[str]) -> None:
 
 
 def unfinished_error(layout: Layout) -> SuiteError | None:
-    """Return why a directory is no finished suite, or None."""
+    """Return the error for a directory that is not a finished suite, else None."""
+    # the manifest is written last, and the request first
     if layout.manifest.is_file():
         return None
     if layout.request.is_file():

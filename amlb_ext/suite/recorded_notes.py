@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from amlb_ext.suite.layout import SUFFIXES, amlb_name
 
+# an exponent belongs to its number, as JSON and Python write small ones: 1e-05
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 #: A number that is no part of a word or of a version, or a range of two.
 _NUMBER_OR_RANGE = re.compile(
@@ -59,11 +60,13 @@ class CountedText:
         ranges: list[tuple[str, str]] = []
         end = 0
         for match in _NUMBER_OR_RANGE.finditer(text):
-            pieces.append(text[end : match.start()])
+            start = match.start()
+            pieces.append(text[end:start])
             low, high = match.groups()
             ranges.append((low, high or low))
             end = match.end()
-        return cls((*pieces, text[end:]), tuple(ranges))
+        pieces.append(text[end:])
+        return cls(pieces=tuple(pieces), ranges=tuple(ranges))
 
     @classmethod
     def merged(cls, texts: Sequence[CountedText]) -> CountedText:
@@ -76,23 +79,32 @@ class CountedText:
         '1 to 7 rows of 9'
         """
         first = texts[0]
-        if not first.ranges or any(
-            len(text.ranges) != len(first.ranges) for text in texts
-        ):
+        counts = {len(text.ranges) for text in texts}
+        has_equal_counts = len(counts) == 1
+        if not first.ranges or not has_equal_counts:
             return first
         ranges = []
         for place in range(len(first.ranges)):
             lows = [text.ranges[place][0] for text in texts]
             highs = [text.ranges[place][1] for text in texts]
-            ranges.append((min(lows, key=float), max(highs, key=float)))
+            # compared as numbers, kept as they were written: "0.10" stays "0.10"
+            lowest = min(lows, key=float)
+            highest = max(highs, key=float)
+            ranges.append((lowest, highest))
+
+        def first_count(text: CountedText) -> float:
+            _, high = text.ranges[0]
+            return float(high)
+
         # the words of the largest count: "1 row" and "5 rows" are "1 to 5 rows"
-        largest = max(texts, key=lambda text: float(text.ranges[0][1]))
+        largest = max(texts, key=first_count)
         return cls(largest.pieces, tuple(ranges))
 
     def __str__(self) -> str:
         text = self.pieces[0]
         for (low, high), piece in zip(self.ranges, self.pieces[1:], strict=True):
-            text += (low if low == high else f"{low} to {high}") + piece
+            number = low if low == high else f"{low} to {high}"
+            text += number + piece
         return text
 
 
@@ -117,7 +129,9 @@ class RecordedNote:
     @property
     def counts_dropped_rows(self) -> bool:
         """Whether it tells of dropped test rows, which the records count in their own field."""
-        return self.text.pieces == CountedText.of(_DROPPED_ROWS, 0).pieces
+        # the pieces of a sentence do not depend on its numbers, so any number will do
+        template = CountedText.of(_DROPPED_ROWS, 0)
+        return self.text.pieces == template.pieces
 
 
 def dropped_rows_note(part: str, fold: int, rows: int) -> str:
@@ -141,21 +155,25 @@ def read_note(text: str, task: str, fold: int) -> RecordedNote:
     >>> read_note("test: 3 of 10 bad rows were searched", "iris", 2).side
     'test'
     """
-    found_part = found_side = ""
     # the longest name first: the name of the main part begins those of all others
-    parts = sorted(
-        (amlb_name(task, suffix) for suffix in SUFFIXES), key=len, reverse=True
-    )
+    parts = [amlb_name(task, suffix) for suffix in SUFFIXES]
+    parts.sort(key=len, reverse=True)
+    noted_part = ""
     for part in parts:
-        if text.startswith(_part_prefix(part, fold)):
-            found_part, text = part, text.removeprefix(_part_prefix(part, fold))
+        prefix = _part_prefix(part, fold)
+        if text.startswith(prefix):
+            noted_part = part
+            text = text.removeprefix(prefix)
             break
-    # what is said of both sides is one remark
+    # the side is taken off, so that what holds of both sides is one remark
+    noted_side = ""
     for side in _SIDES:
-        if text.startswith(f"{side}: "):
-            found_side, text = side, text.removeprefix(f"{side}: ")
+        prefix = f"{side}: "
+        if text.startswith(prefix):
+            noted_side = side
+            text = text.removeprefix(prefix)
             break
-    return RecordedNote(text=CountedText.read(text), part=found_part, side=found_side)
+    return RecordedNote(text=CountedText.read(text), part=noted_part, side=noted_side)
 
 
 def _part_prefix(part: str, fold: int) -> str:

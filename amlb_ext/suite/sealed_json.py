@@ -30,7 +30,7 @@ class SealedFile(NamedTuple):
 
 
 def json_text(entry: object) -> str:
-    """Return deterministic JSON: sorted keys, numbers that are none as ``null``.
+    """Return deterministic JSON: sorted keys, NaN and infinity as ``null``.
 
     Examples
     --------
@@ -43,11 +43,14 @@ def json_text(entry: object) -> str:
      "b": null
     }
     """
-    values = to_json_values(entry)
-    return (
-        json.dumps(values, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True)
-        + "\n"
+    text = json.dumps(
+        to_json_values(entry),
+        indent=1,
+        sort_keys=True,
+        allow_nan=False,
+        ensure_ascii=True,
     )
+    return text + "\n"
 
 
 def sealed_text(content: Mapping[str, Any]) -> str:
@@ -62,7 +65,8 @@ def sealed_text(content: Mapping[str, Any]) -> str:
     }
     """
     text = json_text(content)
-    return json_text({**content, SEAL: hashlib.sha256(text.encode()).hexdigest()})
+    seal = hashlib.sha256(text.encode()).hexdigest()
+    return json_text({**content, SEAL: seal})
 
 
 def open_sealed(path: Path, known: Collection[str]) -> SealedFile:
@@ -80,8 +84,9 @@ def open_sealed(path: Path, known: Collection[str]) -> SealedFile:
 
     Returns
     -------
-    Opened
+    SealedFile
     """
+    # brackets without end, as a stranger's file may have them, end in a RecursionError
     try:
         raw = path.read_bytes()
         content = json.loads(raw)
@@ -92,7 +97,8 @@ def open_sealed(path: Path, known: Collection[str]) -> SealedFile:
     # the bytes are made again from the content, so that no reordering or space is overlooked
     sealed = content.pop(SEAL, None) is not None
     if sealed:
-        whole = raw == sealed_text(content).encode()
+        is_whole = raw == sealed_text(content).encode()
     else:
-        whole = raw == json_text(content).encode() and set(content) <= set(known)
-    return SealedFile(content if whole else None, sealed)
+        has_known_keys = set(content) <= set(known)
+        is_whole = has_known_keys and raw == json_text(content).encode()
+    return SealedFile(content if is_whole else None, sealed)

@@ -29,7 +29,7 @@ def write_shared_files(
     integrations: Mapping[str, Any],
     constraints: str | None = None,
 ) -> dict[str, str]:
-    """Write every file of a suite that belongs to no fold, but the manifest and the request.
+    """Write every file that belongs to no fold, except the manifest and the request.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ def write_shared_files(
     """
     if constraints is None:
         packaged = _packaged_path("resources", "constraints.yaml")
-        constraints = packaged.read_text(encoding="utf-8") if packaged else None
+        if packaged is not None:
+            constraints = packaged.read_text(encoding="utf-8")
     contents: dict[Path, Any] = {
         layout.config: amlb_configuration(seed, constraints=constraints is not None),
         layout.frameworks: dict(integrations),
@@ -79,9 +80,9 @@ def write_shared_files(
     for path, content in contents.items():
         files[layout.relative(path)] = write_text(path, yaml_text(content))
     if constraints is not None:
-        files[layout.relative(layout.constraints)] = write_text(
-            layout.constraints, constraints
-        )
+        # written as it is: the comments of the packaged file stay
+        relative = layout.relative(layout.constraints)
+        files[relative] = write_text(layout.constraints, constraints)
     return files | _copy_integrations(layout)
 
 
@@ -101,6 +102,7 @@ def definition_entries(
 
 
 def _packaged_path(*parts: str) -> Path | None:
+    """Return a file of the installed package; None where it was installed without it."""
     try:
         return asset_path(*parts)
     except FileNotFoundError:
@@ -115,10 +117,11 @@ def _copy_integrations(layout: Layout) -> dict[str, str]:
     files = {}
     for relative in files_below(source):
         steps = relative.split("/")
-        is_hidden = "__pycache__" in steps or any(
-            step.startswith(".") for step in steps
-        )
-        if is_hidden or relative.endswith((".pyc", TEMPORARY_SUFFIX)):
+        # what Python, editors and killed runs leave beside the code is none of a suite's files,
+        # and would give other bytes on every machine
+        is_hidden = any(step.startswith(".") for step in steps)
+        is_leftover = relative.endswith((".pyc", TEMPORARY_SUFFIX))
+        if is_hidden or is_leftover or "__pycache__" in steps:
             continue
         copy = partial(shutil.copyfile, source.joinpath(*steps))
         target = layout.extensions.joinpath(*steps)

@@ -37,15 +37,15 @@ def pack_folds(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes
 def check_in_folds(
     layout: Layout, records: Sequence[FoldRecord], contents: Mapping[str, bytes]
 ) -> Sequence[FoldRecord]:
-    """Write folds that came from elsewhere; their records last, so that they count as finished.
+    """Write folds that another machine made, their records last: a record marks a finished fold.
 
     Parameters
     ----------
     layout : Layout
-        Where they shall stand.
+        Where they are written.
     records : sequence of FoldRecord
     contents : mapping of str to bytes
-        What :func:`pack_folds` gave.
+        As :func:`pack_folds` returns them.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def check_in_folds(
     Raises
     ------
     SuiteError
-        A file is missing, was damaged on its way, or is none of a fold; nothing was written. Or
-        the disk cannot be written.
+        A file is missing, was damaged in transit, or belongs to none of the folds: nothing is
+        written then. Or the disk cannot be written.
     """
     wanted = _digests(records)
     for name, digest in wanted.items():
@@ -64,14 +64,18 @@ def check_in_folds(
         if content is None:
             raise SuiteError(f"{name} did not arrive", _REMEDY)
         if hashlib.sha256(content).hexdigest() != digest:
-            raise SuiteError(f"{name} was damaged on its way", _REMEDY)
+            raise SuiteError(f"{name} was damaged in transit", _REMEDY)
         _check_place(records, name)
+    # no record stands while its files are replaced, so that a killed run leaves no false one
     for record in records:
-        layout.record(record.task, record.fold).unlink(missing_ok=True)
+        path = layout.record(record.task, record.fold)
+        path.unlink(missing_ok=True)
     for name in wanted:
-        write_file(layout.at(name), partial(Path.write_bytes, data=contents[name]))
+        write_content = partial(Path.write_bytes, data=contents[name])
+        write_file(layout.at(name), write_content)
     for record in records:
-        write_text(layout.record(record.task, record.fold), json_text(record.to_json()))
+        path = layout.record(record.task, record.fold)
+        write_text(path, json_text(record.to_json()))
     return records
 
 
@@ -89,11 +93,10 @@ def _check_place(records: Sequence[FoldRecord], name: str) -> None:
         for top in ("data", "hardsynth"):
             # the task's own folder, or that of one of its parts: <task>_<suffix>
             folder = f"{top}/{record.task}"
-            if name.startswith((f"{folder}/", f"{folder}_")) and ".." not in name.split(
-                "/"
-            ):
+            is_below = name.startswith((f"{folder}/", f"{folder}_"))
+            if is_below and ".." not in name.split("/"):
                 return
     raise SuiteError(
-        f"{name} is not a file of the folds that came",
+        f"{name} does not belong to the folds that arrived",
         "check the workers of the cluster",
     )

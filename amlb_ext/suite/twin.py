@@ -26,7 +26,7 @@ LIMITS = (
 )
 #: Metrics that a test file of fewer classes than the task has leaves undefined.
 _RANKED = frozenset({"auc", "pr_auc", "auc_ovo", "auc_ovr"})
-#: What they give way to; see :func:`amlb_ext.amlb.loader_rules.metrics_for`.
+#: The metrics that stand in their place; see :func:`amlb_ext.amlb.loader_rules.metrics_for`.
 _DEFINED = ["logloss", "acc"]
 
 
@@ -60,10 +60,11 @@ def twin_name(benchmark: str) -> str:
 def make_pair(
     original: Original,
     amlb_tasks: Sequence[AmlbTask],
+    *,
     labels: Mapping[str, Sequence[str]],
     lacks_a_class: Mapping[str, bool],
 ) -> Pair:
-    """Return what the manifest keeps of the twin.
+    """Return the manifest's entry of the twin.
 
     Parameters
     ----------
@@ -80,10 +81,12 @@ def make_pair(
         if task.suffix or task.name not in original.entries:
             continue
         entry = original.entries[task.name]
+        # what the original leaves out, or states as null, AMLB's defaults decide for both
+        limits = {key: entry[key] for key in LIMITS if entry.get(key) is not None}
         is_undefined = bool(labels[task.name]) and lacks_a_class[task.name]
         tasks[task.name] = {
             "name": str(entry["name"]),
-            "limits": {key: entry[key] for key in LIMITS if entry.get(key) is not None},
+            "limits": limits,
             "metric": _twin_metrics(entry, task, is_undefined),
         }
     return Pair(name=twin_name(original.name), of=original.name, tasks=tasks)
@@ -92,8 +95,10 @@ def make_pair(
 def _named_metrics(entry: Mapping[str, Any]) -> list[str]:
     """Return the metrics that an entry names: one, several, or none."""
     metric = entry.get("metric")
-    listed = [metric] if isinstance(metric, str) else list(metric or ())
-    return [str(name) for name in listed if name is not None]
+    if isinstance(metric, str):
+        return [metric]
+    names = metric or ()
+    return [str(name) for name in names if name is not None]
 
 
 def _twin_metrics(
@@ -108,15 +113,18 @@ def _twin_metrics(
         return task.metric
     if not is_undefined or task.type is Kind.REGRESSION:
         return named
-    return [metric for metric in named if metric not in _RANKED] or list(_DEFINED)
+    defined = [metric for metric in named if metric not in _RANKED]
+    return defined or list(_DEFINED)
 
 
 def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
     """Return, by task, what the twin is scored by where the original is scored by another."""
     changed = {}
     for task, entry in pair.tasks.items():
-        if (entry["metric"] or []) != _named_metrics(original.entries[task]):
-            changed[task] = entry["metric"][0]
+        metrics = entry["metric"] or []
+        if metrics != _named_metrics(original.entries[task]):
+            # AMLB optimises the first metric and reports it as the result
+            changed[task] = metrics[0]
     return changed
 
 
@@ -128,22 +136,28 @@ def pair_entries(
     Limits stand in it only where the original's own entry (or its defaults) has them.
     """
     entries = []
-    for name, task in amlb_tasks.items():  # theirs is the definition's order
+    # the definition has the order of the AMLB tasks, not that of the pair
+    for name, task in amlb_tasks.items():
         if name not in pair.tasks:
             continue
         twin = pair.tasks[name]
-        original_name, limits = twin["name"], twin["limits"]
-        plain = benchmark_entries([task])[0]
+        original_name = twin["name"]
+        limits = twin["limits"]
+        [plain] = benchmark_entries([task])
         description = f"hard rows of {original_name} of {pair.of}"
-        if folds := source_folds_text(task):
-            description += f"; {folds}"
+        folds_text = source_folds_text(task)
+        if folds_text:
+            description += f"; {folds_text}"
+        # keys are written in this order
         entry: dict[str, Any] = {
             "name": original_name,
             "id": f"{pair.name}/{original_name}",
             "description": description,
             "folds": plain["folds"],
         }
-        entry.update((limit, limits[limit]) for limit in LIMITS if limit in limits)
+        for limit in LIMITS:
+            if limit in limits:
+                entry[limit] = limits[limit]
         entry["dataset"] = plain["dataset"]
         if twin["metric"] is not None:
             entry["metric"] = list(twin["metric"])
@@ -153,7 +167,9 @@ def pair_entries(
 
 def source_folds_text(task: AmlbTask) -> str:
     """Return which folds of the source stand behind AMLB's, where the numbers differ."""
-    if task.folds == list(range(len(task.folds))):
+    amlb_folds = list(range(len(task.folds)))
+    if task.folds == amlb_folds:
         return ""
-    pairs = ", ".join(f"{fold} is {source}" for fold, source in enumerate(task.folds))
-    return f"folds without failures are left out, so fold {pairs} of the original"
+    pairs = [f"{fold} is {source}" for fold, source in enumerate(task.folds)]
+    listed = ", ".join(pairs)
+    return f"folds without failures are left out, so fold {listed} of the original"

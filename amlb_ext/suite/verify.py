@@ -1,4 +1,4 @@
-"""Checks a finished suite against its manifest and against AMLB's loader rules."""
+"""Check a finished suite against its manifest and against AMLB's loader rules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ from amlb_ext.suite.shared_files import definition_entries
 WARNING = "warning: "
 #: A safe loader, the fast one where PyYAML was built with it: suites can have thousands of tasks.
 _YAML = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+#: What a sentence says of a file whose bytes are not those that were recorded.
 CHANGED = "was changed after it was written"
+
+#: What a suite states of a framework. AMLB knows more keys, such as ``setup_cmd``, which it runs.
+_FRAMEWORK_KEYS = {"module", "version", "description", "params"}
 
 
 def verify_suite(directory: str | Path) -> list[str]:
@@ -68,20 +72,26 @@ def verify_suite(directory: str | Path) -> list[str]:
         suite = Suite.load(directory)
     except SuiteError as error:
         return [str(error)]
-    seal = open_manifest(layout.manifest)
-    if seal.content is None:  # whatever it says of the other files cannot be trusted
+    manifest = suite.manifest
+    opened = open_manifest(layout.manifest)
+    # whatever a changed manifest says of the other files cannot be trusted
+    if opened.content is None:
         return [f"{layout.relative(layout.manifest)} {CHANGED} (its seal is broken)."]
-    sentences = [] if seal.sealed else [_unsealed_warning(layout, layout.manifest)]
-    sentences += _file_faults(layout, suite.manifest)
+    sentences = []
+    if not opened.sealed:
+        sentences.append(_unsealed_warning(layout, layout.manifest))
+    sentences += _file_faults(layout, manifest)
     for name in suite.tasks:
         sentences += damaged_certificate(layout, name).values()
         certificate = open_certificate(layout, name)
         if certificate.content is not None and not certificate.sealed:
-            sentences.append(_unsealed_warning(layout, layout.task_certificate(name)))
-    sentences += _framework_faults(layout, suite.manifest)
-    sentences += _foreign_code(layout, suite.manifest)
-    sentences += _definition_faults(layout, suite.manifest)
-    sentences += _pair_faults(layout, suite.manifest)
+            path = layout.task_certificate(name)
+            sentences.append(_unsealed_warning(layout, path))
+    # what stands in the files, after what stands of them
+    sentences += _framework_faults(layout, manifest)
+    sentences += _foreign_code(layout, manifest)
+    sentences += _definition_faults(layout, manifest)
+    sentences += _pair_faults(layout, manifest)
     sentences += _repeated_rows(suite)
     return sentences
 
@@ -100,13 +110,13 @@ def damaged_files(layout: Layout, manifest: Manifest) -> dict[str, str]:
         By relative path.
     """
     present = set(files_below(layout.root))
-    out = {}
+    sentences = {}
     for relative, digest in sorted(manifest.files.items()):
         if relative not in present:
-            out[relative] = f"{relative} is missing."
+            sentences[relative] = f"{relative} is missing."
         elif sha256_file(layout.at(relative)) != digest:
-            out[relative] = f"{relative} {CHANGED} (its sha256 differs)."
-    return out
+            sentences[relative] = f"{relative} {CHANGED} (its sha256 differs)."
+    return sentences
 
 
 def open_certificate(layout: Layout, task: str) -> SealedFile:
@@ -119,21 +129,27 @@ def damaged_certificate(layout: Layout, task: str) -> dict[str, str]:
 
     A suite need not have certificates, so none at all is no damage.
     """
-    path, null = layout.task_certificate(task), layout.task_null(task)
-    where, beside = layout.relative(path), layout.relative(null)
-    if not path.is_file():
-        return {where: f"{where} is missing beside {beside}."} if null.is_file() else {}
+    certificate = layout.task_certificate(task)
+    null = layout.task_null(task)
+    certificate_name = layout.relative(certificate)
+    null_name = layout.relative(null)
+    if not certificate.is_file():
+        if not null.is_file():
+            return {}
+        sentence = f"{certificate_name} is missing beside {null_name}."
+        return {certificate_name: sentence}
     opened = open_certificate(layout, task)
-    if opened.content is None:  # it does not give the bytes that its seal was made of
-        return {where: f"{where} {CHANGED} (its seal is broken)."}
-    if (
-        not opened.sealed
-    ):  # of an older version: nothing says what the other file should be
+    # its content does not give the bytes that its seal was made of
+    if opened.content is None:
+        sentence = f"{certificate_name} {CHANGED} (its seal is broken)."
+        return {certificate_name: sentence}
+    # of an older version: nothing says what the other file should be
+    if not opened.sealed:
         return {}
     if not null.is_file():
-        return {beside: f"{beside} is missing."}
+        return {null_name: f"{null_name} is missing."}
     if sha256_file(null) != opened.content.get("null"):
-        return {beside: f"{beside} {CHANGED} (its sha256 differs)."}
+        return {null_name: f"{null_name} {CHANGED} (its sha256 differs)."}
     return {}
 
 
@@ -143,23 +159,24 @@ def _unsealed_warning(layout: Layout, path: Path) -> str:
 
 
 def _file_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Say which files are missing, changed or foreign."""
+    """Yield a sentence for each file that is missing, changed or foreign."""
     yield from damaged_files(layout, manifest).values()
     known = {layout.relative(layout.manifest), *manifest.files}
     for task, files in _waiting_files(layout, manifest).items():
         known |= files
         folds = sum(relative.endswith("/record.json") for relative in files)
         yield (
-            f"{WARNING}{task} is no task of the suite: its table could not be read when the suite "
-            f"was made. Its finished folds ({folds}) are kept; run the command again when the "
-            "table is back."
+            f"{WARNING}{task} is not a task of the suite: its table could not be read when the "
+            f"suite was made. Its finished folds ({folds}) are kept; run the command again when "
+            "the table is back."
         )
     for relative in sorted(set(files_below(layout.root)) - known):
         if is_written_later(relative):
             continue
         # a run that was killed may leave its temporary files; the next one sweeps them
         is_harmless = is_note(relative) or relative.endswith(TEMPORARY_SUFFIX)
-        yield f"{WARNING if is_harmless else ''}{relative} is not part of the suite."
+        prefix = WARNING if is_harmless else ""
+        yield f"{prefix}{relative} is not part of the suite."
 
 
 def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
@@ -169,68 +186,87 @@ def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
         task = path.parent.parent.name
         if task in manifest.tasks:
             continue
+        # a record that cannot be read, or whose files differ, is no finished fold: its files are
+        # then named as no part of the suite
         try:
-            record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
+            entry = json.loads(path.read_text(encoding="utf-8"))
+            record = FoldRecord.from_json(entry)
             digests = {file: sha256_file(layout.at(file)) for file in record.files}
         except (OSError, ValueError):
             continue
-        if record.task == task and digests == record.files:
-            by_task.setdefault(task, set()).update(
-                record.files, [layout.relative(path)]
-            )
+        is_whole = digests == record.files
+        if is_whole and record.task == task:
+            files = by_task.setdefault(task, set())
+            files.update(record.files)
+            files.add(layout.relative(path))
     return by_task
 
 
 def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Say what of ``frameworks.yaml`` hardsynth would not write: AMLB and `score` run it."""
+    """Yield what hardsynth would not write into ``frameworks.yaml``: AMLB and `score` run it."""
     where = layout.relative(layout.frameworks)
     if not layout.frameworks.is_file():
         return
+    # read with limits: the file may be anybody's
+    entries: dict[str, dict[str, Any]] = {}
     try:
-        listed = read_yaml(layout.frameworks, SuiteError) or {}
-        entries = {str(name): dict(entry) for name, entry in listed.items()}
+        content = read_yaml(layout.frameworks, SuiteError) or {}
+        for name, entry in content.items():
+            entries[str(name)] = dict(entry)
     except (OSError, ValueError, TypeError, AttributeError, SuiteError):
         yield f"{where} cannot be read."
         return
     for name, entry in sorted(entries.items()):
         if not is_plain_name(name):
-            yield f"{where} names the framework {name!r}, which is no plain name."
+            yield f"{where} names the framework {name!r}, which is not a plain name."
         if entry.get("module") != INTEGRATION:
             yield f"{where}: {name} is run by {entry.get('module')!r}, not by {INTEGRATION}."
             continue
-        for key in sorted(set(entry) - {"module", "version", "description", "params"}):
+        unexpected_keys = set(entry) - _FRAMEWORK_KEYS
+        for key in sorted(unexpected_keys):
             yield f"{where}: {name} has {key!r}, which no framework of a suite has."
-        yield from _unlisted_models(where, name, entry.get("params"), manifest)
+        yield from _unlisted_models(
+            where,
+            name,
+            params=entry.get("params"),
+            manifest=manifest,
+        )
 
 
 def _unlisted_models(
-    where: str, name: str, params: Any, manifest: Manifest
+    where: str, name: str, *, params: Any, manifest: Manifest
 ) -> Iterator[str]:
-    """Say which models of a framework are not on the list of what a suite may name."""
-    params = params if isinstance(params, dict) else {}
+    """Yield the models of a framework that are not on the list of what a suite may name."""
+    if not isinstance(params, dict):
+        return
     baseline = manifest.config.get("baseline")
     baseline_model = str(baseline.get("model")) if isinstance(baseline, dict) else ""
     for kind in ("classifier", "regressor"):
         path = str(params.get(kind) or "")
-        fault = find_unlisted(path, params.get(f"{kind}_params") or {}) if path else ""
-        if fault:
-            # harmless where the suite was made with a baseline of the user's own
-            is_baseline = path == baseline_model.partition(":")[0]
-            yield (
-                f"{WARNING if is_baseline else ''}{where}: {name} names {fault}, which is not on "
-                "the list of what a suite may name; hardsynth score and certify run it only with "
-                "--trust-suite."
-            )
+        model_params = params.get(f"{kind}_params") or {}
+        fault = find_unlisted(path, model_params) if path else ""
+        if not fault:
+            continue
+        # harmless where the suite was made with a baseline of the user's own; ":" parts it from
+        # its parameters
+        baseline_path, _, _ = baseline_model.partition(":")
+        prefix = WARNING if path == baseline_path else ""
+        yield (
+            f"{prefix}{where}: {name} names {fault}, which is not on the list of what a suite may "
+            "name; hardsynth score and certify run it only with --trust-suite."
+        )
 
 
 def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Say which code of a suite is not the one that this version would copy into it."""
+    """Yield the code of a suite that differs from what this version would copy into it."""
     for relative in sorted(manifest.files):
         steps = relative.split("/")
         if steps[0] != layout.extensions.name:
             continue
+        # a file that this version does not have is foreign code too
         try:
-            ours = sha256_file(asset_path("frameworks", *steps[1:]))
+            packaged = asset_path("frameworks", *steps[1:])
+            ours = sha256_file(packaged)
         except OSError:
             ours = ""
         if manifest.files[relative] != ours:
@@ -241,7 +277,7 @@ def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
 
 
 def _definition_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Say where the benchmark definitions differ from the manifest."""
+    """Yield where the benchmark definitions differ from the manifest."""
     wanted = definition_entries(
         layout,
         name=manifest.name,
@@ -251,25 +287,35 @@ def _definition_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
     for path, entries in wanted.items():
         where = layout.relative(path)
         try:
-            content = yaml.load(path.read_text(encoding="ascii"), Loader=_YAML)
+            text = path.read_text(encoding="ascii")
+            content = yaml.load(text, Loader=_YAML)
         except (OSError, yaml.YAMLError, ValueError, RecursionError):
             yield f"{where} cannot be read."
             continue
-        listed = content if isinstance(content, list) else []
-        by_name = {
-            str(entry.get("name")): entry for entry in listed if isinstance(entry, dict)
-        }
-        expected = {entry["name"]: entry for entry in entries}
-        for name in sorted(set(by_name) ^ set(expected)):
+        written = _entries_by_name(content)
+        expected = _entries_by_name(entries)
+        on_one_side = set(written) ^ set(expected)
+        for name in sorted(on_one_side):
             side = "the manifest" if name in expected else where
             yield f"The task {name} stands only in {side}."
-        for name in sorted(set(by_name) & set(expected)):
-            if by_name[name] != expected[name]:
+        on_both_sides = set(written) & set(expected)
+        for name in sorted(on_both_sides):
+            if written[name] != expected[name]:
                 yield f"{where} and the manifest differ in the task {name}."
 
 
+def _entries_by_name(definition: Any) -> dict[str, dict[str, Any]]:
+    """Return the entries of a definition, leaving out whatever is none."""
+    entries = {}
+    if isinstance(definition, list):
+        for entry in definition:
+            if isinstance(entry, dict):
+                entries[str(entry.get("name"))] = entry
+    return entries
+
+
 def _repeated_rows(suite: Suite) -> Iterator[str]:
-    """Say per task what made rows repeat; files that cannot be read were told of before."""
+    """Yield, per task, what made rows repeat; unreadable files are reported elsewhere."""
     tasks_with_strange_files = set()
     for entry in suite.amlb_tasks.values():
         paths = {*entry.train, *entry.test, *entry.provenance}
@@ -285,11 +331,12 @@ def _repeated_rows(suite: Suite) -> Iterator[str]:
             except (OSError, ValueError, LookupError, SuiteError):
                 continue
         if counts.any:
-            # folds made under the rule say what it cost them
-            is_held = all(
-                "dropped" in entry.get("summary", {}) for entry in task.folds.values()
-            )
-            yield f"{'' if is_held else WARNING}{_repeated_text(name, counts)}"
+            # folds made since the rule holds say how many rows it cost them; in others it is odd
+            # but harmless that rows repeat
+            summaries = [entry.get("summary", {}) for entry in task.folds.values()]
+            is_under_rule = all("dropped" in summary for summary in summaries)
+            prefix = "" if is_under_rule else WARNING
+            yield f"{prefix}{_repeated_text(name, counts)}"
 
 
 def _repeated_text(task: str, counts: CopyCounts) -> str:
@@ -313,18 +360,22 @@ def _pair_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
 
     Fold by fold, so that the training file that the parts of a task share is read once.
     """
+    # a cache of one file: training files are large, and one follows the other
     read_train = lru_cache(maxsize=1)(read_fields)
     by_task: dict[str, list[AmlbTask]] = {}
-    for amlb_task in sorted(
-        manifest.amlb_tasks.values(), key=lambda amlb_task: amlb_task.task
-    ):
+    for amlb_task in manifest.amlb_tasks.values():
         by_task.setdefault(amlb_task.task, []).append(amlb_task)
-    for parts in by_task.values():
-        for index in range(max(len(part.folds) for part in parts)):
+    for _, parts in sorted(by_task.items()):
+        most_folds = max(len(part.folds) for part in parts)
+        for index in range(most_folds):
             for part in parts:
                 if index < len(part.folds):
                     yield from _faults_of_pair(
-                        layout, manifest, part, index, read_train
+                        layout,
+                        manifest,
+                        part,
+                        index=index,
+                        read_train=read_train,
                     )
 
 
@@ -332,9 +383,11 @@ def _faults_of_pair(
     layout: Layout,
     manifest: Manifest,
     amlb_task: AmlbTask,
+    *,
     index: int,
     read_train: Callable[[Path], pd.DataFrame | str],
 ) -> Iterator[str]:
+    """Check the files of one of AMLB's folds, ``index`` in the lists of the entry."""
     where = f"{amlb_task.name}, fold {index}"
     paths = [amlb_task.train[index], amlb_task.test[index], amlb_task.provenance[index]]
     strange = [path for path in paths if path not in manifest.files]
@@ -342,31 +395,39 @@ def _faults_of_pair(
         yield f"{where}: {strange[0]} is not among the files of the suite."
         return
     train, test, provenance = (layout.at(path) for path in paths)
+    # that a file is missing was said with its checksum
     if not (train.is_file() and test.is_file() and provenance.is_file()):
-        return  # already said
-    for sentence in check_pair(
-        train, test, amlb_task.target, amlb_task.type.value, read_train=read_train
-    ):
+        return
+    faults = check_pair(
+        train,
+        test,
+        amlb_task.target,
+        amlb_task.type.value,
+        read_train=read_train,
+    )
+    for sentence in faults:
         yield f"{where}: {sentence}"
     rows = _provenance_rows(provenance)
     if rows is None:
         yield f"{where}: the provenance cannot be read."
-    elif rows != amlb_task.test_rows[index] or rows != _csv_rows(
-        test, amlb_task, manifest
-    ):
+        return
+    recorded_rows = amlb_task.test_rows[index]
+    if rows != recorded_rows or rows != _csv_rows(test, amlb_task, manifest):
         yield f"{where}: the provenance has {rows} rows, not those of the test file."
 
 
 def _provenance_rows(path: Path) -> int | None:
+    # pyarrow's errors derive from these two
     try:
         return int(pq.read_metadata(path).num_rows)
-    except (OSError, ValueError):  # pyarrow's errors derive from these
+    except (OSError, ValueError):
         return None
 
 
 def _csv_rows(path: Path, amlb_task: AmlbTask, manifest: Manifest) -> int:
     """Return the rows of a test file, -1 where it cannot be read."""
+    coding = manifest.tasks[amlb_task.task].coding
     try:
-        return len(manifest.tasks[amlb_task.task].coding.read_csv(path))
+        return len(coding.read_csv(path))
     except (ValueError, SuiteError):
         return -1

@@ -1,4 +1,4 @@
-"""Writes a fold of a task: its CSV files, where each row comes from, and last its record.
+"""Write a fold of a task: its CSV files, where each row comes from, and last its record.
 
 A fold counts as finished when its record stands and every file in it has the sha256 that the
 record names, so that a run killed at any moment loses at most the folds in flight.
@@ -58,9 +58,9 @@ class Rows:
         sizes = {len(self.features), len(self.target), len(self.provenance)}
         if len(sizes) != 1:
             raise SuiteError(
-                f"{len(self.features)} rows of features, {len(self.target)} of the target and "
-                f"{len(self.provenance)} of provenance came",
-                "hand in one target and one row of provenance for each row",
+                f"there are {len(self.features)} rows of features, {len(self.target)} of the "
+                f"target and {len(self.provenance)} of provenance",
+                "pass one target and one row of provenance for each row",
             )
 
     def __len__(self) -> int:
@@ -95,7 +95,7 @@ def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
     ----------
     layout : Layout
     request : mapping
-        What was asked for; kept in ``hardsynth/request.json``.
+        The request, as ``hardsynth/request.json`` keeps it.
 
     Raises
     ------
@@ -108,24 +108,18 @@ def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
             f"the name of the folder {root} is not UTF-8", "choose another with -o"
         )
     if root.exists() and not root.is_dir():
-        raise SuiteError(
-            f"{root} is a file, a directory is wanted", "choose another with -o"
-        )
+        raise SuiteError(f"{root} is a file, not a directory", "choose another with -o")
     # any of these shows that the files are ours, so that they may be continued or replaced
     known = (layout.request, layout.manifest, layout.previous)
-    if (
-        root.is_dir()
-        and not is_fresh(root)
-        and not any(path.exists() for path in known)
-    ):
+    is_our_suite = any(path.exists() for path in known)
+    if root.is_dir() and not is_our_suite and not is_fresh(root):
         raise SuiteError(
             f"{root} is not empty and no suite of hardsynth",
             "choose another directory with -o",
         )
     write_text(layout.request, json_text(request))
-    if (
-        layout.manifest.exists()
-    ):  # without one the suite is unfinished, whatever else stands
+    # without a manifest the suite is unfinished, whatever else stands
+    if layout.manifest.exists():
         move_file(layout.manifest, layout.previous)
     remove_temporary_files(root)
 
@@ -134,6 +128,7 @@ def write_fold(
     layout: Layout,
     task_name: str,
     coding: Coding,
+    *,
     fold: int,
     train: Rows,
     parts: Mapping[str, Part],
@@ -144,7 +139,7 @@ def write_fold(
 
     Test rows whose label no training row of their part has are dropped and counted; a part
     that AMLB could not use at all (no test rows, training rows of a single class) is left
-    out. Both are said in the record's notes. Cells that AMLB could not read beside the training
+    out. The record notes both. Cells that AMLB could not read beside the training
     rows are replaced where the caller has not done so; see
     :func:`amlb_ext.suite.unseen_values.fit_to_train`.
 
@@ -183,34 +178,48 @@ def write_fold(
     files: dict[str, str] = {}
     notes: list[str] = []
     records: dict[str, PartRecord] = {}
-    train_files: list[
-        tuple[Rows, str]
-    ] = []  # parts that share training rows share their file
+    # parts that share training rows share their file
+    train_files: list[tuple[Rows, str]] = []
     for suffix in SUFFIXES:
         if suffix not in parts:
             continue
         name = amlb_name(task_name, suffix)
         part = parts[suffix]
-        own = train if part.train is None else part.train
-        fitted = _fit_part(own, part.test, coding, name=name, fold=fold)
+        part_train = train if part.train is None else part.train
+        fitted = _fit_part(part_train, part.test, coding, name=name, fold=fold)
         notes += fitted.notes
         if fitted.test is None:
             continue
-        train_file = next((file for rows, file in train_files if rows is own), "")
+        train_file = _file_of_rows(part_train, train_files)
         if not train_file:
-            owner = task_name if own is train else name
-            paths = layout.train(owner, fold), layout.train_provenance(owner, fold)
-            written = _write_rows(layout, own, coding, paths, with_substituted=False)
-            files |= written
-            train_file = layout.relative(paths[0])
-            train_files.append((own, train_file))
-        paths = layout.test(name, fold), layout.provenance(name, fold)
-        files |= _write_rows(layout, fitted.test, coding, paths, with_substituted=True)
+            owner = task_name if part_train is train else name
+            train_path = layout.train(owner, fold)
+            # no cell of a training row is replaced
+            files |= _write_rows(
+                layout,
+                part_train,
+                coding,
+                table=train_path,
+                provenance=layout.train_provenance(owner, fold),
+                with_substituted=False,
+            )
+            train_file = layout.relative(train_path)
+            train_files.append((part_train, train_file))
+        test_path = layout.test(name, fold)
+        provenance_path = layout.provenance(name, fold)
+        files |= _write_rows(
+            layout,
+            fitted.test,
+            coding,
+            table=test_path,
+            provenance=provenance_path,
+            with_substituted=True,
+        )
         records[suffix] = PartRecord(
             train=train_file,
-            test=layout.relative(paths[0]),
-            provenance=layout.relative(paths[1]),
-            train_rows=len(own),
+            test=layout.relative(test_path),
+            provenance=layout.relative(provenance_path),
+            train_rows=len(part_train),
             test_rows=len(fitted.test),
             labels=_labels_present(fitted.test, coding),
             substituted=fitted.substituted,
@@ -232,8 +241,16 @@ def write_fold(
     return FoldRecord.from_json(json.loads(text))
 
 
+def _file_of_rows(rows: Rows, files: Sequence[tuple[Rows, str]]) -> str:
+    """Return the file that holds these very rows already, else nothing."""
+    for written, file in files:
+        if written is rows:
+            return file
+    return ""
+
+
 def read_finished_fold(
-    layout: Layout, task_name: str, fold: int, key: str
+    layout: Layout, task_name: str, fold: int, *, key: str
 ) -> FoldRecord | None:
     """Return the record of a fold that need not be computed again, else None.
 
@@ -246,8 +263,10 @@ def read_finished_fold(
         The record's key must be this one.
     """
     path = layout.record(task_name, fold)
+    # a record that is missing or damaged means that the fold is computed again
     try:
-        record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        record = FoldRecord.from_json(entry)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if (record.task, record.fold, record.key) != (task_name, fold, key):
@@ -278,25 +297,30 @@ def _fit_part(
     reason = _unusable_reason(train, coding)
     notes: tuple[str, ...] = ()
     if not reason and coding.kind.is_classification:
-        keep = test.target.isin(set(train.target.dropna())).to_numpy()
+        trained_labels = set(train.target.dropna())
+        keep = test.target.isin(trained_labels).to_numpy()
         if not keep.all():
-            notes = (dropped_rows_note(name, fold, int((~keep).sum())),)
+            dropped = int((~keep).sum())
+            notes = (dropped_rows_note(name, fold, dropped),)
             test = test.take(keep)
     if not reason and len(test) == 0:
         reason = "no test rows"
     if reason:
-        return _FittedPart(test=None, notes=(*notes, left_out_note(name, fold, reason)))
+        note = left_out_note(name, fold, reason)
+        return _FittedPart(test=None, notes=(*notes, note))
     columns = [column.as_column() for column in coding.columns]
     fitted = fit_to_train(train.features, test.features, columns)
     substituted = _substituted_columns(test, fitted.cells, coding)
     by_row = [",".join(names) for names in substituted]
     provenance = test.provenance.reset_index(drop=True)
+    # the column moves to the end, wherever the caller had it: one order of columns in all files
     provenance = provenance.drop(columns="substituted", errors="ignore")
+    provenance = provenance.assign(substituted=by_row)
     counts: Counter[str] = Counter()
     for names in substituted:
         counts.update(names)
     return _FittedPart(
-        test=Rows(fitted.features, test.target, provenance.assign(substituted=by_row)),
+        test=Rows(fitted.features, test.target, provenance),
         substituted=dict(sorted(counts.items())),
         notes=notes,
     )
@@ -310,14 +334,16 @@ def _substituted_columns(
     Some of them the caller may have replaced before; the provenance names these.
     """
     by_row: list[set[str]] = [set() for _ in range(len(test))]
-    earlier = test.provenance.get("substituted", pd.Series(dtype=object))
-    for row, names in enumerate(earlier):
-        by_row[row].update(name for name in names.split(",") if name)
-    written = {column.name: column.written for column in coding.columns}
+    if "substituted" in test.provenance:
+        for row, joined_names in enumerate(test.provenance["substituted"]):
+            # a row without replaced cells has an empty text, which splits into one empty name
+            if joined_names:
+                by_row[row].update(joined_names.split(","))
+    written_names = {column.name: column.written for column in coding.columns}
     for row, column_name in cells:
-        by_row[row].add(written[column_name])
-    order = list(written.values())
-    return [sorted(names, key=order.index) if names else [] for names in by_row]
+        by_row[row].add(written_names[column_name])
+    file_order = list(written_names.values())
+    return [sorted(names, key=file_order.index) for names in by_row]
 
 
 def _unusable_reason(train: Rows, coding: Coding) -> str:
@@ -339,27 +365,22 @@ def _write_rows(
     layout: Layout,
     rows: Rows,
     coding: Coding,
-    paths: tuple[Path, Path],
     *,
+    table: Path,
+    provenance: Path,
     with_substituted: bool,
 ) -> dict[str, str]:
-    """Write CSV and provenance; return their sha256 by relative path."""
-    table, provenance_file = paths
-    for derived in (
-        ".parquet",
-        ".arff",
-    ):  # AMLB would reuse what it made of an older file
+    """Write rows as CSV, and where they come from; return the sha256 of both by relative path."""
+    # AMLB would reuse what it made of an older file
+    for derived in (".parquet", ".arff"):
         remove_file(table.with_suffix(derived))
-    provenance = rows.provenance
-    if not with_substituted:  # in training rows no cell is replaced
-        provenance = provenance.drop(columns="substituted", errors="ignore")
+    origins = rows.provenance
+    if not with_substituted:
+        origins = origins.drop(columns="substituted", errors="ignore")
+    encoded = coding.encode(rows.features, rows.target)
     return {
-        layout.relative(table): write_csv(
-            coding.encode(rows.features, rows.target), table
-        ),
-        layout.relative(provenance_file): _write_provenance(
-            provenance, provenance_file
-        ),
+        layout.relative(table): write_csv(encoded, table),
+        layout.relative(provenance): _write_provenance(origins, provenance),
     }
 
 

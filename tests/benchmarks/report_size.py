@@ -124,7 +124,16 @@ def write_task(root, number, rows, folds):
         )
         said = {"bad": len(worst), "test": len(fold.test), "notes": []}
         records.append(
-            write_fold(layout, task.name, coding, k, train, parts, f"{number}", said)
+            write_fold(
+                layout,
+                task.name,
+                coding,
+                fold=k,
+                train=train,
+                parts=parts,
+                key=f"{number}",
+                summary=said,
+            )
         )
         own = loss[fold.test]
         twins = {f"refit_{r}": own * rng.lognormal(0, 0.1, len(own)) for r in range(3)}

@@ -91,7 +91,7 @@ def test_a_table_that_is_gone_when_a_finished_suite_is_made_again(tables, tmp_pa
     assert cheap(*words) == 1
     assert list(Suite.load(out).tasks) == ["a"]
     (finding,) = verify_suite(out)
-    assert finding.startswith("warning: b is no task of the suite")
+    assert finding.startswith("warning: b is not a task of the suite")
     assert "finished folds (1) are kept" in finding
     tables[1].write_bytes(content)
     assert cheap(*words) == 0

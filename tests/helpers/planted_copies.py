@@ -93,11 +93,11 @@ def written(task, hard, folder):
         layout,
         task.name,
         Coding.of(task),
-        0,
-        hard.train,
-        hard.parts,
-        "key",
-        hard.summary,
+        fold=0,
+        train=hard.train,
+        parts=hard.parts,
+        key="key",
+        summary=hard.summary,
     )
     out = {}
     for part, entry in record.parts.items():

@@ -61,7 +61,16 @@ def write_suite(root, tasks, licence="CC BY 4.0", seed=1, integrations=None, **o
             parts["region"] = Part(take(task, range(n - test, n - test // 2)))
             rows = take(task, range(train), origin=False)
             records.append(
-                write_fold(layout, name, coding, fold, rows, parts, f"k{fold}", {})
+                write_fold(
+                    layout,
+                    name,
+                    coding,
+                    fold=fold,
+                    train=rows,
+                    parts=parts,
+                    key=f"k{fold}",
+                    summary={},
+                )
             )
         entries.append(
             SuiteTask(

@@ -167,7 +167,7 @@ def test_addresses_that_are_not_asked(tmp_path, url, monkeypatch):
 def test_a_checksum_is_checked(web, tmp_path):
     url = f"{web.root}/good.csv"
     wrong = "0" * 64
-    with pytest.raises(SourceError, match=f"sha256 {DIGEST}, but {wrong} was wanted"):
+    with pytest.raises(SourceError, match=f"sha256 {DIGEST}, but {wrong} was expected"):
         download.download(f"{url}#sha256={wrong}", tmp_path)
     assert nothing_kept(tmp_path)
     path = download.download(f"{url}#sha256={DIGEST.upper()}", tmp_path)
@@ -201,7 +201,7 @@ def test_limits_and_checksums_of_a_definition(web, tmp_path):
         load(f"{web.root}/good.csv", max_download=1e-9)
     with pytest.raises(NetworkError, match=r"no answer in time|longer than"):
         load(f"{web.root}/drip", download_time=0.005)
-    with pytest.raises(SourceError, match="was wanted"):
+    with pytest.raises(SourceError, match="was expected"):
         load(f"{web.root}/good.csv#sha256={'1' * 64}")
 
 

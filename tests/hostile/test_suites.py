@@ -189,7 +189,7 @@ def test_verify_calls_foreign_frameworks_and_files_damage(suite):
         in found
     )
     assert any("HardsynthCandidate has 'setup_cmd'" in line for line in found)
-    assert any("'../../x', which is no plain name" in line for line in found)
+    assert any("'../../x', which is not a plain name" in line for line in found)
     assert "extensions/setup.py is not part of the suite." in found
     assert "joblib/output.pkl is not part of the suite." in found
     assert "warning: notes.txt is not part of the suite." in found
@@ -445,7 +445,7 @@ def test_a_task_of_a_hostile_name_writes_nothing(suite, tmp_path, name, capsys):
     ):
         assert main([*words, "-q"]) in (1, 2), words
     said = capsys.readouterr()
-    assert "no plain name" in said.err + said.out
+    assert "not a plain name" in said.err + said.out
     assert "\x1b" not in said.err + said.out
     assert [path for path in tree(tmp_path) if path not in before] == []
 
@@ -462,7 +462,7 @@ def misplaced(entry, field, value):
 )
 def test_a_file_that_is_not_inside_is_not_read(suite, field, path):
     reseal(suite, lambda entry: misplaced(entry, field, path))
-    with pytest.raises(SuiteError, match="no path inside the suite"):
+    with pytest.raises(SuiteError, match="not a path inside the suite"):
         Suite.load(suite)
 
 

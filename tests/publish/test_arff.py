@@ -142,5 +142,5 @@ def test_numbers_are_written_as_they_come():
     "text", ["", "<html>", "@relation r\n@attribute x numeric\n@data\n1\n"]
 )
 def test_what_is_no_split_is_refused(text):
-    with pytest.raises(PublishError, match="no split file"):
+    with pytest.raises(PublishError, match="not a split file"):
         read_split(text)

@@ -227,10 +227,7 @@ def test_names_of_journals():
     assert "/" not in host_name("http://[::1]:80/api/v1/xml")
 
 
-@pytest.mark.parametrize(
-    ("stop", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)]
-)
-def test_a_killed_process_is_continued(suite, capsys, loopback, key, stop, status):
+def test_a_killed_process_is_continued(suite, capsys, loopback, key):
     loopback.active_after = 10**6
     words = [
         sys.executable,
@@ -246,16 +243,13 @@ def test_a_killed_process_is_continued(suite, capsys, loopback, key, stop, statu
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # a shell that runs the tests in the background has them ignore the signal
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     for line in running.stderr:
         if line.startswith("waiting"):
-            running.send_signal(stop)
+            running.kill()
             break
-    _, rest = running.communicate(timeout=60)
-    assert running.returncode == status
-    assert stop is signal.SIGKILL or "the same command continues" in rest
+    running.communicate(timeout=60)
+    assert running.returncode == -signal.SIGKILL
     loopback.active_after = 0
     assert run(capsys, suite, "--server", loopback.url)[0] == 0
     assert loopback.posts.count("data/") == 6

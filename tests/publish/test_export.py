@@ -333,7 +333,7 @@ def test_a_manifest_that_leads_out_of_the_suite_is_refused(suite, tmp_path, file
     opened.amlb_tasks["cars"].test[0] = file
     opened.manifest.files[file] = sha256_file(tmp_path / "secret.csv")
     write_manifest(opened.manifest, opened.layout.manifest)
-    with pytest.raises(SuiteError, match="no path inside the suite"):
+    with pytest.raises(SuiteError, match="not a path inside the suite"):
         export_suite(suite, URL, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -40,7 +40,14 @@ def odd_suite(root, frame, name="odd", **origin):
     parts = {"": Part(take(task, range(2 * n // 3, n)))}
     coding = Coding.of(task)
     record = write_fold(
-        layout, name, coding, 0, take(task, range(2 * n // 3), False), parts, "k", {}
+        layout,
+        name,
+        coding,
+        fold=0,
+        train=take(task, range(2 * n // 3), False),
+        parts=parts,
+        key="k",
+        summary={},
     )
     entry = SuiteTask(
         name,

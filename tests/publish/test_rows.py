@@ -25,7 +25,7 @@ FOLDS = [
 @pytest.mark.parametrize("fit", ["repeat", "drop"])
 @pytest.mark.parametrize(("train", "test"), FOLDS)
 def test_the_split_fits(procedure, fit, train, test):
-    t, m, r = choose_sizes(procedure, train, test, fit)
+    t, m, r = choose_sizes(procedure, train, test, fit=fit)
     assert t <= train
     assert m <= test
     assert r >= 1
@@ -39,8 +39,8 @@ def test_the_split_fits(procedure, fit, train, test):
 def test_repeating_keeps_as_many_training_rows_and_drop_all_test_rows_that_fit(
     procedure, train, test
 ):
-    t, m, r = choose_sizes(procedure, train, test, "repeat")
-    alone, all_m, _ = choose_sizes(procedure, train, test, "drop")
+    t, m, r = choose_sizes(procedure, train, test, fit="repeat")
+    alone, all_m, _ = choose_sizes(procedure, train, test, fit="drop")
     assert t >= alone
     most = max(k for k in range(1, train) if procedure.train_range(k)[0] <= train)
     assert all_m == min(test, most)
@@ -98,9 +98,9 @@ def test_groups_stay_in_proportion_and_rare_ones_stay(k):
 
 def test_too_few_rows_are_refused_with_a_remedy():
     with pytest.raises(PublishError, match="too few") as caught:
-        choose_sizes(ORDERED, 4, 1, "repeat")
+        choose_sizes(ORDERED, 4, 1, fit="repeat")
     assert "--only" in caught.value.remedy
-    assert choose_sizes(ORDERED, 5, 1, "repeat") == (5, 1, 1)
+    assert choose_sizes(ORDERED, 5, 1, fit="repeat") == (5, 1, 1)
 
 
 def rng(seed):

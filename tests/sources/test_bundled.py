@@ -27,7 +27,7 @@ def one(name):
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_shape_kind_and_credit(name):
-    if not bundled.BUNDLES[name].is_here:
+    if not bundled.BUNDLES[name].is_installed:
         pytest.skip("this scikit-learn was installed without its test data")
     task = one(name)
     assert (task.kind.value, len(task), len(task.columns)) == EXPECTED[name]

@@ -144,7 +144,16 @@ def case_of(folder: Path, seed: int) -> dict | None:
     task, layout = random_task(seed), Layout(folder / str(seed))
     coding = Coding.of(task)
     train, test = split(task, seed)
-    record = write_fold(layout, "t", coding, 0, train, {"": Part(test)}, "k", {})
+    record = write_fold(
+        layout,
+        "t",
+        coding,
+        fold=0,
+        train=train,
+        parts={"": Part(test)},
+        key="k",
+        summary={},
+    )
     if "" not in record.parts:
         return None
     part = record.parts[""]
@@ -161,7 +170,7 @@ def case_of(folder: Path, seed: int) -> dict | None:
 
 
 def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
-    count = 1000 if NIGHTLY else 120
+    count = 1000 if NIGHTLY else 60
     cases = [case for seed in range(count) if (case := case_of(tmp_path, seed))]
     assert len(cases) > count / 2
     wrong = {
@@ -175,7 +184,7 @@ def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
 def test_what_amlb_stumbles_over_check_pair_names(amlb, tmp_path):
     """Break one cell of the test file at random: where AMLB fails, check_pair says why."""
     cases = []
-    for seed in range(1000 if NIGHTLY else 160):
+    for seed in range(1000 if NIGHTLY else 80):
         case = case_of(tmp_path, seed)
         if case is None:
             continue

@@ -141,7 +141,7 @@ def test_floats_come_back_to_the_last_bit(tmp_path):
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("whole", 2.5, "whole numbers, but 2.5 came"),
+        ("whole", 2.5, "whole numbers holds 2.5"),
         ("whole", np.nan, "no value in row 0"),
         ("lost", np.inf, "reads numbers up to"),
     ],
@@ -158,7 +158,7 @@ def test_unknown_categories_and_other_columns_are_refused():
     task = make_task(table(), "y", name="t")
     coding = Coding.of(task)
     odd = task.features.assign(code=pd.Categorical(["blue"] * 20))
-    with pytest.raises(SuiteError, match="'blue', which is none of its 2 values"):
+    with pytest.raises(SuiteError, match="'blue', which is not one of its 2 values"):
         coding.encode(odd, task.target)
     with pytest.raises(SuiteError, match="in their order"):
         coding.encode(task.features.iloc[:, ::-1], task.target)

@@ -68,7 +68,14 @@ def make_suite(root, synthetic, hard_train, summary):
         "hard": Part(synthetic, train=hard_train),
     }
     record = write_fold(
-        layout, "toy", Coding.of(task), 0, real(task, range(40)), parts, "key", summary
+        layout,
+        "toy",
+        Coding.of(task),
+        fold=0,
+        train=real(task, range(40)),
+        parts=parts,
+        key="key",
+        summary=summary,
     )
     entry = SuiteTask(
         name="toy",

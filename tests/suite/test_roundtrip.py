@@ -16,7 +16,7 @@ from amlb_ext.suite import Coding, Layout, Part, check_pair, write_fold
 from amlb_ext.suite.coding import column_form, write_csv
 
 QUICK = settings(
-    max_examples=120,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -42,7 +42,16 @@ def test_every_pair_keeps_the_rules_and_only_said_cells_change(tmp_path, seed):
     task, layout = random_task(seed), Layout(tmp_path / str(seed))
     coding = Coding.of(task)
     train, test = split(task, seed)
-    record = write_fold(layout, "t", coding, 0, train, {"": Part(test)}, "k", {})
+    record = write_fold(
+        layout,
+        "t",
+        coding,
+        fold=0,
+        train=train,
+        parts={"": Part(test)},
+        key="k",
+        summary={},
+    )
     if "" not in record.parts:
         assert any("left out" in note for note in record.notes)
         assert train.target.nunique() < 2 or not set(test.target) & set(train.target)

@@ -61,7 +61,14 @@ def put_fold(layout, fold, parts=None, key="k"):
     train = rows(task, range(40))
     chosen = parts_of(task) if parts is None else parts
     return write_fold(
-        layout, "toy", Coding.of(task), fold, train, chosen, key, {"bad": 10}
+        layout,
+        "toy",
+        Coding.of(task),
+        fold=fold,
+        train=train,
+        parts=chosen,
+        key=key,
+        summary={"bad": 10},
     )
 
 
@@ -69,7 +76,8 @@ def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
     layout, task = Layout(root), toy()
     begin_suite(layout, {"sources": ["toy"]})
     records = tuple(
-        read_finished_fold(layout, "toy", k, "k") or put_fold(layout, k) for k in folds
+        read_finished_fold(layout, "toy", k, key="k") or put_fold(layout, k)
+        for k in folds
     )
     entry = SuiteTask(
         name="toy",
@@ -116,11 +124,11 @@ def test_a_fold_is_written_recorded_and_found_again(tmp_path):
     assert record.parts["full"].test == "data/toy_full/toy_full_test_3.csv"
     assert record.parts["full"].labels == ("Yes", "no")
     assert record.summary == {"bad": 10}
-    assert read_finished_fold(layout, "toy", 3, "k") == record
-    assert read_finished_fold(layout, "toy", 3, "other") is None
-    assert read_finished_fold(layout, "toy", 4, "k") is None
+    assert read_finished_fold(layout, "toy", 3, key="k") == record
+    assert read_finished_fold(layout, "toy", 3, key="other") is None
+    assert read_finished_fold(layout, "toy", 4, key="k") is None
     layout.test("toy", 3).write_text("changed")
-    assert read_finished_fold(layout, "toy", 3, "k") is None
+    assert read_finished_fold(layout, "toy", 3, key="k") is None
 
 
 def test_the_same_fold_gives_the_same_bytes(tmp_path):
@@ -141,13 +149,13 @@ def test_a_killed_fold_is_not_finished_and_derived_files_go(tmp_path, monkeypatc
             layout,
             "toy",
             Coding.of(task),
-            0,
-            rows(task, range(9)),
-            {"full": Part(odd)},
-            "k",
-            {},
+            fold=0,
+            train=rows(task, range(9)),
+            parts={"full": Part(odd)},
+            key="k",
+            summary={},
         )
-    assert read_finished_fold(layout, "toy", 0, "k") is None
+    assert read_finished_fold(layout, "toy", 0, key="k") is None
     put_fold(layout, 0)
     assert not derived.exists()
 
@@ -171,7 +179,14 @@ def test_what_amlb_cannot_use_is_left_out_and_said(tmp_path):
     train = rows(three, np.flatnonzero(frame["y"] != "z"))
     part = {"": Part(rows(three, range(9)))}
     record = write_fold(
-        Layout(tmp_path), "three", Coding.of(three), 0, train, part, "k", {}
+        Layout(tmp_path),
+        "three",
+        Coding.of(three),
+        fold=0,
+        train=train,
+        parts=part,
+        key="k",
+        summary={},
     )
     assert record.parts[""].dropped == 3
     assert record.parts[""].test_rows == 6
@@ -185,11 +200,11 @@ def test_substituted_cells_are_in_the_provenance(tmp_path):
         layout,
         "toy",
         Coding.of(task),
-        0,
-        train,
-        {"": Part(rows(task, range(40, 46)))},
-        "k",
-        {},
+        fold=0,
+        train=train,
+        parts={"": Part(rows(task, range(40, 46)))},
+        key="k",
+        summary={},
     )
     about = pd.read_parquet(layout.provenance("toy", 0))
     assert list(about["substituted"]) == [
@@ -344,7 +359,7 @@ DAMAGE = {
     ),
     "absolute": (
         lambda s: _edit_manifest(s, lambda e: e["files"].update({"/etc/passwd": "0"})),
-        "no path inside",
+        "not a path inside",
     ),
     "pair": (
         lambda s: s.test("toy", 0).write_text(

@@ -22,6 +22,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 #: Mode of every entry, and the system it is of: archives must not differ between machines.
 _REGULAR_FILE = 0o100644
 _UNIX = 3
+_BLOCK_BYTES = 1 << 20
 #: Hexadecimal digits of a content's hash in a name: 64 bits.
 _DIGITS = 16
 
@@ -76,9 +77,15 @@ def plan_archive(stem: str, members: Sequence[Member]) -> Upload:
     'a-b21d1c15ba4e8272.zip'
     """
     ordered = sorted(members, key=lambda member: member.name)
-    content = json.dumps([[member.name, member.sha256] for member in ordered])
-    digest = hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
-    return Upload(f"{stem}-{digest}.zip", tuple(ordered), is_archive=True)
+    # the hash is of names and checksums, so that nothing is packed to learn the archive's name
+    contents = [[member.name, member.sha256] for member in ordered]
+    content = json.dumps(contents)
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return Upload(
+        name=f"{stem}-{digest[:_DIGITS]}.zip",
+        members=tuple(ordered),
+        is_archive=True,
+    )
 
 
 def plan_copy(member: Member) -> Upload:
@@ -91,7 +98,9 @@ def plan_copy(member: Member) -> Upload:
     """
     stem, _, ending = member.name.rpartition(".")
     return Upload(
-        f"{stem}-{member.sha256[:_DIGITS]}.{ending}", (member,), is_archive=False
+        name=f"{stem}-{member.sha256[:_DIGITS]}.{ending}",
+        members=(member,),
+        is_archive=False,
     )
 
 
@@ -108,10 +117,10 @@ def write_upload(upload: Upload, path: Path) -> str:
     def write(part: Path) -> None:
         try:
             if upload.is_archive:
-                _zip(part, upload.members)
+                _write_archive(part, upload.members)
             else:
                 with part.open("wb") as target:
-                    _copy(upload.members[0], target)
+                    _copy_content(upload.members[0], target)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
@@ -119,33 +128,34 @@ def write_upload(upload: Upload, path: Path) -> str:
     return write_file(path, write)
 
 
-def _zip(path: Path, members: Sequence[Member]) -> None:
+def _write_archive(path: Path, members: Sequence[Member]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as opened:
         for member in members:
             entry = zipfile.ZipInfo(member.name, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = _UNIX
             entry.external_attr = _REGULAR_FILE << 16
-            entry.file_size = _size(member)  # beyond 2 GiB the entry takes another form
+            # beyond 2 GiB the entry takes another form, so the size is told before the content
+            entry.file_size = _file_size(member)
             with opened.open(entry, "w") as target:
-                _copy(member, target)
+                _copy_content(member, target)
 
 
-def _size(member: Member) -> int:
+def _file_size(member: Member) -> int:
     try:
         return member.path.stat().st_size
     except OSError as error:
         raise _unreadable_error(member, error) from None
 
 
-def _copy(member: Member, target: IO[bytes]) -> None:
+def _copy_content(member: Member, target: IO[bytes]) -> None:
     try:
         source = member.path.open("rb")
     except OSError as error:
         raise _unreadable_error(member, error) from None
     digest = hashlib.sha256()
     with source:
-        while block := source.read(1 << 20):
+        while block := source.read(_BLOCK_BYTES):
             digest.update(block)
             target.write(block)
     if digest.hexdigest() != member.sha256:

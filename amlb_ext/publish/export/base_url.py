@@ -74,15 +74,18 @@ and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKE
             "leave out ? and # and what follows them; a server that wants a key in the address "
             "cannot serve AMLB, but s3:// takes the worker's own credentials",
         )
-    if "@" in place or ("@" in rest and ":" in place and not _has_port(place)):
+    # a password may hold a slash, and then "@" stands behind the first one
+    has_password = "@" in rest and ":" in place and not _has_port(place)
+    if "@" in place or has_password:
         _refuse(
             url,
             "user and password would be written into every definition",
             "leave them out; with s3:// the worker's own credentials are used",
         )
-    if any(
-        part in ("", ".", "..") for part in path.rstrip("/").split("/")
-    ) and path.strip("/"):
+    folders = path.rstrip("/").split("/")
+    has_odd_folder = any(folder in ("", ".", "..") for folder in folders)
+    # without a folder, the files stand at the root of the server or the bucket
+    if path.strip("/") and has_odd_folder:
         _refuse(
             url, "its folder has an empty part, a . or a ..", "write the folder out"
         )
@@ -122,12 +125,14 @@ def _check_host(url: str, place: str, path: str) -> None:
             "it holds a space, a brace or another character that cannot stand in an address",
             "write it percent-encoded, e.g. %20 for a space",
         )
+    # reading the port checks it
     try:
-        if urlsplit(url).hostname and urlsplit(url).port != 0:
-            return
+        parts = urlsplit(url)
+        is_address = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        pass
-    _refuse(url, "it is not an address", f"type {_EXAMPLE}")
+        is_address = False
+    if not is_address:
+        _refuse(url, "it is not an address", f"type {_EXAMPLE}")
 
 
 def _has_port(place: str) -> bool:

@@ -126,28 +126,32 @@ def export_suite(
             raise _damaged_manifest(f"{name!r} cannot name a task or a definition")
 
     # everything is planned before the first byte is written
-    by_task = {
-        name: _plan_uploads(suite, task, form)
-        for name, task in suite.amlb_tasks.items()
-    }
-    whole_suite = plan_archive(
-        f"{suite.manifest.name}-suite", list(_all_members(suite))
-    )
+    by_task: dict[str, list[Upload]] = {}
+    # by name: parts of a task share their training file, which is uploaded once
     uploads: dict[str, Upload] = {}
-    for uploads_of_task in by_task.values():
-        uploads |= {upload.name: upload for upload in uploads_of_task}
+    for name, task in suite.amlb_tasks.items():
+        by_task[name] = _plan_uploads(suite, task, form)
+        for upload in by_task[name]:
+            uploads[upload.name] = upload
+    all_members = list(_all_members(suite))
+    whole_suite = plan_archive(f"{suite.manifest.name}-suite", all_members)
     uploads[whole_suite.name] = whole_suite
-    copies = [_member(suite, file) for file in suite.manifest.files if _is_copied(file)]
-    texts = _definition_texts(suite, by_task, address, form)
+    copies = []
+    for file in suite.manifest.files:
+        if _is_copied(file):
+            copies.append(_suite_member(suite, file))
+    texts = _definition_texts(suite, by_task, address=address, form=form)
     places = [f"{UPLOAD}/{name}" for name in uploads]
     places += [member.file for member in copies]
 
     folder.begin([*places, *texts])
     about = _write_uploads(folder, uploads, quiet)
-    files = {f"{UPLOAD}/{name}": entry["sha256"] for name, entry in about.items()}
+    files = {}
+    for name, entry in about.items():
+        files[f"{UPLOAD}/{name}"] = entry["sha256"]
     for member in copies:
-        upload = Upload(member.name, (member,), is_archive=False)
-        files[member.file] = write_upload(upload, folder.at(member.file))
+        copy = Upload(member.name, (member,), is_archive=False)
+        files[member.file] = write_upload(copy, folder.at(member.file))
     for place, text in texts.items():
         files[place] = write_text(folder.at(place), text)
     export = Export(
@@ -184,22 +188,23 @@ def _write_uploads(
 def _plan_uploads(suite: Suite, task: AmlbTask, form: str) -> list[Upload]:
     """Return an AMLB task's uploads; a list of files has the training files first."""
     if form == "files":
-        members = [_member(suite, file) for file in (*task.train, *task.test)]
-        for member in members:
+        copies = []
+        for file in (*task.train, *task.test):
+            member = _suite_member(suite, file)
             if not _NAME.fullmatch(member.name.removesuffix(".csv")):
-                raise _damaged_manifest(
-                    f"{member.file!r} is not a data file of a suite"
-                )
-        return [plan_copy(member) for member in members]
+                raise _damaged_manifest(f"{file!r} is not a data file of a suite")
+            copies.append(plan_copy(member))
+        return copies
     # named by the task, whatever task the files belong to, and numbered as AMLB numbers folds
     members = []
     for side, files in (("train", task.train), ("test", task.test)):
         for fold, file in enumerate(files):
-            members.append(_member(suite, file, f"{task.name}_{side}_{fold}.csv"))
+            name = f"{task.name}_{side}_{fold}.csv"
+            members.append(_suite_member(suite, file, name))
     return [plan_archive(task.name, members)]
 
 
-def _member(suite: Suite, file: str, name: str = "") -> Member:
+def _suite_member(suite: Suite, file: str, name: str = "") -> Member:
     """Return a file of the suite, which the manifest lists and which stands inside."""
     root = suite.layout.root
     if file not in suite.manifest.files:
@@ -212,7 +217,12 @@ def _member(suite: Suite, file: str, name: str = "") -> Member:
             f"{file} of the suite is missing",
             "hardsynth verify tells what differs; the command that made the suite writes it again",
         )
-    return Member(name or Path(file).name, file, path, suite.manifest.files[file])
+    return Member(
+        name=name or Path(file).name,
+        file=file,
+        path=path,
+        sha256=suite.manifest.files[file],
+    )
 
 
 def _damaged_manifest(problem: str) -> SuiteError:
@@ -225,67 +235,77 @@ def _damaged_manifest(problem: str) -> SuiteError:
 def _all_members(suite: Suite) -> Iterator[Member]:
     """Yield what makes the suite: certificates written since included, runs and pages left out."""
     for file in suite.manifest.files:
-        yield _member(suite, file, file)
+        yield _suite_member(suite, file, file)
     layout = suite.layout
+    # what is written after the manifest, and the manifest itself, it cannot list
     later = [layout.manifest]
     for task in suite.tasks:
         later += [layout.task_certificate(task), layout.task_null(task)]
     for path in later:
         file = layout.relative(path)
         if path.is_file() and file not in suite.manifest.files:
-            yield Member(file, file, path, sha256_file(path))
+            yield Member(name=file, file=file, path=path, sha256=sha256_file(path))
 
 
 def _is_copied(file: str) -> bool:
     """Whether a file of the suite stands as it is in the export."""
+    if file.startswith("extensions/"):
+        return True
     layout = Layout(Path())
-    return file.startswith("extensions/") or file in map(
-        layout.relative, (layout.frameworks, layout.constraints)
-    )
+    copied = (layout.frameworks, layout.constraints)
+    return file in [layout.relative(path) for path in copied]
 
 
 def _definition_texts(
-    suite: Suite, by_task: Mapping[str, list[Upload]], address: str, form: str
+    suite: Suite, by_task: Mapping[str, list[Upload]], *, address: str, form: str
 ) -> dict[str, str]:
     """Return AMLB's configuration and the definitions, by their place."""
-    manifest, layout = suite.manifest, Layout(Path())
+    manifest = suite.manifest
+    # relative places, which are the same in the suite and in the export
+    layout = Layout(Path())
+    config_place = layout.relative(layout.config)
     has_constraints = layout.relative(layout.constraints) in manifest.files
-    contents: dict[Path, Any] = {
-        layout.config: amlb_configuration(
-            manifest.seed, constraints=has_constraints, data=False
+    contents: dict[str, Any] = {
+        config_place: amlb_configuration(
+            manifest.seed,
+            constraints=has_constraints,
+            data=False,
         )
     }
     for name in suite.definitions:
-        place = layout.definition(name)
+        place = layout.relative(layout.definition(name))
         try:
-            names = _task_names(suite, name)
+            amlb_task_of = _task_names(suite, name)
             entries = []
-            for entry in _entries(suite, layout.relative(place)):
-                uploads = by_task[names[entry["name"]]]
-                entries.append(
-                    {**entry, "dataset": _dataset(entry, uploads, address, form)}
-                )
+            for entry in _read_entries(suite, place):
+                uploads = by_task[amlb_task_of[entry["name"]]]
+                dataset = _dataset_entry(entry, uploads, address=address, form=form)
+                entries.append({**entry, "dataset": dataset})
+        # whatever a definition that somebody else wrote may lack
         except (yaml.YAMLError, KeyError, TypeError, ValueError, RecursionError):
             raise _damaged_manifest(
                 f"its definition {name} is not one of AMLB's"
             ) from None
         contents[place] = entries
-    return {
-        layout.relative(path): yaml_text(content) for path, content in contents.items()
-    }
+    return {place: yaml_text(content) for place, content in contents.items()}
 
 
 def _task_names(suite: Suite, definition: str) -> dict[str, str]:
     """Return the AMLB task behind each name in a definition."""
     pair = suite.manifest.pair
-    if pair is not None and definition == pair.name:
-        return {about["name"]: task for task, about in pair.tasks.items()}
-    return {task: task for task in suite.manifest.amlb_tasks}
+    if pair is None or definition != pair.name:
+        return {task: task for task in suite.manifest.amlb_tasks}
+    # the twin's entries have the names of the original's
+    task_of = {}
+    for task, entry in pair.tasks.items():
+        task_of[entry["name"]] = task
+    return task_of
 
 
-def _entries(suite: Suite, file: str) -> list[dict[str, Any]]:
+def _read_entries(suite: Suite, file: str) -> list[dict[str, Any]]:
     """Return the suite's own definition, in its order."""
-    member = _member(suite, file)
+    member = _suite_member(suite, file)
+    # what cannot be read has no content, and so not the one that was recorded
     try:
         blob = member.path.read_bytes()
     except OSError:
@@ -295,17 +315,22 @@ def _entries(suite: Suite, file: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load(blob))
 
 
-def _dataset(
-    entry: Mapping[str, Any], uploads: Sequence[Upload], address: str, form: str
+def _dataset_entry(
+    entry: Mapping[str, Any], uploads: Sequence[Upload], *, address: str, form: str
 ) -> dict[str, Any]:
     """Return the ``dataset`` of a definition's entry, with addresses in place of files."""
     addresses = [f"{address}/{upload.name}" for upload in uploads]
     if form == "files":
         folds = len(addresses) // 2
-        places: dict[str, Any] = {"train": addresses[:folds], "test": addresses[folds:]}
+        dataset: dict[str, Any] = {
+            "train": addresses[:folds],
+            "test": addresses[folds:],
+        }
     else:
-        places = {"path": addresses[0]}
-    return {**places, **{key: entry["dataset"][key] for key in ("target", "type")}}
+        dataset = {"path": addresses[0]}
+    for key in ("target", "type"):
+        dataset[key] = entry["dataset"][key]
+    return dataset
 
 
 def _record(suite: Suite, export: Export) -> dict[str, Any]:

@@ -44,11 +44,11 @@ class ExportFolder:
             It overlaps with the suite, holds something else than an export, or files of the
             export there were changed by hand.
         """
-        export_path, suite_path = root.resolve(), suite.resolve()
+        export_path = root.resolve()
+        suite_path = suite.resolve()
         remedy = "choose another folder with -o"
-        if export_path.is_relative_to(suite_path) or suite_path.is_relative_to(
-            export_path
-        ):
+        is_in_suite = export_path.is_relative_to(suite_path)
+        if is_in_suite or suite_path.is_relative_to(export_path):
             raise PublishError(
                 f"one of {root} and the suite {suite} is inside the other", remedy
             )
@@ -63,6 +63,7 @@ class ExportFolder:
             )
         for relative, digest in sorted(files.items()):
             path = root / relative
+            # without a checksum it was being written when the earlier export was killed
             if digest and path.is_file() and sha256_file(path) != digest:
                 raise PublishError(
                     f"{path} was changed after it was exported",
@@ -75,48 +76,48 @@ class ExportFolder:
         return self.root.joinpath(*relative.split("/"))
 
     def begin(self, planned: Iterable[str]) -> None:
-        """Say that an export is under way, so that a killed one is known and continued."""
+        """Record that an export is under way, so that a killed one is recognised and continued."""
         planned = list(planned)
-        foreign = [
-            name
-            for name in planned
-            if name not in self.files and self.at(name).exists()
-        ]
-        if foreign:
-            raise PublishError(
-                f"{self.at(foreign[0])} is in the way: it does not belong to the export there",
-                "choose another folder with -o, or move that file away",
-            )
+        for name in planned:
+            path = self.at(name)
+            if name not in self.files and path.exists():
+                raise PublishError(
+                    f"{path} is in the way: it does not belong to the export there",
+                    "choose another folder with -o, or move that file away",
+                )
         for name in planned:
             # what stands there may soon be the earlier file or the new one, so that no checksum
             # holds; the name of an upload tells its content, whichever export wrote it
             if not name.startswith(f"{UPLOAD}/"):
                 self.files[name] = ""
             self.files.setdefault(name, "")
-        self._write({"finished": False}, self.files)
+        self._write_record({"finished": False}, self.files)
 
     def finished_upload(self, relative: str) -> str:
         """Return the sha256 of an upload that is there and whole already, else nothing.
 
         Its name tells its content, so it need not be packed again.
         """
-        digest, path = self.files.get(relative, ""), self.at(relative)
+        digest = self.files.get(relative, "")
+        path = self.at(relative)
         is_whole = digest and path.is_file() and sha256_file(path) == digest
         return digest if is_whole else ""
 
     def finish(self, files: Mapping[str, str], about: Mapping[str, Any]) -> None:
         """Remove what earlier exports left and write the record."""
-        for relative in set(self.files) - set(files):
+        stale = set(self.files) - set(files)
+        for relative in stale:
             self.at(relative).unlink(missing_ok=True)
         remove_temporary_files(self.root)
         # deepest first, so that a folder is empty when its turn comes
-        for path in sorted(self.root.joinpath("extensions").rglob("*"), reverse=True):
+        extensions = self.root / "extensions"
+        for path in sorted(extensions.rglob("*"), reverse=True):
             if path.is_dir() and not any(path.iterdir()):
                 path.rmdir()
         self.files = dict(files)
-        self._write({"finished": True, **about}, files)
+        self._write_record({"finished": True, **about}, files)
 
-    def _write(self, about: Mapping[str, Any], files: Mapping[str, str]) -> None:
+    def _write_record(self, about: Mapping[str, Any], files: Mapping[str, str]) -> None:
         entry = {
             "tool": "hardsynth export",
             "format": FORMAT,
@@ -133,11 +134,11 @@ def _recorded_files(root: Path) -> dict[str, str] | None:
         files = entry["files"]
         if entry["tool"] != "hardsynth export" or entry["format"] != FORMAT:
             return None
-        inside = root.resolve()
+        # files that it names may be removed, so none may stand outside
+        export_path = root.resolve()
         for name, digest in files.items():
-            if not isinstance(digest, str) or not (
-                root / name
-            ).resolve().is_relative_to(inside):
+            path = (root / name).resolve()
+            if not isinstance(digest, str) or not path.is_relative_to(export_path):
                 return None
         return dict(files)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
