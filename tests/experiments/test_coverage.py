@@ -15,7 +15,14 @@ from amlb_ext.experiments.five_gaussians import MEANS, SHARES, draw_rows
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
     return coverage_study(
-        60, [0.9], [200], populations=["logistic"], pool=20_000, bca_draws=3, quiet=True
+        60,
+        [0.9],
+        [200],
+        populations=["logistic"],
+        pool=20_000,
+        bca_draws=3,
+        workers=1,
+        quiet=True,
     )
 
 
@@ -65,14 +72,28 @@ def test_figures_are_consistent(table):
 
 def test_the_seed_decides_and_a_draw_depends_on_its_number_alone(table):
     again = coverage_study(
-        60, [0.9], [200], populations=["logistic"], pool=20_000, bca_draws=3, quiet=True
+        60,
+        [0.9],
+        [200],
+        populations=["logistic"],
+        pool=20_000,
+        bca_draws=3,
+        workers=1,
+        quiet=True,
     )
     pd.testing.assert_frame_equal(table, again)
 
 
 def test_regression_has_no_classes():
     got = coverage_study(
-        2, [0.9], [50], populations=["boosting"], pool=2_000, bca_draws=0, quiet=True
+        2,
+        [0.9],
+        [50],
+        populations=["boosting"],
+        pool=2_000,
+        bca_draws=0,
+        workers=1,
+        quiet=True,
     )
     assert set(got["design"]) == {"iid", "drifted"}
     assert "stratified" not in set(got["estimator"])
@@ -105,7 +126,9 @@ def test_wrong_settings_are_refused():
 
 def test_the_study_of_samples_tells_them_apart():
     designs = ["random", "by_class", "by_class, priors", "by_score"]
-    table = sampling.sampling_study(2, kinds=["classes"], designs=designs, quiet=True)
+    table = sampling.sampling_study(
+        2, kinds=["classes"], designs=designs, workers=1, quiet=True
+    )
     assert list(table.columns) == sampling.COLUMNS
     assert set(designs) < set(sampling.DESIGNS["classes"])
     rate = table[table["loss"] == "zero_one"].set_index(["design", "given"])["refused"]

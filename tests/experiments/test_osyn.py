@@ -145,14 +145,14 @@ class TestCase:
         case = Case(task, make_choice(TINY), 0, False)
         assert len(case.train) == pytest.approx(120, abs=1)
         assert not set(case.train) & set(case.oracle)
-        rows = case.labelled(np.empty(0))
+        rows = case.draw_labelled(np.empty(0))
         assert set(rows) <= set(case.oracle)
         assert np.bincount(case.y[rows]).tolist() == [
             24,
             16,
         ]  # 3 : 2, the majority first
         again = Case(task, make_choice(TINY), 0, False)
-        assert np.array_equal(rows, again.labelled(np.empty(0)))
+        assert np.array_equal(rows, again.draw_labelled(np.empty(0)))
         other = Case(task, make_choice(TINY), 1, False)
         assert not np.array_equal(case.train, other.train)
 
@@ -160,16 +160,16 @@ class TestCase:
         task = tabular.load_table("bike", hours(tmp_path))
         case = Case(task, make_choice({**TINY, "bias": 8.0}), 0, True)
         loss = np.linspace(0, 1, len(case.oracle))
-        rows = np.searchsorted(case.oracle, case.labelled(loss))
+        rows = np.searchsorted(case.oracle, case.draw_labelled(loss))
         assert loss[rows].mean() > loss.mean() + 0.08
-        assert case.priors is None
+        assert case.class_shares is None
         assert case.y.min() == 0
         assert case.y.max() == 1
 
     def test_too_few_rows(self, tmp_path):
         task = tabular.load_table("adult", people(tmp_path))
         with pytest.raises(ConfigError, match="give a smaller size"):
-            Case(task, make_choice({**TINY, "size": 300}), 0, False).labelled(
+            Case(task, make_choice({**TINY, "size": 300}), 0, False).draw_labelled(
                 np.empty(0)
             )
 
@@ -179,7 +179,7 @@ class TestCase:
         X = rng.random((60, 2))
         y = X[:, 0] if regression else (X[:, 0] > 0.5).astype(int)
         for name in REGRESSOR_KINDS if regression else KINDS:
-            f = fit_model(name, X, y, 0, regression).predict(X)
+            f = fit_model(name, X, y, 0, regression=regression).predict(X)
             assert f.shape == (60,)
 
 
@@ -190,7 +190,14 @@ class TestArms:
         region = rng.integers(-1, K, 20_000)
         loss_u = rng.random(20_000)
         loss_u = (loss_u < 0.5).astype(float) if zero_one else loss_u.astype(np.float32)
-        return Evidence(loss_s, even(K), region, loss_u, 0.25, zero_one)
+        return Evidence(
+            loss_s=loss_s,
+            masses=even(K),
+            region=region,
+            loss_u=loss_u,
+            oracle=0.25,
+            zero_one=zero_one,
+        )
 
     @pytest.mark.parametrize("zero_one", [True, False])
     def test_algorithm_1_on_rows_at_hand_comes_to_the_closed_form(self, zero_one):

@@ -114,7 +114,7 @@ def table_markdown(table: OsynTable, cells: pd.DataFrame) -> str:
 
 
 def _estimates_block(heading: str, cells: pd.DataFrame) -> Block:
-    columns = _columns(cells)
+    columns = _needed_columns(cells)
     lines = []
     for row, group in cells.groupby("row", sort=False):
         by_arm = {str(cell.arm): cell for cell in group.itertuples()}
@@ -127,7 +127,7 @@ def _estimates_block(heading: str, cells: pd.DataFrame) -> Block:
     )
 
 
-def _columns(cells: pd.DataFrame) -> list[_Column]:
+def _needed_columns(cells: pd.DataFrame) -> list[_Column]:
     """Return the columns that a data set needs; a printed one stands before its first arm."""
     columns: list[_Column] = []
     is_osyn_printed = False
@@ -163,6 +163,7 @@ def _column_entry(column: _Column, by_arm: Mapping[str, Any]) -> str:
     text = format_number(
         float_or_nan(cell.ours), float_or_nan(cell.ours_std), float_or_nan(cell.gap)
     )
+    # no interval by class, for one, where S lacks a class
     if not text:
         return "none"
     each = getattr(cell, "each", "")  # a result written before this column has none
@@ -180,12 +181,17 @@ def _minutes_block(heading: str, cells: pd.DataFrame) -> Block:
     lines = []
     for row, group in cells.groupby("row", sort=False):
         by_arm = {str(cell.arm): cell for cell in group.itertuples()}
-        for form in (name for name in FORMS if name in by_arm):
+        for form in FORMS:
+            if form not in by_arm:
+                continue
             cell = by_arm[form]
-            line = [str(row), form, _minutes(cell.paper), _minutes(cell.ours)]
+            paper = _format_minutes(cell.paper)
+            line = [str(row), form, paper, _format_minutes(cell.ours)]
             for part in PARTS:
                 part_cell = by_arm.get(form_part(form, part))
-                line.append("" if part_cell is None else _minutes(part_cell.ours))
+                line.append(
+                    "" if part_cell is None else _format_minutes(part_cell.ours)
+                )
             lines.append(line)
     lines += _lines_not_run({line[0] for line in lines})
     head = ["model", "form", "paper", "ours", *PARTS]
@@ -201,10 +207,10 @@ def _lines_not_run(rows: set[str]) -> list[list[str]]:
         if int(size) != Choice().size and row not in rows:
             empty = [""] * len(PARTS)
             lines.append(
-                [row, "iterative", _minutes(printed["osyn"]), "not run", *empty]
+                [row, "iterative", _format_minutes(printed["osyn"]), "not run", *empty]
             )
     return lines
 
 
-def _minutes(value: Any) -> str:
+def _format_minutes(value: Any) -> str:
     return format_decimals(value, missing="")

@@ -15,9 +15,8 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import format_with_spread, markdown_table
 from amlb_ext.experiments.agreement import (
     agreement_word,
-    agrees_with_printed,
+    compare_with_printed,
     float_or_nan,
-    mean_and_deviation,
 )
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.run import SplitResult
@@ -106,8 +105,10 @@ def _printed_cells(
     row: Mapping[str, Any],
 ) -> Iterator[tuple[str, str, str, Sequence[float]]]:
     """Yield model, part, measure and the printed numbers of one row of a table."""
-    for model in (name for name in row if name in MODELS):
-        for part, measures in row[model].items():
+    for model, parts in row.items():
+        if model not in MODELS:
+            continue
+        for part, measures in parts.items():
             for measure, numbers in measures.items():
                 yield model, part, measure, numbers
 
@@ -130,16 +131,10 @@ def _split_values(
 
 def _compare_cell(numbers: Sequence[float], values: np.ndarray) -> dict[str, Any]:
     printed_std = numbers[1] if len(numbers) > 1 else math.nan
-    ours, ours_std = mean_and_deviation(values)
-    deviation = ours_std if math.isnan(printed_std) else printed_std
-    return {
-        "paper": numbers[0],
-        "paper_std": printed_std,
-        "ours": ours,
-        "ours_std": ours_std,
-        "splits": int((~np.isnan(values)).sum()),
-        "within": agrees_with_printed(numbers[0], ours, deviation=deviation),
-    }
+    comparison = compare_with_printed(
+        values, numbers[0], printed_std=printed_std, takes_our_std=True
+    )
+    return comparison | {"splits": int((~np.isnan(values)).sum())}
 
 
 def compare_shares(experiment: Experiment, done: Sequence[SplitResult]) -> pd.DataFrame:
