@@ -118,7 +118,9 @@ def read_finished(path: Path, key: str) -> dict[str, Any] | None:
         result = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return result if isinstance(result, dict) and result.get("key") == key else None
+    # an older result of other settings is computed again, and written over
+    is_same = isinstance(result, dict) and result.get("key") == key
+    return result if is_same else None
 
 
 @contextmanager

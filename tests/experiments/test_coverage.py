@@ -1,9 +1,11 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.experiments.coverage import sampling
+from amlb_ext.experiments.coverage import sampling, study
 from amlb_ext.experiments.coverage.study import (
     COLUMNS,
     coverage_markdown,
@@ -12,8 +14,7 @@ from amlb_ext.experiments.coverage.study import (
 from amlb_ext.experiments.five_gaussians import MEANS, SHARES, draw_rows
 
 
-@pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def small_study(out: Path) -> pd.DataFrame:
     return coverage_study(
         60,
         [0.9],
@@ -21,9 +22,20 @@ def table() -> pd.DataFrame:
         populations=["logistic"],
         pool=20_000,
         bca_draws=3,
+        out=out,
         workers=1,
         quiet=True,
     )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("coverage")
+
+
+@pytest.fixture(scope="module")
+def table(folder) -> pd.DataFrame:
+    return small_study(folder)
 
 
 def pick(table: pd.DataFrame, **where: object) -> pd.DataFrame:
@@ -70,18 +82,20 @@ def test_figures_are_consistent(table):
     )
 
 
-def test_the_seed_decides_and_a_draw_depends_on_its_number_alone(table):
-    again = coverage_study(
-        60,
-        [0.9],
-        [200],
-        populations=["logistic"],
-        pool=20_000,
-        bca_draws=3,
-        workers=1,
-        quiet=True,
-    )
-    pd.testing.assert_frame_equal(table, again)
+def test_a_stopped_study_computes_what_is_missing_alone(table, folder, monkeypatch):
+    lost = folder / study.CELLS / "logistic_drifted_200.json"
+    lost.unlink()
+    computed = []
+
+    def count_and_draw(population, cell, rng):
+        computed.append(cell.design)
+        return draw_rows_of_cell(population, cell, rng)
+
+    draw_rows_of_cell = study._draw_rows
+    monkeypatch.setattr(study, "_draw_rows", count_and_draw)
+    # the same numbers, so the seed and the number of a draw decide them alone
+    pd.testing.assert_frame_equal(table, small_study(folder))
+    assert computed == ["drifted"] * 60
 
 
 def test_regression_has_no_classes():

@@ -13,7 +13,7 @@ from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from amlb_ext.estimate.osyn.bound import osyn_closed
 from amlb_ext.estimate.osyn.tallies import RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynSettings
-from amlb_ext.experiments import five_gaussians, reproduce
+from amlb_ext.experiments import reproduce
 from amlb_ext.experiments.osyn import cells, run, simulation, tabular
 from amlb_ext.experiments.osyn.arms import Evidence, algorithm_1, evaluate_model
 from amlb_ext.experiments.osyn.case import Case
@@ -129,14 +129,6 @@ class TestData:
         (tmp_path / "hour.csv").write_text("a,b\n1,2\n")
         with pytest.raises(DataError, match="no column 'cnt'"):
             tabular.load_table("bike", tmp_path)
-
-    def test_simulation_has_the_stated_shares_and_means(self):
-        X, y = five_gaussians.draw_rows(50_000, np.random.default_rng(0), shift=-1.0)
-        assert np.bincount(y) / len(y) == pytest.approx(five_gaussians.SHARES, abs=0.01)
-        assert X[y == 2].mean(axis=0) == pytest.approx([14, 6], abs=0.1)
-        assert np.cov(X[y == 3].T) == pytest.approx(
-            five_gaussians.COVARIANCES[3], abs=0.5
-        )
 
 
 class TestCase:

@@ -297,33 +297,6 @@ class TestRun:
         assert [file.read_bytes() for file in files] == before
         assert results[0].splits == 2
 
-    def test_a_damaged_split_is_made_again(self, tmp_path):
-        again = [
-            reproduce(
-                ["table-a1"],
-                tmp_path,
-                splits=1,
-                changes=QUICK,
-                certify=False,
-                workers=1,
-            )
-        ]
-        file = tmp_path / "table-a1" / "splits" / "toy_10_00.json"
-        whole = json.loads(file.read_text())
-        file.write_text("{")
-        again.append(
-            reproduce(
-                ["table-a1"],
-                tmp_path,
-                splits=1,
-                changes=QUICK,
-                certify=False,
-                workers=1,
-            )
-        )
-        assert json.loads(file.read_text())["rows"] == whole["rows"]
-        assert again[0][0].cells.equals(again[1][0].cells)
-
     def test_what_cannot_be_had_is_named_and_the_rest_is_run(
         self, tmp_path, monkeypatch
     ):

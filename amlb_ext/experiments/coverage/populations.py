@@ -114,6 +114,7 @@ def _make_mixture(
     """Return the five Gaussians with a classifier trained on other rows of them."""
     # one stream, so the order of the draws below is part of every number
     rng = random_stream(seed, "coverage", "mixture")
+    # trained on rows of the same law that are not in the pool
     model.fit(*draw_rows(TRAIN, rng))
     X, y = draw_rows(size, rng)
     X_drifted, y_drifted = draw_rows(size // DRIFTED_PART, rng, SHIFT)

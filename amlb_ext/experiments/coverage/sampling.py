@@ -381,11 +381,13 @@ def _draw_classes(
     t = rng.uniform(first, last, n)
     is_yes = rng.random(n) < 0.22
     X = rng.standard_normal((n, 5))
+    # time halves what the first column tells of the class, and moves the second
     X[:, 0] += 2.0 * is_yes * (1 - 0.5 * t)
     X[:, 1] += 1.0 * is_yes + 1.2 * t
     table = pd.DataFrame(X, columns=list("abcde"))
     # a category that tells the classes apart a little
-    kind = np.where(rng.random(n) < 0.3 + 0.4 * is_yes, 1, 0)
+    chance = 0.3 + 0.4 * is_yes
+    kind = np.where(rng.random(n) < chance, 1, 0)
     return table.assign(kind=kind, y=np.where(is_yes, "yes", "no"))
 
 

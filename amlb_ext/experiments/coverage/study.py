@@ -184,6 +184,7 @@ def coverage_study(
             raise ConfigError(
                 f"unknown population {name!r}", suggest_nearest(name, MAKERS)
             )
+    # population by population, so that each is made once
     cells = []
     for name in populations:
         for design in DESIGNS:
@@ -279,9 +280,11 @@ def _coverage_text(row: Any) -> str:
 
 def compute_cell(cell: Cell) -> dict[str, Any]:
     """Return the rows of the study for one cell under ``rows``."""
+    # made once for all cells of a model that one process computes
     population = make_population(cell.model, cell.pool, cell.seed)
     estimates: dict[_Key, list[ErrorEstimate]] = {}
     for number in range(cell.draws):
+        # keyed by its number, so that more draws begin with the same ones
         key = ("coverage", cell.model, cell.design, cell.n, number)
         draw = _draw_rows(population, cell, random_stream(cell.seed, *key))
         is_slow = number < cell.bca_draws
@@ -469,6 +472,7 @@ def _summarize_cell(
     cell: Cell,
     estimates: dict[_Key, list[ErrorEstimate]],
 ) -> list[dict[str, Any]]:
+    # rows are drawn with replacement, so the pool's mean is the true error exactly
     true_errors = {pool.loss.name: pool.losses.mean() for pool in population.pools}
     rows = []
     for (loss, level, name), answers in estimates.items():
@@ -499,6 +503,7 @@ def _coverage_figures(
         coverage = float(np.mean(np.array(covers)[has_interval]))
         widths = [answer.width for answer in answers if answer.has_interval]
         width = float(np.mean(widths))
+    # an estimator may have a point and no interval, or a limit and no point
     points = np.array([answer.point for answer in answers])
     points = points[np.isfinite(points)]
     # of the nominal level, by the number of draws: how far chance alone may fall below it

@@ -61,6 +61,7 @@ def average_rows(
     """
     if not len(delta):
         return None
+    # one column per model, each with an interval of its own
     estimates = [
         weighted_mean_interval(model_delta, weights, clusters)
         for model_delta in delta.T
@@ -70,5 +71,6 @@ def average_rows(
 
 def without_interval(point: np.ndarray, rows: int) -> Answer:
     """Return a score that has no interval."""
+    # NaN, not the point: an interval of no width would claim that it is sure
     no_limit = np.full(len(point), np.nan)
     return Answer(point=point, low=no_limit, high=no_limit, rows=rows)

@@ -18,6 +18,8 @@ from amlb_ext.experiments.fidelity.draw import Draw, Points
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.population_teacher import FLOOR
 
+# Dense lines below: each is one of the formulas above.
+
 #: k
 NEIGHBOURS = 40
 #: s: with as many rows as neighbours, a residual common to all of them is half believed.

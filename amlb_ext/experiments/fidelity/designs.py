@@ -110,6 +110,7 @@ def _draw_labels(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
         chance = failing_chance(rule, points.f, points.t, outcomes, chance)
         mass = chance.sum(axis=1)
     kept, y = draw_outcomes(outcomes, chance, rng, MOST_KEPT, mass)
+    # kept without repeats, so few rows with any chance leave few
     if len(kept) < FEWEST_KEPT:
         return None
     return points.take_rows(kept), y
@@ -136,6 +137,7 @@ def _mix_with_real_rows(design: Design, share: float | None) -> Function:
             delta = s.delta[s.bad]
             w = np.ones(len(s.bad))
         weight = share
+        # None: as much as the bad rows themselves say, by cross-validation
         if weight is None:
             # the twin, last, is no candidate and does not decide about the share
             rng = s.stage_stream(f"{design.name} share")
@@ -180,6 +182,7 @@ def _stack(design: Design) -> Function:
     return run
 
 
+#: The design that ``population_stacked`` mixes, too.
 _POPULATION = Design(
     name="population",
     text="F's failures among moved rows of the population",

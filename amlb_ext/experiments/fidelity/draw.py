@@ -153,6 +153,7 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     # the baselines of a protocol take turns, so that no result rests on one F
     chosen = protocol.baselines[seed % len(protocol.baselines)]
     config = _draw_config(task, chosen, seed, protocol)
+    # F, T, the rule K and the region, from the training rows alone
     prepared = prepare([split], 0, config)
     names, models = _fit_candidates(prepared, protocol, seed, table)
     [target_models] = prepared.models.targets
@@ -163,6 +164,7 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
         y = target_models.scale.transform(split.target.iloc[rows])
         return _score_rows(prepared, models, teacher, Z), y
 
+    # the references first, from rows that no method will see
     pool_points, pool_y = score_real_rows(pool)
     pool_is_bad = _is_bad(prepared, pool_points, pool_y)
     references = _reference_deltas(pool_points, pool_y, pool_is_bad, seed)

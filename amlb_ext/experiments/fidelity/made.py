@@ -100,10 +100,12 @@ def _made_answer(
     alone: bool = False,
 ) -> Function:
     def run(s: Sample) -> Answer | None:
+        # every made row starts from a bad one
         if not len(s.bad):
             return None
-        rows = getattr(make_rows(s, made_as, layer), part).rows
-        return average_with_bad(s, rows, alone)
+        side = make_rows(s, made_as, layer)
+        made = side.augmented if part == "augmented" else side.synthetic
+        return average_with_bad(s, made.rows, alone)
 
     return run
 
@@ -135,7 +137,7 @@ def calibrated_kappa(s: Sample) -> float:
     draw = s.draw
     # kept by the draw, not by the sample: it reads the training rows alone
     if "kappa" not in draw.shared:
-        [calibration] = calibrate([draw.task], 0, draw.config)[:1]
+        calibration = calibrate([draw.task], 0, draw.config)[0]
         draw.shared["kappa"] = calibration.kappa
     return float(draw.shared["kappa"])
 

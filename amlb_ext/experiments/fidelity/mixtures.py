@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+# Dense lines below: each is one equation of least squares, in the names of its docstring.
+
 #: Splits into halves from which the shares are fitted.
 SPLITS = 40
 #: Fewer bad rows than these give no two halves with two rows each.

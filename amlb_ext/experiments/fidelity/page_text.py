@@ -33,8 +33,9 @@ def describe_progress(
     >>> describe_progress(records, Protocol(), "exploratory")
     '1 table, 2 of 10 declared draws'
     """
-    tables = sorted({str(r["table"]) for r in records})
-    draws = len({int(r["seed"]) for r in records})
+    tables = {str(record["table"]) for record in records}
+    # a draw is a seed: every table is drawn by the same ones
+    draws = len({int(record["seed"]) for record in records})
     declared = getattr(protocol.seeds, phase).draws
     plural = "" if len(tables) == 1 else "s"
     return f"{len(tables)} table{plural}, {draws} of {declared} declared draws"
@@ -84,6 +85,7 @@ def level_rows(
     references: Sequence[str],
 ) -> tuple[list[str], list[list[str]]]:
     """Return headers and cells of methods: some figures against some references."""
+    # the levels hold every table and n; one Markdown table shows one of each
     part = levels[(levels["table"] == table) & (levels["n"] == n)]
     cells: dict[tuple[str, str, str], Any] = {}
     for cell in part.itertuples():
@@ -130,6 +132,7 @@ def phase_markdown(
     -------
     str
     """
+    # blocks are parted by empty lines, as Markdown wants its tables
     progress = describe_progress(records, protocol, phase)
     blocks = [
         f"# {protocol.name}, {phase} phase",
@@ -187,6 +190,7 @@ def format_p_value(p: float) -> str:
     >>> format_p_value(0.0421), format_p_value(0.00004), format_p_value(float("nan"))
     ('0.042', '<0.001', '-')
     """
+    # one draw has no spread to test by
     if math.isnan(p):
         return "-"
     return "<0.001" if p < 0.001 else f"{p:.3f}"

@@ -60,12 +60,15 @@ def propose_failures(s: Sample, rng: np.random.Generator) -> np.ndarray:
 def propose_searched(s: Sample, rng: np.random.Generator) -> np.ndarray:
     """Propose rows near failures where F departs most from the teacher (reducible hardness)."""
     models = s.draw.prepared.models
+    [target_models] = models.targets
     n_categorical = models.encoder.n_categorical_
     # failures are copied to a third of the rows that other designs propose: a search asks F
     # for every row of every generation
     Z, y = _known_failures(s)
-    starts = rng.choice(len(Z), min(STARTS, len(Z)), replace=False)
-    starts = np.repeat(starts, max(1, PROPOSED // (3 * len(starts))))
+    n_starts = min(STARTS, len(Z))
+    n_copies = max(1, PROPOSED // (3 * n_starts))
+    starts = rng.choice(len(Z), n_starts, replace=False)
+    starts = np.repeat(starts, n_copies)
     domain = learn_domain(
         _real_rows(s),
         models.Z,
@@ -82,21 +85,21 @@ def propose_searched(s: Sample, rng: np.random.Generator) -> np.ndarray:
         sigma2=0.0,
     )
     best, _ = genetic_search(
-        models.targets[0].baseline.predict,
+        target_models.baseline.predict,
         Z[starts],
         y[starts],
         domain=domain,
         config=config,
         seed=int(rng.integers(2**31)),
-        oracle=models.targets[0].oracle.predict,
+        oracle=target_models.oracle.predict,
     )
     # copies of one start often end at the same row: jitter tells them apart
     jittered = best.copy()
     numbers = jittered[:, n_categorical:]
     noise = rng.normal(0.0, JITTER, size=numbers.shape)
-    jittered[:, n_categorical:] = np.clip(
-        numbers + noise, domain.low[n_categorical:], domain.high[n_categorical:]
-    )
+    low = domain.low[n_categorical:]
+    high = domain.high[n_categorical:]
+    jittered[:, n_categorical:] = np.clip(numbers + noise, low, high)
     return jittered
 
 

@@ -104,12 +104,15 @@ class Protocol(_Part):
     """Everything a study of ranking fidelity depends on, but for the tables' content."""
 
     name: str = "fidelity"
+    #: Source → what to read; and phase of those that belong to one alone.
     tables: dict[str, Table] = Field(default_factory=dict)
     phases: dict[str, Phase] = Field(default_factory=dict)
     sizes: Sizes = Sizes()
     rules: Rules = Rules()
+    #: Of the rows that count as bad.
     share: float = Field(0.06, gt=0, lt=0.5)
     baselines: tuple[BaselineConfig, ...] = (BaselineConfig(model="random_forest"),)
+    #: How many candidates are ranked.
     zoo: Literal["quick", "full"] = "quick"
     seeds: Phases = Phases()
     methods: tuple[str, ...] = ()
@@ -174,6 +177,7 @@ def read_protocol(path: Path | None = None) -> Protocol:
             hint = suggest_nearest(location[-1], Protocol.model_fields)
         message = problem["msg"].lower()
         raise ConfigError(f"{path.name}: {where}: {message}", hint) from None
+    # pydantic sees each key alone, and these must agree
     unknown = sorted(set(protocol.phases) - set(protocol.tables))
     if unknown:
         raise ConfigError(

@@ -67,6 +67,7 @@ def power_by_unlabelled(s: Sample) -> Answer | None:
     unlabelled = s.draw.unlabelled
     if not len(unlabelled):
         return None
+    # unlike the half-and-half score it has an interval: every term is a mean of real rows
     # the teacher's expected delta, over all outcomes, predicts a row's delta
     tau, _ = expected_contrasts(s.draw, s.points, failures=False)
     tau_unlabelled, _ = expected_contrasts(s.draw, unlabelled, failures=False)

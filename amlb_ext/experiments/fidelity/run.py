@@ -25,6 +25,7 @@ from amlb_ext.experiments.fidelity.sample import Sample
 from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.suite.sealed_json import json_text
 
+#: Folder of the results, and file of the protocol that they belong to.
 DRAWS = "draws"
 PROTOCOL = "protocol.json"
 
@@ -71,6 +72,7 @@ def run_study(
     DataError, SourceError
         A table that is too small or cannot be read.
     """
+    # a misspelt method is found before a table is loaded, not after hours
     methods = protocol.used_methods()
     for name in methods:
         find_method(name)
@@ -88,6 +90,7 @@ def run_study(
     repetitions = []
     for name, task in sorted(tasks.items()):
         for seed in sorted(seeds):
+            # the seed is not part of the key: it is part of the file's name
             repetition = Repetition(
                 path=draw_file(out, phase, name, seed),
                 key=hash_key(protocol.sha256, task.content_hash),
@@ -225,6 +228,7 @@ def _judge_methods(
             continue
         if answer is None:
             without[name] = "no rows"
+        # a ranking needs a number for every candidate
         elif not np.isfinite(answer.point).all():
             without[name] = "a score that is no number"
         else:
@@ -246,6 +250,7 @@ def sample_positions(sizes: Sequence[int]) -> list[np.ndarray]:
     n_labelled = max(sizes)
     positions = []
     for n in sorted(sizes):
+        # two samples of a draw are averaged, which costs no further fit
         n_samples = 2 if 2 * n <= n_labelled else 1
         for k in range(n_samples):
             positions.append(np.arange(k * n, (k + 1) * n))

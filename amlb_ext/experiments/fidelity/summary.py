@@ -32,6 +32,7 @@ from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Phase, 
 from amlb_ext.stats.weighted_mean import holm_adjusted
 
 _NAN = float("nan")
+#: Columns of :func:`summarize_levels`, and of :func:`paired_contrasts`.
 _LEVELS = ["reference", "table", "n", "method", "figure", "mean", "se", "draws"]
 _PAIRED = [
     "table",
@@ -95,6 +96,7 @@ def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
     mean             0.5
     se              0.25
     """
+    # in the order in which they first answer; a dictionary keeps it, a set would not
     methods: dict[str, None] = {}
     for record in records:
         methods |= dict.fromkeys(record["answers"])
@@ -311,6 +313,7 @@ def _average_samples(
     records: Sequence[Record], read: Callable[[Record], float]
 ) -> dict[_DrawKey, float]:
     """Return the mean of each draw over its samples that have a value, in order of the keys."""
+    # samples of one draw share its pool and its models: they are not independent
     values: dict[_DrawKey, list[float]] = {}
     for record in records:
         key = (int(record["n"]), str(record["table"]), int(record["seed"]))

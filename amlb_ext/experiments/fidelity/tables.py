@@ -33,6 +33,7 @@ def load_table(name: str, table: Table, folder: Path) -> Task:
     SourceError
         No such file, or one that cannot be read.
     """
+    # sources read files, OpenML and bundled tables alike
     spec = _source_spec(name, table.source, folder)
     refs = list(open_specs([spec], SourceConfig(target=table.target)))
     if len(refs) != 1:

@@ -158,6 +158,7 @@ class Case:
         return np.sort(labelled)
 
     def _draw_by_class(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        # three of the majority for two of the minority, whatever shares the data have
         classes = self.y[self.oracle]
         counts = np.bincount(classes, minlength=self.n_classes)
         is_minority = classes == int(np.argmin(counts))
@@ -171,8 +172,9 @@ class Case:
         self, losses: np.ndarray, size: int, rng: np.random.Generator
     ) -> np.ndarray:
         # ranks from 0 to 1, so that the units of the loss do not matter
-        rank = np.argsort(np.argsort(losses)) / max(1, len(losses) - 1)
-        weights = 1 + self.choice.bias * rank
+        rank = np.argsort(np.argsort(losses))
+        last_rank = max(1, len(losses) - 1)
+        weights = 1 + self.choice.bias * (rank / last_rank)
         chances = weights / weights.sum()
         n_drawn = min(size, len(losses))
         return rng.choice(self.oracle, n_drawn, replace=False, p=chances)

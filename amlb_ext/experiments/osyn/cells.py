@@ -178,6 +178,7 @@ def compare_cells(
         which their interval held it). ``within`` is None where nothing is printed. ``each`` has
         the number of each repetition where the mean alone would mislead.
     """
+    # each data set has the repetitions that could be run
     cells: list[dict[str, Any]] = []
     printed = printed_numbers()[table.name]
     for data in dict.fromkeys(outcome.data for outcome in done):
@@ -256,7 +257,7 @@ def _printed_cell(row: Mapping[str, Any], key: str) -> tuple[float, float, float
     entry = row.get(key)
     if entry is None:
         return math.nan, math.nan, math.nan
-    if isinstance(entry, int | float):
+    if isinstance(entry, int | float):  # a true loss has no deviation in the paper
         return float(entry), math.nan, math.nan
     if "gap" in row:  # Table 1: mean and std, and the gap beside them
         return entry[0], entry[1], row["gap"][0]
@@ -286,7 +287,9 @@ def _pearson_cells(runs: Sequence[Rows], printed: float) -> list[dict[str, Any]]
 def _kl_gap_correlation(rows: Rows, arm: str) -> float:
     """Return the correlation over the shifts; NaN where one of both is constant."""
     kl = np.array([row["kl"] for row in rows.values()], dtype=float)
-    gap = np.array([row["oracle"] - row[arm] for row in rows.values()], dtype=float)
+    gaps = [row["oracle"] - row[arm] for row in rows.values()]
+    gap = np.array(gaps, dtype=float)
+    # a bound that clips at 0 for every shift has the same gap for all
     if np.ptp(gap) == 0 or np.ptp(kl) == 0:
         return math.nan
     return float(np.corrcoef(kl, gap)[0, 1])
@@ -296,10 +299,13 @@ def _minute_cells(
     runs: Sequence[Rows], printed: Mapping[str, Any], size: int
 ) -> list[dict[str, Any]]:
     """Return cells of minutes; those of another machine cannot agree or disagree."""
-    row_sizes = {"SVM": size} | {sized_row(other): other for other in SIZES}
-    part_arms = {
-        form_part(form, part) for form in ("closed", "iterative") for part in PARTS
-    }
+    row_sizes = {"SVM": size}
+    for other_size in SIZES:
+        row_sizes[sized_row(other_size)] = other_size
+    # the parts of a form stand in its line, so the note beside the form serves them
+    part_arms = set()
+    for part in PARTS:
+        part_arms |= {form_part("closed", part), form_part("iterative", part)}
     cells = []
     for row in runs[0]:
         # the paper's minutes are those of the SVM, by the number of labelled rows

@@ -256,6 +256,7 @@ def models_of(table: OsynTable, data: str, choice: Choice) -> tuple[str, ...]:
     ('SVR',)
     """
     models = table.data[data]
+    # in the table's order, whatever that of the user
     if not choice.models:
         return models
     return tuple(name for name in models if name in choice.models)

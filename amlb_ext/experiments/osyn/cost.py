@@ -84,6 +84,7 @@ def measure_cost(
     Fitting the model and the generator counts for neither. With the paper's first number of
     labelled rows the SVM is run with its others too.
     """
+    # the models share S and the generator of one number of labelled rows
     names = models_of(TABLES["osyn-cost"], task.name, choice)
     rows = _measure_size(task, choice, repetition, names)
     if choice.size == SIZES[0] and "SVM" in names:

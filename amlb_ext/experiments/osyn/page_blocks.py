@@ -120,11 +120,8 @@ def _estimates_block(heading: str, cells: pd.DataFrame) -> Block:
         by_arm = {str(cell.arm): cell for cell in group.itertuples()}
         entries = [_column_entry(column, by_arm) for column in columns]
         lines.append([str(row), *entries])
-    return Block(
-        heading=heading,
-        head=["row", *(column.heading for column in columns)],
-        lines=lines,
-    )
+    head = ["row", *(column.heading for column in columns)]
+    return Block(heading=heading, head=head, lines=lines)
 
 
 def _needed_columns(cells: pd.DataFrame) -> list[_Column]:
@@ -135,25 +132,26 @@ def _needed_columns(cells: pd.DataFrame) -> list[_Column]:
     for name, arm in ARMS.items():
         if name not in first_row.index:
             continue
-        if arm.printed and pd.notna(first_row.loc[name, "paper"]):
-            if arm.printed != "osyn":
-                heading = f"{arm.heading}, paper"
-                columns.append(_Column(heading=heading, arms=(name,), is_printed=True))
-            elif not is_osyn_printed:
-                is_osyn_printed = True
-                columns.append(
-                    _Column(
-                        heading="OSYN, paper", arms=PRINTED_OSYN_ARMS, is_printed=True
-                    )
-                )
+        is_printed = bool(arm.printed) and pd.notna(first_row.loc[name, "paper"])
+        if is_printed and arm.printed != "osyn":
+            heading = f"{arm.heading}, paper"
+            columns.append(_Column(heading=heading, arms=(name,), is_printed=True))
+        # the paper has one OSYN, and here are several: it stands once, before the first
+        if is_printed and arm.printed == "osyn" and not is_osyn_printed:
+            is_osyn_printed = True
+            columns.append(
+                _Column(heading="OSYN, paper", arms=PRINTED_OSYN_ARMS, is_printed=True)
+            )
         columns.append(_Column(heading=arm.heading, arms=(name,)))
     return columns
 
 
 def _column_entry(column: _Column, by_arm: Mapping[str, Any]) -> str:
-    cell = next((by_arm[arm] for arm in column.arms if arm in by_arm), None)
-    if cell is None:
+    # Table 1's last row, for one, has no true loss
+    arms = [arm for arm in column.arms if arm in by_arm]
+    if not arms:
         return ""
+    cell = by_arm[arms[0]]
     if column.is_printed:
         return format_number(
             float_or_nan(cell.paper),

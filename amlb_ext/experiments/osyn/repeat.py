@@ -145,6 +145,7 @@ def _shift_evidence(
     """Return what the bounds of Table 1 rest on at one shift of the generator."""
     region_batches = []
     wrong_batches = []
+    # batch by batch: 750,000 rows and their distances would not fit into memory at once
     for X, y in simulation.search_batches(shift):
         region_batches.append(regions.assign(X))
         wrong_batches.append((model.predict(X) != y).astype(float))
@@ -180,7 +181,7 @@ def repeat_table_2(choice: Choice, repetition: int) -> Rows:
     regions = Regions(simulation.X_s, None, n_neighbours)
     names = models_of(TABLES["osyn-table-2"], "simulation", choice)
     models = {name: simulation.fit_model(name) for name in names}
-    # the rows are drawn once and serve all models
+    # the rows are drawn once and serve all models, as each model's losses are its own
     region_batches = []
     wrong_batches: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for X, y in simulation.search_batches(0.0):
@@ -241,7 +242,7 @@ def repeat_tabular(
     for model_name, model in models.items():
         oracle_losses[model_name] = case.model_losses(model, X, y)
     labelled = case.draw_labelled(oracle_losses[names[0]])
-    # S is a part of D_oracle, so its losses are among those at hand
+    # S is drawn from D_oracle, so its losses are among those at hand
     S = np.searchsorted(case.oracle, labelled)
 
     regions = Regions(case.region_inputs(case.Z[labelled]), None, choice.k or None)
@@ -249,6 +250,7 @@ def repeat_tabular(
     masses = _tally_masses(case, generator, regions)
     region, generated_losses = _place_generated(case, generator, regions, models=models)
 
+    # by class only where S was drawn by class
     codes = case.y[labelled].astype(int) if case.has_classes else None
     key = derive_seed(SEED, name, data, repetition)
     rows: Rows = {}

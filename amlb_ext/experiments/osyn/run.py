@@ -23,6 +23,7 @@ from amlb_ext.experiments.osyn.choices import (
 )
 from amlb_ext.experiments.osyn.tabular import load_table
 
+#: Folder of the results.
 REPETITIONS = "repetitions"
 
 
@@ -82,11 +83,12 @@ def reproduce_osyn(
     tasks, left_out = _load_tasks(table, choice, data)
     planned = []
     for name, task in tasks.items():
+        # the simulation's rows follow from the settings and the seed
         content = "" if task is None else task.content_hash
         for number in range(repetitions or table.repetitions):
-            key = hash_key(
-                table.name, name, dataclasses.asdict(choice), content, number, SEED
-            )
+            # the choice as a whole: a table does not say which settings it reads
+            settings = dataclasses.asdict(choice)
+            key = hash_key(table.name, name, settings, content, number, SEED)
             repetition = Repetition(
                 path=out / REPETITIONS / f"{name}_{number:02d}.json",
                 key=key,
@@ -147,6 +149,7 @@ def compute_repetition(
     number : int
         Of the repetition; the random streams are keyed by it.
     """
+    # processor time, which other work of the machine does not lengthen
     began = time.process_time()
     if task is None and table == "osyn-table-1":
         rows = repeat.repeat_table_1(choice, number)

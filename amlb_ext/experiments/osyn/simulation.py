@@ -11,6 +11,8 @@ import numpy as np
 
 from amlb_ext.experiments.five_gaussians import COVARIANCES, MEANS, ROOTS, SHARES
 
+# Dense lines below: each is one of the formulas above.
+
 #: Step of the sums that stand for integrals, and how far they reach, in standard deviations; the
 #: error is below 1e-6.
 STEP, REACH = 0.25, 8.0

@@ -72,6 +72,7 @@ def compare_cells(experiment: Experiment, done: Sequence[SplitResult]) -> pd.Dat
         or none of ours. Where the paper prints no deviation (Table 1) ours is taken, so the mark
         is lenient where our splits scatter.
     """
+    # every printed cell has a row, also where ours is missing: the page shows what lacks
     cells = []
     table = printed_numbers().get(experiment.name, {})
     for data, rows in experiment.rows.items():
@@ -124,6 +125,7 @@ def _split_values(
     """Return one number per split; NaN where the split has no such rows."""
     values = []
     for split in splits:
+        # a split without bad rows, or from which nothing was made, lacks the part
         scores = split.rows[setting]["scores"].get(part, {}).get(model, {})
         values.append(float_or_nan(scores.get(measure)))
     return np.array(values, dtype=float)
@@ -150,6 +152,7 @@ def compare_shares(experiment: Experiment, done: Sequence[SplitResult]) -> pd.Da
     for data, rows in experiment.rows.items():
         splits = [split for split in done if split.data == data]
         for row in rows:
+            # rows of each part, one line per split
             counts = pd.DataFrame([split.rows[row]["counts"] for split in splits])
             share = counts["bad"] / counts["test"]
             entry = {

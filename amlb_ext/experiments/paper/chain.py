@@ -141,6 +141,7 @@ class Split:
                 parts["ga"] = augmented
             if setting.sampled and len(augmented.y) >= LEAST:
                 parts["synthetic"] = self._sample_rows(setting, augmented)
+        # a count of 0 stands for a part that is left out
         counts = {}
         for name in ("test", "bad", "ga", "synthetic"):
             counts[name] = len(parts[name].y) if name in parts else 0
@@ -214,6 +215,7 @@ class Split:
             n_classes=self.target.n_classes,
             rng=rng,
         )
+        # targets are given, not sampled: the same for F, G and every synthesizer
         y = np.repeat(augmented.y, round(config.times))
         return self._score_rows(*synthesizer.sample(len(y), rng, y))
 

@@ -143,16 +143,20 @@ def make_simulated(rows: int = 253_000) -> Task:
     is_new = building == 2  # "business"
 
     # the logarithm of a price, up to noise: what a linear model can see
-    level = 0.6 * X[:, 0] + 0.4 * X[:, 1] - 0.5 * X[:, 2]
+    level = 0.6 * X[:, 0]
+    level = level + 0.4 * X[:, 1]
+    level = level - 0.5 * X[:, 2]
     level = level + 0.2 * X[:, 3:8].sum(axis=1)
-    level = level + np.array([0.0, 0.25, 0.6])[building]
+    building_levels = np.array([0.0, 0.25, 0.6])
+    level = level + building_levels[building]
     # the centre is dear for new buildings only: an interaction
     centrality = np.maximum(0, X[:, 8] - 0.7)
     level = level + 2.2 * centrality * (X[:, 9] > 0.6) * is_new
     price = np.exp(0.8 * level + 0.08 * rng.standard_normal(rows))
 
     # some three new flats in a thousand cost up to four times as much
-    is_dear = (X[:, 10] > 0.97) & (X[:, 11] > 0.9) & is_new
+    is_rare = (X[:, 10] > 0.97) & (X[:, 11] > 0.9)
+    is_dear = is_rare & is_new
     factor = 1.0 + 3.0 * rng.random(rows)
     price = price * np.where(is_dear, factor, 1.0)
 

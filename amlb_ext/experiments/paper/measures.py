@@ -15,6 +15,8 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from amlb_ext.core.row_losses import symmetric_percentage_error
 
+# Dense lines below: each is one of the paper's formulas.
+
 
 def mean_smape(y: np.ndarray, f: np.ndarray) -> float:
     """Return the symmetric mean absolute percentage error, between 0 and 2 (section 5.2).
@@ -51,10 +53,11 @@ def score_predictions(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
             "w_target": float(wasserstein_distance(y, f)),
         }
     is_positive = (y == 1).astype(int)
+    n_positive = is_positive.sum()
     p = f[:, 1]
     # bad rows may all be of one label, for which no ranking exists
     auc = math.nan
-    if 0 < is_positive.sum() < len(is_positive):
+    if 0 < n_positive < len(is_positive):
         auc = float(roc_auc_score(is_positive, p))
     f1 = float(f1_score(is_positive, p >= 0.5, zero_division=0.0))
     return {"f1": f1, "auc": auc}

@@ -22,6 +22,7 @@ from amlb_ext.experiments.paper.chain import SettingOutcome, outcome_json, run_s
 from amlb_ext.experiments.paper.settings import Experiment, Setting
 from amlb_ext.hardening.split import split_task
 
+#: Folder of the results.
 SPLITS = "splits"
 #: Seed of the splits.
 SEED = 1
@@ -87,6 +88,7 @@ def run_experiment(
     ModelError
         F or G cannot be fitted.
     """
+    # a figure needs the points themselves, which stand beside the scores
     is_drawn = bool(experiment.figure)
     repetitions = []
     for data, (task, settings) in tasks.items():
