@@ -110,17 +110,17 @@ def _data_tables(
     """Return one table per data set that has cells, and its shares of bad points."""
     tables = []
     for data in experiment.rows:
-        part = cells[cells["data"] == data]
-        if len(part):
-            data_shares = [share for share in shares if share["data"] == data]
-            tables.append(
-                {
-                    "data": data,
-                    "about": DATA[data],
-                    "rows": _cell_blocks(part),
-                    "shares": data_shares,
-                }
-            )
+        data_cells = cells[cells["data"] == data]
+        # a data set that could not be had has no table
+        if not len(data_cells):
+            continue
+        table = {
+            "data": data,
+            "about": DATA[data],
+            "rows": _cell_blocks(data_cells),
+            "shares": [share for share in shares if share["data"] == data],
+        }
+        tables.append(table)
     return tables
 
 
@@ -169,22 +169,20 @@ def _disagreements(experiment: Experiment, cells: pd.DataFrame) -> list[dict[str
     # None stands beside True and False in this column: `== False` would be lost on it
     outside = cells[cells["within"].isin([False])]
     for data in experiment.rows:
-        part = outside[outside["data"] == data]
-        if not len(part):
+        data_cells = outside[outside["data"] == data]
+        if not len(data_cells):
             continue
         names = []
-        for cell in part.itertuples():
+        for cell in data_cells.itertuples():
             measure = MEASURES[str(cell.measure)]
-            names.append(
-                f"{cell.row}: {cell.model} on {PARTS[str(cell.part)]}, {measure}"
-            )
-        disagreements.append(
-            {
-                "data": DATA[data].text,
-                "cells": names,
-                "tested": hypotheses.get(data, []),
-            }
-        )
+            rows = PARTS[str(cell.part)]
+            names.append(f"{cell.row}: {cell.model} on {rows}, {measure}")
+        disagreement = {
+            "data": DATA[data].text,
+            "cells": names,
+            "tested": hypotheses.get(data, []),
+        }
+        disagreements.append(disagreement)
     return disagreements
 
 

@@ -144,7 +144,12 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise SuiteError(f"{out} is a file", "choose a folder with -o")
     run = _Run(
-        out=out, data=data, splits=splits, certify=certify, workers=workers, quiet=quiet
+        out=out,
+        data=data,
+        splits=splits,
+        certify=certify,
+        workers=workers,
+        quiet=quiet,
     )
     results = [_reproduce_table(table, choice, run) for table in tables]
     has_cells = any(len(result.cells) for result in results)
@@ -239,7 +244,8 @@ def _named_experiments(names: Sequence[str]) -> list[Experiment]:
         else:
             known = [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]
             raise ConfigError(
-                f"nothing is called {name!r}", suggest_nearest(name, known)
+                f"no table or figure is called {name!r}",
+                suggest_nearest(name, known),
             )
     return experiments
 
@@ -328,7 +334,11 @@ def _reproduce_experiment(
         write_text(folder / "cells.md", result.markdown)
         if run.certify:
             result.certificates = certificates.certify_rows(
-                experiment, tasks, folder, workers=run.workers, quiet=run.quiet
+                experiment,
+                tasks,
+                folder,
+                workers=run.workers,
+                quiet=run.quiet,
             )
     result.wall = time.monotonic() - began
     return result

@@ -99,13 +99,25 @@ def draw_waves(
 
 def _make_tree(size: int, seed: int) -> Population:
     model = DecisionTreeClassifier(random_state=0)
-    return _make_mixture("tree", model, ("zero_one",), size=size, seed=seed)
+    return _make_mixture(
+        "tree",
+        model,
+        ("zero_one",),
+        size=size,
+        seed=seed,
+    )
 
 
 def _make_logistic(size: int, seed: int) -> Population:
     model = LogisticRegression(max_iter=1000)
     losses = ("zero_one", "brier", "log")
-    return _make_mixture("logistic", model, losses, size=size, seed=seed)
+    return _make_mixture(
+        "logistic",
+        model,
+        losses,
+        size=size,
+        seed=seed,
+    )
 
 
 def _make_mixture(

@@ -154,13 +154,22 @@ def sampling_study(
                 continue
             for number in range(draws):
                 draw = Draw(
-                    kind=kind, design=design, n=n, level=level, seed=seed, number=number
+                    kind=kind,
+                    design=design,
+                    n=n,
+                    level=level,
+                    seed=seed,
+                    number=number,
                 )
                 planned.append(draw)
     with open_results_folder(out) as folder:
         repetitions = [_repeat_draw(draw, folder) for draw in planned]
         results = run_repetitions(
-            repetitions, name="sampling", unit="draw", workers=workers, quiet=quiet
+            repetitions,
+            name="sampling",
+            unit="draw",
+            workers=workers,
+            quiet=quiet,
         )
     records: list[dict[str, Any]] = []
     for result in results:
@@ -341,7 +350,11 @@ def _make_scene(kind: str, design: str, rng: np.random.Generator) -> Scene:
     for loss in _losses_of_kind(kind):
         errors[loss.name] = _true_error(model, truth, loss)
     return Scene(
-        model=model, train=train, pool=pool, unlabelled=unlabelled, errors=errors
+        model=model,
+        train=train,
+        pool=pool,
+        unlabelled=unlabelled,
+        errors=errors,
     )
 
 

@@ -206,7 +206,11 @@ def coverage_study(
     with open_results_folder(out) as folder:
         repetitions = [_repeat_cell(cell, folder) for cell in cells]
         results = run_repetitions(
-            repetitions, name="coverage", unit="cell", workers=workers, quiet=quiet
+            repetitions,
+            name="coverage",
+            unit="cell",
+            workers=workers,
+            quiet=quiet,
         )
     rows = []
     for result in results:
@@ -388,7 +392,11 @@ def _estimate_error(
         estimates = _estimate_binary(losses, level, draw=draw, is_slow=is_slow)
     else:
         estimates = _estimate_bounded(
-            losses, level, draw=draw, bound=bound, is_slow=is_slow
+            losses,
+            level,
+            draw=draw,
+            bound=bound,
+            is_slow=is_slow,
         )
     if len(draw.classes):
         stratified = stratified_interval(

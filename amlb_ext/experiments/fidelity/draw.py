@@ -257,7 +257,12 @@ def _fit_candidates(
         most=None,
     )
     twins, _ = refit_baseline(
-        baseline, fold.Z, y, refits=1, seed=seed, key=(table, "study")
+        baseline,
+        fold.Z,
+        y,
+        refits=1,
+        seed=seed,
+        key=(table, "study"),
     )
     return (*candidates, "twin of F"), (*candidates.values(), *twins)
 
@@ -295,14 +300,19 @@ def _reference_deltas(
     """Return each reference's delta per model, ``(m + 1,)``."""
     if not is_bad.any() or is_bad.all():
         raise DataError(
-            "no row of the pool is bad, or every one", "choose another share or rule"
+            "either no row of the pool is bad or all are",
+            "choose another share or rule",
         )
     # P(bad | x) of the pool itself, out of fold, so that no row's own label weighs it
     forest = RandomForestClassifier(
         60, min_samples_leaf=25, max_features=0.5, random_state=seed
     )
     probabilities = cross_val_predict(
-        forest, fill_missing(pool.Z), is_bad, cv=3, method="predict_proba"
+        forest,
+        fill_missing(pool.Z),
+        is_bad,
+        cv=3,
+        method="predict_proba",
     )
     weights = {
         "realised": is_bad.astype(float),

@@ -176,7 +176,11 @@ def _level_blocks(levels: pd.DataFrame, n: int) -> list[str]:
     blocks = [f"### n = {n}"]
     for figures, references in shown:
         headers, rows = level_rows(
-            levels, ALL_TABLES, n=n, figures=figures, references=references
+            levels,
+            ALL_TABLES,
+            n=n,
+            figures=figures,
+            references=references,
         )
         blocks.append(markdown_table(headers, rows))
     return blocks

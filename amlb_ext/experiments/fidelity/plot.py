@@ -69,7 +69,11 @@ def forest_plot(contrasts: pd.DataFrame, title: str) -> str:
         figure = _empty_figure(n_panels=len(sizes), n_keys=len(keys), tables=tables)
         # x and y are shared, so that effects compare across n and the labels stand once
         [panels] = figure.subplots(
-            1, len(sizes), sharex=True, sharey=True, squeeze=False
+            1,
+            len(sizes),
+            sharex=True,
+            sharey=True,
+            squeeze=False,
         )
         for axes, n in zip(panels, sizes, strict=True):
             _draw_panel(axes, contrasts[contrasts["n"] == n], keys, tables)
@@ -187,5 +191,11 @@ def _table_style(index: int) -> tuple[str, str]:
 
 def _legend_mark(label: str, mark: str, *, colour: str, size: float) -> Line2D:
     return Line2D(
-        [], [], marker=mark, color=colour, markersize=size, linestyle="-", label=label
+        [],
+        [],
+        marker=mark,
+        color=colour,
+        markersize=size,
+        linestyle="-",
+        label=label,
     )

@@ -155,7 +155,11 @@ def _fit_and_sample(
     models = s.draw.prepared.models
     synthesizer = make_synthesizer(SynthesizerConfig(name=name))
     synthesizer.fit(
-        Z, y, cards=models.encoder.cards_, n_classes=models.n_classes, rng=rng
+        Z,
+        y,
+        cards=models.encoder.cards_,
+        n_classes=models.n_classes,
+        rng=rng,
     )
     # the targets that come with the rows are dropped: a design labels them by the teacher
     rows, _ = synthesizer.sample(PROPOSED, rng)

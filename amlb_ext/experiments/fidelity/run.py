@@ -99,7 +99,11 @@ def run_study(
             )
             repetitions.append(repetition)
     results = run_repetitions(
-        repetitions, name=f"{phase} draws", unit="draw", workers=workers, quiet=quiet
+        repetitions,
+        name=f"{phase} draws",
+        unit="draw",
+        workers=workers,
+        quiet=quiet,
     )
     records = []
     for result in results:

@@ -64,7 +64,7 @@ class _Group:
     draws: np.ndarray
 
     @property
-    def known(self) -> np.ndarray:
+    def finite_draws(self) -> np.ndarray:
         """The draws that have a number."""
         return self.draws[np.isfinite(self.draws)]
 
@@ -107,7 +107,8 @@ def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
                 _read_figure, method=method, figure=figure, reference=reference
             )
             for group in _group_draws(_average_samples(records, read)):
-                mean, se = mean_and_se(group.known)
+                values = group.finite_draws
+                mean, se = mean_and_se(values)
                 rows.append(
                     {
                         "reference": reference,
@@ -117,7 +118,7 @@ def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
                         "figure": figure,
                         "mean": mean,
                         "se": se,
-                        "draws": len(group.known),
+                        "draws": len(values),
                     }
                 )
     return _sort_tables(pd.DataFrame(rows, columns=_LEVELS))
@@ -179,16 +180,16 @@ def _contrast_row(
     contrast: Contrast, group: _Group, groups: Sequence[_Group]
 ) -> dict[str, Any]:
     """Return one row of :func:`paired_contrasts`; ``groups`` are those of the same contrast."""
-    known = group.known
-    mean, se = mean_and_se(known)
+    differences = group.finite_draws
+    mean, se = mean_and_se(differences)
     signs = []
     for other in groups:
         # all tables together are compared with each of them; one table stands for itself
         is_part = other.table == group.table
         if group.table == ALL_TABLES:
             is_part = other.table != ALL_TABLES
-        if other.n == group.n and is_part and len(other.known):
-            signs.append(np.sign(np.mean(other.known)))
+        if other.n == group.n and is_part and len(other.finite_draws):
+            signs.append(np.sign(np.mean(other.finite_draws)))
     agree = 0
     if mean:
         agree = sum(bool(sign == np.sign(mean)) for sign in signs)
@@ -201,10 +202,10 @@ def _contrast_row(
         "reference": contrast.reference,
         "difference": mean,
         "se": se,
-        "p": t_test(mean, se, len(known)),
+        "p": t_test(mean, se, len(differences)),
         "p_holm": _NAN,  # needs the p-values of the whole family
-        "draws": len(known),
-        "left_out": len(group.draws) - len(known),
+        "draws": len(differences),
+        "left_out": len(group.draws) - len(differences),
         "agree": agree,
         "tables": len(signs),
     }
@@ -268,7 +269,11 @@ def write_phase(
     )
     text_path = out / f"{phase}.md"
     text = phase_markdown(
-        phase, records, protocol=protocol, contrasts=contrasts, levels=levels
+        phase,
+        records,
+        protocol=protocol,
+        contrasts=contrasts,
+        levels=levels,
     )
     write_text(text_path, text)
     paths = [text_path]

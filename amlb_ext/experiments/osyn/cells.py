@@ -184,13 +184,14 @@ def compare_cells(
     for data in dict.fromkeys(outcome.data for outcome in done):
         runs: list[Rows] = [outcome.rows for outcome in done if outcome.data == data]
         if table.name == "osyn-cost":
-            found = _minute_cells(runs, printed, size)
+            data_cells = _minute_cells(runs, printed, size)
         elif table.name == "osyn-table-1":
-            found = _estimate_cells(runs, SHIFTS, printed["rows"])
-            found += _pearson_cells(runs, printed["pearson"])
+            data_cells = _estimate_cells(runs, SHIFTS, printed["rows"])
+            data_cells += _pearson_cells(runs, printed["pearson"])
         else:
-            found = _estimate_cells(runs, table.data[data], printed.get(data, {}))
-        cells += [{"data": data, "each": "", **cell} for cell in found]
+            data_cells = _estimate_cells(runs, table.data[data], printed.get(data, {}))
+        for cell in data_cells:
+            cells.append({"data": data, "each": "", **cell})
     return pd.DataFrame(cells, columns=list(COLUMNS))
 
 

@@ -108,7 +108,11 @@ def repeat_table_1(choice: Choice, repetition: int) -> Rows:
         # the first shift is 0, where b is tuned
         for shift in SHIFTS:
             evidence = _shift_evidence(
-                simulation, regions, float(shift), model=model, losses=(loss_s, oracle)
+                simulation,
+                regions,
+                float(shift),
+                model=model,
+                losses=(loss_s, oracle),
             )
             key = derive_seed(SEED, "osyn", "table-1", repetition, shift)
             if "tuned" not in widths:

@@ -97,7 +97,11 @@ def reproduce_osyn(
             )
             planned.append(repetition)
     results = run_repetitions(
-        planned, name=table.name, unit="repetition", workers=workers, quiet=quiet
+        planned,
+        name=table.name,
+        unit="repetition",
+        workers=workers,
+        quiet=quiet,
     )
     outcomes = []
     for result in results:

@@ -106,13 +106,23 @@ def load_table(name: str, folder: Path | None, rows: int = 0) -> Task:
         kept = random_stream(0, "osyn", name, "rows").permutation(len(table))[:rows]
         # in the file's order
         table = table.iloc[np.sort(kept)].reset_index(drop=True)
-    return make_task(table, target, name=name, kind=kind, types=types)
+    return make_task(
+        table,
+        target,
+        name=name,
+        kind=kind,
+        types=types,
+    )
 
 
 def _read_file(name: str, path: Path) -> pd.DataFrame:
     if name == "adult":
         return pd.read_csv(
-            path, header=None, names=list(ADULT), skipinitialspace=True, na_values="?"
+            path,
+            header=None,
+            names=list(ADULT),
+            skipinitialspace=True,
+            na_values="?",
         )
     table = pd.read_csv(path)
     if name == "bike":

@@ -154,7 +154,13 @@ class Split:
     def _settle_rule(self, setting: Setting) -> BadRule:
         # rules read rows with an axis of targets, and here there is one
         y, f = self.test.y[:, None], self.test.f[:, None]
-        return settle_rule(setting.config.hardness, self.kind, self.labels, y=y, f=f)
+        return settle_rule(
+            setting.config.hardness,
+            self.kind,
+            self.labels,
+            y=y,
+            f=f,
+        )
 
     def _augment_rows(
         self, setting: Setting, rule: BadRule, bad: ScoredRows

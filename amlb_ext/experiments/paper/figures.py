@@ -140,7 +140,13 @@ def _scatter_predictions(ax: Axes, parts: Parts, names: Sequence[str]) -> None:
 
 def _finish_predictions(ax: Axes, title: str) -> None:
     """Add the line on which predictions are right, labels and a legend."""
-    ax.axline((0, 0), slope=1, color=LINE_COLOUR, linewidth=0.8, linestyle="--")
+    ax.axline(
+        (0, 0),
+        slope=1,
+        color=LINE_COLOUR,
+        linewidth=0.8,
+        linestyle="--",
+    )
     ax.set(xlabel="target", ylabel="prediction", title=title)
     ax.legend(fontsize=7, markerscale=2)
 
@@ -163,15 +169,33 @@ def _draw_steps(rows: Arrays, data: str) -> Figure:
         ax = axes[place]
         _scatter_features(ax, parts, names)
         limits = (-0.05, 1.05)
-        ax.set(xlabel="x1", ylabel="x2", title=title, xlim=limits, ylim=limits)
+        ax.set(
+            xlabel="x1",
+            ylabel="x2",
+            title=title,
+            xlim=limits,
+            ylim=limits,
+        )
         ax.legend(fontsize=7, markerscale=2)
     _scatter_predictions(axes[3], parts, ["test", "ga", "bad"])
     _finish_predictions(axes[3], "(d) F")
     if "synthetic" in parts:
         synthetic = parts["synthetic"]
         y = synthetic["y"]
-        _scatter_points(axes[5], y, synthetic["f"], part="bad", label="F")
-        _scatter_points(axes[5], y, synthetic["g"], part="ga", label="G")
+        _scatter_points(
+            axes[5],
+            y,
+            synthetic["f"],
+            part="bad",
+            label="F",
+        )
+        _scatter_points(
+            axes[5],
+            y,
+            synthetic["g"],
+            part="ga",
+            label="G",
+        )
     _finish_predictions(axes[5], "(f) F and G on synthetic rows")
     return figure
 
@@ -246,7 +270,13 @@ def _draw_roc_panel(ax: Axes, parts: Parts, names: Sequence[str]) -> None:
                 linewidth=1.1,
                 label=f"{model.upper()}, {TEXT[name]}",
             )
-    ax.axline((0, 0), slope=1, color=LINE_COLOUR, linewidth=0.6, linestyle=":")
+    ax.axline(
+        (0, 0),
+        slope=1,
+        color=LINE_COLOUR,
+        linewidth=0.6,
+        linestyle=":",
+    )
     ax.set(xlabel="false positive rate", ylabel="true positive rate")
     ax.legend(fontsize=7)
 

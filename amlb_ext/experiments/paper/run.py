@@ -109,7 +109,11 @@ def run_experiment(
             )
             repetitions.append(repetition)
     results = run_repetitions(
-        repetitions, name=experiment.name, unit="split", workers=workers, quiet=quiet
+        repetitions,
+        name=experiment.name,
+        unit="split",
+        workers=workers,
+        quiet=quiet,
     )
     return [
         _read_split(result, repetition.path)

@@ -203,7 +203,7 @@ def read_changes(words: list[str]) -> dict[str, Any]:
         key, sign, value = word.partition("=")
         if not sign:
             raise ConfigError(
-                f"{word!r} is no KEY=VALUE", "write --set search.kappa=0.3"
+                f"{word!r} is not KEY=VALUE", "write --set search.kappa=0.3"
             )
         # YAML tells numbers, true and false from text, as in a configuration file
         changes[key] = yaml.safe_load(value)
