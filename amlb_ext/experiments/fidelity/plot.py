@@ -30,7 +30,11 @@ _LIGHT = (
 #: Sizes of marks: of all tables together, and of one.
 _STRONG_SIZE, _LIGHT_SIZE = 6.0, 4.0
 #: The same bytes every time, and letters that stay text.
-_STYLE = {"svg.hashsalt": "hardsynth", "svg.fonttype": "none", "font.size": 9}
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "hardsynth",
+    "svg.fonttype": "none",
+    "font.size": 9,
+}
 
 #: A contrast: method, against, reference.
 _Key = tuple[str, str, str]
