@@ -9,9 +9,13 @@ from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from amlb_ext.experiments.fidelity import proposals
 from amlb_ext.experiments.fidelity.draw import make_draw
 from amlb_ext.experiments.fidelity.protocol import Protocol, Table, read_protocol
-from amlb_ext.experiments.fidelity.registry import find_method
-from amlb_ext.experiments.fidelity.run import phase_seeds, sample_positions
-from amlb_ext.experiments.fidelity.sample import Sample, expected_contrasts
+from amlb_ext.experiments.fidelity.registry import METHODS, find_method
+from amlb_ext.experiments.fidelity.run import (
+    judge_methods,
+    phase_seeds,
+    sample_positions,
+)
+from amlb_ext.experiments.fidelity.sample import Method, Sample, expected_contrasts
 from amlb_ext.experiments.fidelity.tables import load_table
 
 SIZES = {
@@ -82,6 +86,21 @@ def test_few_bad_is_the_mean_over_bad_rows(draw):
     answer = find_method("few_bad").function(s)
     assert answer.rows == len(s.bad) > 0
     np.testing.assert_allclose(answer.point, s.delta[s.bad].mean(axis=0))
+
+
+def test_one_methods_failure_costs_no_other_its_answer(draw, monkeypatch):
+    def fails(s):
+        raise DataError("too few rows", "give more")
+
+    def has_no_rows(s):
+        return None
+
+    monkeypatch.setitem(METHODS, "half", Method(fails, ""))
+    monkeypatch.setitem(METHODS, "weighted", Method(has_no_rows, ""))
+    s = Sample(draw, np.arange(40))
+    answers, without = judge_methods(s, ["whole", "half", "weighted"])
+    assert list(answers) == ["whole"]
+    assert without == {"half": "too few rows", "weighted": "no rows"}
 
 
 def test_streams_of_proposals_are_those_of_the_published_numbers():

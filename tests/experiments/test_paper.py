@@ -404,7 +404,7 @@ def folder(tmp_path_factory):
     ]
     changes = [f"--set={key}={value}" for key, value in QUICK.items()]
     changes += ["--set=search.generations=0"]
-    words += ["-o", str(out), "--splits", "2", "--no-certificates", *changes]
+    words += ["-o", str(out), "--splits", "1", "--no-certificates", *changes]
     assert main(["reproduce", *words]) == 0
     return out
 
@@ -413,7 +413,7 @@ class TestPageAndCommand:
     def test_csv_markdown_and_page(self, folder):
         table = pd.read_csv(folder / "table-a1" / "cells.csv")
         assert len(table) == 39
-        assert set(table["splits"]) == {2}
+        assert set(table["splits"]) == {1}
         text = (folder / "table-a1" / "cells.md").read_text()
         assert "| 10 | F | X_b | MSE | 0.3655 ± 0.1099 |" in text
         html = (folder / "index.html").read_text()
@@ -435,11 +435,11 @@ class TestPageAndCommand:
         changes = [f"--set={k}={v}" for k, v in QUICK.items()] + [
             "--set=search.generations=0"
         ]
-        words = ["table-a1", "-o", str(folder), "--splits", "2", "--no-certificates"]
+        words = ["table-a1", "-o", str(folder), "--splits", "1", "--no-certificates"]
         assert main(["reproduce", *words, "--json", *changes]) == 0
         result = json.loads(capsys.readouterr().out)[0]
         assert sum(result["verdict"].values()) == 39
-        assert result["splits"] == 2
+        assert result["splits"] == 1
 
     def test_an_empty_folder_says_so(self, tmp_path):
         page.write_page(tmp_path)

@@ -199,7 +199,7 @@ def draw_records(
     records = []
     for rows in sample_positions(protocol.sizes.labelled):
         s = Sample(draw, rows)
-        answers, without = _judge_methods(s, protocol.used_methods())
+        answers, without = judge_methods(s, protocol.used_methods())
         records.append(
             {
                 "table": table,
@@ -217,7 +217,7 @@ def draw_records(
     return records
 
 
-def _judge_methods(
+def judge_methods(
     s: Sample, names: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the figures of each method on a sample, and why others have no answer."""
