@@ -142,8 +142,9 @@ def _mix_with_real_rows(design: Design, share: float | None) -> Function:
             # the twin, last, is no candidate and does not decide about the share
             rng = s.stage_stream(f"{design.name} share")
             weight = fit_share(delta[:, :-1], made_delta[:-1], rng, w)
-        real_delta = w @ delta / w.sum()
-        mixed = weight * real_delta + (1 - weight) * made_delta
+        # in this order: another rounds differently, and published numbers would move
+        real_part = weight * (w @ delta) / w.sum()
+        mixed = real_part + (1 - weight) * made_delta
         n_real = len(delta) if weight else 0
         return without_interval(mixed, n_made + n_real)
 
