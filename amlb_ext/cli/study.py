@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
-from amlb_ext.core.display import text_table
+from amlb_ext.core.display import format_with_spread, text_table
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def add(commands: Any) -> None:
         help="how often the intervals of 'hardsynth estimate' hold",
         description="Draw labelled rows from simulated populations whose true error is known, and "
         "count how often each interval covers it: for independent rows, rows drawn class by "
-        "class, and rows of a shifted population, where nothing is promised.",
+        "class, and rows of a shifted population, where nothing is promised. Run the same command "
+        "again to continue an interrupted study.",
     )
     coverage.add_argument(
         "--draws",
@@ -95,13 +96,15 @@ def add(commands: Any) -> None:
     coverage.add_argument(
         "-o", "--out", required=True, metavar="DIR", help="the study's folder"
     )
+    add_jobs_flag(coverage)
     add_output_flags(coverage)
     sampling = kinds.add_parser(
         "sampling",
         help="how often 'hardsynth estimate' detects a sample that was not drawn at random",
         description="Draw labelled rows at random, by class or target, by a model's score and by "
         "time, and count how often the command refuses them, and how often what it quotes holds, "
-        "with and without training rows and rows without labels.",
+        "with and without training rows and rows without labels. Run the same command again to "
+        "continue an interrupted study.",
     )
     sampling.add_argument(
         "--draws",
@@ -123,6 +126,7 @@ def add(commands: Any) -> None:
     sampling.add_argument(
         "-o", "--out", required=True, metavar="DIR", help="the study's folder"
     )
+    add_jobs_flag(sampling)
     add_output_flags(sampling)
     kinds.add_parser(
         "protocol", help="print the shipped protocol, as a start for your own"
@@ -171,7 +175,13 @@ def run_coverage(arguments: argparse.Namespace) -> int:
 
     out = _study_folder(arguments.out)
     quiet = is_quiet(arguments)
-    table = coverage_study(arguments.draws, seed=arguments.seed, quiet=quiet)
+    table = coverage_study(
+        arguments.draws,
+        seed=arguments.seed,
+        out=out,
+        workers=arguments.jobs,
+        quiet=quiet,
+    )
     return _write_study(arguments, out, "coverage", table, coverage_markdown(table))
 
 
@@ -182,7 +192,12 @@ def run_sampling(arguments: argparse.Namespace) -> int:
     out = _study_folder(arguments.out)
     quiet = is_quiet(arguments)
     table = sampling_study(
-        arguments.draws, n=arguments.rows, seed=arguments.seed, quiet=quiet
+        arguments.draws,
+        n=arguments.rows,
+        seed=arguments.seed,
+        out=out,
+        workers=arguments.jobs,
+        quiet=quiet,
     )
     return _write_study(arguments, out, "sampling", table, sampling_markdown(table))
 
@@ -310,11 +325,11 @@ def _contrasts(found: pd.DataFrame) -> str:
 def _levels(level: pd.DataFrame) -> str:
     """Return each method's agreement where no contrast is declared."""
     from amlb_ext.experiments.fidelity.judge import ALL_TABLES
-    from amlb_ext.experiments.fidelity.page_text import format_mean
 
     part = level[(level["table"] == ALL_TABLES) & (level["figure"] == "tau")]
     rows = [
-        [r.n, r.method, format_mean(r.mean, r.se), r.draws] for r in part.itertuples()
+        [r.n, r.method, format_with_spread(r.mean, r.se), r.draws]
+        for r in part.itertuples()
     ]
     headers = ["n", "method", "tau, realised", "draws"]
     return text_table(headers, rows) + "\n\nno contrast is declared in the protocol"

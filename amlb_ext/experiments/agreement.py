@@ -14,6 +14,52 @@ WITHIN = 2.0
 ROUNDING = 1e-12
 
 
+def compare_with_printed(
+    values: np.ndarray,
+    printed: float,
+    *,
+    printed_std: float = math.nan,
+    least: float = math.nan,
+    takes_our_std: bool = False,
+) -> dict[str, Any]:
+    """Return the part of a cell that sets our repetitions beside the printed mean.
+
+    Parameters
+    ----------
+    values : ndarray
+        Ours, one per repetition; NaN where a repetition has none.
+    printed, printed_std : float
+        NaN where the paper has no such number.
+    least : float
+        A difference up to this agrees, however small the deviation.
+    takes_our_std : bool
+        Judge by our deviation where none is printed; the mark is lenient then where our
+        repetitions scatter.
+
+    Returns
+    -------
+    dict
+        ``paper``, ``paper_std``, ``ours``, ``ours_std`` and ``within``, see
+        :func:`agrees_with_printed`.
+
+    Examples
+    --------
+    >>> compare_with_printed(np.array([0.2, 0.3]), 0.26, printed_std=0.01)["within"]
+    True
+    """
+    ours, ours_std = mean_and_deviation(values)
+    deviation = printed_std
+    if takes_our_std and math.isnan(printed_std):
+        deviation = ours_std
+    return {
+        "paper": printed,
+        "paper_std": printed_std,
+        "ours": ours,
+        "ours_std": ours_std,
+        "within": agrees_with_printed(printed, ours, deviation=deviation, least=least),
+    }
+
+
 def agrees_with_printed(
     printed: float, ours: float, *, deviation: float, least: float = math.nan
 ) -> bool | None:
@@ -44,14 +90,17 @@ def agrees_with_printed(
     """
     if math.isnan(printed) or math.isnan(ours):
         return None
-    limits = [limit for limit in (WITHIN * deviation, least) if not math.isnan(limit)]
+    # NaN is no limit; max() would take or leave it by its place
+    limits = [WITHIN * deviation, least]
+    limits = [limit for limit in limits if not math.isnan(limit)]
     if not limits:
         return None
-    return bool(abs(ours - printed) <= max(limits) + ROUNDING)
+    difference = abs(ours - printed)
+    return bool(difference <= max(limits) + ROUNDING)
 
 
 def mean_and_deviation(values: np.ndarray) -> tuple[float, float]:
-    """Return mean and standard deviation of the known values; NaN where there is none.
+    """Return mean and standard deviation of the values that are no NaN; NaN where there is none.
 
     Examples
     --------
@@ -60,11 +109,14 @@ def mean_and_deviation(values: np.ndarray) -> tuple[float, float]:
     >>> mean_and_deviation(np.array([1.0]))
     (1.0, nan)
     """
-    known = values[~np.isnan(values)]
-    if not len(known):
+    values = values[~np.isnan(values)]
+    if not len(values):
         return math.nan, math.nan
-    deviation = float(known.std(ddof=1)) if len(known) > 1 else math.nan
-    return float(known.mean()), deviation
+    mean = float(values.mean())
+    # one repetition has no deviation, and numpy would warn of it
+    if len(values) == 1:
+        return mean, math.nan
+    return mean, float(values.std(ddof=1))
 
 
 def count_verdicts(cells: pd.DataFrame) -> dict[str, int]:
@@ -80,6 +132,7 @@ def count_verdicts(cells: pd.DataFrame) -> dict[str, int]:
     >>> count_verdicts(pd.DataFrame({"within": [True, None, False, True]}))
     {'within': 2, 'outside': 1, 'none': 1}
     """
+    # an empty table has no columns
     verdicts = list(cells["within"]) if len(cells) else []
     n_within = sum(verdict is True for verdict in verdicts)
     n_outside = sum(verdict is False for verdict in verdicts)
@@ -95,7 +148,8 @@ def agreement_word(within: Any) -> str:
     >>> agreement_word(True), agreement_word(None)
     ('within', '–')
     """
-    return {True: "within", False: "outside"}.get(within, "–")
+    words = {True: "within", False: "outside"}
+    return words.get(within, "–")
 
 
 def float_or_nan(value: Any) -> float:

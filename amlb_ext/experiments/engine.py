@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,25 +85,31 @@ def run_repetitions(
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "one.json"
-    ...     one = Repetition(path, hash_key(7), dict, ([("answer", 42)],))
-    ...     result = run_repetitions([one], name="example", unit="draw", workers=1)
-    >>> result[0]["answer"]
+    >>> with open_results_folder(None) as folder:
+    ...     path = folder / "draw_0.json"
+    ...     repetition = Repetition(path, hash_key(7), dict, ([("answer", 42)],))
+    ...     results = run_repetitions([repetition], name="example", unit="draw", workers=1)
+    >>> results[0]["answer"]
     42
     """
+    # of a run that was killed while it wrote
     for folder in {repetition.path.parent for repetition in repetitions}:
         if folder.exists():
             remove_temporary_files(folder)
-    unfinished = [
-        (one,) for one in repetitions if read_finished(one.path, one.key) is None
-    ]
+    unfinished = []
+    for repetition in repetitions:
+        if read_finished(repetition.path, repetition.key) is None:
+            unfinished.append((repetition,))
+    # no more processes than there is work: each takes a second to start
     workers = min(workers or available_cores(), max(1, len(unfinished)))
     with tqdm(total=len(unfinished), desc=name, unit=unit, disable=quiet) as bar:
-        for _ in run_jobs(_compute, unfinished, workers):
+        for _ in run_jobs(_compute_and_write, unfinished, workers):
             bar.update()
-    return [json.loads(one.path.read_text(encoding="utf-8")) for one in repetitions]
+    # from their files, so that a result just computed equals one read later
+    return [
+        json.loads(repetition.path.read_text(encoding="utf-8"))
+        for repetition in repetitions
+    ]
 
 
 def read_finished(path: Path, key: str) -> dict[str, Any] | None:
@@ -110,9 +118,21 @@ def read_finished(path: Path, key: str) -> dict[str, Any] | None:
         result = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return result if isinstance(result, dict) and result.get("key") == key else None
+    # an older result of other settings is computed again, and written over
+    is_same = isinstance(result, dict) and result.get("key") == key
+    return result if is_same else None
 
 
-def _compute(repetition: Repetition) -> None:
+@contextmanager
+def open_results_folder(out: Path | None) -> Iterator[Path]:
+    """Yield the folder of the results; a temporary one where nobody asked to keep them."""
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def _compute_and_write(repetition: Repetition) -> None:
     result = repetition.compute(*repetition.arguments)
     write_text(repetition.path, json_text({"key": repetition.key, **result}))

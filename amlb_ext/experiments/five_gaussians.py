@@ -10,15 +10,26 @@ from __future__ import annotations
 
 import numpy as np
 
+#: π_k
 SHARES = np.array([1, 3, 4, 5, 7]) / 20
-MEANS = np.array([[0, 0], [12, 15], [15, 6], [6, 7], [3, 18]], dtype=float)
+#: μ_k
+MEANS = np.array(
+    [
+        [0.0, 0.0],
+        [12.0, 15.0],
+        [15.0, 6.0],
+        [6.0, 7.0],
+        [3.0, 18.0],
+    ]
+)
+#: Σ_k
 COVARIANCES = np.array(
     [
-        [[2, 0.5], [0.5, 4]],
-        [[5, -2], [-2, 7]],
-        [[1, 0.9], [0.9, 5]],
-        [[10, -7], [-7, 15]],
-        [[5, 0.9], [0.9, 5]],
+        [[2.0, 0.5], [0.5, 4.0]],
+        [[5.0, -2.0], [-2.0, 7.0]],
+        [[1.0, 0.9], [0.9, 5.0]],
+        [[10.0, -7.0], [-7.0, 15.0]],
+        [[5.0, 0.9], [0.9, 5.0]],
     ]
 )
 #: Lower triangular, root rootᵀ = covariance.
@@ -44,7 +55,9 @@ def draw_class_rows(
     True
     """
     noise = rng.standard_normal((len(classes), 2))
-    X = np.einsum("nij,nj->ni", ROOTS[classes], noise) + MEANS[classes]
+    # root noise has the covariance of the row's class: one product of 2 × 2 and 2 per row
+    correlated = np.einsum("nij,nj->ni", ROOTS[classes], noise)
+    X = correlated + MEANS[classes]
     X[:, 0] += shift
     return X
 

@@ -27,6 +27,7 @@ from amlb_ext.experiments.paper.cells import MEASURES, PARTS, format_printed
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.settings import EXPERIMENTS, Experiment
 
+#: The page, and the file of each experiment that it is made from.
 PAGE = "index.html"
 RESULT = "result.json"
 #: Tone of a badge, beside its word.
@@ -54,17 +55,15 @@ def write_page(out: Path) -> Path:
         _paper_entry(folder) for folder in _folders_with_result(out, EXPERIMENTS)
     ]
     tables = [_osyn_entry(folder) for folder in _folders_with_result(out, TABLES)]
+    # the style of the report stands in the page, which so opens without a server
     style = asset_path("resources", "report", "report.css").read_text("utf-8")
-    text = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            experiments=experiments,
-            seeds=tables,
-            style=Markup(style),
-            version=__version__,
-            seconds=sum(entry["seconds"] for entry in [*experiments, *tables]),
-        )
+    template = _template_environment().get_template("page.html.j2")
+    text = template.render(
+        experiments=experiments,
+        seeds=tables,
+        style=Markup(style),
+        version=__version__,
+        seconds=sum(entry["seconds"] for entry in [*experiments, *tables]),
     )
     write_text(out / PAGE, text)
     return out / PAGE
@@ -83,9 +82,8 @@ def _paper_entry(folder: Path) -> dict[str, Any]:
     tables = _data_tables(experiment, cells, result["shares"]) if len(cells) else []
     drawings = []
     for name in result["figures"]:
-        drawings.append(
-            (_figure_caption(name, result["name"]), _image_address(folder / name))
-        )
+        caption = _figure_caption(name, result["name"])
+        drawings.append((caption, _image_address(folder / name)))
     return result | {
         "title": experiment.title,
         "tables": tables,
@@ -112,22 +110,23 @@ def _data_tables(
     """Return one table per data set that has cells, and its shares of bad points."""
     tables = []
     for data in experiment.rows:
-        part = cells[cells["data"] == data]
-        if len(part):
-            data_shares = [share for share in shares if share["data"] == data]
-            tables.append(
-                {
-                    "data": data,
-                    "about": DATA[data],
-                    "rows": _blocks(part),
-                    "shares": data_shares,
-                }
-            )
+        data_cells = cells[cells["data"] == data]
+        # a data set that could not be had has no table
+        if not len(data_cells):
+            continue
+        table = {
+            "data": data,
+            "about": DATA[data],
+            "rows": _cell_blocks(data_cells),
+            "shares": [share for share in shares if share["data"] == data],
+        }
+        tables.append(table)
     return tables
 
 
-def _blocks(cells: pd.DataFrame) -> list[dict[str, Any]]:
+def _cell_blocks(cells: pd.DataFrame) -> list[dict[str, Any]]:
     """Return one line per row, model and part, with a cell for each measure of the table."""
+    # a part without a measure of the table has an empty cell
     measures = list(dict.fromkeys(cells["measure"]))
     lines = []
     for (row, model, part), group in cells.groupby(
@@ -170,22 +169,20 @@ def _disagreements(experiment: Experiment, cells: pd.DataFrame) -> list[dict[str
     # None stands beside True and False in this column: `== False` would be lost on it
     outside = cells[cells["within"].isin([False])]
     for data in experiment.rows:
-        part = outside[outside["data"] == data]
-        if not len(part):
+        data_cells = outside[outside["data"] == data]
+        if not len(data_cells):
             continue
         names = []
-        for cell in part.itertuples():
+        for cell in data_cells.itertuples():
             measure = MEASURES[str(cell.measure)]
-            names.append(
-                f"{cell.row}: {cell.model} on {PARTS[str(cell.part)]}, {measure}"
-            )
-        disagreements.append(
-            {
-                "data": DATA[data].text,
-                "cells": names,
-                "tested": hypotheses.get(data, []),
-            }
-        )
+            rows = PARTS[str(cell.part)]
+            names.append(f"{cell.row}: {cell.model} on {rows}, {measure}")
+        disagreement = {
+            "data": DATA[data].text,
+            "cells": names,
+            "tested": hypotheses.get(data, []),
+        }
+        disagreements.append(disagreement)
     return disagreements
 
 
@@ -197,7 +194,7 @@ def read_hypotheses() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def _template_environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(asset_path("resources", "reproduce")),
         autoescape=True,
@@ -206,10 +203,21 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        tone=lambda word: TONES.get(str(word), "none"),
-        percent=lambda x: "–" if x is None else f"{100 * float(x):.3g} %",
-        minutes=lambda s: (
-            f"{float(s) / 60:.1f} min" if s >= 60 else f"{float(s):.1f} s"
-        ),
+        tone=_badge_tone, percent=_format_share, minutes=_format_seconds
     )
     return environment
+
+
+def _badge_tone(word: Any) -> str:
+    return TONES.get(str(word), "none")
+
+
+def _format_share(share: float | None) -> str:
+    # null in the result: the paper prints no share, or no split could be run
+    return "–" if share is None else f"{100 * float(share):.3g} %"
+
+
+def _format_seconds(seconds: float) -> str:
+    if seconds >= 60:
+        return f"{float(seconds) / 60:.1f} min"
+    return f"{float(seconds):.1f} s"

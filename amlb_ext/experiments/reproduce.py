@@ -137,23 +137,25 @@ def reproduce(
     for experiment in experiments:
         for data_name in experiment.rows:
             settings_of(experiment, data_name, changes)  # raises before any work
-    choice = (
-        osyn_run.check_choice([table.name for table in tables], changes)
-        if tables
-        else None
-    )
+    # the changes are settings of one paper or of the other, so they are checked for what runs
+    choice = osyn.Choice()
+    if tables:
+        choice = osyn_run.check_choice([table.name for table in tables], changes)
     if out.exists() and not out.is_dir():
         raise SuiteError(f"{out} is a file", "choose a folder with -o")
     run = _Run(
-        out=out, data=data, splits=splits, certify=certify, workers=workers, quiet=quiet
+        out=out,
+        data=data,
+        splits=splits,
+        certify=certify,
+        workers=workers,
+        quiet=quiet,
     )
-    results = [
-        _reproduce_table(table, choice or osyn.Choice(), run) for table in tables
-    ]
-    if tables and not experiments and not any(len(result.cells) for result in results):
-        raise SourceError(
-            f"no data: {next(iter(results[0].left_out.values()))}", "give --data DIR"
-        )
+    results = [_reproduce_table(table, choice, run) for table in tables]
+    has_cells = any(len(result.cells) for result in results)
+    if tables and not experiments and not has_cells:
+        reason = next(iter(results[0].left_out.values()))
+        raise SourceError(f"no data: {reason}", "give --data DIR")
     if tables:
         # the experiments may fail for want of data; what is finished has its page then
         page.write_page(out)
@@ -202,6 +204,7 @@ def _reproduce_table(table: osyn.OsynTable, choice: osyn.Choice, run: _Run) -> R
         quiet=run.quiet,
     )
     cells = osyn_cells.compare_cells(table, outcomes, choice.size)
+    # seconds count earlier runs too, the clock this run alone
     result = Result(
         name=table.name,
         cells=cells,
@@ -211,6 +214,7 @@ def _reproduce_table(table: osyn.OsynTable, choice: osyn.Choice, run: _Run) -> R
         wall=time.monotonic() - began,
         markdown=page_blocks.table_markdown(table, cells),
     )
+    # without an outcome there is no result, and so no place on the page
     if outcomes:
         _write_csv(folder / "cells.csv", cells)
         write_text(folder / "cells.md", result.markdown)
@@ -240,7 +244,8 @@ def _named_experiments(names: Sequence[str]) -> list[Experiment]:
         else:
             known = [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]
             raise ConfigError(
-                f"nothing is called {name!r}", suggest_nearest(name, known)
+                f"no table or figure is called {name!r}",
+                suggest_nearest(name, known),
             )
     return experiments
 
@@ -259,6 +264,7 @@ def _reproduce_experiments(
                 tasks[name] = (loaded[name], settings_of(experiment, name, changes))
             else:
                 left_out[name] = lacking[name]
+        # an experiment without data has a result, too: the page says why it is empty
         if tasks:
             result = _reproduce_experiment(experiment, tasks, run)
         else:
@@ -273,6 +279,7 @@ def _load_tasks(
     experiments: Sequence[Experiment], folder: Path | None, readings: Readings
 ) -> tuple[dict[str, Task], dict[str, str]]:
     """Load every data set once; return tasks, and why the others cannot be had."""
+    # several experiments share a data set
     tasks: dict[str, Task] = {}
     lacking: dict[str, str] = {}
     for experiment in experiments:
@@ -283,8 +290,10 @@ def _load_tasks(
                 tasks[name] = DATA[name].load(folder, readings).renamed(name)
             except SourceError as error:
                 lacking[name] = str(error)
+    # the first reason is enough: the others are of the same kind
     if not tasks:
-        raise SourceError(f"no data: {next(iter(lacking.values()))}", "give --data DIR")
+        reason = next(iter(lacking.values()))
+        raise SourceError(f"no data: {reason}", "give --data DIR")
     return tasks, lacking
 
 
@@ -325,7 +334,11 @@ def _reproduce_experiment(
         write_text(folder / "cells.md", result.markdown)
         if run.certify:
             result.certificates = certificates.certify_rows(
-                experiment, tasks, folder, workers=run.workers, quiet=run.quiet
+                experiment,
+                tasks,
+                folder,
+                workers=run.workers,
+                quiet=run.quiet,
             )
     result.wall = time.monotonic() - began
     return result

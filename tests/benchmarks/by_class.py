@@ -40,9 +40,9 @@ def labelled(classes, size, rng):
 def study(data, regression, folder, draws, models):
     case = Case(load_table(data, folder), Choice(), 0, regression)
     of = case.y[case.oracle]
-    X = case.seen(case.Z[case.oracle])
+    X = case.model_inputs(case.Z[case.oracle])
     names = [m for m in (REGRESSORS if regression else CLASSIFIERS) if m in models]
-    lost = {m: case.losses(case.model(m), X, of) for m in names}
+    lost = {m: case.model_losses(case.fit_model(m), X, of) for m in names}
     classes = of.astype(int)
     held = np.empty((draws, len(names), len(LEVELS)), bool)
     for r in range(draws):
@@ -50,7 +50,11 @@ def study(data, regression, folder, draws, models):
         for j, m in enumerate(names):
             for i, level in enumerate(LEVELS):
                 e = stratified_interval(
-                    lost[m][S], classes[S], case.priors, level, binary=not regression
+                    lost[m][S],
+                    classes[S],
+                    case.class_shares,
+                    level,
+                    binary=not regression,
                 )
                 held[r, j, i] = e.low <= lost[m].mean() <= e.high
     print(

@@ -38,15 +38,15 @@ def populations(folder):
     """Yield a name, a loss and the losses of all rows of a population."""
     for data in ("bank", "adult"):
         case = Case(load_table(data, folder), Choice(), 0, False)
-        X, y = case.seen(case.Z[case.oracle]), case.y[case.oracle].astype(int)
+        X, y = case.model_inputs(case.Z[case.oracle]), case.y[case.oracle].astype(int)
         for model in ("LR", "RF", "GB"):
-            f = case.model(model).predict_proba(X)
+            f = case.fit_model(model).predict_proba(X)
             for loss in (LOSSES["brier"], LOSSES["log"]):
                 yield f"{data} {model} {loss.name}", loss, loss(y, f)
     case = Case(load_table("bike", folder), Choice(), 0, True)
-    X, y = case.seen(case.Z[case.oracle]), case.y[case.oracle].astype(float)
+    X, y = case.model_inputs(case.Z[case.oracle]), case.y[case.oracle].astype(float)
     for model in ("Ridge", "RFR"):
-        f = np.clip(case.model(model).predict(X), 0, 1)
+        f = np.clip(case.fit_model(model).predict(X), 0, 1)
         for loss in (squared_loss(), absolute_loss()):
             yield f"bike {model} {loss.name}", loss, loss(y, f)
 

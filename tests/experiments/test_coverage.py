@@ -1,9 +1,11 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.experiments.coverage import sampling
+from amlb_ext.experiments.coverage import sampling, study
 from amlb_ext.experiments.coverage.study import (
     COLUMNS,
     coverage_markdown,
@@ -12,11 +14,28 @@ from amlb_ext.experiments.coverage.study import (
 from amlb_ext.experiments.five_gaussians import MEANS, SHARES, draw_rows
 
 
-@pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def small_study(out: Path) -> pd.DataFrame:
     return coverage_study(
-        60, [0.9], [200], populations=["logistic"], pool=20_000, bca_draws=3, quiet=True
+        60,
+        [0.9],
+        [200],
+        populations=["logistic"],
+        pool=20_000,
+        bca_draws=3,
+        out=out,
+        workers=1,
+        quiet=True,
     )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("coverage")
+
+
+@pytest.fixture(scope="module")
+def table(folder) -> pd.DataFrame:
+    return small_study(folder)
 
 
 def pick(table: pd.DataFrame, **where: object) -> pd.DataFrame:
@@ -63,16 +82,32 @@ def test_figures_are_consistent(table):
     )
 
 
-def test_the_seed_decides_and_a_draw_depends_on_its_number_alone(table):
-    again = coverage_study(
-        60, [0.9], [200], populations=["logistic"], pool=20_000, bca_draws=3, quiet=True
-    )
-    pd.testing.assert_frame_equal(table, again)
+def test_a_stopped_study_computes_what_is_missing_alone(table, folder, monkeypatch):
+    lost = folder / study.CELLS / "logistic_drifted_200.json"
+    lost.unlink()
+    computed = []
+
+    def count_and_draw(population, cell, rng):
+        computed.append(cell.design)
+        return draw_rows_of_cell(population, cell, rng)
+
+    draw_rows_of_cell = study._draw_rows
+    monkeypatch.setattr(study, "_draw_rows", count_and_draw)
+    # the same numbers, so the seed and the number of a draw decide them alone
+    pd.testing.assert_frame_equal(table, small_study(folder))
+    assert computed == ["drifted"] * 60
 
 
 def test_regression_has_no_classes():
     got = coverage_study(
-        2, [0.9], [50], populations=["boosting"], pool=2_000, bca_draws=0, quiet=True
+        2,
+        [0.9],
+        [50],
+        populations=["boosting"],
+        pool=2_000,
+        bca_draws=0,
+        workers=1,
+        quiet=True,
     )
     assert set(got["design"]) == {"iid", "drifted"}
     assert "stratified" not in set(got["estimator"])
@@ -105,7 +140,9 @@ def test_wrong_settings_are_refused():
 
 def test_the_study_of_samples_tells_them_apart():
     designs = ["random", "by_class", "by_class, priors", "by_score"]
-    table = sampling.sampling_study(2, kinds=["classes"], designs=designs, quiet=True)
+    table = sampling.sampling_study(
+        2, kinds=["classes"], designs=designs, workers=1, quiet=True
+    )
     assert list(table.columns) == sampling.COLUMNS
     assert set(designs) < set(sampling.DESIGNS["classes"])
     rate = table[table["loss"] == "zero_one"].set_index(["design", "given"])["refused"]

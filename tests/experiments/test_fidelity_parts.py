@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
+from amlb_ext.experiments.fidelity import proposals
 from amlb_ext.experiments.fidelity.draw import make_draw
 from amlb_ext.experiments.fidelity.protocol import Protocol, Table, read_protocol
-from amlb_ext.experiments.fidelity.registry import find_method
-from amlb_ext.experiments.fidelity.run import phase_seeds, sample_positions
-from amlb_ext.experiments.fidelity.sample import Sample, expected_contrasts
+from amlb_ext.experiments.fidelity.registry import METHODS, find_method
+from amlb_ext.experiments.fidelity.run import (
+    judge_methods,
+    phase_seeds,
+    sample_positions,
+)
+from amlb_ext.experiments.fidelity.sample import Method, Sample, expected_contrasts
 from amlb_ext.experiments.fidelity.tables import load_table
 
 SIZES = {
@@ -41,7 +46,7 @@ def test_the_teacher_gives_a_distribution_for_every_row(draw):
     if y.shape[1] == 2:
         assert y[0].tolist() == [0, 1]
         return
-    train = draw.ready.train.y
+    train = draw.prepared.train.y
     assert y.min() >= train.min()
     assert y.max() <= train.max()
     assert (np.diff(y, axis=1) >= 0).all()
@@ -53,11 +58,11 @@ def test_the_teacher_gives_a_distribution_for_every_row(draw):
 
 @pytest.mark.parametrize("failures", [True, False])
 def test_the_expected_contrast_is_the_sum_over_outcomes(draw, failures):
-    points = draw.unlabelled.take(np.arange(12))
+    points = draw.unlabelled.take_rows(np.arange(12))
     tau, beta = expected_contrasts(draw, points, failures)
     by_hand, mass = np.zeros_like(tau), np.zeros_like(beta)
     for y, chance in zip(points.outcomes.T, points.chance.T, strict=True):
-        b = draw.bad(points, y) if failures else np.ones(len(points), dtype=bool)
+        b = draw.is_bad(points, y) if failures else np.ones(len(points), dtype=bool)
         by_hand += (chance * b)[:, None] * points.delta(y)
         mass += chance * b
     np.testing.assert_allclose(tau, by_hand, atol=1e-9 * np.abs(by_hand).max())
@@ -67,8 +72,8 @@ def test_the_expected_contrast_is_the_sum_over_outcomes(draw, failures):
 def test_the_parts_of_a_draw_are_as_declared(draw):
     assert len(draw.labelled) == len(draw.y) == 80
     assert len(draw.unlabelled) == 30
-    assert draw.about["pool"] == 120
-    assert 0 < draw.about["bad_share"] < 0.5
+    assert draw.facts["pool"] == 120
+    assert 0 < draw.facts["bad_share"] < 0.5
     assert draw.names[-1] == "twin of F"
     for reference in draw.references.values():
         assert reference.shape == (len(draw.names),)
@@ -81,6 +86,38 @@ def test_few_bad_is_the_mean_over_bad_rows(draw):
     answer = find_method("few_bad").function(s)
     assert answer.rows == len(s.bad) > 0
     np.testing.assert_allclose(answer.point, s.delta[s.bad].mean(axis=0))
+
+
+def test_one_methods_failure_costs_no_other_its_answer(draw, monkeypatch):
+    def fails(s):
+        raise DataError("too few rows", "give more")
+
+    def has_no_rows(s):
+        return None
+
+    monkeypatch.setitem(METHODS, "half", Method(fails, ""))
+    monkeypatch.setitem(METHODS, "weighted", Method(has_no_rows, ""))
+    s = Sample(draw, np.arange(40))
+    answers, without = judge_methods(s, ["whole", "half", "weighted"])
+    assert list(answers) == ["whole"]
+    assert without == {"half": "too few rows", "weighted": "no rows"}
+
+
+def test_streams_of_proposals_are_those_of_the_published_numbers():
+    declared = (
+        proposals.POPULATION,
+        proposals.POPULATION_VAE,
+        proposals.FAILURES,
+        proposals.SEARCHED,
+        proposals.NEIGHBOURHOODS,
+    )
+    assert [proposal.stream for proposal in declared] == [
+        "population",
+        "population_vae",
+        "failures",
+        "searched",
+        "neighbourhoods",
+    ]
 
 
 def test_a_table_that_is_too_small_is_refused():

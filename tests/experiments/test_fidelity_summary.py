@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from amlb_ext.experiments.fidelity.draw import Answer
+from amlb_ext.experiments.fidelity.answer import Answer
 from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, judge_answer
 from amlb_ext.experiments.fidelity.page_text import describe_progress
 from amlb_ext.experiments.fidelity.plot import forest_plot

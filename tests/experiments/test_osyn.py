@@ -13,7 +13,7 @@ from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from amlb_ext.estimate.osyn.bound import osyn_closed
 from amlb_ext.estimate.osyn.tallies import RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynSettings
-from amlb_ext.experiments import five_gaussians, reproduce
+from amlb_ext.experiments import reproduce
 from amlb_ext.experiments.osyn import cells, run, simulation, tabular
 from amlb_ext.experiments.osyn.arms import Evidence, algorithm_1, evaluate_model
 from amlb_ext.experiments.osyn.case import Case
@@ -130,14 +130,6 @@ class TestData:
         with pytest.raises(DataError, match="no column 'cnt'"):
             tabular.load_table("bike", tmp_path)
 
-    def test_simulation_has_the_stated_shares_and_means(self):
-        X, y = five_gaussians.draw_rows(50_000, np.random.default_rng(0), shift=-1.0)
-        assert np.bincount(y) / len(y) == pytest.approx(five_gaussians.SHARES, abs=0.01)
-        assert X[y == 2].mean(axis=0) == pytest.approx([14, 6], abs=0.1)
-        assert np.cov(X[y == 3].T) == pytest.approx(
-            five_gaussians.COVARIANCES[3], abs=0.5
-        )
-
 
 class TestCase:
     def test_split_and_labelled_rows(self, tmp_path):
@@ -145,14 +137,14 @@ class TestCase:
         case = Case(task, make_choice(TINY), 0, False)
         assert len(case.train) == pytest.approx(120, abs=1)
         assert not set(case.train) & set(case.oracle)
-        rows = case.labelled(np.empty(0))
+        rows = case.draw_labelled(np.empty(0))
         assert set(rows) <= set(case.oracle)
         assert np.bincount(case.y[rows]).tolist() == [
             24,
             16,
         ]  # 3 : 2, the majority first
         again = Case(task, make_choice(TINY), 0, False)
-        assert np.array_equal(rows, again.labelled(np.empty(0)))
+        assert np.array_equal(rows, again.draw_labelled(np.empty(0)))
         other = Case(task, make_choice(TINY), 1, False)
         assert not np.array_equal(case.train, other.train)
 
@@ -160,16 +152,16 @@ class TestCase:
         task = tabular.load_table("bike", hours(tmp_path))
         case = Case(task, make_choice({**TINY, "bias": 8.0}), 0, True)
         loss = np.linspace(0, 1, len(case.oracle))
-        rows = np.searchsorted(case.oracle, case.labelled(loss))
+        rows = np.searchsorted(case.oracle, case.draw_labelled(loss))
         assert loss[rows].mean() > loss.mean() + 0.08
-        assert case.priors is None
+        assert case.class_shares is None
         assert case.y.min() == 0
         assert case.y.max() == 1
 
     def test_too_few_rows(self, tmp_path):
         task = tabular.load_table("adult", people(tmp_path))
         with pytest.raises(ConfigError, match="give a smaller size"):
-            Case(task, make_choice({**TINY, "size": 300}), 0, False).labelled(
+            Case(task, make_choice({**TINY, "size": 300}), 0, False).draw_labelled(
                 np.empty(0)
             )
 
@@ -179,7 +171,7 @@ class TestCase:
         X = rng.random((60, 2))
         y = X[:, 0] if regression else (X[:, 0] > 0.5).astype(int)
         for name in REGRESSOR_KINDS if regression else KINDS:
-            f = fit_model(name, X, y, 0, regression).predict(X)
+            f = fit_model(name, X, y, 0, regression=regression).predict(X)
             assert f.shape == (60,)
 
 
@@ -190,7 +182,14 @@ class TestArms:
         region = rng.integers(-1, K, 20_000)
         loss_u = rng.random(20_000)
         loss_u = (loss_u < 0.5).astype(float) if zero_one else loss_u.astype(np.float32)
-        return Evidence(loss_s, even(K), region, loss_u, 0.25, zero_one)
+        return Evidence(
+            loss_s=loss_s,
+            masses=even(K),
+            region=region,
+            loss_u=loss_u,
+            oracle=0.25,
+            zero_one=zero_one,
+        )
 
     @pytest.mark.parametrize("zero_one", [True, False])
     def test_algorithm_1_on_rows_at_hand_comes_to_the_closed_form(self, zero_one):

@@ -24,8 +24,8 @@ from amlb_ext.experiments.paper.data import (
     make_toy,
 )
 from amlb_ext.experiments.paper.measures import (
+    mean_smape,
     score_predictions,
-    smape,
     wasserstein_distances,
 )
 from amlb_ext.experiments.paper.readings import Readings
@@ -173,7 +173,9 @@ class TestSettings:
 class TestMeasures:
     def test_smape_by_hand(self):
         # |3 - 1| / (3 + 1) = 1/2, |1 - 1| / 2 = 0; twice their mean
-        assert smape(np.array([1.0, 1.0]), np.array([3.0, 1.0])) == pytest.approx(0.5)
+        assert mean_smape(np.array([1.0, 1.0]), np.array([3.0, 1.0])) == pytest.approx(
+            0.5
+        )
 
     def test_one_class_has_no_auc(self):
         p = np.array([[0.4, 0.6], [0.7, 0.3]])
@@ -206,7 +208,7 @@ def fitted():
 class TestSplit:
     def test_bad_rows_are_those_f_misses_by_alpha(self, fitted):
         split, setting = fitted
-        outcome = split.run(setting)
+        outcome = split.run_setting(setting)
         bad = outcome.parts["bad"]
         assert np.all(np.abs(bad.f - bad.y) >= 0.1 - 1e-9)
         rest = np.abs(split.test.f - split.test.y) < 0.1 - 1e-9
@@ -214,7 +216,7 @@ class TestSplit:
 
     def test_k_is_applied_again(self, fitted):
         split, setting = fitted
-        made = split.run(setting).parts["ga"]
+        made = split.run_setting(setting).parts["ga"]
         assert np.all(np.abs(made.f - made.y) >= 0.1 - 1e-9)
 
     def test_each_augmented_row_gives_so_many_synthetic_ones_with_its_target(
@@ -225,20 +227,20 @@ class TestSplit:
         more = dataclasses.replace(
             setting, config=setting.config.model_copy(update={"synthesizer": config})
         )
-        parts = split.run(more).parts
+        parts = split.run_setting(more).parts
         assert np.array_equal(parts["synthetic"].y, np.repeat(parts["ga"].y, 3))
 
     def test_x_ga_with_the_bad_rows_themselves(self, fitted):
         split, setting = fitted
         both = dataclasses.replace(setting, readings=Readings(with_bad=True))
-        parts = split.run(both).parts
+        parts = split.run_setting(both).parts
         n = len(parts["bad"].y)
         assert np.array_equal(parts["ga"].Z[:n], parts["bad"].Z)
         assert len(parts["ga"].y) > n
 
     def test_the_pool_bounds_the_search(self, fitted):
         split, setting = fitted
-        parts = split.run(setting).parts
+        parts = split.run_setting(setting).parts
         low, high = parts["bad"].Z.min(axis=0), parts["bad"].Z.max(axis=0)
         made = parts["ga"].Z
         assert made.min(axis=0) == pytest.approx(np.maximum(made.min(axis=0), low))
@@ -249,14 +251,14 @@ class TestSplit:
         setting = quick(
             "toy_75", "table-a1", **{"search.copies": 20, "search.reapply": False}
         )[0]
-        outcome = split.run(setting)
+        outcome = split.run_setting(setting)
         wanted = outcome.counts["bad"] * (400 // outcome.counts["bad"])
         assert outcome.counts["ga"] == wanted
 
     def test_no_bad_row_no_cell(self, fitted):
         split, _ = fitted
         setting = quick("toy_75", "table-a1", **{"hardness.alpha": 5.0})[0]
-        outcome = split.run(setting)
+        outcome = split.run_setting(setting)
         assert outcome.counts == {"test": 200, "bad": 0, "ga": 0, "synthetic": 0}
         assert not outcome.scores
 
@@ -267,10 +269,10 @@ class TestSplit:
             0
         ]
         split = Split(task, 0, setting)
-        parts = split.run(setting).parts
+        parts = split.run_setting(setting).parts
         assert parts["ga"].f[:, 1].mean() < parts["bad"].f[:, 1].mean() - 0.01
         by_label = dataclasses.replace(setting, readings=Readings(fitness="label"))
-        own = split.run(by_label).parts
+        own = split.run_setting(by_label).parts
         y = own["bad"].y.astype(int)
         before = own["bad"].f[np.arange(len(y)), y].mean()
         copied = own["ga"].y.astype(int)
@@ -294,33 +296,6 @@ class TestRun:
         assert asked == [1, 1, 1]
         assert [file.read_bytes() for file in files] == before
         assert results[0].splits == 2
-
-    def test_a_damaged_split_is_made_again(self, tmp_path):
-        again = [
-            reproduce(
-                ["table-a1"],
-                tmp_path,
-                splits=1,
-                changes=QUICK,
-                certify=False,
-                workers=1,
-            )
-        ]
-        file = tmp_path / "table-a1" / "splits" / "toy_10_00.json"
-        whole = json.loads(file.read_text())
-        file.write_text("{")
-        again.append(
-            reproduce(
-                ["table-a1"],
-                tmp_path,
-                splits=1,
-                changes=QUICK,
-                certify=False,
-                workers=1,
-            )
-        )
-        assert json.loads(file.read_text())["rows"] == whole["rows"]
-        assert again[0][0].cells.equals(again[1][0].cells)
 
     def test_what_cannot_be_had_is_named_and_the_rest_is_run(
         self, tmp_path, monkeypatch
@@ -429,7 +404,7 @@ def folder(tmp_path_factory):
     ]
     changes = [f"--set={key}={value}" for key, value in QUICK.items()]
     changes += ["--set=search.generations=0"]
-    words += ["-o", str(out), "--splits", "2", "--no-certificates", *changes]
+    words += ["-o", str(out), "--splits", "1", "--no-certificates", *changes]
     assert main(["reproduce", *words]) == 0
     return out
 
@@ -438,7 +413,7 @@ class TestPageAndCommand:
     def test_csv_markdown_and_page(self, folder):
         table = pd.read_csv(folder / "table-a1" / "cells.csv")
         assert len(table) == 39
-        assert set(table["splits"]) == {2}
+        assert set(table["splits"]) == {1}
         text = (folder / "table-a1" / "cells.md").read_text()
         assert "| 10 | F | X_b | MSE | 0.3655 ± 0.1099 |" in text
         html = (folder / "index.html").read_text()
@@ -460,11 +435,11 @@ class TestPageAndCommand:
         changes = [f"--set={k}={v}" for k, v in QUICK.items()] + [
             "--set=search.generations=0"
         ]
-        words = ["table-a1", "-o", str(folder), "--splits", "2", "--no-certificates"]
+        words = ["table-a1", "-o", str(folder), "--splits", "1", "--no-certificates"]
         assert main(["reproduce", *words, "--json", *changes]) == 0
         result = json.loads(capsys.readouterr().out)[0]
         assert sum(result["verdict"].values()) == 39
-        assert result["splits"] == 2
+        assert result["splits"] == 1
 
     def test_an_empty_folder_says_so(self, tmp_path):
         page.write_page(tmp_path)

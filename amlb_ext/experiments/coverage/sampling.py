@@ -17,10 +17,11 @@ asked for on the others: training rows cannot tell that.
 
 from __future__ import annotations
 
+import math
 import pickle
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,18 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-from tqdm import tqdm
 
 from amlb_ext.core.display import markdown_table
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.answers import EstimateAnswers
 from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
+from amlb_ext.experiments.engine import (
+    Repetition,
+    hash_key,
+    open_results_folder,
+    run_repetitions,
+)
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
 
 #: What is given beside the labelled rows.
@@ -51,16 +57,42 @@ DESIGNS = {
     ),
     "numbers": ("random", "by_target", "by_score", "early", "outdated"),
 }
-#: Rows of the training set, without labels, to draw S from, and to measure the true error on.
-TRAIN, UNLABELLED, POOL, TRUTH = 800, 2_000, 4_000, 20_000
+#: Rows of the training set, and without labels.
+TRAIN, UNLABELLED = 800, 2_000
+#: Rows to draw S from, and to measure the true error on.
+POOL, TRUTH = 4_000, 20_000
 #: Of the regression target.
 RANGE = (-12.0, 30.0)
 #: The times of ``early`` and ``outdated``.
 EARLY = 0.3
 COLUMNS = ["kind", "loss", "design", "given", "draws", "refused", "coverage", "width"]
+#: Folder of the results of :class:`Draw`.
+DRAWS = "draws"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """One draw of training rows, a model and S: one repetition of the engine.
+
+    Attributes
+    ----------
+    kind : {'classes', 'numbers'}
+    design : str
+    n : int
+        Rows of S.
+    level : float
+    seed, number : int
+    """
+
+    kind: str
+    design: str
+    n: int
+    level: float
+    seed: int
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scene:
     """A model, the rows around it, and its true errors by loss; S is drawn from ``pool``."""
 
@@ -78,6 +110,9 @@ def sampling_study(
     seed: int = 0,
     kinds: Sequence[str] = ("classes", "numbers"),
     designs: Sequence[str] | None = None,
+    *,
+    out: Path | None = None,
+    workers: int = 0,
     quiet: bool = False,
 ) -> pd.DataFrame:
     """Return how often samples are refused, and how often what is quoted holds.
@@ -94,6 +129,10 @@ def sampling_study(
         ``classes``, ``numbers``.
     designs : sequence of str, optional
         All when omitted.
+    out : Path, optional
+        Folder that keeps the results, so that the same call continues a study that was stopped.
+    workers : int
+        Processes; 0 for every core.
     quiet : bool
 
     Returns
@@ -108,31 +147,61 @@ def sampling_study(
     """
     if draws < 1:
         raise ConfigError(f"{draws} draws", "give at least 1")
+    planned = []
+    for kind in kinds:
+        for design in DESIGNS[kind]:
+            if designs is not None and design not in designs:
+                continue
+            for number in range(draws):
+                draw = Draw(
+                    kind=kind,
+                    design=design,
+                    n=n,
+                    level=level,
+                    seed=seed,
+                    number=number,
+                )
+                planned.append(draw)
+    with open_results_folder(out) as folder:
+        repetitions = [_repeat_draw(draw, folder) for draw in planned]
+        results = run_repetitions(
+            repetitions,
+            name="sampling",
+            unit="draw",
+            workers=workers,
+            quiet=quiet,
+        )
     records: list[dict[str, Any]] = []
-    chosen = {
-        kind: [d for d in DESIGNS[kind] if designs is None or d in designs]
-        for kind in kinds
-    }
-    total = draws * sum(len(some) for some in chosen.values())
-    with (
-        tqdm(total=total, desc="sampling", unit="draw", disable=quiet) as bar,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        for kind in kinds:
-            for design in chosen[kind]:
-                for r in range(draws):
-                    rng = random_stream(seed, "sampling", kind, design, r)
-                    records += _one_draw(Path(folder), kind, design, n, level, rng)
-                    bar.update()
-    table = pd.DataFrame(records)
+    for result in results:
+        records += result["records"]
+    return _summarize_records(pd.DataFrame(records))
+
+
+def _repeat_draw(draw: Draw, folder: Path) -> Repetition:
+    # a design's name has a comma and a space, which a file's name should not have
+    design = draw.design.replace(", ", "_")
+    return Repetition(
+        path=folder / DRAWS / f"{draw.kind}_{design}_{draw.number}.json",
+        key=hash_key(asdict(draw)),
+        compute=compute_draw,
+        arguments=(draw,),
+    )
+
+
+def _summarize_records(records: pd.DataFrame) -> pd.DataFrame:
+    """Return shares refused, coverages and widths over the draws, in order of appearance."""
     rows = []
-    for key, part in table.groupby(["kind", "loss", "design", "given"], sort=False):
-        quoted = part[~part["refused"]]
-        row = dict(zip(COLUMNS, key, strict=False))
-        row["draws"] = len(part)
-        row["refused"] = part["refused"].mean()
-        row["coverage"] = quoted["covers"].mean() if len(quoted) else np.nan
-        row["width"] = quoted["width"].mean() if len(quoted) else np.nan
+    keys = ["kind", "loss", "design", "given"]
+    for key, group in records.groupby(keys, sort=False):
+        # only what is quoted can hold
+        quoted = group[~group["refused"].astype(bool)]
+        row = dict(zip(keys, key, strict=True))
+        row |= {
+            "draws": len(group),
+            "refused": group["refused"].mean(),
+            "coverage": quoted["covers"].mean() if len(quoted) else math.nan,
+            "width": quoted["width"].mean() if len(quoted) else math.nan,
+        }
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -151,158 +220,198 @@ def sampling_markdown(table: pd.DataFrame) -> str:
     | random | 1 % refused, .95 |
     <BLANKLINE>
     """
-    lines = []
+    lines: list[str] = []
     for (kind, loss), part in table.groupby(["kind", "loss"], sort=False):
         given = list(dict.fromkeys(part["given"]))
         rows = []
         for design, group in part.groupby("design", sort=False):
-            by_given = {row.given: row for row in group.itertuples()}
-            cells = [
-                _refusal_text(by_given[name]) if name in by_given else ""
-                for name in given
-            ]
-            rows.append([design, *cells])
-        lines += [
-            f"## {kind}, {loss}",
-            "",
-            markdown_table(["design", *given], rows),
-            "",
-        ]
+            row_by_given = {row.given: row for row in group.itertuples()}
+            texts = [design]
+            for name in given:
+                # class priors need the training rows, so this design lacks two columns
+                is_run = name in row_by_given
+                texts.append(_refusal_text(row_by_given[name]) if is_run else "")
+            rows.append(texts)
+        headers = ["design", *given]
+        lines += [f"## {kind}, {loss}", "", markdown_table(headers, rows), ""]
     return "\n".join(lines)
 
 
 def _refusal_text(row: Any) -> str:
-    told = f"{100 * row.refused:.0f} % refused"
+    refused = f"{100 * row.refused:.0f} % refused"
     if np.isnan(row.coverage):
-        return told
-    return f"{told}, {f'{row.coverage:.2f}'.removeprefix('0')}"
+        return refused
+    coverage = f"{row.coverage:.2f}".removeprefix("0")
+    return f"{refused}, {coverage}"
 
 
-def _one_draw(
-    folder: Path, kind: str, design: str, n: int, level: float, rng: np.random.Generator
+def compute_draw(draw: Draw) -> dict[str, Any]:
+    """Return one record per loss and per what is given beside S, under ``records``."""
+    key = ("sampling", draw.kind, draw.design, draw.number)
+    rng = random_stream(draw.seed, *key)
+    scene = _make_scene(draw.kind, draw.design, rng)
+    labelled = _draw_labelled(scene, draw.design, draw.n, rng)
+    # the command reads files, and so does this study of it
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        labelled.to_csv(folder / "labelled.csv", index=False)
+        scene.train.to_csv(folder / "train.csv", index=False)
+        unlabelled = scene.unlabelled.drop(columns="y")
+        unlabelled.to_csv(folder / "unlabelled.csv", index=False)
+        (folder / "model.pkl").write_bytes(pickle.dumps(scene.model))
+        return {"records": _estimate_from_files(folder, scene, draw)}
+
+
+def _estimate_from_files(
+    folder: Path, scene: Scene, draw: Draw
 ) -> list[dict[str, Any]]:
-    """Return a record per loss and per what is given beside S."""
-    scene = _scene(kind, design, rng)
-    _draw(scene, design, n, rng).to_csv(folder / "labelled.csv", index=False)
-    scene.train.to_csv(folder / "train.csv", index=False)
-    scene.unlabelled.drop(columns="y").to_csv(folder / "unlabelled.csv", index=False)
-    (folder / "model.pkl").write_bytes(pickle.dumps(scene.model))
+    """Return the records of ``hardsynth estimate`` without and with training rows."""
+    takes_priors = draw.design == "by_class, priors"
     records = []
     for train in (None, folder / "train.csv"):
-        if design == "by_class, priors" and train is None:
+        if takes_priors and train is None:
             continue
-        asked = EstimateRequest(
+        request = EstimateRequest(
             model=str(folder / "model.pkl"),
             data=folder / "labelled.csv",
             train=train,
             target="y",
-            target_range=RANGE if kind == "numbers" else None,
-            class_prior="train" if design == "by_class, priors" else {},
-            trust_pickle=True,
+            target_range=RANGE if draw.kind == "numbers" else None,
+            class_prior="train" if takes_priors else {},
+            trust_pickle=True,  # written above
         )
-        work = EstimateAnswers(read_inputs(asked), level, 0)
-        work.from_labels()
-        alone, both = GIVEN[:2] if train is None else GIVEN[2:]
-        records += _answers(work, scene, kind, design=design, given=alone)
-        work.compare_unlabelled(folder / "unlabelled.csv")
-        records += _answers(work, scene, kind, design=design, given=both)
+        answers = EstimateAnswers(read_inputs(request), draw.level, 0)
+        answers.from_labels()
+        without_rows, with_rows = GIVEN[:2] if train is None else GIVEN[2:]
+        records += _judge_answers(answers, scene, draw, given=without_rows)
+        answers.compare_unlabelled(folder / "unlabelled.csv")
+        records += _judge_answers(answers, scene, draw, given=with_rows)
     return records
 
 
-def _answers(
-    work: EstimateAnswers, scene: Scene, kind: str, *, design: str, given: str
+def _judge_answers(
+    answers: EstimateAnswers, scene: Scene, draw: Draw, *, given: str
 ) -> list[dict[str, Any]]:
     """Return for each loss whether something is quoted, and whether that holds."""
     records = []
-    for loss in _losses(kind):
-        best = work.with_loss(loss).report("", "").recommended
+    for loss in _losses_of_kind(draw.kind):
+        quoted = answers.with_loss(loss).report("", "").recommended
         theta = scene.errors[loss.name]
         records.append(
             {
-                "kind": kind,
+                "kind": draw.kind,
                 "loss": loss.name,
-                "design": design,
+                "design": draw.design,
                 "given": given,
-                "refused": best is None,
-                "covers": best is not None and best.low <= theta <= best.high,
-                "width": np.nan if best is None else best.width,
+                "refused": quoted is None,
+                "covers": quoted is not None and quoted.low <= theta <= quoted.high,
+                "width": math.nan if quoted is None else quoted.width,
             }
         )
     return records
 
 
-def _losses(kind: str) -> list[BoundedLoss]:
+def _losses_of_kind(kind: str) -> list[BoundedLoss]:
     if kind == "classes":
         return [LOSSES["zero_one"], LOSSES["brier"], LOSSES["log"]]
     return [squared_loss(*RANGE), absolute_loss(*RANGE)]
 
 
 def _true_error(model: Any, rows: pd.DataFrame, loss: BoundedLoss) -> float:
-    X, y = rows.drop(columns="y"), rows["y"]
+    X = rows.drop(columns="y")
+    y = rows["y"].to_numpy()
     if loss.needs == "numbers":
-        return float(loss(y.to_numpy(), model.predict(X)).mean())
-    codes = np.searchsorted(model.classes_, y.to_numpy())
+        return float(loss(y, model.predict(X)).mean())
+    # losses of probabilities take the codes of the labels, in the model's order
+    codes = np.searchsorted(model.classes_, y)
     return float(loss(codes, model.predict_proba(X)).mean())
 
 
-def _scene(kind: str, design: str, rng: np.random.Generator) -> Scene:
+def _make_scene(kind: str, design: str, rng: np.random.Generator) -> Scene:
     """Draw all rows and fit the model."""
-    make = _classes if kind == "classes" else _numbers
-    outdated = design == "outdated"
-    is_early = outdated or design == "early"
-    train = make(TRAIN, rng, 0.0, EARLY if outdated else 1.0)
-    pool = make(POOL, rng, 0.0, EARLY if is_early else 1.0)
-    later = EARLY if outdated else 0.0
-    X, y = train.drop(columns="y"), train["y"]
+    draw_rows = _draw_classes if kind == "classes" else _draw_numbers
+    is_outdated = design == "outdated"
+    last_train = EARLY if is_outdated else 1.0
+    last_pool = EARLY if is_outdated or design == "early" else 1.0
+    # the error is asked for on the times that an outdated sample has not seen
+    first_truth = EARLY if is_outdated else 0.0
+    # one stream, so the order of the draws below is part of every number
+    train = draw_rows(TRAIN, rng, first=0.0, last=last_train)
+    pool = draw_rows(POOL, rng, first=0.0, last=last_pool)
+    unlabelled = draw_rows(UNLABELLED, rng, first=first_truth, last=1.0)
+    truth = draw_rows(TRUTH, rng, first=first_truth, last=1.0)
+
     if kind == "classes":
         model = make_pipeline(StandardScaler(), LogisticRegression())
     else:
         model = make_pipeline(PolynomialFeatures(2), StandardScaler(), Ridge())
-    model.fit(X, y)
-    unlabelled = make(UNLABELLED, rng, later, 1.0)
-    truth = make(TRUTH, rng, later, 1.0)
-    errors = {loss.name: _true_error(model, truth, loss) for loss in _losses(kind)}
-    return Scene(model, train, pool, unlabelled, errors)
+    model.fit(train.drop(columns="y"), train["y"])
+    errors = {}
+    for loss in _losses_of_kind(kind):
+        errors[loss.name] = _true_error(model, truth, loss)
+    return Scene(
+        model=model,
+        train=train,
+        pool=pool,
+        unlabelled=unlabelled,
+        errors=errors,
+    )
 
 
-def _draw(scene: Scene, design: str, n: int, rng: np.random.Generator) -> pd.DataFrame:
-    pool, X = scene.pool, scene.pool.drop(columns="y")
-    weight = np.ones(len(pool))
+def _draw_labelled(
+    scene: Scene, design: str, n: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Draw S from the pool, without repeats."""
+    weights = _design_weights(scene, design)
+    chances = weights / weights.sum()
+    rows = rng.choice(len(scene.pool), n, replace=False, p=chances)
+    return scene.pool.iloc[rows]
+
+
+def _design_weights(scene: Scene, design: str) -> np.ndarray:
+    """Return how likely a design labels each row of the pool, up to a factor."""
+    y = scene.pool["y"]
     if design.startswith("by_class"):
-        is_yes = (pool["y"] == "yes").to_numpy()
-        weight = np.where(is_yes, 1 / is_yes.sum(), 1 / (~is_yes).sum())
-    elif design == "by_target":
-        weight = np.exp((pool["y"] - pool["y"].mean()) / pool["y"].std()).to_numpy()
-    elif design == "by_score" and hasattr(scene.model, "predict_proba"):
-        weight = (1.02 - scene.model.predict_proba(X).max(axis=1)) ** 2
-    elif design == "by_score":
+        # both classes have the same weight in all
+        is_yes = (y == "yes").to_numpy()
+        return np.where(is_yes, 1 / is_yes.sum(), 1 / (~is_yes).sum())
+    if design == "by_target":
+        return np.exp((y - y.mean()) / y.std()).to_numpy()
+    if design == "by_score":
+        X = scene.pool.drop(columns="y")
+        if hasattr(scene.model, "predict_proba"):
+            # 1.02, so that rows of which the model is certain stay possible
+            return (1.02 - scene.model.predict_proba(X).max(axis=1)) ** 2
         f = scene.model.predict(X)
-        weight = (f - np.median(f)) ** 2
-    rows = rng.choice(len(pool), n, replace=False, p=weight / weight.sum())
-    return pool.iloc[rows]
+        return (f - np.median(f)) ** 2
+    return np.ones(len(scene.pool))
 
 
-def _classes(
-    n: int, rng: np.random.Generator, first: float, last: float
+def _draw_classes(
+    n: int, rng: np.random.Generator, *, first: float, last: float
 ) -> pd.DataFrame:
-    """Rows of two classes, about 22 % yes; the small class moves closer with the time."""
+    """Draw rows of two classes, about 22 % yes; the small class moves closer with the time."""
     t = rng.uniform(first, last, n)
-    y = rng.random(n) < 0.22
+    is_yes = rng.random(n) < 0.22
     X = rng.standard_normal((n, 5))
-    X[:, 0] += 2.0 * y * (1 - 0.5 * t)
-    X[:, 1] += 1.0 * y + 1.2 * t
+    # time halves what the first column tells of the class, and moves the second
+    X[:, 0] += 2.0 * is_yes * (1 - 0.5 * t)
+    X[:, 1] += 1.0 * is_yes + 1.2 * t
     table = pd.DataFrame(X, columns=list("abcde"))
-    kind = np.where(rng.random(n) < 0.3 + 0.4 * y, 1, 0)
-    return table.assign(kind=kind, y=np.where(y, "yes", "no"))
+    # a category that tells the classes apart a little
+    chance = 0.3 + 0.4 * is_yes
+    kind = np.where(rng.random(n) < chance, 1, 0)
+    return table.assign(kind=kind, y=np.where(is_yes, "yes", "no"))
 
 
-def _numbers(
-    n: int, rng: np.random.Generator, first: float, last: float
+def _draw_numbers(
+    n: int, rng: np.random.Generator, *, first: float, last: float
 ) -> pd.DataFrame:
-    """Rows of a regression whose noise grows with a column and with the time."""
+    """Draw rows of a regression whose noise grows with a column and with the time."""
     t = rng.uniform(first, last, n)
     X = rng.uniform(-1.5, 1.5, (n, 5))
     X[:, 1] += t
-    noise = (0.3 + 0.5 * np.abs(X[:, 0]) + 0.8 * t) * rng.standard_normal(n)
+    scale = 0.3 + 0.5 * np.abs(X[:, 0]) + 0.8 * t
+    noise = scale * rng.standard_normal(n)
     y = 3 * X[:, 0] + 2 * X[:, 1] + X[:, 2] ** 2 + noise
     return pd.DataFrame(X, columns=list("abcde")).assign(y=y)

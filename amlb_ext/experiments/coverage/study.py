@@ -21,19 +21,31 @@ shift as ``drifted``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from amlb_ext.core.display import markdown_table
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.rng import draw_int_seed, random_stream
-from amlb_ext.experiments.coverage.populations import MAKERS, Population
+from amlb_ext.experiments.coverage.populations import (
+    MAKERS,
+    Pool,
+    Population,
+    make_population,
+)
+from amlb_ext.experiments.engine import (
+    Repetition,
+    hash_key,
+    open_results_folder,
+    run_repetitions,
+)
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.error_estimate import ErrorEstimate
 from amlb_ext.stats.prediction_powered import prediction_powered_error
@@ -42,12 +54,61 @@ from amlb_ext.stats.surrogate import Surrogate
 
 #: Shares of the classes in ``by_class``: two that are hard get most rows.
 FAVOUR = np.array([1, 6, 1, 6, 1]) / 15
+#: Rows without labels, and generated rows, of each draw.
 UNLABELLED = 5_000
 DESIGNS = ("iid", "by_class", "drifted")
 COLUMNS = [
-    *("population", "model", "loss", "design", "n", "level", "estimator", "draws"),
-    *("coverage", "coverage_se", "width", "bias", "share_without", "covered", "holds"),
+    "population",
+    "model",
+    "loss",
+    "design",
+    "n",
+    "level",
+    "estimator",
+    "draws",
+    "coverage",
+    "coverage_se",
+    "width",
+    "bias",
+    "share_without",
+    "covered",
+    "holds",
 ]
+#: Folder of the results of :class:`Cell`.
+CELLS = "cells"
+
+#: Name of the loss, level, name of the estimator.
+_Key = tuple[str, float, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """All draws of one population, design and n: one repetition of the engine.
+
+    A single draw takes a millisecond, less than reading it back from a file would; so the engine
+    repeats cells, and keeps their summaries.
+
+    Attributes
+    ----------
+    model : str
+        Names the population.
+    design : str
+    n : int
+    levels : tuple of float
+    draws, bca_draws : int
+    pool : int
+        Rows of the population.
+    seed : int
+    """
+
+    model: str
+    design: str
+    n: int
+    levels: tuple[float, ...]
+    draws: int
+    bca_draws: int
+    pool: int
+    seed: int
 
 
 def coverage_study(
@@ -58,6 +119,9 @@ def coverage_study(
     populations: Sequence[str] = ("tree", "logistic", "boosting"),
     pool: int = 200_000,
     bca_draws: int = 100,
+    *,
+    out: Path | None = None,
+    workers: int = 0,
     quiet: bool = False,
 ) -> pd.DataFrame:
     """Return how often each estimator's interval covers the true error.
@@ -77,6 +141,10 @@ def coverage_study(
         Rows of the population.
     bca_draws : int
         The bootstrap and the betting interval, which are slow, see the first so many draws.
+    out : Path, optional
+        Folder that keeps the results, so that the same call continues a study that was stopped.
+    workers : int
+        Processes; 0 for every core.
     quiet : bool
         Without a progress bar.
 
@@ -96,10 +164,17 @@ def coverage_study(
     Examples
     --------
     >>> table = coverage_study(
-    ...     20, [0.9], [50], populations=["logistic"], pool=20_000, bca_draws=0, quiet=True
+    ...     20,
+    ...     [0.9],
+    ...     [50],
+    ...     populations=["logistic"],
+    ...     pool=20_000,
+    ...     bca_draws=0,
+    ...     workers=1,
+    ...     quiet=True,
     ... )
-    >>> one = table.query("loss == 'zero_one' and design == 'iid' and estimator == 'wilson'")
-    >>> int(one["draws"].iloc[0]), bool(one["coverage"].iloc[0] > 0.6)
+    >>> wilson = table.query("loss == 'zero_one' and design == 'iid' and estimator == 'wilson'")
+    >>> int(wilson["draws"].iloc[0]), bool(wilson["coverage"].iloc[0] > 0.6)
     (20, True)
     """
     if draws < 1:
@@ -109,25 +184,54 @@ def coverage_study(
             raise ConfigError(
                 f"unknown population {name!r}", suggest_nearest(name, MAKERS)
             )
-    rows: list[dict[str, Any]] = []
-    total = len(n) * draws * sum(2 if name == "boosting" else 3 for name in populations)
-    with tqdm(total=total, desc="coverage", unit="draw", disable=quiet) as bar:
-        for name in populations:
-            population = MAKERS[name](pool, seed)
-            for design in DESIGNS:
-                if design == "by_class" and not len(population.classes):
-                    continue
-                for size in n:
-                    found: dict[tuple[str, float, str], list[ErrorEstimate]] = {}
-                    for r in range(draws):
-                        rng = random_stream(seed, "coverage", name, design, size, r)
-                        for key, e in _draw(
-                            population, design, size, levels, rng, r < bca_draws
-                        ):
-                            found.setdefault(key, []).append(e)
-                        bar.update()
-                    rows += _summary(population, design, size, found)
+    # population by population, so that each is made once
+    cells = []
+    for name in populations:
+        for design in DESIGNS:
+            # a regression has no classes to draw by
+            if design == "by_class" and name == "boosting":
+                continue
+            for size in n:
+                cell = Cell(
+                    model=name,
+                    design=design,
+                    n=size,
+                    levels=tuple(levels),
+                    draws=draws,
+                    bca_draws=bca_draws,
+                    pool=pool,
+                    seed=seed,
+                )
+                cells.append(cell)
+    with open_results_folder(out) as folder:
+        repetitions = [_repeat_cell(cell, folder) for cell in cells]
+        results = run_repetitions(
+            repetitions,
+            name="coverage",
+            unit="cell",
+            workers=workers,
+            quiet=quiet,
+        )
+    rows = []
+    for result in results:
+        rows += [_restore_nan(row) for row in result["rows"]]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _repeat_cell(cell: Cell, folder: Path) -> Repetition:
+    return Repetition(
+        path=folder / CELLS / f"{cell.model}_{cell.design}_{cell.n}.json",
+        key=hash_key(asdict(cell)),
+        compute=compute_cell,
+        arguments=(cell,),
+    )
+
+
+def _restore_nan(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with NaN for null, which JSON writes in its place."""
+    return {
+        column: math.nan if value is None else value for column, value in row.items()
+    }
 
 
 def coverage_markdown(table: pd.DataFrame) -> str:
@@ -151,98 +255,218 @@ def coverage_markdown(table: pd.DataFrame) -> str:
     keys = ["population", "model", "loss", "design", "level"]
     for key, part in table.groupby(keys, sort=False):
         *names, level = key
-        lines += [f"## {', '.join(map(str, names))}, level {level}", ""]
+        heading = ", ".join(str(name) for name in names)
+        lines += [f"## {heading}, level {level}", ""]
         sizes = list(dict.fromkeys(part["n"]))
         rows = []
         for estimator, group in part.groupby("estimator", sort=False):
-            by_n = {row.n: row for row in group.itertuples()}
-            cells = [
-                _coverage_text(by_n[size]) if size in by_n else "" for size in sizes
-            ]
-            rows.append([estimator, *cells])
+            row_by_n = {row.n: row for row in group.itertuples()}
+            texts = [estimator]
+            for size in sizes:
+                texts.append(_coverage_text(row_by_n[size]) if size in row_by_n else "")
+            rows.append(texts)
         headers = ["estimator", *(f"n = {size}" for size in sizes)]
         lines += [markdown_table(headers, rows), ""]
     return "\n".join(lines)
 
 
 def _coverage_text(row: Any) -> str:
+    """Return ``.951 (.0412)``, with marks; see :func:`coverage_markdown`."""
     if np.isnan(row.coverage):
         return "no interval"
-    text = f"{row.coverage:.3f}".removeprefix("0") + ("" if row.holds else "!")
-    text += f" ({f'{row.width:.4f}'.removeprefix('0')})"
-    return text + (f" -{row.share_without:.0%}" if row.share_without > 0.0005 else "")
+    coverage = f"{row.coverage:.3f}".removeprefix("0")
+    width = f"{row.width:.4f}".removeprefix("0")
+    mark = "" if row.holds else "!"
+    # less than a draw in two thousand rounds to 0 %
+    without = f" -{row.share_without:.0%}" if row.share_without > 0.0005 else ""
+    return f"{coverage}{mark} ({width}){without}"
 
 
-def _draw(
-    population: Population,
-    design: str,
-    n: int,
-    levels: Sequence[float],
-    rng: np.random.Generator,
-    bootstrap: bool,
-) -> Iterator[tuple[tuple[str, float, str], ErrorEstimate]]:
-    """Yield (loss, level, estimator) and the answer of each estimator on one draw of S."""
-    drifted = design == "drifted"
-    first = population.pools[0]
-    if design == "by_class":
-        sizes = np.floor(n * FAVOUR).astype(int)
-        sizes[: n - sizes.sum()] += 1
-        ends = np.cumsum(np.round(population.priors * len(first.losses)).astype(int))
-        i = population.order[
-            np.concatenate(
-                [
-                    rng.integers(start, end, k)
-                    for start, end, k in zip([0, *ends[:-1]], ends, sizes, strict=True)
-                ]
-            )
-        ]
+def compute_cell(cell: Cell) -> dict[str, Any]:
+    """Return the rows of the study for one cell under ``rows``."""
+    # made once for all cells of a model that one process computes
+    population = make_population(cell.model, cell.pool, cell.seed)
+    estimates: dict[_Key, list[ErrorEstimate]] = {}
+    for number in range(cell.draws):
+        # keyed by its number, so that more draws begin with the same ones
+        key = ("coverage", cell.model, cell.design, cell.n, number)
+        draw = _draw_rows(population, cell, random_stream(cell.seed, *key))
+        is_slow = number < cell.bca_draws
+        for pool in population.pools:
+            for level in cell.levels:
+                for estimate in _estimate_error(pool, draw, level, is_slow=is_slow):
+                    estimate_key = (pool.loss.name, level, estimate.name)
+                    estimates.setdefault(estimate_key, []).append(estimate)
+    return {"rows": _summarize_cell(population, cell, estimates)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _DrawnRows:
+    """Which rows of a population one draw has; positions, with repeats.
+
+    Attributes
+    ----------
+    cell : Cell
+    labelled : ndarray of shape (n,)
+        S: of the pool, or for ``drifted`` of the shifted population.
+    unlabelled : ndarray of shape (UNLABELLED,)
+        Of the pool.
+    generated : ndarray of shape (UNLABELLED,)
+        Of the shifted population, which stands for a generator that is off.
+    classes : ndarray of shape (n,)
+        Of S; empty for regression.
+    priors : ndarray of shape (C,)
+    interval_seed : int
+        Of the intervals that draw.
+    """
+
+    cell: Cell
+    labelled: np.ndarray
+    unlabelled: np.ndarray
+    generated: np.ndarray
+    classes: np.ndarray
+    priors: np.ndarray
+    interval_seed: int
+
+
+def _draw_rows(
+    population: Population, cell: Cell, rng: np.random.Generator
+) -> _DrawnRows:
+    # all pools of a population share their rows; the order of the draws decides every number
+    first_pool = population.pools[0]
+    n_pool = len(first_pool.losses)
+    n_drifted = len(first_pool.drifted)
+    codes = population.classes
+    if cell.design == "by_class":
+        labelled = _draw_by_class(population, cell.n, rng)
+    elif cell.design == "drifted":
+        labelled = rng.integers(0, n_drifted, cell.n)
+        codes = population.classes_drifted
     else:
-        i = rng.integers(0, len(first.drifted if drifted else first.losses), n)
-    u = rng.integers(0, len(first.losses), UNLABELLED)
-    g = rng.integers(0, len(first.drifted), UNLABELLED)
-    boot = draw_int_seed(rng)
-    codes = population.classes_drifted if drifted else population.classes
-    for pool in population.pools:
-        loss = pool.loss
-        v = (pool.drifted if drifted else pool.losses)[i]
-        tau = (pool.tau_drifted if drifted else pool.tau)[i]
-        real = Surrogate(tau, pool.tau[u], "given")
-        made = Surrogate(tau, pool.tau_drifted[g], "given")
-        for level in levels:
-            answers = [bounded_mean.t_interval(v, level, loss.bound)]
-            if loss.binary:
-                answers = [
-                    bounded_mean.wilson_interval(v, level),
-                    _clopper_pearson(int(v.sum()), n, level),
-                    *answers,
-                ]
-            if bootstrap:
-                answers.append(
-                    bounded_mean.bca_interval(v, level, loss.bound, seed=boot)
-                )
-            answers.append(bounded_mean.empirical_bernstein(v, level, loss.bound))
-            if not loss.binary:
-                answers.append(bounded_mean.hall_interval(v, level, loss.bound))
-                quoted = bounded_mean.interval_for_skewness(v)
-                if bootstrap or quoted == "betting":  # it takes milliseconds, too
-                    bet = bounded_mean.betting_interval(v, level, loss.bound, seed=boot)
-                    answers += [bet] if bootstrap else []
-                by_name = {e.name: e for e in answers}
-                if design != "by_class":
-                    which = bet if quoted == "betting" else by_name[quoted]
-                    answers.append(replace(which, name="quoted"))
-            if len(codes):
-                answers.append(
-                    stratified_interval(
-                        v, codes[i], population.priors, level, loss.bound, loss.binary
-                    )
-                )
-            answers.append(prediction_powered_error(v, real, level, loss.bound))
-            answers.append(
-                prediction_powered_error(v, made, level, loss.bound, generated=True)
-            )
-            for e in answers:
-                yield (loss.name, level, e.name), e
+        labelled = rng.integers(0, n_pool, cell.n)
+    return _DrawnRows(
+        cell=cell,
+        labelled=labelled,
+        unlabelled=rng.integers(0, n_pool, UNLABELLED),
+        generated=rng.integers(0, n_drifted, UNLABELLED),
+        classes=codes[labelled] if len(codes) else codes,
+        priors=population.priors,
+        interval_seed=draw_int_seed(rng),
+    )
+
+
+def _draw_by_class(
+    population: Population, n: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return positions of a fixed number of rows from each class."""
+    sizes = np.floor(n * FAVOUR).astype(int)
+    # what rounding left over goes to the first classes, one row each
+    sizes[: n - sizes.sum()] += 1
+    class_sizes = np.round(population.priors * len(population.order)).astype(int)
+    ends = np.cumsum(class_sizes)
+    starts = ends - class_sizes
+    positions = []
+    for start, end, size in zip(starts, ends, sizes, strict=True):
+        positions.append(rng.integers(start, end, size))
+    # positions in a pool that is sorted by class
+    return population.order[np.concatenate(positions)]
+
+
+def _estimate_error(
+    pool: Pool, draw: _DrawnRows, level: float, *, is_slow: bool
+) -> list[ErrorEstimate]:
+    """Return the answer of each estimator for one loss, on one draw.
+
+    Parameters
+    ----------
+    pool : Pool
+    draw : _DrawnRows
+    level : float
+    is_slow : bool
+        Include the estimators that take milliseconds.
+    """
+    bound = pool.loss.bound
+    is_drifted = draw.cell.design == "drifted"
+    losses = (pool.drifted if is_drifted else pool.losses)[draw.labelled]
+    if pool.loss.binary:
+        estimates = _estimate_binary(losses, level, draw=draw, is_slow=is_slow)
+    else:
+        estimates = _estimate_bounded(
+            losses,
+            level,
+            draw=draw,
+            bound=bound,
+            is_slow=is_slow,
+        )
+    if len(draw.classes):
+        stratified = stratified_interval(
+            losses,
+            draw.classes,
+            draw.priors,
+            level,
+            bound=bound,
+            binary=pool.loss.binary,
+        )
+        estimates.append(stratified)
+
+    # the surrogate of S is that of the population S is from
+    tau = (pool.tau_drifted if is_drifted else pool.tau)[draw.labelled]
+    real = Surrogate(tau, pool.tau[draw.unlabelled], "given")
+    generated = Surrogate(tau, pool.tau_drifted[draw.generated], "given")
+    estimates.append(prediction_powered_error(losses, real, level, bound))
+    estimates.append(
+        prediction_powered_error(losses, generated, level, bound, generated=True)
+    )
+    return estimates
+
+
+def _estimate_binary(
+    losses: np.ndarray, level: float, *, draw: _DrawnRows, is_slow: bool
+) -> list[ErrorEstimate]:
+    """Return the intervals for a 0-1 loss from S alone."""
+    n_errors = int(losses.sum())
+    estimates = [
+        bounded_mean.wilson_interval(losses, level),
+        _clopper_pearson(n_errors, len(losses), level),
+        bounded_mean.t_interval(losses, level),
+    ]
+    if is_slow:
+        seed = draw.interval_seed
+        estimates.append(bounded_mean.bca_interval(losses, level, seed=seed))
+    estimates.append(bounded_mean.empirical_bernstein(losses, level))
+    return estimates
+
+
+def _estimate_bounded(
+    losses: np.ndarray,
+    level: float,
+    *,
+    draw: _DrawnRows,
+    bound: float,
+    is_slow: bool,
+) -> list[ErrorEstimate]:
+    """Return the intervals for a loss in [0, bound] from S alone."""
+    seed = draw.interval_seed
+    by_name = {"t": bounded_mean.t_interval(losses, level, bound)}
+    if is_slow:
+        by_name["bca"] = bounded_mean.bca_interval(losses, level, bound, seed=seed)
+    by_name["empirical_bernstein"] = bounded_mean.empirical_bernstein(
+        losses, level, bound
+    )
+    by_name["hall"] = bounded_mean.hall_interval(losses, level, bound)
+    estimates = list(by_name.values())
+
+    quoted_name = bounded_mean.interval_for_skewness(losses)
+    if is_slow or quoted_name == "betting":  # it takes milliseconds, too
+        by_name["betting"] = bounded_mean.betting_interval(
+            losses, level, bound, seed=seed
+        )
+    if is_slow:
+        estimates.append(by_name["betting"])
+    # rows drawn by class are quoted by the stratified interval, which has a row of its own
+    if draw.cell.design != "by_class":
+        estimates.append(replace(by_name[quoted_name], name="quoted"))
+    return estimates
 
 
 @cache
@@ -251,40 +475,54 @@ def _clopper_pearson(errors: int, n: int, level: float) -> ErrorEstimate:
     return bounded_mean.clopper_pearson(np.arange(n) < errors, level)
 
 
-def _summary(
+def _summarize_cell(
     population: Population,
-    design: str,
-    n: int,
-    found: dict[tuple[str, float, str], list[ErrorEstimate]],
+    cell: Cell,
+    estimates: dict[_Key, list[ErrorEstimate]],
 ) -> list[dict[str, Any]]:
-    truth = {pool.loss.name: pool.losses.mean() for pool in population.pools}
+    # rows are drawn with replacement, so the pool's mean is the true error exactly
+    true_errors = {pool.loss.name: pool.losses.mean() for pool in population.pools}
     rows = []
-    for (loss, level, name), answers in found.items():
-        theta = truth[loss]
-        given = [e for e in answers if e.has_interval]
-        points = np.array([e.point for e in answers if np.isfinite(e.point)])
-        k = max(len(given), 1)
-        nan = float("nan")
-        cover = (
-            float(np.mean([e.low <= theta <= e.high for e in given])) if given else nan
-        )
-        rows.append(
-            {
-                "population": population.name,
-                "model": population.model,
-                "loss": loss,
-                "design": design,
-                "n": n,
-                "level": level,
-                "estimator": name,
-                "draws": len(answers),
-                "coverage": cover,
-                "coverage_se": float(np.sqrt(cover * (1 - cover) / k)),
-                "width": float(np.mean([e.width for e in given])) if given else nan,
-                "bias": float(points.mean() - theta) if len(points) else nan,
-                "share_without": 1 - len(given) / len(answers),
-                "covered": float(np.mean([e.low <= theta <= e.high for e in answers])),
-                "holds": bool(cover >= level - 2 * np.sqrt(level * (1 - level) / k)),
-            }
-        )
+    for (loss, level, name), answers in estimates.items():
+        row = {
+            "population": population.name,
+            "model": population.model,
+            "loss": loss,
+            "design": cell.design,
+            "n": cell.n,
+            "level": level,
+            "estimator": name,
+            "draws": len(answers),
+        }
+        rows.append(row | _coverage_figures(answers, true_errors[loss], level))
     return rows
+
+
+def _coverage_figures(
+    answers: Sequence[ErrorEstimate], theta: float, level: float
+) -> dict[str, Any]:
+    """Return the figures of one estimator; see the module's notation."""
+    # a comparison with NaN is False, so a draw without an interval covers nothing
+    covers = [answer.low <= theta <= answer.high for answer in answers]
+    has_interval = [answer.has_interval for answer in answers]
+    n_intervals = sum(has_interval)
+    coverage = width = math.nan
+    if n_intervals:
+        coverage = float(np.mean(np.array(covers)[has_interval]))
+        widths = [answer.width for answer in answers if answer.has_interval]
+        width = float(np.mean(widths))
+    # an estimator may have a point and no interval, or a limit and no point
+    points = np.array([answer.point for answer in answers])
+    points = points[np.isfinite(points)]
+    # of the nominal level, by the number of draws: how far chance alone may fall below it
+    n_draws = max(n_intervals, 1)
+    level_se = np.sqrt(level * (1 - level) / n_draws)
+    return {
+        "coverage": coverage,
+        "coverage_se": float(np.sqrt(coverage * (1 - coverage) / n_draws)),
+        "width": width,
+        "bias": float(points.mean() - theta) if len(points) else math.nan,
+        "share_without": 1 - n_intervals / len(answers),
+        "covered": float(np.mean(covers)),
+        "holds": bool(coverage >= level - 2 * level_se),
+    }

@@ -2,9 +2,10 @@
 
 A row's way: ``tables`` (any labelled table) → ``draw`` (a small S, a large pool, models fitted,
 references) → ``sample`` (S, what every method gets) → ``real``, ``made`` and ``designs`` (the
-methods; ``registry`` names them; ``proposals`` and ``corrected`` serve the designs) → ``judge``
-(an answer against a reference) → ``run`` (jobs, resumable) → ``summary`` (the declared contrasts,
-paired), ``text`` and ``plot``. ``protocol`` is what all of it is declared in.
+methods; ``registry`` names them; ``proposals``, ``corrected`` and ``mixtures`` serve the designs)
+→ ``answer`` (what a method returns) → ``judge`` (an answer against a reference) → ``run`` (draws
+on the engine) → ``summary`` (the declared contrasts, paired), ``page_text`` and ``plot``.
+``protocol`` is what all of it is declared in.
 """
 
 from amlb_ext.experiments.fidelity.protocol import Protocol, read_protocol

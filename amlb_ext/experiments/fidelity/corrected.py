@@ -18,11 +18,15 @@ from amlb_ext.experiments.fidelity.draw import Draw, Points
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.made_rows.population_teacher import FLOOR
 
+# Dense lines below: each is one of the formulas above.
+
+#: k
 NEIGHBOURS = 40
+#: s: with as many rows as neighbours, a residual common to all of them is half believed.
 BELIEF = 40.0
 
 
-class Corrected:
+class CorrectedTeacher:
     """The corrected teacher of a sample.
 
     Parameters
@@ -32,25 +36,41 @@ class Corrected:
         The rows of S.
     y : ndarray of shape (n,)
         Their targets.
+
+    Attributes
+    ----------
+    residuals_ : ndarray of shape (N, 1) or (N, C)
+        e of the training rows and of S.
+    neighbours_ : NearestNeighbors
+        Over the same rows.
     """
 
     def __init__(self, draw: Draw, points: Points, y: np.ndarray) -> None:
-        models = draw.ready.models
-        self.draw, self.n_classes = draw, models.n_classes
+        models = draw.prepared.models
+        self.draw = draw
+        self.n_classes = models.n_classes
+
         T = np.concatenate([models.targets[0].oracle.out_of_fold_, points.t])
         labels = np.concatenate([models.y[:, 0], y])
-        seen = np.eye(self.n_classes)[labels.astype(int)] if self.n_classes else labels
-        self.gaps_ = (seen - T).reshape(len(labels), -1)
-        Z = np.vstack([models.Z, points.Z])
-        self.near_ = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(Z))).fit(
-            fill_missing(Z)
-        )
-
-    def outcomes(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        """Return possible targets and their probabilities, ``(n, q)`` each."""
-        near = self.near_.kneighbors(fill_missing(points.Z), return_distance=False)
-        shift = self.gaps_[near].sum(axis=1) / (near.shape[1] + BELIEF)
+        observed = labels
         if self.n_classes:
+            # 1[y = c], one column per class
+            observed = np.eye(self.n_classes)[labels.astype(int)]
+        self.residuals_ = (observed - T).reshape(len(labels), -1)
+
+        Z = np.vstack([models.Z, points.Z])
+        self.neighbours_ = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(Z)))
+        self.neighbours_.fit(fill_missing(Z))
+
+    def predict_outcomes(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        """Return possible targets and their probabilities, ``(n, q)`` each."""
+        nearest = self.neighbours_.kneighbors(
+            fill_missing(points.Z), return_distance=False
+        )
+        n_neighbours = nearest.shape[1]
+        shift = self.residuals_[nearest].sum(axis=1) / (n_neighbours + BELIEF)
+        if self.n_classes:
+            # a shift may leave [0, 1]; the floor keeps every class possible
             p = np.clip(points.t + shift, FLOOR, None)
             return points.outcomes, p / p.sum(axis=1, keepdims=True)
         return self.draw.teacher.outcomes(points.Z, points.t + shift[:, 0])

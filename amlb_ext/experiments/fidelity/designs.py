@@ -11,15 +11,17 @@ None of them has an interval: made rows carry the teacher's error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from amlb_ext.experiments.fidelity import proposals
-from amlb_ext.experiments.fidelity.corrected import Corrected
-from amlb_ext.experiments.fidelity.draw import Answer, Points, without_interval
+from amlb_ext.experiments.fidelity.answer import Answer, without_interval
+from amlb_ext.experiments.fidelity.corrected import CorrectedTeacher
+from amlb_ext.experiments.fidelity.draw import Points
+from amlb_ext.experiments.fidelity.mixtures import fit_mixture, fit_share
+from amlb_ext.experiments.fidelity.proposals import Proposal
 from amlb_ext.experiments.fidelity.sample import (
     Function,
     Method,
@@ -33,136 +35,126 @@ from amlb_ext.hardening.made_rows.population_teacher import (
 
 #: What made rows stand for: rows on which F fails, or any rows where failures are likely.
 Aim = Literal["failures", "region"]
-Propose = Callable[[Sample, np.random.Generator], np.ndarray]
-#: Most rows kept; with fewer than the second number a design says nothing.
-KEPT, FEWEST = 1500, 10
-#: Splits of the bad rows from which the share of made rows is fitted.
-SPLITS = 40
+#: Most rows kept.
+MOST_KEPT = 1500
+#: With fewer rows than these a design says nothing.
+FEWEST_KEPT = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Design:
-    """Where rows come from, what they stand for, and whether the teacher is corrected."""
+    """Where rows come from, what they stand for, and whether the teacher is corrected.
+
+    Attributes
+    ----------
+    name : str
+        Also keys the random streams of labels and shares.
+    text : str
+    proposal : Proposal or None
+        None takes the unlabelled real rows U as they stand: the ceiling of what made features
+        can give.
+    aim : {'failures', 'region'}
+    corrected : bool
+    """
 
     name: str
     text: str
-    propose: Propose
+    proposal: Proposal | None
     aim: Aim = "failures"
     corrected: bool = True
 
 
-def made_rows(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
-    """Return made rows and their targets; None where no proposal can be a failure."""
+def label_rows(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
+    """Return made rows and their targets; None where no proposal can be a failure.
+
+    The three forms of a design share them, so they are made once for each sample.
+    """
     if design.name not in s.shared:
-        s.shared[design.name] = _label(s, design, s.rng(f"{design.name} labels"))
+        s.shared[design.name] = _draw_labels(s, design)
     return s.shared[design.name]
 
 
-def made_point(s: Sample, design: Design) -> tuple[np.ndarray, int] | None:
+def average_made_rows(s: Sample, design: Design) -> tuple[np.ndarray, int] | None:
     """Return the mean delta of the made rows per model, and their number."""
-    made = made_rows(s, design) if len(s.bad) else None
+    # without a bad row there is nothing that the made rows could stand beside
+    made = label_rows(s, design) if len(s.bad) else None
     if made is None:
         return None
     points, y = made
     return points.delta(y).mean(axis=0), len(y)
 
 
-def _proposed(s: Sample, propose: Propose) -> Points:
+def _score_proposal(s: Sample, proposal: Proposal | None) -> Points:
     """Return proposed rows, scored; designs that share a proposal share its rows."""
-    if propose is proposals.real:
+    if proposal is None:
         return s.draw.unlabelled
-    word = f"proposed by {propose.__name__}"
-    if word not in s.shared:
-        encoder = s.draw.ready.models.encoder
-        rows = propose(s, s.rng(word))
-        s.shared[word] = s.draw.points(encoder.transform(encoder.inverse(rows)))
-    return s.shared[word]
+    stage = f"proposed by {proposal.stream}"
+    if stage not in s.shared:
+        rows = proposal.propose(s, s.stage_stream(stage))
+        # to features and back: categories and ranges become those that a table can hold
+        encoder = s.draw.prepared.models.encoder
+        Z = encoder.transform(encoder.inverse(rows))
+        s.shared[stage] = s.draw.score_rows(Z)
+    return s.shared[stage]
 
 
-def _label(
-    s: Sample, design: Design, rng: np.random.Generator
-) -> tuple[Points, np.ndarray] | None:
-    points = _proposed(s, design.propose)
+def _draw_labels(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
+    rng = s.stage_stream(f"{design.name} labels")
+    points = _score_proposal(s, design.proposal)
     if not len(points):
         return None
     outcomes, chance = points.outcomes, points.chance
     if design.corrected:
-        if "corrected" not in s.shared:
-            s.shared["corrected"] = Corrected(s.draw, s.points, s.y)
-        outcomes, chance = s.shared["corrected"].outcomes(points)
+        outcomes, chance = _corrected_teacher(s).predict_outcomes(points)
     mass = points.w
     if design.aim == "failures":
-        rule = s.draw.ready.models.rule
+        # joint with F being bad, so that the targets are drawn given a failure
+        rule = s.draw.prepared.models.rule
         chance = failing_chance(rule, points.f, points.t, outcomes, chance)
         mass = chance.sum(axis=1)
-    kept, y = draw_outcomes(outcomes, chance, rng, KEPT, mass)
-    return (points.take(kept), y) if len(kept) >= FEWEST else None
+    kept, y = draw_outcomes(outcomes, chance, rng, MOST_KEPT, mass)
+    # kept without repeats, so few rows with any chance leave few
+    if len(kept) < FEWEST_KEPT:
+        return None
+    return points.take_rows(kept), y
 
 
-def fitted_share(
-    few: np.ndarray,
-    made: np.ndarray,
-    rng: np.random.Generator,
-    weights: np.ndarray | None = None,
-) -> float:
-    """Return the weight of the few bad rows against made rows, by cross-validation.
-
-    Over random halves A, B of the bad rows, the weight in [0, 1] with the least squared error
-    of ``weight * mean_A + (1 - weight) * made`` as a prediction of ``mean_B``, differences
-    between models only. Half the rows stand for all, so the fitted weight is a lower bound: the
-    full set deserves ``2 w / (1 + w)`` (its variance is half of a half's).
-
-    Parameters
-    ----------
-    few : ndarray of shape (n_b, m)
-    made : ndarray of shape (m,)
-    rng : Generator
-    weights : ndarray of shape (n_b,), optional
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> few = np.array([0.0, 1.0]) + 0.01 * rng.standard_normal((20, 2))
-    >>> fitted_share(few, np.array([1.0, 0.0]), rng) > 0.95
-    True
-    """
-    if len(few) < 4:
-        return 0.5
-    up = down = 0.0
-    w = np.ones(len(few)) if weights is None else weights
-    target = made - made.mean()
-    for _ in range(SPLITS):
-        order = rng.permutation(len(few))
-        a, b = (
-            np.average(few[h], axis=0, weights=w[h]) for h in np.array_split(order, 2)
-        )
-        a, b = a - a.mean() - target, b - b.mean() - target
-        up, down = up + float(a @ b), down + float(a @ a)
-    share = float(np.clip(up / down, 0.0, 1.0)) if down > 0 else 0.5
-    return 2 * share / (1 + share)
+def _corrected_teacher(s: Sample) -> CorrectedTeacher:
+    """Return the corrected teacher of a sample, fitted once for all designs."""
+    if "corrected" not in s.shared:
+        s.shared["corrected"] = CorrectedTeacher(s.draw, s.points, s.y)
+    return s.shared["corrected"]
 
 
-def _form(design: Design, share: float | None) -> Function:
+def _mix_with_real_rows(design: Design, share: float | None) -> Function:
+    """Return the form of a design in which real rows have a share; None: a fitted one."""
+
     def run(s: Sample) -> Answer | None:
-        made = made_point(s, design)
+        made = average_made_rows(s, design)
         if made is None:
             return None
-        point, size = made
+        made_delta, n_made = made
+        # the real side has the made rows' aim: the bad rows alike, or all of S by w
         delta, w = s.delta, s.points.w
         if design.aim == "failures":
-            delta, w = s.delta[s.bad], np.ones(len(s.bad))
+            delta = s.delta[s.bad]
+            w = np.ones(len(s.bad))
         weight = share
+        # None: as much as the bad rows themselves say, by cross-validation
         if weight is None:
-            weight = fitted_share(
-                delta[:, :-1], point[:-1], s.rng(f"{design.name} share"), w
-            )
-        point = weight * (w @ delta) / w.sum() + (1 - weight) * point
-        return without_interval(point, size + (len(delta) if weight else 0))
+            # the twin, last, is no candidate and does not decide about the share
+            rng = s.stage_stream(f"{design.name} share")
+            weight = fit_share(delta[:, :-1], made_delta[:-1], rng, w)
+        # in this order: another rounds differently, and published numbers would move
+        real_part = weight * (w @ delta) / w.sum()
+        mixed = real_part + (1 - weight) * made_delta
+        n_real = len(delta) if weight else 0
+        return without_interval(mixed, n_made + n_real)
 
     return run
 
 
-def _stacked(design: Design) -> Function:
+def _stack(design: Design) -> Function:
     """Few bad rows, the teacher on S, and made rows, with shares by cross-validation.
 
     Shares add up to one, so half and half and the prediction-powered estimate (1, -1, 1) are
@@ -170,81 +162,106 @@ def _stacked(design: Design) -> Function:
     """
 
     def run(s: Sample) -> Answer | None:
-        made = made_point(s, design)
+        made = average_made_rows(s, design)
         if made is None:
             return None
-        point, size = made
+        made_delta, n_made = made
         tau, beta = expected_contrasts(s.draw, s.points)
-        flags = np.isin(np.arange(len(s.y)), s.bad)
-        few = s.delta * flags[:, None]
-        b, c = fitted_mixture(
-            few, flags, tau, beta, point, s.rng(f"{design.name} mixture")
+        is_bad = np.isin(np.arange(len(s.y)), s.bad)
+        teacher_share, made_share = fit_mixture(
+            s.delta * is_bad[:, None],
+            is_bad,
+            tau=tau,
+            beta=beta,
+            made=made_delta,
+            rng=s.stage_stream(f"{design.name} mixture"),
         )
-        teacher = tau.sum(axis=0) / beta.sum()
-        mixed = (1 - b - c) * s.delta[s.bad].mean(axis=0) + b * teacher + c * point
-        return without_interval(mixed, size + len(s.y))
+        real_delta = s.delta[s.bad].mean(axis=0)
+        teacher_delta = tau.sum(axis=0) / beta.sum()
+        real_share = 1 - teacher_share - made_share
+        mixed = real_share * real_delta + teacher_share * teacher_delta
+        mixed = mixed + made_share * made_delta
+        return without_interval(mixed, n_made + len(s.y))
 
     return run
 
 
-def fitted_mixture(
-    few: np.ndarray,
-    flags: np.ndarray,
-    tau: np.ndarray,
-    beta: np.ndarray,
-    made: np.ndarray,
-    rng: np.random.Generator,
-) -> tuple[float, float]:
-    """Return the shares of the teacher on S and of made rows; see :func:`_stacked`."""
-    gram, right = np.zeros((2, 2)), np.zeros(2)
-    centred = made[:-1] - made[:-1].mean()
-    for _ in range(SPLITS):
-        order = rng.permutation(len(few))
-        sides = []
-        for half in np.array_split(order, 2):
-            if not flags[half].any():
-                break
-            real = few[half].sum(axis=0)[:-1] / flags[half].sum()
-            guess = tau[half].sum(axis=0)[:-1] / beta[half].sum()
-            sides.append((real - real.mean(), guess - guess.mean()))
-        if len(sides) < 2:
-            continue
-        (real, guess), (target, _) = sides
-        X = np.column_stack([guess - real, centred - real])
-        gram += X.T @ X
-        right += X.T @ (target - real)
-    prior = np.array([0.0, 0.5])
-    pull = 0.1 * np.trace(gram) / 2 + 1e-12
-    b, c = np.linalg.solve(gram + pull * np.eye(2), right + pull * prior)
-    return float(b), float(c)
-
-
+#: The design that ``population_stacked`` mixes, too.
+_POPULATION = Design(
+    name="population",
+    text="F's failures among moved rows of the population",
+    proposal=proposals.POPULATION,
+)
 _DESIGNS = (
-    Design("population", "F's failures among moved rows of the population", proposals.population),
-    Design("population_plain", "the same, T not corrected", proposals.population,
-           corrected=False),
-    Design("population_vae", "F's failures among a VAE's rows", proposals.population_vae),
-    Design("failures", "rows of a copula of all failures known", proposals.failures),
-    Design("searched", "rows searched for reducible hardness", proposals.searched),
-    Design("neighbourhoods", "rows along the local covariance of failures",
-           proposals.neighbourhoods),
-    Design("unlabelled", "F's expected failures among real rows U: no generator", proposals.real),
-    Design("population_region", "moved rows of the population, drawn by w", proposals.population,
-           "region"),
-    Design("unlabelled_region", "real rows U drawn by w: no generator", proposals.real, "region"),
-)  # fmt: skip
-DESIGNS: dict[str, Method] = {}
-for _design in _DESIGNS:
-    _joined = "bad rows" if _design.aim == "failures" else "S weighted by w"
-    _half, _none, _fitted = (_form(_design, share) for share in (0.5, 0.0, None))
-    DESIGNS |= {
-        _design.name: Method(_half, f"half {_joined}, half {_design.text}"),
-        f"{_design.name}_alone": Method(_none, _design.text),
-        f"{_design.name}_shrunk": Method(
-            _fitted, f"{_joined} and, by cross-validation, {_design.text}"
+    _POPULATION,
+    Design(
+        name="population_plain",
+        text="the same, T not corrected",
+        proposal=proposals.POPULATION,
+        corrected=False,
+    ),
+    Design(
+        name="population_vae",
+        text="F's failures among a VAE's rows",
+        proposal=proposals.POPULATION_VAE,
+    ),
+    Design(
+        name="failures",
+        text="rows of a copula of all failures known",
+        proposal=proposals.FAILURES,
+    ),
+    Design(
+        name="searched",
+        text="rows searched for reducible hardness",
+        proposal=proposals.SEARCHED,
+    ),
+    Design(
+        name="neighbourhoods",
+        text="rows along the local covariance of failures",
+        proposal=proposals.NEIGHBOURHOODS,
+    ),
+    Design(
+        name="unlabelled",
+        text="F's expected failures among real rows U: no generator",
+        proposal=None,
+    ),
+    Design(
+        name="population_region",
+        text="moved rows of the population, drawn by w",
+        proposal=proposals.POPULATION,
+        aim="region",
+    ),
+    Design(
+        name="unlabelled_region",
+        text="real rows U drawn by w: no generator",
+        proposal=None,
+        aim="region",
+    ),
+)
+
+
+def _design_methods(design: Design) -> dict[str, Method]:
+    """Return the three forms of a design, by name."""
+    real_rows = "bad rows" if design.aim == "failures" else "S weighted by w"
+    return {
+        design.name: Method(
+            _mix_with_real_rows(design, share=0.5),
+            f"half {real_rows}, half {design.text}",
+        ),
+        f"{design.name}_alone": Method(
+            _mix_with_real_rows(design, share=0.0), design.text
+        ),
+        f"{design.name}_shrunk": Method(
+            _mix_with_real_rows(design, share=None),
+            f"{real_rows} and, by cross-validation, {design.text}",
         ),
     }
+
+
+DESIGNS: dict[str, Method] = {}
+for _design in _DESIGNS:
+    DESIGNS |= _design_methods(_design)
 DESIGNS["population_stacked"] = Method(
-    _stacked(_DESIGNS[0]),
+    _stack(_POPULATION),
     "bad rows, the teacher on S and population, shares by cross-validation",
 )

@@ -14,8 +14,6 @@ rows weighted by w, ``all`` every row alike.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
 from amlb_ext.core import row_losses
-from amlb_ext.core.config import GenerateConfig, build_config
+from amlb_ext.core.config import BaselineConfig, GenerateConfig, build_config
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Fold, Task
@@ -33,9 +31,11 @@ from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missin
 from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
 from amlb_ext.hardening.prepare import Prepared, prepare
-from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.refits import refit_baseline
+
+#: Added to P(bad | x) of the reference ``region``: a forest's 0 does not rule a failure out.
+LEAST_CHANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -67,24 +67,53 @@ class Points:
     def __len__(self) -> int:
         return len(self.Z)
 
-    def take(self, rows: np.ndarray) -> Points:
-        """Return some rows."""
-        kept = {
-            f.name: getattr(self, f.name)[rows]
-            for f in dataclasses.fields(self)
-            if f.name != "g"
-        }
-        return Points(g=self.g[:, rows], **kept)
+    def take_rows(self, rows: np.ndarray) -> Points:
+        """Return some rows, by position."""
+        return Points(
+            Z=self.Z[rows],
+            f=self.f[rows],
+            g=self.g[:, rows],  # its first axis is that of the models
+            outcomes=self.outcomes[rows],
+            chance=self.chance[rows],
+            t=self.t[rows],
+            w=self.w[rows],
+        )
 
     def delta(self, y: np.ndarray) -> np.ndarray:
         """Return ``(n, m + 1)`` differences of loss for targets y."""
-        base = row_losses.row_loss(y, self.f)
-        return np.column_stack([row_losses.row_loss(y, g) - base for g in self.g])
+        loss_of_f = row_losses.row_loss(y, self.f)
+        columns = [row_losses.row_loss(y, g) - loss_of_f for g in self.g]
+        return np.column_stack(columns)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Draw:
-    """Models and rows of one repetition; see the module's notation."""
+    """Models and rows of one repetition; see the module's notation.
+
+    Attributes
+    ----------
+    table : str
+    seed : int
+    baseline : str
+        F and its settings, as results name it.
+    names : tuple of str
+        Of the models, the twin of F last.
+    task : Task
+        With one fold: the training rows, and S as the test rows.
+    config : GenerateConfig
+    prepared : Prepared
+    models : tuple of EstimatorBaseline
+    teacher : Teacher
+    labelled : Points
+    y : ndarray
+        Targets of ``labelled``.
+    unlabelled : Points
+    references : dict of str to ndarray of shape (m + 1,)
+    facts : dict of str to float
+        What a record says of the draw itself.
+    shared : dict
+        What several samples of the draw compute once.
+    """
 
     table: str
     seed: int
@@ -92,26 +121,23 @@ class Draw:
     names: tuple[str, ...]
     task: Task
     config: GenerateConfig
-    ready: Prepared
+    prepared: Prepared
     models: tuple[EstimatorBaseline, ...]
     teacher: Teacher
     labelled: Points
     y: np.ndarray
     unlabelled: Points
     references: dict[str, np.ndarray]
-    about: dict[str, float]
+    facts: dict[str, float]
     shared: dict[str, Any] = field(default_factory=dict)
 
-    def points(self, Z: np.ndarray) -> Points:
+    def score_rows(self, Z: np.ndarray) -> Points:
         """Score any encoded rows."""
-        return _points(self.ready, self.models, self.teacher, Z)
+        return _score_rows(self.prepared, self.models, self.teacher, Z)
 
-    def bad(self, points: Points, y: np.ndarray) -> np.ndarray:
+    def is_bad(self, points: Points, y: np.ndarray) -> np.ndarray:
         """Return K of rows with targets y, ``(n,)`` bool."""
-        rule = self.ready.models.rule
-        return rule.select(
-            rule.hardness(y[:, None], points.f[:, None], points.t[:, None])
-        )
+        return _is_bad(self.prepared, points, y)
 
 
 def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
@@ -122,160 +148,177 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     DataError
         The table has too few rows.
     """
+    train, near, far, pool = _split_rows(task, table, seed, protocol)
+    split = task.with_folds((Fold(train, near),)).renamed(table)
+    # the baselines of a protocol take turns, so that no result rests on one F
+    chosen = protocol.baselines[seed % len(protocol.baselines)]
+    config = _draw_config(task, chosen, seed, protocol)
+    # F, T, the rule K and the region, from the training rows alone
+    prepared = prepare([split], 0, config)
+    names, models = _fit_candidates(prepared, protocol, seed, table)
+    [target_models] = prepared.models.targets
+    teacher = Teacher(target_models.oracle, prepared.models.Z, prepared.models.y[:, 0])
+
+    def score_real_rows(rows: np.ndarray) -> tuple[Points, np.ndarray]:
+        Z = prepared.models.encoder.transform(split.features.iloc[rows])
+        y = target_models.scale.transform(split.target.iloc[rows])
+        return _score_rows(prepared, models, teacher, Z), y
+
+    # the references first, from rows that no method will see
+    pool_points, pool_y = score_real_rows(pool)
+    pool_is_bad = _is_bad(prepared, pool_points, pool_y)
+    references = _reference_deltas(pool_points, pool_y, pool_is_bad, seed)
+    labelled, labelled_y = score_real_rows(near)
+    facts = {"pool": float(len(pool)), "bad_share": float(pool_is_bad.mean())}
+    for name, reference in references.items():
+        # the twin's distance from F in units of a candidate's: how much is chance
+        candidate_size = np.abs(reference[:-1]).mean()
+        facts[f"twin_{name}"] = float(reference[-1] / candidate_size)
+    return Draw(
+        table=table,
+        seed=seed,
+        baseline=_baseline_label(chosen),
+        names=names,
+        task=split,
+        config=config,
+        prepared=prepared,
+        models=models,
+        teacher=teacher,
+        labelled=labelled,
+        y=labelled_y,
+        unlabelled=score_real_rows(far)[0],
+        references=references,
+        facts=facts,
+    )
+
+
+def reducible_gap(points: Points) -> np.ndarray:
+    """Return v(x) = (T - F)^2."""
+    # the kind "reducible" reads no label
+    no_label = np.zeros(len(points.f))
+    return raw_hardness("reducible", no_label, points.f, points.t)
+
+
+def _split_rows(
+    task: Task, table: str, seed: int, protocol: Protocol
+) -> list[np.ndarray]:
+    """Return positions of training, labelled, unlabelled and pool rows."""
     sizes = protocol.sizes
     labelled = max(sizes.labelled)
-    need = sizes.train + labelled + sizes.unlabelled + sizes.least_pool
-    if len(task) < need:
+    n_needed = sizes.train + labelled + sizes.unlabelled + sizes.least_pool
+    if len(task) < n_needed:
         raise DataError(
-            f"{table} has {len(task)} rows; train, labelled, unlabelled and pool need {need}",
+            f"{table} has {len(task)} rows; train, labelled, unlabelled and pool need "
+            f"{n_needed}",
             "lower them under 'sizes' in a protocol of your own; hardsynth study protocol prints "
             "one to start from",
         )
     order = random_stream(seed, table, "study split").permutation(len(task))
     cuts = np.cumsum([sizes.train, labelled, sizes.unlabelled, sizes.pool])
-    train, near, far, pool = np.split(order, cuts)[:4]
-    split = task.with_folds((Fold(train, near),)).renamed(table)
-    chosen = protocol.baselines[seed % len(protocol.baselines)]
-    rule = protocol.rules.classification
-    if not task.kind.is_classification:
-        rule = protocol.rules.regression
-    config = build_config(
-        {
-            "seed": seed,
-            "baseline": chosen.model_dump(),
-            "hardness": {"rule": rule, "share": protocol.share, "floor": 1.0},
-        }
+    # a fifth part, the rows beyond a full pool, is not used
+    return np.split(order, cuts)[:4]
+
+
+def _draw_config(
+    task: Task, baseline: BaselineConfig, seed: int, protocol: Protocol
+) -> GenerateConfig:
+    rule = protocol.rules.regression
+    if task.kind.is_classification:
+        rule = protocol.rules.classification
+    # a floor of 1 is out of reach, so the worst ``share`` of the rows is bad on every table
+    hardness = {"rule": rule, "share": protocol.share, "floor": 1.0}
+    return build_config(
+        {"seed": seed, "baseline": baseline.model_dump(), "hardness": hardness}
     )
-    ready = prepare([split], 0, config)
-    names, models = _models(ready, protocol, seed, table)
-    [own_models] = ready.models.targets
-    teacher = Teacher(own_models.oracle, ready.models.Z, ready.models.y[:, 0])
-    encoder, target = ready.models.encoder, own_models.scale
-
-    def known(rows: np.ndarray) -> tuple[Points, np.ndarray]:
-        Z = encoder.transform(split.features.iloc[rows])
-        return _points(ready, models, teacher, Z), target.transform(
-            split.target.iloc[rows]
-        )
-
-    on_pool, y_pool = known(pool)
-    rule_k = ready.models.rule
-    bad = rule_k.select(
-        rule_k.hardness(y_pool[:, None], on_pool.f[:, None], on_pool.t[:, None])
-    )
-    references = _references(on_pool, y_pool, bad, seed)
-    near_points, y = known(near)
-    about = {"pool": float(len(pool)), "bad_share": float(bad.mean())}
-    about |= {
-        f"twin_{name}": float(r[-1] / np.abs(r[:-1]).mean())
-        for name, r in references.items()
-    }
-    label = "_".join(
-        [chosen.model, *(f"{k}={v}" for k, v in sorted(chosen.params.items()))]
-    )
-    return Draw(table, seed, label, names, split, config, ready, models, teacher, near_points, y,
-                known(far)[0], references, about)  # fmt: skip
 
 
-def _models(
-    ready: Prepared, protocol: Protocol, seed: int, table: str
+def _baseline_label(baseline: BaselineConfig) -> str:
+    params = [f"{key}={value}" for key, value in sorted(baseline.params.items())]
+    return "_".join([baseline.model, *params])
+
+
+def _fit_candidates(
+    prepared: Prepared, protocol: Protocol, seed: int, table: str
 ) -> tuple[tuple[str, ...], tuple[EstimatorBaseline, ...]]:
-    fold = ready.models
-    base = fold.targets[0].baseline
-    assert isinstance(base, EstimatorBaseline)
-    shape = (base.kind, base.n_classes, base.n_categorical)
-    key = derive_seed(seed, table, "study zoo") % 2**31
-    specs = candidate_zoo(base.kind, protocol.zoo)
+    """Return names and fits of all candidates, and of the twin of F as the last."""
+    fold = prepared.models
+    baseline = fold.targets[0].baseline
+    # the twin is a re-fit of F, which a file of predictions does not allow
+    assert isinstance(baseline, EstimatorBaseline)
     y = fold.y[:, 0]
-    fitted, _ = fit_zoo(specs, *shape, fold.Z, y, key, most=None)
-    twins, _ = refit_baseline(base, fold.Z, y, 1, seed, (table, "study"))
-    return (*fitted, "twin of F"), (*fitted.values(), *twins)
+    candidates, _ = fit_zoo(
+        candidate_zoo(baseline.kind, protocol.zoo),
+        kind=baseline.kind,
+        n_classes=baseline.n_classes,
+        n_categorical=baseline.n_categorical,
+        Z=fold.Z,
+        y=y,
+        seed=derive_seed(seed, table, "study zoo") % 2**31,
+        most=None,
+    )
+    twins, _ = refit_baseline(
+        baseline,
+        fold.Z,
+        y,
+        refits=1,
+        seed=seed,
+        key=(table, "study"),
+    )
+    return (*candidates, "twin of F"), (*candidates.values(), *twins)
 
 
-def _points(
-    ready: Prepared,
+def _score_rows(
+    prepared: Prepared,
     models: tuple[EstimatorBaseline, ...],
     teacher: Teacher,
     Z: np.ndarray,
 ) -> Points:
-    [own_models] = ready.models.targets
-    f = own_models.baseline.predict(Z)
-    g = np.stack([model.predict(Z) for model in models])
-    t = own_models.oracle.predict(Z)
+    [target_models] = prepared.models.targets
+    t = target_models.oracle.predict(Z)
     outcomes, chance = teacher.outcomes(Z, t)
-    return Points(Z, f, g, outcomes, chance, t, ready.region.weights(Z))
+    return Points(
+        Z=Z,
+        f=target_models.baseline.predict(Z),
+        g=np.stack([model.predict(Z) for model in models]),
+        outcomes=outcomes,
+        chance=chance,
+        t=t,
+        w=prepared.region.weights(Z),
+    )
 
 
-def _references(
-    pool: Points, y: np.ndarray, bad: np.ndarray, seed: int
+def _is_bad(prepared: Prepared, points: Points, y: np.ndarray) -> np.ndarray:
+    rule = prepared.models.rule
+    # the rule reads rows with an axis of targets, and a study's task has one target
+    hardness = rule.hardness(y[:, None], points.f[:, None], points.t[:, None])
+    return rule.select(hardness)
+
+
+def _reference_deltas(
+    pool: Points, y: np.ndarray, is_bad: np.ndarray, seed: int
 ) -> dict[str, np.ndarray]:
-    delta = pool.delta(y)
-    if not bad.any() or bad.all():
+    """Return each reference's delta per model, ``(m + 1,)``."""
+    if not is_bad.any() or is_bad.all():
         raise DataError(
-            "no row of the pool is bad, or every one", "choose another share or rule"
+            "either no row of the pool is bad or all are",
+            "choose another share or rule",
         )
+    # P(bad | x) of the pool itself, out of fold, so that no row's own label weighs it
     forest = RandomForestClassifier(
         60, min_samples_leaf=25, max_features=0.5, random_state=seed
     )
-    own = cross_val_predict(
-        forest, fill_missing(pool.Z), bad, cv=3, method="predict_proba"
-    )[:, 1]
+    probabilities = cross_val_predict(
+        forest,
+        fill_missing(pool.Z),
+        is_bad,
+        cv=3,
+        method="predict_proba",
+    )
     weights = {
-        "realised": bad.astype(float),
-        "region": own + 1e-4,
+        "realised": is_bad.astype(float),
+        "region": probabilities[:, 1] + LEAST_CHANCE,
         "weighted": pool.w,
         "all": np.ones(len(y)),
     }
+    delta = pool.delta(y)
     return {name: w @ delta / w.sum() for name, w in weights.items()}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What one way of building a benchmark says of each model.
-
-    Attributes
-    ----------
-    point : ndarray of shape (m + 1,)
-        Estimated delta.
-    low, high : ndarray of shape (m + 1,)
-        95 % interval; NaN where the method has none.
-    rows : int
-    """
-
-    point: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    rows: int
-
-    @classmethod
-    def of(cls, each: Sequence[MeanEstimate], rows: int) -> Answer:
-        """Return the answer of one estimate per model."""
-        point, low, high = (
-            np.array([getattr(e, name) for e in each])
-            for name in ("point", "low", "high")
-        )
-        return cls(point, low, high, rows)
-
-
-def from_rows(
-    delta: np.ndarray,
-    weights: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
-) -> Answer | None:
-    """Return weighted means with intervals clustered by the real row; None without rows."""
-    if not len(delta):
-        return None
-    each = [weighted_mean_interval(column, weights, clusters) for column in delta.T]
-    return Answer.of(each, len(delta))
-
-
-def without_interval(point: np.ndarray, rows: int) -> Answer:
-    """Return a score that has no interval."""
-    nothing = np.full(len(point), np.nan)
-    return Answer(point, nothing, nothing, rows)
-
-
-def reducible_gap(points: Points) -> np.ndarray:
-    """Return v(x) = (T - F)^2."""
-    no_label = np.zeros(len(points.f))
-    return raw_hardness("reducible", no_label, points.f, points.t)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.experiments.fidelity.draw import Answer
+from amlb_ext.experiments.fidelity.answer import Answer
 from amlb_ext.stats.ranking import kendall_tau
 
 #: One sample of a draw: where it is from, and the figures of each method on each reference.
@@ -37,27 +37,36 @@ def judge_answer(answer: Answer, reference: np.ndarray) -> dict[str, float]:
     Examples
     --------
     >>> r = np.array([-0.2, 0.1, 0.3, 0.0])
-    >>> found = judge_answer(Answer(r, r - 0.1, r + 0.1, 50), r)
-    >>> found["tau"], found["regret"], found["coverage"], round(found["claims"], 3)
+    >>> figures = judge_answer(Answer(r, r - 0.1, r + 0.1, 50), r)
+    >>> figures["tau"], figures["regret"], figures["coverage"], round(figures["claims"], 3)
     (1.0, 0.0, 1.0, 0.333)
     """
-    r, twin = reference[:-1], answer.point[-1]
-    a, low, high = (x[:-1] for x in (answer.point, answer.low, answer.high))
-    size = float(np.abs(r).mean())
-    known = np.isfinite(low) & np.isfinite(high)
-    better = known & (high < 0)
+    # the last model is the twin: it is judged apart, since it is F but for chance
+    r = reference[:-1]
+    a = answer.point[:-1]
+    low = answer.low[:-1]
+    high = answer.high[:-1]
+    figures = dict.fromkeys(FIGURES, float("nan"))
+    figures["tau"] = kendall_tau(a, r)
+
+    # candidates that are all alike leave nothing to regret
     spread = float(r.mean() - r.min())
-    nan = float("nan")
-    return {
-        "tau": kendall_tau(a, r),
-        "regret": float(r[a.argmin()] - r.min()) / spread if spread > 0 else nan,
-        "coverage": float(((low <= r) & (r <= high))[known].mean())
-        if known.any()
-        else nan,
-        "width": float((high - low)[known].mean()) / size
-        if known.any() and size > 0
-        else nan,
-        "claims": float(better.mean()) if known.any() else nan,
-        "false_claims": float((r > 0)[better].mean()) if better.any() else nan,
-        "twin": float(twin) / size if size > 0 else nan,
-    }
+    if spread > 0:
+        figures["regret"] = float(r[a.argmin()] - r.min()) / spread
+
+    # differences of loss have the unit of the reference's own
+    size = float(np.abs(r).mean())
+    if size > 0:
+        figures["twin"] = float(answer.point[-1]) / size
+
+    has_interval = np.isfinite(low) & np.isfinite(high)
+    if has_interval.any():
+        is_covered = (low <= r) & (r <= high)
+        figures["coverage"] = float(is_covered[has_interval].mean())
+        if size > 0:
+            figures["width"] = float((high - low)[has_interval].mean()) / size
+        is_claimed = has_interval & (high < 0)
+        figures["claims"] = float(is_claimed.mean())
+        if is_claimed.any():
+            figures["false_claims"] = float((r > 0)[is_claimed].mean())
+    return figures

@@ -8,31 +8,53 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.presets import PRESETS
-from amlb_ext.experiments.fidelity.draw import Answer, from_rows
-from amlb_ext.experiments.fidelity.sample import Method, Sample
+from amlb_ext.experiments.fidelity.answer import Answer, average_rows
+from amlb_ext.experiments.fidelity.sample import Function, Method, Sample
 from amlb_ext.hardening.judged_rows import JudgedRows, judge_real_rows
 from amlb_ext.hardening.made_rows.sides import MadeSide, make_side
 from amlb_ext.validity.calibration import calibrate
 
-MADE: dict[str, Method] = {}
-_NO_SYNTHESIZER = {"synthesizer": {"times": 0.0}}
-_UNFILTERED = {"agreement": {"filter": False}}
-_GENTLE = {"search": {"kappa": 0.02, "sigma2": 0.0005, "strength": 0.05}}
+Layer = Mapping[str, Any]
+
+_NO_SYNTHESIZER: Layer = {"synthesizer": {"times": 0.0}}
+_UNFILTERED: Layer = {"agreement": {"filter": False}}
+_GENTLE: Layer = {"search": {"kappa": 0.02, "sigma2": 0.0005, "strength": 0.05}}
+#: No search at all: copies of the bad rows, jittered once, with the labels they have.
+_STILL: Layer = {
+    "search": {
+        "kappa": 0.0,
+        "generations": 0,
+        "sigma2": 0.0,
+        "jitter": 0.03,
+        "reapply": False,
+    }
+}
 
 
-def make(s: Sample, name: str, layer: Mapping[str, Any]) -> MadeSide:
-    """Make rows from the bad rows of S under settings; once for each name."""
+def make_rows(s: Sample, name: str, layer: Layer) -> MadeSide:
+    """Make rows from the bad rows of S under settings; once for each name.
+
+    Parameters
+    ----------
+    s : Sample
+    name : str
+        Keys the random streams too, so methods of one name share their rows.
+    layer : mapping
+        Settings above those of the draw.
+    """
     if name not in s.shared:
-        models = s.draw.ready.models
+        fold = s.draw.prepared.models
+        # the draw's settings are complete: a preset below them would say nothing
         config = build_config(s.draw.config.model_dump(exclude={"preset"}), dict(layer))
-        models = dataclasses.replace(models, config=config)
+        models = dataclasses.replace(fold, config=config)
         points = s.points
+        # judged rows have an axis of targets, and a study's task has one target
         real = judge_real_rows(
             models,
             features=models.encoder.inverse(points.Z),
@@ -46,83 +68,116 @@ def make(s: Sample, name: str, layer: Mapping[str, Any]) -> MadeSide:
     return s.shared[name]
 
 
-def answer(s: Sample, made: JudgedRows, alone: bool = False) -> Answer | None:
-    """Return the answer of made rows, united with the bad rows of S."""
-    delta, clusters = np.zeros((0, s.delta.shape[1])), np.zeros(0, dtype=int)
+def average_with_bad(s: Sample, made: JudgedRows, alone: bool = False) -> Answer | None:
+    """Return the answer of made rows, united with the bad rows of S unless alone."""
+    n_models = s.delta.shape[1]
+    delta = np.zeros((0, n_models))
+    clusters = np.zeros(0, dtype=int)
     if not alone:
-        delta, clusters = s.delta[s.bad], s.bad
+        delta = s.delta[s.bad]
+        clusters = s.bad
     if len(made):
-        delta = np.vstack([delta, s.draw.points(made.Z).delta(made.y[:, 0])])
+        made_delta = s.draw.score_rows(made.Z).delta(made.y[:, 0])
+        delta = np.vstack([delta, made_delta])
+        # a made row is no observation of its own: it counts with the bad row it comes from
         clusters = np.concatenate([clusters, made.parent])
-    return from_rows(delta, None, clusters)
+    return average_rows(delta, None, clusters)
 
 
-def _enter(
-    name: str, text: str, layer: Mapping[str, Any], part: str, alone: bool = False
-) -> None:
-    made_as = name.removesuffix("_alone")
-
-    def run(s: Sample) -> Answer | None:
-        if not len(s.bad):
-            return None
-        return answer(s, getattr(make(s, made_as, layer), part).rows, alone)
-
-    MADE[name] = Method(run, text)
-
-
-def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _merge_layers(*layers: Layer) -> dict[str, Any]:
+    """Return settings of all layers; of one setting the last stands."""
+    merged: dict[str, Any] = {}
     for layer in layers:
         for stage, values in layer.items():
-            out[stage] = {**out.get(stage, {}), **values}
-    return out
+            merged[stage] = {**merged.get(stage, {}), **values}
+    return merged
 
 
-_STILL: dict[str, Any] = {
-    "search": {
-        "kappa": 0.0,
-        "generations": 0,
-        "sigma2": 0.0,
-        "jitter": 0.03,
-        "reapply": False,
+def _made_answer(
+    made_as: str,
+    layer: Layer,
+    part: Literal["augmented", "synthetic"],
+    alone: bool = False,
+) -> Function:
+    def run(s: Sample) -> Answer | None:
+        # every made row starts from a bad one
+        if not len(s.bad):
+            return None
+        side = make_rows(s, made_as, layer)
+        made = side.augmented if part == "augmented" else side.synthetic
+        return average_with_bad(s, made.rows, alone)
+
+    return run
+
+
+def _augmented_method(name: str, text: str, *layers: Layer) -> Method:
+    """Return the method of augmented rows under settings, without a synthesizer."""
+    layer = _merge_layers(*layers, _NO_SYNTHESIZER)
+    return Method(_made_answer(name, layer, "augmented"), text)
+
+
+def _synthetic_methods(synthesizer: str) -> dict[str, Method]:
+    """Return the methods of a synthesizer's rows: with the bad rows, and alone."""
+    layer = {"search": {"kappa": 0.005}, "synthesizer": {"name": synthesizer}}
+    # both are made as ``synthesizer``, so they share their rows
+    return {
+        synthesizer: Method(
+            _made_answer(synthesizer, layer, "synthetic"),
+            f"synthetic rows of {synthesizer}, learnt from kappa_0.005",
+        ),
+        f"{synthesizer}_alone": Method(
+            _made_answer(synthesizer, layer, "synthetic", alone=True),
+            f"synthetic rows of {synthesizer} alone, learnt from kappa_0.005",
+        ),
     }
-}
-_enter("jitter", "bad rows and jittered copies, labels kept",
-       _merged(_STILL, _UNFILTERED, _NO_SYNTHESIZER), "augmented")  # fmt: skip
-_enter("literal", "the paper's augmentation (preset literal)",
-       _merged(PRESETS["literal"], _NO_SYNTHESIZER), "augmented")  # fmt: skip
-_enter("gentle", "kappa .02, near start, no filter",
-       _merged(_GENTLE, _UNFILTERED, _NO_SYNTHESIZER), "augmented")  # fmt: skip
-_enter("gentle_filtered", "kappa .02, near start, agreement filter",
-       _merged(_GENTLE, _NO_SYNTHESIZER), "augmented")  # fmt: skip
-_enter("stress", "preset stress, augmented rows",
-       _merged(PRESETS["stress"], _NO_SYNTHESIZER), "augmented")  # fmt: skip
-for _kappa in (0.0, 0.005, 0.02, 0.1, 0.5):
-    _layer: dict[str, Any] = {"search": {"kappa": _kappa}}
-    _enter(f"kappa_{_kappa:g}", f"preset faithful at kappa {_kappa:g}, augmented rows",
-           _merged(_layer, _NO_SYNTHESIZER), "augmented")  # fmt: skip
-for _name in ("vae", "copula", "local"):
-    _layer = {"search": {"kappa": 0.005}, "synthesizer": {"name": _name}}
-    for _alone in (False, True):
-        _enter(f"{_name}{'_alone' * _alone}",
-               f"synthetic rows of {_name}{' alone' * _alone}, learnt from kappa_0.005",
-               _layer, "synthetic", _alone)  # fmt: skip
 
 
-def calibrated(s: Sample) -> float:
+def calibrated_kappa(s: Sample) -> float:
     """Return the kappa of preset ``faithful``, from the training rows of the draw."""
     draw = s.draw
+    # kept by the draw, not by the sample: it reads the training rows alone
     if "kappa" not in draw.shared:
-        draw.shared["kappa"] = calibrate([draw.task], 0, draw.config)[0].kappa
+        calibration = calibrate([draw.task], 0, draw.config)[0]
+        draw.shared["kappa"] = calibration.kappa
     return float(draw.shared["kappa"])
 
 
-def faithful(s: Sample) -> Answer | None:
+def augment_faithfully(s: Sample) -> Answer | None:
     """Augment as preset ``faithful`` does."""
     if not len(s.bad):
         return None
-    layer = _merged({"search": {"kappa": calibrated(s)}}, _NO_SYNTHESIZER)
-    return answer(s, make(s, "faithful", layer).augmented.rows)
+    search = {"search": {"kappa": calibrated_kappa(s)}}
+    layer = _merge_layers(search, _NO_SYNTHESIZER)
+    return average_with_bad(s, make_rows(s, "faithful", layer).augmented.rows)
 
 
-MADE["faithful"] = Method(faithful, "preset faithful, kappa calibrated; augmented rows")
+MADE: dict[str, Method] = {
+    "jitter": _augmented_method(
+        "jitter", "bad rows and jittered copies, labels kept", _STILL, _UNFILTERED
+    ),
+    "literal": _augmented_method(
+        "literal", "the paper's augmentation (preset literal)", PRESETS["literal"]
+    ),
+    "gentle": _augmented_method(
+        "gentle", "kappa .02, near start, no filter", _GENTLE, _UNFILTERED
+    ),
+    "gentle_filtered": _augmented_method(
+        "gentle_filtered", "kappa .02, near start, agreement filter", _GENTLE
+    ),
+    "stress": _augmented_method(
+        "stress", "preset stress, augmented rows", PRESETS["stress"]
+    ),
+}
+# kappa weighs how far the search may push a row: from not at all to as hard as the paper
+for _kappa in (0.0, 0.005, 0.02, 0.1, 0.5):
+    _name = f"kappa_{_kappa:g}"
+    MADE[_name] = _augmented_method(
+        _name,
+        f"preset faithful at kappa {_kappa:g}, augmented rows",
+        {"search": {"kappa": _kappa}},
+    )
+for _synthesizer in ("vae", "copula", "local"):
+    MADE |= _synthetic_methods(_synthesizer)
+MADE["faithful"] = Method(
+    augment_faithfully, "preset faithful, kappa calibrated; augmented rows"
+)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.display import markdown_table
+from amlb_ext.core.display import format_with_spread, markdown_table
 from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, Record
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Phase, Protocol
 
@@ -33,15 +33,16 @@ def describe_progress(
     >>> describe_progress(records, Protocol(), "exploratory")
     '1 table, 2 of 10 declared draws'
     """
-    tables = sorted({str(r["table"]) for r in records})
-    draws = len({int(r["seed"]) for r in records})
+    tables = {str(record["table"]) for record in records}
+    # a draw is a seed: every table is drawn by the same ones
+    draws = len({int(record["seed"]) for record in records})
     declared = getattr(protocol.seeds, phase).draws
     plural = "" if len(tables) == 1 else "s"
     return f"{len(tables)} table{plural}, {draws} of {declared} declared draws"
 
 
-def contrast_rows(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Return headers and cells of contrasts, see :func:`~.summary.paired`."""
+def contrast_rows(contrasts: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return headers and cells of contrasts, see :func:`~.summary.paired_contrasts`."""
     headers = [
         "n",
         "method",
@@ -50,56 +51,59 @@ def contrast_rows(found: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         "difference in tau",
         "p",
         "p (Holm)",
+        "draws",
+        "left out",
+        "tables",
     ]
-    headers += ["draws", "left out", "tables"]
-    rows = [
-        [
-            *(
-                str(r.n),
-                "*" * r.primary + r.method,
-                r.against,
-                r.reference,
-                format_mean(r.difference, r.se, "+"),
-            ),
-            *(
-                format_p_value(r.p),
-                format_p_value(r.p_holm),
-                str(r.draws),
-                str(r.left_out),
-            ),
-            f"{r.agree}/{r.tables}",
-        ]
-        for r in found.itertuples()
-    ]
+    rows = []
+    for contrast in contrasts.itertuples():
+        # the legend above the table says what the star means
+        star = "*" if contrast.primary else ""
+        rows.append(
+            [
+                str(contrast.n),
+                f"{star}{contrast.method}",
+                contrast.against,
+                contrast.reference,
+                format_with_spread(contrast.difference, contrast.se, sign=True),
+                format_p_value(contrast.p),
+                format_p_value(contrast.p_holm),
+                str(contrast.draws),
+                str(contrast.left_out),
+                f"{contrast.agree}/{contrast.tables}",
+            ]
+        )
     return headers, rows
 
 
 def level_rows(
-    every: pd.DataFrame,
+    levels: pd.DataFrame,
     table: str,
+    *,
     n: int,
     figures: Sequence[str],
     references: Sequence[str],
 ) -> tuple[list[str], list[list[str]]]:
     """Return headers and cells of methods: some figures against some references."""
-    part = every[(every["table"] == table) & (every["n"] == n)]
-    cells: dict[tuple[str, str, str], Any] = {
-        (r.method, r.reference, r.figure): r for r in part.itertuples()
-    }
-    shown = [(reference, figure) for figure in figures for reference in references]
-    headers = [
-        "method",
-        "draws",
-        "rows",
-        *(f"{f.replace('_', ' ')}, {r}" for r, f in shown),
-    ]
+    # the levels hold every table and n; one Markdown table shows one of each
+    part = levels[(levels["table"] == table) & (levels["n"] == n)]
+    cells: dict[tuple[str, str, str], Any] = {}
+    for cell in part.itertuples():
+        cells[cell.method, cell.reference, cell.figure] = cell
+    headers = ["method", "draws", "rows"]
+    for figure in figures:
+        for reference in references:
+            headers.append(f"{figure.replace('_', ' ')}, {reference}")
     rows = []
     for method in dict.fromkeys(part["method"]):
+        # draws and rows of a method are the same against every reference
         size = cells[method, references[0], "rows"]
-        line = [method, str(size.draws), f"{size.mean:.0f}" if size.draws else "-"]
-        for reference, figure in shown:
-            found = cells[method, reference, figure]
-            line.append(format_mean(found.mean, found.se))
+        n_rows = f"{size.mean:.0f}" if size.draws else "-"
+        line = [method, str(size.draws), n_rows]
+        for figure in figures:
+            for reference in references:
+                cell = cells[method, reference, figure]
+                line.append(format_with_spread(cell.mean, cell.se))
         rows.append(line)
     return headers, rows
 
@@ -107,9 +111,10 @@ def level_rows(
 def phase_markdown(
     phase: Phase,
     records: Sequence[Record],
+    *,
     protocol: Protocol,
-    found: pd.DataFrame,
-    every: pd.DataFrame,
+    contrasts: pd.DataFrame,
+    levels: pd.DataFrame,
 ) -> str:
     """Return the contrasts and the levels of a phase as Markdown.
 
@@ -118,63 +123,67 @@ def phase_markdown(
     phase : {'exploratory', 'confirmatory'}
     records : sequence of dict
     protocol : Protocol
-    found : DataFrame
+    contrasts : DataFrame
         From :func:`~amlb_ext.experiments.fidelity.summary.paired_contrasts`.
-    every : DataFrame
+    levels : DataFrame
         From :func:`~amlb_ext.experiments.fidelity.summary.summarize_levels`, every reference.
 
     Returns
     -------
     str
     """
-    lines = [f"# {protocol.name}, {phase} phase", ""]
-    lines += [
-        f"{describe_progress(records, protocol, phase)}; protocol `{protocol.sha256[:12]}`.",
-        "",
+    # blocks are parted by empty lines, as Markdown wants its tables
+    progress = describe_progress(records, protocol, phase)
+    blocks = [
+        f"# {protocol.name}, {phase} phase",
+        f"{progress}; protocol `{protocol.sha256[:12]}`.",
+        "## Declared contrasts",
+        *_contrast_blocks(contrasts),
+        "## Levels",
+        _LEVELS,
+        _figure_list(),
     ]
-    lines += ["## Declared contrasts", ""]
-    if len(found):
-        lines += [_READING, ""]
-        for table in dict.fromkeys(found["table"]):
-            lines += [
-                f"### {table}",
-                "",
-                markdown_table(*contrast_rows(found[found["table"] == table])),
-                "",
-            ]
-    else:
-        lines += ["No contrast is declared.", ""]
-    lines += ["## Levels", "", _LEVELS, ""]
-    lines += [
-        *(f"- {figure.replace('_', ' ')}: {text}" for figure, text in FIGURES.items()),
-        "",
+    for n in sorted(levels["n"].unique()):
+        blocks += _level_blocks(levels, n)
+    return "\n\n".join(blocks).rstrip() + "\n"
+
+
+def _contrast_blocks(contrasts: pd.DataFrame) -> list[str]:
+    """Return how to read the contrasts, then one table of them for each table of the study."""
+    if not len(contrasts):
+        return ["No contrast is declared."]
+    blocks = [_READING]
+    for table in dict.fromkeys(contrasts["table"]):
+        headers, rows = contrast_rows(contrasts[contrasts["table"] == table])
+        blocks += [f"### {table}", markdown_table(headers, rows)]
+    return blocks
+
+
+def _figure_list() -> str:
+    lines = [f"- {name.replace('_', ' ')}: {text}" for name, text in FIGURES.items()]
+    return "\n".join(lines)
+
+
+def _level_blocks(levels: pd.DataFrame, n: int) -> list[str]:
+    """Return the tables of one n, over all tables of the study."""
+    # the two figures that depend on what a method aims at stand against every reference
+    shown: list[tuple[list[str], Sequence[str]]] = [
+        (["tau"], REFERENCES),
+        (["coverage"], REFERENCES),
     ]
     others = [figure for figure in FIGURES if figure not in ("tau", "coverage")]
-    for n in sorted(every["n"].unique()):
-        lines += [f"### n = {n}", ""]
-        for figure in ("tau", "coverage"):
-            lines += [
-                markdown_table(*level_rows(every, ALL_TABLES, n, [figure], REFERENCES)),
-                "",
-            ]
-        lines += [
-            markdown_table(*level_rows(every, ALL_TABLES, n, others, REFERENCES[:1])),
-            "",
-        ]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def format_mean(mean: float, se: float, sign: str = "") -> str:
-    """Return a mean and its s.e.
-
-    Examples
-    --------
-    >>> format_mean(0.1, 0.02, "+"), format_mean(0.5, float("nan")), format_mean(float("nan"), 0.0)
-    ('+0.100 ± 0.020', '0.500', '-')
-    """
-    if math.isnan(mean):
-        return "-"
-    return f"{mean:{sign}.3f}" + ("" if math.isnan(se) else f" ± {se:.3f}")
+    shown.append((others, REFERENCES[:1]))
+    blocks = [f"### n = {n}"]
+    for figures, references in shown:
+        headers, rows = level_rows(
+            levels,
+            ALL_TABLES,
+            n=n,
+            figures=figures,
+            references=references,
+        )
+        blocks.append(markdown_table(headers, rows))
+    return blocks
 
 
 def format_p_value(p: float) -> str:
@@ -185,6 +194,7 @@ def format_p_value(p: float) -> str:
     >>> format_p_value(0.0421), format_p_value(0.00004), format_p_value(float("nan"))
     ('0.042', '<0.001', '-')
     """
+    # one draw has no spread to test by
     if math.isnan(p):
         return "-"
     return "<0.001" if p < 0.001 else f"{p:.3f}"

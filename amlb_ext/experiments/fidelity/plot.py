@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -26,9 +27,20 @@ _LIGHT = (
     "#b08968",
     "#999999",
 )
+#: Sizes of marks: of all tables together, and of one.
+_STRONG_SIZE, _LIGHT_SIZE = 6.0, 4.0
+#: The same bytes every time, and letters that stay text.
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "hardsynth",
+    "svg.fonttype": "none",
+    "font.size": 9,
+}
+
+#: A contrast: method, against, reference.
+_Key = tuple[str, str, str]
 
 
-def forest_plot(found: pd.DataFrame, title: str) -> str:
+def forest_plot(contrasts: pd.DataFrame, title: str) -> str:
     """Return a forest plot of paired differences ± 1.96 s.e. as SVG.
 
     One panel per n; the mean over all tables in strong, each table in light marks. The same
@@ -36,7 +48,7 @@ def forest_plot(found: pd.DataFrame, title: str) -> str:
 
     Parameters
     ----------
-    found : DataFrame
+    contrasts : DataFrame
         From :func:`~amlb_ext.experiments.fidelity.summary.paired_contrasts`.
     title : str
 
@@ -51,22 +63,24 @@ def forest_plot(found: pd.DataFrame, title: str) -> str:
     >>> "half − few_bad" in forest_plot(pd.DataFrame([row]), "study")
     True
     """
-    sizes = sorted(found["n"].unique())
-    keys = list(dict.fromkeys(_keys(found)))
-    tables = [table for table in dict.fromkeys(found["table"]) if table != ALL_TABLES]
+    sizes = sorted(contrasts["n"].unique())
+    keys = list(dict.fromkeys(_contrast_keys(contrasts)))
+    tables = list(dict.fromkeys(contrasts["table"]))
+    tables = [table for table in tables if table != ALL_TABLES]
     if len(tables) == 1:
         tables = []  # it is the mean over all
-    with matplotlib.rc_context(
-        {"svg.hashsalt": "hardsynth", "svg.fonttype": "none", "font.size": 9}
-    ):
-        gap = 0.2
-        height = 1.3 + (0.3 + 0.07 * len(tables)) * len(keys) + gap * (len(tables) > 0)
-        figure = Figure(figsize=(2.6 + 3.0 * len(sizes), height), layout="constrained")
-        panels = figure.subplots(
-            1, len(sizes), sharex=True, sharey=True, squeeze=False
-        )[0]
+    with matplotlib.rc_context(_STYLE):
+        figure = _empty_figure(n_panels=len(sizes), n_keys=len(keys), tables=tables)
+        # x and y are shared, so that effects compare across n and the labels stand once
+        [panels] = figure.subplots(
+            1,
+            len(sizes),
+            sharex=True,
+            sharey=True,
+            squeeze=False,
+        )
         for axes, n in zip(panels, sizes, strict=True):
-            _panel(axes, found[found["n"] == n], keys, tables)
+            _draw_panel(axes, contrasts[contrasts["n"] == n], keys, tables)
             axes.set_title(f"n = {n}", fontsize=9)
             axes.set_xlabel("difference in Kendall's tau, ± 1.96 s.e.", fontsize=8)
         labels = [
@@ -74,58 +88,118 @@ def forest_plot(found: pd.DataFrame, title: str) -> str:
             for method, against, reference in keys
         ]
         panels[0].set_yticks(np.arange(len(keys)), labels)
+        # from the first contrast at the top to the last
         panels[0].set_ylim(len(keys) - 0.4, -0.6)
         figure.suptitle(title, fontsize=10)
         if tables:
-            shown = [_mark(ALL_TABLES, "o", _STRONG, 6.0)]
-            shown += [_mark(t, *_style(i), 4.0) for i, t in enumerate(tables)]
-            figure.legend(handles=shown, loc="outside lower center", ncols=min(4, len(shown)),
-                          frameon=False)  # fmt: skip
+            _add_legend(figure, tables)
         text = io.StringIO()
+        # a date would make every file another one
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
 
 
-def _keys(found: pd.DataFrame) -> list[tuple[str, str, str]]:
-    columns = (found[name].astype(str) for name in ("method", "against", "reference"))
-    return list(zip(*columns, strict=True))
+def _contrast_keys(contrasts: pd.DataFrame) -> list[_Key]:
+    methods = contrasts["method"].astype(str)
+    against = contrasts["against"].astype(str)
+    references = contrasts["reference"].astype(str)
+    return list(zip(methods, against, references, strict=True))
 
 
-def _panel(
-    axes: Axes, part: pd.DataFrame, keys: list[tuple[str, str, str]], tables: list[str]
+def _empty_figure(*, n_panels: int, n_keys: int, tables: list[str]) -> Figure:
+    """Return a figure with room for each contrast's marks; sizes in inches."""
+    height = 1.3 + (0.3 + 0.07 * len(tables)) * n_keys
+    if tables:
+        height += 0.2  # the legend
+    return Figure(figsize=(2.6 + 3.0 * n_panels, height), layout="constrained")
+
+
+def _draw_panel(
+    axes: Axes, contrasts: pd.DataFrame, keys: list[_Key], tables: list[str]
 ) -> None:
-    place = {key: i for i, key in enumerate(keys)}
+    """Draw the contrasts of one n."""
+    lines = {key: line for line, key in enumerate(keys)}
     axes.axvline(0, color="#555555", linewidth=0.8)
-    spread = (
-        np.linspace(0.14, 0.4, len(tables)) if len(tables) > 1 else np.array([0.25])
-    )
-    for key, row in zip(_keys(part), part.itertuples(), strict=True):
-        if row.table == ALL_TABLES:
-            mark, colour, size, y, order = "o", _STRONG, 6.0, float(place[key]), 3
-            y -= 0.1 if tables else 0.0
-        elif row.table in tables:
-            i = tables.index(row.table)
-            mark, colour = _style(i)
-            size, y, order = 4.0, place[key] + float(spread[i]), 2
-        else:
-            continue
+    # tables stand below the mean over all, spread over what is left of the line
+    offsets = np.array([0.25])
+    if len(tables) > 1:
+        offsets = np.linspace(0.14, 0.4, len(tables))
+    for key, row in zip(_contrast_keys(contrasts), contrasts.itertuples(), strict=True):
         if not np.isfinite(row.difference):
             continue
-        wide = 1.96 * row.se if np.isfinite(row.se) else None
-        axes.errorbar(row.difference, y, xerr=wide, fmt=mark, color=colour, markersize=size,
-                      linewidth=2.2 if row.table == ALL_TABLES else 1.0, zorder=order,
-                      alpha=1.0 if row.table == ALL_TABLES else 0.75)  # fmt: skip
+        line = float(lines[key])
+        if row.table == ALL_TABLES:
+            _draw_mean(axes, row, line - 0.1 if tables else line)
+        elif row.table in tables:
+            index = tables.index(row.table)
+            _draw_table(axes, row, line + float(offsets[index]), index)
     axes.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
 
-def _style(i: int) -> tuple[str, str]:
-    return _MARKS[i % len(_MARKS)], _LIGHT[i % len(_LIGHT)]
+def _draw_mean(axes: Axes, row: Any, y: float) -> None:
+    """Draw the mean over all tables."""
+    axes.errorbar(
+        row.difference,
+        y,
+        xerr=_half_width(row),
+        fmt="o",
+        color=_STRONG,
+        markersize=_STRONG_SIZE,
+        linewidth=2.2,
+        zorder=3,
+        alpha=1.0,
+    )
 
 
-def _mark(label: str, mark: str, colour: str, size: float) -> Line2D:
+def _draw_table(axes: Axes, row: Any, y: float, index: int) -> None:
+    """Draw one table's mean, behind that over all."""
+    mark, colour = _table_style(index)
+    axes.errorbar(
+        row.difference,
+        y,
+        xerr=_half_width(row),
+        fmt=mark,
+        color=colour,
+        markersize=_LIGHT_SIZE,
+        linewidth=1.0,
+        zorder=2,
+        alpha=0.75,
+    )
+
+
+def _half_width(row: Any) -> float | None:
+    """Return half of the interval; None for one draw, which has no spread."""
+    return 1.96 * row.se if np.isfinite(row.se) else None
+
+
+def _add_legend(figure: Figure, tables: list[str]) -> None:
+    handles = [_legend_mark(ALL_TABLES, "o", colour=_STRONG, size=_STRONG_SIZE)]
+    for index, table in enumerate(tables):
+        mark, colour = _table_style(index)
+        handles.append(_legend_mark(table, mark, colour=colour, size=_LIGHT_SIZE))
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=min(4, len(handles)),
+        frameon=False,
+    )
+
+
+def _table_style(index: int) -> tuple[str, str]:
+    """Return mark and colour of a table; they repeat after eight."""
+    return _MARKS[index % len(_MARKS)], _LIGHT[index % len(_LIGHT)]
+
+
+def _legend_mark(label: str, mark: str, *, colour: str, size: float) -> Line2D:
     return Line2D(
-        [], [], marker=mark, color=colour, markersize=size, linestyle="-", label=label
+        [],
+        [],
+        marker=mark,
+        color=colour,
+        markersize=size,
+        linestyle="-",
+        label=label,
     )

@@ -24,6 +24,8 @@ Reference = Literal["realised", "region", "weighted", "all"]
 
 
 class _Part(BaseModel):
+    """A part of the file; an unknown key is a mistake, never ignored."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -37,7 +39,10 @@ class Table(_Part):
 
 
 class Sizes(_Part):
-    """Rows of each part of a draw; the pool takes what is left, up to its size."""
+    """Rows of each part of a draw; the pool takes what is left, up to its size.
+
+    ``labelled`` has the sizes of S; a table with fewer than ``least_pool`` rows left is refused.
+    """
 
     train: int = Field(3000, ge=50)
     labelled: tuple[int, ...] = (200, 1000)
@@ -85,47 +90,59 @@ class Phases(_Part):
 
     @field_validator("confirmatory")
     @classmethod
-    def _apart(cls, value: Seeds, info: Any) -> Seeds:
-        first = info.data.get("exploratory")
-        if first is not None and set(first.values()) & set(value.values()):
+    def _check_overlap(cls, confirmatory: Seeds, info: Any) -> Seeds:
+        # missing where it is not valid itself, which pydantic reports
+        exploratory: Seeds | None = info.data.get("exploratory")
+        if exploratory is None:
+            return confirmatory
+        if set(exploratory.values()) & set(confirmatory.values()):
             raise ValueError("exploratory and confirmatory seeds overlap")
-        return value
+        return confirmatory
 
 
 class Protocol(_Part):
     """Everything a study of ranking fidelity depends on, but for the tables' content."""
 
     name: str = "fidelity"
+    #: Source → what to read; and phase of those that belong to one alone.
     tables: dict[str, Table] = Field(default_factory=dict)
     phases: dict[str, Phase] = Field(default_factory=dict)
     sizes: Sizes = Sizes()
     rules: Rules = Rules()
+    #: Of the rows that count as bad.
     share: float = Field(0.06, gt=0, lt=0.5)
     baselines: tuple[BaselineConfig, ...] = (BaselineConfig(model="random_forest"),)
+    #: How many candidates are ranked.
     zoo: Literal["quick", "full"] = "quick"
     seeds: Phases = Phases()
     methods: tuple[str, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
 
-    def used(self) -> tuple[str, ...]:
+    def used_methods(self) -> tuple[str, ...]:
         """Return every method that is listed or named by a contrast, in order, once."""
-        named = [name for c in self.contrasts for name in (c.method, c.against)]
-        return tuple(dict.fromkeys([*self.methods, *named]))
+        names = list(self.methods)
+        for contrast in self.contrasts:
+            names += [contrast.method, contrast.against]
+        return tuple(dict.fromkeys(names))
 
     def tables_of(self, phase: Phase) -> dict[str, Table]:
         """Return the tables of a phase; one without a phase belongs to both."""
-        return {
-            n: t for n, t in self.tables.items() if self.phases.get(n, phase) == phase
-        }
+        tables = {}
+        for name, table in self.tables.items():
+            if self.phases.get(name, phase) == phase:
+                tables[name] = table
+        return tables
 
     @property
     def sha256(self) -> str:
         """Hash of everything that decides a draw's result (not the number of draws)."""
+        # a table counts by its content, which the key of a draw holds beside this hash
         entry = self.model_dump(
             mode="json", exclude={"seeds", "contrasts", "phases", "tables"}
         )
-        entry["methods"] = sorted(self.used())
-        return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
+        entry["methods"] = sorted(self.used_methods())
+        text = json.dumps(entry, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def shipped_protocol() -> Path:
@@ -151,14 +168,16 @@ def read_protocol(path: Path | None = None) -> Protocol:
     try:
         protocol = Protocol.model_validate(layer)
     except ValidationError as error:
+        # the first problem is enough: later ones often follow from it
         problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"]) or "protocol"
+        location = [str(key) for key in problem["loc"]]
+        where = ".".join(location) or "protocol"
         hint = ""
         if problem["type"] == "extra_forbidden":
-            hint = suggest_nearest(str(problem["loc"][-1]), Protocol.model_fields)
-        raise ConfigError(
-            f"{path.name}: {where}: {problem['msg'].lower()}", hint
-        ) from None
+            hint = suggest_nearest(location[-1], Protocol.model_fields)
+        message = problem["msg"].lower()
+        raise ConfigError(f"{path.name}: {where}: {message}", hint) from None
+    # pydantic sees each key alone, and these must agree
     unknown = sorted(set(protocol.phases) - set(protocol.tables))
     if unknown:
         raise ConfigError(

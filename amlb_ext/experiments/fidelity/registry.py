@@ -8,6 +8,7 @@ from amlb_ext.experiments.fidelity.made import MADE
 from amlb_ext.experiments.fidelity.real import REAL
 from amlb_ext.experiments.fidelity.sample import Method
 
+#: In the order in which ``hardsynth study methods`` lists them.
 METHODS: dict[str, Method] = {**REAL, **MADE, **DESIGNS}
 
 

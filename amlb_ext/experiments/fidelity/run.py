@@ -19,12 +19,13 @@ from amlb_ext.core.task import Task
 from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
 from amlb_ext.experiments.fidelity.draw import make_draw
 from amlb_ext.experiments.fidelity.judge import judge_answer
-from amlb_ext.experiments.fidelity.protocol import Phase, Protocol
+from amlb_ext.experiments.fidelity.protocol import Phase, Protocol, Seeds
 from amlb_ext.experiments.fidelity.registry import find_method
 from amlb_ext.experiments.fidelity.sample import Sample
 from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.suite.sealed_json import json_text
 
+#: Folder of the results, and file of the protocol that they belong to.
 DRAWS = "draws"
 PROTOCOL = "protocol.json"
 
@@ -71,9 +72,11 @@ def run_study(
     DataError, SourceError
         A table that is too small or cannot be read.
     """
-    for name in protocol.used():
+    # a misspelt method is found before a table is loaded, not after hours
+    methods = protocol.used_methods()
+    for name in methods:
         find_method(name)
-    if not protocol.used():
+    if not methods:
         raise ConfigError(
             "the protocol names no method", "declare contrasts or methods"
         )
@@ -81,20 +84,31 @@ def run_study(
     if not tables:
         raise ConfigError(f"no table for the {phase} phase", "add one under 'tables'")
     seeds = phase_seeds(protocol, phase, draws)
+    # all tables are read before anything is written: one may be missing
     tasks = {name: load_table(name, table, data) for name, table in tables.items()}
-    _claim(protocol, out)
+    _claim_folder(protocol, out)
     repetitions = []
     for name, task in sorted(tasks.items()):
         for seed in sorted(seeds):
-            path = draw_file(out, phase, name, seed)
-            key = hash_key(protocol.sha256, task.content_hash)
-            repetitions.append(
-                Repetition(path, key, compute_draw, (task, name, seed, protocol))
+            # the seed is not part of the key: it is part of the file's name
+            repetition = Repetition(
+                path=draw_file(out, phase, name, seed),
+                key=hash_key(protocol.sha256, task.content_hash),
+                compute=compute_draw,
+                arguments=(task, name, seed, protocol),
             )
+            repetitions.append(repetition)
     results = run_repetitions(
-        repetitions, name=f"{phase} draws", unit="draw", workers=workers, quiet=quiet
+        repetitions,
+        name=f"{phase} draws",
+        unit="draw",
+        workers=workers,
+        quiet=quiet,
     )
-    return [record for result in results for record in result["records"]]
+    records = []
+    for result in results:
+        records += result["records"]
+    return records
 
 
 def phase_seeds(
@@ -115,25 +129,25 @@ def phase_seeds(
     >>> phase_seeds(Protocol(), "confirmatory", 2)
     (1000, 1001)
     """
-    declared = getattr(protocol.seeds, phase)
+    declared: Seeds = getattr(protocol.seeds, phase)
     if draws is None:
         return declared.values()
     if draws < 1:
         raise ConfigError(f"{draws} draws were asked for", "give 1 or more")
-    wanted = tuple(range(declared.first, declared.first + draws))
+    seeds = tuple(range(declared.first, declared.first + draws))
     if phase == "confirmatory" and draws > declared.draws:
+        # more draws after a look at the first would not confirm what was declared
         raise ConfigError(
             f"{draws} confirmatory draws were asked for, the protocol declares {declared.draws}",
             "declare more under 'seeds' in a new protocol, and choose a new folder",
         )
-    if phase == "exploratory" and set(wanted) & set(
-        protocol.seeds.confirmatory.values()
-    ):
+    confirmatory = protocol.seeds.confirmatory
+    if phase == "exploratory" and set(seeds) & set(confirmatory.values()):
         raise ConfigError(
             f"{draws} exploratory draws would use seeds of the confirmatory phase",
-            f"give fewer than {protocol.seeds.confirmatory.first - declared.first + 1}",
+            f"give fewer than {confirmatory.first - declared.first + 1}",
         )
-    return wanted
+    return seeds
 
 
 def draw_file(out: Path, phase: Phase, table: str, seed: int) -> Path:
@@ -141,15 +155,15 @@ def draw_file(out: Path, phase: Phase, table: str, seed: int) -> Path:
     return out / DRAWS / phase / f"{table}_{seed}.json"
 
 
-def _claim(protocol: Protocol, out: Path) -> None:
+def _claim_folder(protocol: Protocol, out: Path) -> None:
     """Write the protocol down before the first draw; refuse a folder of another one."""
     path = out / PROTOCOL
     entry = protocol.model_dump(mode="json")
     if path.exists():
-        if _read(path) == entry:
+        if _read_json(path) == entry:
             return
-        confirmed = any((out / DRAWS / "confirmatory").glob("*.json"))
-        if confirmed:
+        # exploring may change the protocol; what was confirmed is tied to the one declared
+        if any((out / DRAWS / "confirmatory").glob("*.json")):
             raise ConfigError(
                 f"{out} holds confirmatory draws of another protocol; contrasts declared after "
                 "they were seen confirm nothing",
@@ -162,7 +176,7 @@ def _claim(protocol: Protocol, out: Path) -> None:
     write_text(path, json_text(entry))
 
 
-def _read(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     """Return a JSON file's content; None when it is missing or damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -185,26 +199,7 @@ def draw_records(
     records = []
     for rows in sample_positions(protocol.sizes.labelled):
         s = Sample(draw, rows)
-        answers: dict[str, Any] = {}
-        without: dict[str, str] = {}
-        for name in protocol.used():
-            try:
-                found = find_method(name).function(s)
-            except (
-                HardsynthError
-            ) as error:  # one method's failure costs no other its answer
-                without[name] = error.message
-                continue
-            if found is None:
-                without[name] = "no rows"
-            elif not np.isfinite(found.point).all():
-                without[name] = "a score that is no number"
-            else:
-                judged = {
-                    r: judge_answer(found, delta)
-                    for r, delta in draw.references.items()
-                }
-                answers[name] = {"rows": found.rows, **judged}
+        answers, without = judge_methods(s, protocol.used_methods())
         records.append(
             {
                 "table": table,
@@ -214,12 +209,38 @@ def draw_records(
                 "first": int(rows[0]),
                 "bad": len(s.bad),
                 "candidates": list(draw.names),
-                **draw.about,
+                **draw.facts,
                 "answers": answers,
                 "without": without,
             }
         )
     return records
+
+
+def judge_methods(
+    s: Sample, names: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the figures of each method on a sample, and why others have no answer."""
+    answers: dict[str, Any] = {}
+    without: dict[str, str] = {}
+    for name in names:
+        try:
+            answer = find_method(name).function(s)
+        except HardsynthError as error:
+            # one method's failure costs no other its answer
+            without[name] = error.message
+            continue
+        if answer is None:
+            without[name] = "no rows"
+        # a ranking needs a number for every candidate
+        elif not np.isfinite(answer.point).all():
+            without[name] = "a score that is no number"
+        else:
+            figures: dict[str, Any] = {"rows": answer.rows}
+            for reference, delta in s.draw.references.items():
+                figures[reference] = judge_answer(answer, delta)
+            answers[name] = figures
+    return answers, without
 
 
 def sample_positions(sizes: Sequence[int]) -> list[np.ndarray]:
@@ -230,9 +251,11 @@ def sample_positions(sizes: Sequence[int]) -> list[np.ndarray]:
     >>> [(len(rows), int(rows[0])) for rows in sample_positions([200, 1000])]
     [(200, 0), (200, 200), (1000, 0)]
     """
-    most = max(sizes)
-    out = []
+    n_labelled = max(sizes)
+    positions = []
     for n in sorted(sizes):
-        for k in range(2 if 2 * n <= most else 1):
-            out.append(np.arange(k * n, (k + 1) * n))
-    return out
+        # two samples of a draw are averaged, which costs no further fit
+        n_samples = 2 if 2 * n <= n_labelled else 1
+        for k in range(n_samples):
+            positions.append(np.arange(k * n, (k + 1) * n))
+    return positions

@@ -1,7 +1,7 @@
 """S, the small labelled set that every method of a study builds from.
 
-A method takes a :class:`Sample` and returns an :class:`~amlb_ext.experiments.fidelity.draw.Answer`,
-or None where it has no rows.
+A method takes a :class:`Sample` and returns an
+:class:`~amlb_ext.experiments.fidelity.answer.Answer`, or None where it has no rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
-from amlb_ext.experiments.fidelity.draw import Answer, Draw, Points
+from amlb_ext.experiments.fidelity.answer import Answer
+from amlb_ext.experiments.fidelity.draw import Draw, Points
 from amlb_ext.stats.ranking import expected_contrast
 
 
@@ -44,19 +45,25 @@ class Sample:
     shared: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.points = self.draw.labelled.take(self.rows)
+        self.points = self.draw.labelled.take_rows(self.rows)
         self.y = self.draw.y[self.rows]
         self.delta = self.points.delta(self.y)
-        self.bad = np.flatnonzero(self.draw.bad(self.points, self.y))
+        self.bad = np.flatnonzero(self.draw.is_bad(self.points, self.y))
 
     @property
     def key(self) -> str:
         """Name of this sample within its draw, for random streams."""
         return f"n{len(self.rows)}_{int(self.rows[0])}"
 
-    def rng(self, word: str) -> np.random.Generator:
-        """Return a random stream of this sample's own."""
-        return random_stream(self.draw.seed, self.draw.table, "study", self.key, word)
+    def stage_stream(self, stage: str) -> np.random.Generator:
+        """Return a random stream of this sample's own.
+
+        Parameters
+        ----------
+        stage : str
+            What the stream is for. It decides every number drawn, so it must never change.
+        """
+        return random_stream(self.draw.seed, self.draw.table, "study", self.key, stage)
 
 
 Function = Callable[[Sample], Answer | None]
@@ -64,7 +71,14 @@ Function = Callable[[Sample], Answer | None]
 
 @dataclass(frozen=True)
 class Method:
-    """A way of building a benchmark."""
+    """A way of building a benchmark.
+
+    Attributes
+    ----------
+    function : callable
+    text : str
+        One line, as ``hardsynth study methods`` prints it.
+    """
 
     function: Function
     text: str
@@ -87,17 +101,26 @@ def expected_contrasts(
     tau : ndarray of shape (n, m + 1)
     beta : ndarray of shape (n,)
     """
-    y, chance = points.outcomes, points.chance
-    bad = None
+    outcomes = points.outcomes
+    is_bad = None
     if failures:
-        bad = np.column_stack([draw.bad(points, column) for column in y.T])
-    f = outcome_losses(points.f, y)
-    both = [expected_contrast(outcome_losses(g, y), f, chance, bad) for g in points.g]
-    return np.column_stack([tau for tau, _ in both]), both[0][1]
+        # one column per possible outcome of a row
+        is_bad = np.column_stack([draw.is_bad(points, y) for y in outcomes.T])
+    loss_of_f = outcome_losses(points.f, outcomes)
+    tau = []
+    for g in points.g:
+        model_tau, beta = expected_contrast(
+            outcome_losses(g, outcomes), loss_of_f, points.chance, is_bad
+        )
+        tau.append(model_tau)
+    # beta depends on F alone, so that of the last model is that of all
+    return np.column_stack(tau), beta
 
 
 def outcome_losses(f: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return ``(n, q)`` losses of predictions for each of q possible targets.
+
+    Squared error for a number, the Brier score ``sum_c (f_c - 1[y = c])^2`` for a class.
 
     Examples
     --------
@@ -106,5 +129,7 @@ def outcome_losses(f: np.ndarray, y: np.ndarray) -> np.ndarray:
     """
     if f.ndim == 1:
         return (f[:, None] - y) ** 2
-    own = np.take_along_axis(f, y.astype(int), axis=1)
-    return (f**2).sum(axis=1)[:, None] - 2 * own + 1
+    # expanded: the sum of all f_c^2 is the same for every outcome
+    outcome_chance = np.take_along_axis(f, y.astype(int), axis=1)
+    sum_of_squares = (f**2).sum(axis=1)[:, None]
+    return sum_of_squares - 2 * outcome_chance + 1

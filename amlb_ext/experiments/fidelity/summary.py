@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,27 +26,47 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.files import write_text
+from amlb_ext.experiments.agreement import float_or_nan
 from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, Record
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Phase, Protocol
 from amlb_ext.stats.weighted_mean import holm_adjusted
 
 _NAN = float("nan")
+#: Columns of :func:`summarize_levels`, and of :func:`paired_contrasts`.
 _LEVELS = ["reference", "table", "n", "method", "figure", "mean", "se", "draws"]
 _PAIRED = [
-    *(
-        "table",
-        "n",
-        "primary",
-        "method",
-        "against",
-        "reference",
-        "difference",
-        "se",
-        "p",
-        "p_holm",
-    ),
-    *("draws", "left_out", "agree", "tables"),
+    "table",
+    "n",
+    "primary",
+    "method",
+    "against",
+    "reference",
+    "difference",
+    "se",
+    "p",
+    "p_holm",
+    "draws",
+    "left_out",
+    "agree",
+    "tables",
 ]
+
+#: n, table and seed: the samples of one draw that are averaged.
+_DrawKey = tuple[int, str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """One number per draw, of one table or of :data:`ALL_TABLES`, at one n; NaN for none."""
+
+    table: str
+    n: int
+    draws: np.ndarray
+
+    @property
+    def finite_draws(self) -> np.ndarray:
+        """The draws that have a number."""
+        return self.draws[np.isfinite(self.draws)]
 
 
 def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
@@ -60,7 +82,7 @@ def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per table (:data:`ALL` first), n, method and figure of
+        One row per table (:data:`ALL_TABLES` first), n, method and figure of
         :data:`~amlb_ext.experiments.fidelity.judge.FIGURES`, and ``rows``, the rows the answer
         rests on: ``mean``, ``se`` (NaN for one draw) and ``draws``, those in which it has a value.
 
@@ -74,29 +96,32 @@ def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
     mean             0.5
     se              0.25
     """
-    methods = list(dict.fromkeys(name for r in records for name in r["answers"]))
-
-    def reader(method: str, figure: str) -> Callable[[Record], float]:
-        def read(record: Record) -> float:
-            answer = record["answers"].get(method)
-            if answer is None:
-                return _NAN
-            return _number(
-                answer["rows"] if figure == "rows" else answer[reference].get(figure)
-            )
-
-        return read
-
-    rows: list[list[Any]] = []
+    # in the order in which they first answer; a dictionary keeps it, a set would not
+    methods: dict[str, None] = {}
+    for record in records:
+        methods |= dict.fromkeys(record["answers"])
+    rows: list[dict[str, Any]] = []
     for method in methods:
         for figure in (*FIGURES, "rows"):
-            for table, n, draws in _groups(_per_draw(records, reader(method, figure))):
-                values = draws[np.isfinite(draws)]
+            read = partial(
+                _read_figure, method=method, figure=figure, reference=reference
+            )
+            for group in _group_draws(_average_samples(records, read)):
+                values = group.finite_draws
                 mean, se = mean_and_se(values)
                 rows.append(
-                    [reference, table, n, method, figure, mean, se, len(values)]
+                    {
+                        "reference": reference,
+                        "table": group.table,
+                        "n": group.n,
+                        "method": method,
+                        "figure": figure,
+                        "mean": mean,
+                        "se": se,
+                        "draws": len(values),
+                    }
                 )
-    return _sorted(pd.DataFrame(rows, columns=_LEVELS))
+    return _sort_tables(pd.DataFrame(rows, columns=_LEVELS))
 
 
 def paired_contrasts(
@@ -115,9 +140,9 @@ def paired_contrasts(
     Returns
     -------
     DataFrame
-        One row per table (:data:`ALL` first), n and contrast: ``difference``, ``se``, ``p`` of a
-        two-sided t test over draws, ``p_holm`` over all rows of the same table (every contrast
-        at every n; primary contrasts and the others are families of their own), ``draws`` used,
+        One row per table (:data:`ALL_TABLES` first), n and contrast: ``difference``, ``se``,
+        ``p`` of a two-sided t test over draws, ``p_holm`` over all rows of the same table (every
+        contrast at every n; primary contrasts are a family of their own), ``draws`` used,
         ``left_out`` draws in which either method has no answer, and ``agree`` of ``tables``
         whose own mean has the sign of the difference. The s.e. over all tables treats draws of
         one table as independent; read it with ``agree``.
@@ -137,45 +162,53 @@ def paired_contrasts(
     draws            2
     agree            1
     """
-    rows: list[list[Any]] = []
-    for c in contrasts:
+    rows: list[dict[str, Any]] = []
+    for contrast in contrasts:
+        read = partial(_read_gap, contrast=contrast)
+        groups = list(_group_draws(_average_samples(records, read)))
+        for group in groups:
+            rows.append(_contrast_row(contrast, group, groups))
+    table = _sort_tables(pd.DataFrame(rows, columns=_PAIRED))
+    # primary contrasts are what a study is for, so the others do not weaken them
+    for _, family in table.groupby(["table", "primary"], sort=False):
+        p_values = family["p"].to_numpy(dtype=float)
+        table.loc[family.index, "p_holm"] = holm_adjusted(p_values)
+    return table
 
-        def gap(record: Record, c: Contrast = c) -> float:
-            both = [record["answers"].get(name) for name in (c.method, c.against)]
-            if None in both:
-                return _NAN
-            one, other = (_number(answer[c.reference]["tau"]) for answer in both)
-            return one - other
 
-        found = list(_groups(_per_draw(records, gap)))
-        for table, n, draws in found:
-            used = draws[np.isfinite(draws)]
-            mean, se = mean_and_se(used)
-            parts = [d for other, m, d in found if m == n and other == table]
-            if table == ALL_TABLES:
-                parts = [d for other, m, d in found if m == n and other != ALL_TABLES]
-            signs = [
-                np.sign(np.mean(d[np.isfinite(d)]))
-                for d in parts
-                if np.isfinite(d).any()
-            ]
-            agree = sum(bool(s == np.sign(mean)) for s in signs) if mean else 0
-            rows.append(
-                [
-                    *(table, n, c.primary, c.method, c.against, c.reference, mean, se),
-                    *(
-                        t_test(mean, se, len(used)),
-                        _NAN,
-                        len(used),
-                        len(draws) - len(used),
-                    ),
-                    *(agree, len(signs)),
-                ]
-            )
-    out = _sorted(pd.DataFrame(rows, columns=_PAIRED))
-    for _, part in out.groupby(["table", "primary"], sort=False):
-        out.loc[part.index, "p_holm"] = holm_adjusted(part["p"].to_numpy(dtype=float))
-    return out
+def _contrast_row(
+    contrast: Contrast, group: _Group, groups: Sequence[_Group]
+) -> dict[str, Any]:
+    """Return one row of :func:`paired_contrasts`; ``groups`` are those of the same contrast."""
+    differences = group.finite_draws
+    mean, se = mean_and_se(differences)
+    signs = []
+    for other in groups:
+        # all tables together are compared with each of them; one table stands for itself
+        is_part = other.table == group.table
+        if group.table == ALL_TABLES:
+            is_part = other.table != ALL_TABLES
+        if other.n == group.n and is_part and len(other.finite_draws):
+            signs.append(np.sign(np.mean(other.finite_draws)))
+    agree = 0
+    if mean:
+        agree = sum(bool(sign == np.sign(mean)) for sign in signs)
+    return {
+        "table": group.table,
+        "n": group.n,
+        "primary": contrast.primary,
+        "method": contrast.method,
+        "against": contrast.against,
+        "reference": contrast.reference,
+        "difference": mean,
+        "se": se,
+        "p": t_test(mean, se, len(differences)),
+        "p_holm": _NAN,  # needs the p-values of the whole family
+        "draws": len(differences),
+        "left_out": len(group.draws) - len(differences),
+        "agree": agree,
+        "tables": len(signs),
+    }
 
 
 def mean_and_se(values: np.ndarray) -> tuple[float, float]:
@@ -188,12 +221,11 @@ def mean_and_se(values: np.ndarray) -> tuple[float, float]:
     """
     if not len(values):
         return _NAN, _NAN
-    se = (
-        float(np.std(values, ddof=1) / math.sqrt(len(values)))
-        if len(values) > 1
-        else _NAN
-    )
-    return float(np.mean(values)), se
+    mean = float(np.mean(values))
+    if len(values) == 1:
+        return mean, _NAN
+    deviation = np.std(values, ddof=1)
+    return mean, float(deviation / math.sqrt(len(values)))
 
 
 def t_test(mean: float, se: float, draws: int) -> float:
@@ -204,6 +236,7 @@ def t_test(mean: float, se: float, draws: int) -> float:
     >>> round(t_test(0.5, 0.25, 2), 4)  # t = 2 with 1 degree of freedom
     0.2952
     """
+    # differences that are all 0 give no evidence; equal ones that are not 0 have no t
     if not se > 0:
         return 1.0 if mean == 0 and se == 0 else _NAN
     return float(2 * student.sf(abs(mean) / se, draws - 1))
@@ -229,66 +262,92 @@ def write_phase(
     """
     from amlb_ext.experiments.fidelity.page_text import phase_markdown
 
-    found = paired_contrasts(records, protocol.contrasts)
-    every = pd.concat(
-        [summarize_levels(records, r) for r in REFERENCES], ignore_index=True
+    contrasts = paired_contrasts(records, protocol.contrasts)
+    levels = pd.concat(
+        [summarize_levels(records, reference) for reference in REFERENCES],
+        ignore_index=True,
     )
-    text, figure = out / f"{phase}.md", out / f"{phase}.svg"
-    paths = [text]
-    write_text(text, phase_markdown(phase, records, protocol, found, every))
-    for name, frame in (("contrasts", found), ("levels", every)):
+    text_path = out / f"{phase}.md"
+    text = phase_markdown(
+        phase,
+        records,
+        protocol=protocol,
+        contrasts=contrasts,
+        levels=levels,
+    )
+    write_text(text_path, text)
+    paths = [text_path]
+    for name, frame in (("contrasts", contrasts), ("levels", levels)):
         path = out / f"{phase}_{name}.csv"
         # rounded: the last bits of a sum differ between machines
         write_text(path, frame.round(6).to_csv(index=False, lineterminator="\n"))
         paths.append(path)
-    if len(found):
-        from amlb_ext.experiments.fidelity.plot import forest_plot
+    figure_path = out / f"{phase}.svg"
+    if not len(contrasts):
+        figure_path.unlink(missing_ok=True)  # of an earlier run that had contrasts
+        return paths
+    # matplotlib takes a second to import, and a study without contrasts needs none
+    from amlb_ext.experiments.fidelity.plot import forest_plot
 
-        write_text(figure, forest_plot(found, f"{protocol.name}, {phase}"))
-        return [*paths, figure]
-    figure.unlink(missing_ok=True)  # of an earlier run that had contrasts
-    return paths
-
-
-def _number(value: Any) -> float:
-    return _NAN if value is None else float(value)
+    write_text(figure_path, forest_plot(contrasts, f"{protocol.name}, {phase}"))
+    return [*paths, figure_path]
 
 
-def _per_draw(
-    records: Sequence[Record], value: Callable[[Record], float]
-) -> dict[tuple[int, str, int], float]:
-    """Return ``(n, table, seed)`` to the mean over its samples that have a value."""
-    each: dict[tuple[int, str, int], list[float]] = {}
+def _read_figure(record: Record, *, method: str, figure: str, reference: str) -> float:
+    """Return a figure of a method on one sample; NaN where it has no answer or no value."""
+    answer = record["answers"].get(method)
+    if answer is None:
+        return _NAN
+    if figure == "rows":
+        return float_or_nan(answer["rows"])
+    return float_or_nan(answer[reference].get(figure))
+
+
+def _read_gap(record: Record, *, contrast: Contrast) -> float:
+    """Return tau(method) - tau(against) on one sample; NaN where either has no answer."""
+    answer = record["answers"].get(contrast.method)
+    other = record["answers"].get(contrast.against)
+    if answer is None or other is None:
+        return _NAN
+    tau = float_or_nan(answer[contrast.reference]["tau"])
+    other_tau = float_or_nan(other[contrast.reference]["tau"])
+    return tau - other_tau
+
+
+def _average_samples(
+    records: Sequence[Record], read: Callable[[Record], float]
+) -> dict[_DrawKey, float]:
+    """Return the mean of each draw over its samples that have a value, in order of the keys."""
+    # samples of one draw share its pool and its models: they are not independent
+    values: dict[_DrawKey, list[float]] = {}
     for record in records:
         key = (int(record["n"]), str(record["table"]), int(record["seed"]))
-        each.setdefault(key, []).append(value(record))
-    out = {}
-    for key in sorted(each):
-        known = [v for v in each[key] if math.isfinite(v)]
-        out[key] = float(np.mean(known)) if known else _NAN
-    return out
+        values.setdefault(key, []).append(read(record))
+    means = {}
+    for key in sorted(values):
+        finite = [value for value in values[key] if math.isfinite(value)]
+        means[key] = float(np.mean(finite)) if finite else _NAN
+    return means
 
 
-def _groups(
-    per_draw: Mapping[tuple[int, str, int], float],
-) -> Iterator[tuple[str, int, np.ndarray]]:
-    """Yield table, n and one number per draw; all tables together first."""
+def _group_draws(per_draw: Mapping[_DrawKey, float]) -> Iterator[_Group]:
+    """Yield the draws of each table by n; all tables together first."""
+    sizes = sorted({n for n, _, _ in per_draw})
     tables = list(dict.fromkeys(table for _, table, _ in per_draw))
-    for n in sorted({n for n, _, _ in per_draw}):
+    for size in sizes:
         for table in (ALL_TABLES, *tables):
-            picked = [
-                v
-                for (m, t, _), v in per_draw.items()
-                if m == n and table in (ALL_TABLES, t)
-            ]
-            if picked:
-                yield table, n, np.array(picked)
+            draws = []
+            for (n, draw_table, _), value in per_draw.items():
+                if n == size and table in (ALL_TABLES, draw_table):
+                    draws.append(value)
+            if draws:
+                yield _Group(table=table, n=size, draws=np.array(draws))
 
 
-def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+def _sort_tables(frame: pd.DataFrame) -> pd.DataFrame:
     """Sort by table, all of them first, and n; keep the declared order of the rest."""
-    first = frame["table"].ne(ALL_TABLES)
-    out = frame.assign(_first=first).sort_values(
-        ["_first", "table", "n"], kind="stable"
+    is_single = frame["table"].ne(ALL_TABLES)
+    ordered = frame.assign(_is_single=is_single).sort_values(
+        ["_is_single", "table", "n"], kind="stable"
     )
-    return out.drop(columns="_first").reset_index(drop=True)
+    return ordered.drop(columns="_is_single").reset_index(drop=True)

@@ -33,46 +33,23 @@ def load_table(name: str, table: Table, folder: Path) -> Task:
     SourceError
         No such file, or one that cannot be read.
     """
-    spec = _spec(name, table.source, folder)
+    # sources read files, OpenML and bundled tables alike
+    spec = _source_spec(name, table.source, folder)
     refs = list(open_specs([spec], SourceConfig(target=table.target)))
     if len(refs) != 1:
         raise DataError(
             f"{name}: {table.source} holds {len(refs)} tasks", "name one of them"
         )
-    task = refs[0].load()
-    known = [column.name for column in task.columns]
-    for column in table.drop:
-        if column not in known:
-            raise ConfigError(
-                f"{name} has no column {column!r} to drop",
-                suggest_nearest(column, known),
-            )
-    columns = tuple(c for c in task.columns if c.name not in table.drop)
-    task = dataclasses.replace(
-        task.renamed(name),
-        columns=columns,
-        features=task.features[[c.name for c in columns]],
-        folds=(),
-    )
-    if len(task) <= table.most:
-        return task
-    rows = random_stream(0, name, "study rows").choice(
-        len(task), table.most, replace=False
-    )
-    rows.sort()
-    return dataclasses.replace(
-        task,
-        features=task.features.iloc[rows].reset_index(drop=True),
-        target=task.target.iloc[rows].reset_index(drop=True),
-        row_ids=task.row_ids[rows],
-    )
+    task = _drop_columns(refs[0].load().renamed(name), table.drop)
+    return _thin_rows(task, table.most)
 
 
-def _spec(name: str, source: str, folder: Path) -> str:
+def _source_spec(name: str, source: str, folder: Path) -> str:
     """Return the spec to open: a file in the folder, else the source as it stands."""
     path = folder / Path(source).expanduser()
     if path.is_file():
         return str(path)
+    # a source's name has no such ending, and an address may have one: neither is a missing file
     is_file = Path(source).suffix.lower() in READERS and "://" not in source
     if is_file and not Path(source).is_file():
         raise SourceError(
@@ -80,3 +57,33 @@ def _spec(name: str, source: str, folder: Path) -> str:
             "name the folder of the tables with --data DIR",
         )
     return source
+
+
+def _drop_columns(task: Task, dropped: tuple[str, ...]) -> Task:
+    """Return a task without some of its columns, and without folds."""
+    names = [column.name for column in task.columns]
+    for column in dropped:
+        if column not in names:
+            raise ConfigError(
+                f"{task.name} has no column {column!r} to drop",
+                suggest_nearest(column, names),
+            )
+    columns = tuple(column for column in task.columns if column.name not in dropped)
+    features = task.features[[column.name for column in columns]]
+    return dataclasses.replace(task, columns=columns, features=features, folds=())
+
+
+def _thin_rows(task: Task, most: int) -> Task:
+    """Return a task with at most so many of its rows, in their order."""
+    if len(task) <= most:
+        return task
+    # seed 0 whatever a draw's own: every draw of a study is from the same table
+    rng = random_stream(0, task.name, "study rows")
+    rows = rng.choice(len(task), most, replace=False)
+    rows.sort()
+    return dataclasses.replace(
+        task,
+        features=task.features.iloc[rows].reset_index(drop=True),
+        target=task.target.iloc[rows].reset_index(drop=True),
+        row_ids=task.row_ids[rows],
+    )

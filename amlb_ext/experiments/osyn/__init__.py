@@ -4,7 +4,7 @@
 BIKE) and ``models`` → ``case`` (split, labelled rows, generator) → ``arms`` (every estimate of one
 model) → ``repeat`` (one repetition of a table), ``cost`` (its time) → ``run`` (all repetitions,
 resumable) → ``cells`` (beside the printed numbers, which stand in
-``resources/reproduce/printed_osyn.yaml``) → ``shown`` (as text).
+``resources/reproduce/printed_osyn.yaml``) → ``page_blocks`` (as text).
 
 Public names: :data:`TABLES`, :class:`Choice`, :class:`OsynTable`, :func:`reproduce_osyn`.
 

@@ -34,7 +34,7 @@ from amlb_ext.stats.stratified_mean import stratified_interval
 STEP = 50_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """What the estimates of one model rest on.
 
@@ -65,23 +65,33 @@ class Evidence:
 
 
 def algorithm_1(
-    found: Evidence, settings: OsynSettings, rng: np.random.Generator
+    evidence: Evidence, settings: OsynSettings, rng: np.random.Generator
 ) -> OsynBound:
     """Return the bound of Algorithm 1 on rows that are at hand."""
-    K = len(found.loss_s)
-    if found.zero_one:
-        inside = found.region >= 0
-        counts = np.bincount(found.region[inside], minlength=K)
-        wrong = np.bincount(found.region[inside], found.loss_u[inside], minlength=K)
-        seen = RegionTally(counts, wrong, int((~inside).sum()), True)
-        return osyn_counts(found.loss_s, seen, settings, rng, masses=found.masses)
-    return osyn_selected(_batches(found), found.loss_s, found.masses, settings, rng)
+    if not evidence.zero_one:
+        return osyn_selected(
+            _place_batches(evidence), evidence.loss_s, evidence.masses, settings, rng
+        )
+    # of a 0-1 loss the counts say all: which rows are selected does not matter
+    n_regions = len(evidence.loss_s)
+    is_inside = evidence.region >= 0
+    region = evidence.region[is_inside]
+    generated = RegionTally(
+        counts=np.bincount(region, minlength=n_regions),
+        loss_sums=np.bincount(region, evidence.loss_u[is_inside], minlength=n_regions),
+        outside=int((~is_inside).sum()),
+        zero_one=True,
+    )
+    return osyn_counts(
+        evidence.loss_s, generated, settings, rng, masses=evidence.masses
+    )
 
 
-def _batches(found: Evidence) -> Iterator[Placed]:
-    for start in range(0, len(found.region), STEP):
-        part = slice(start, start + STEP)
-        yield found.region[part], found.loss_u[part].astype(float)
+def _place_batches(evidence: Evidence) -> Iterator[Placed]:
+    """Yield regions and losses, as many as Algorithm 1 reads in one step."""
+    for start in range(0, len(evidence.region), STEP):
+        batch = slice(start, start + STEP)
+        yield evidence.region[batch], evidence.loss_u[batch].astype(float)
 
 
 def nearest_below(sweep: pd.DataFrame, oracle: float) -> pd.Series:
@@ -103,6 +113,7 @@ def nearest_below(sweep: pd.DataFrame, oracle: float) -> pd.Series:
 
 def feasible_widths(g: int, K: int) -> list[float]:
     """Return the b of the grid for which whole counts exist."""
+    # counts lie in g (1 ± b) / K: narrower than one there may be no whole number
     return [b for b in B_GRID if b * g >= K]
 
 
@@ -125,22 +136,24 @@ def tune_together(
     >>> tune_together(sweeps, [0.25, 0.35]), tune_together(sweeps, [0.05, 0.35])
     ([0.2, 0.3], [0.1, 0.1])
     """
+    # one row per model, one column per setting
     bounds = np.array([sweep["bound"] for sweep in sweeps])
     gaps = np.array(oracles)[:, None] - bounds
-    above = np.maximum(0, -gaps).max(axis=0)
-    fewest = np.flatnonzero(above <= above.min())
-    best = fewest[np.argmin(gaps[:, fewest].mean(axis=0))]
+    excess = np.maximum(0, -gaps).max(axis=0)
+    candidates = np.flatnonzero(excess <= excess.min())
+    mean_gaps = gaps[:, candidates].mean(axis=0)
+    best = candidates[np.argmin(mean_gaps)]
     return [float(bound) for bound in bounds[:, best]]
 
 
 def evaluate_model(
-    found: Evidence, choice: Choice, key: int
+    evidence: Evidence, choice: Choice, key: int
 ) -> tuple[dict[str, float], pd.DataFrame]:
     """Return all estimates of one model.
 
     Parameters
     ----------
-    found : Evidence
+    evidence : Evidence
     choice : Choice
     key : int
         Seed of the multinomial draw, which both forms of OSYN share, and of the bootstrap.
@@ -155,62 +168,86 @@ def evaluate_model(
     Examples
     --------
     >>> wrong = np.tile([0.0, 0.0, 0.0, 1.0], 25)
-    >>> even = RegionTally(np.full(100, 9), None, 0, False)
+    >>> even = RegionTally(np.full(100, 9), loss_sums=None, outside=0, zero_one=False)
     >>> region, loss = np.repeat(np.arange(100), 40), np.tile([0.0, 1.0], 2000)
-    >>> of = Choice(g=1000, bootstraps=50)
-    >>> r, _ = evaluate_model(Evidence(wrong, even, region, loss, 0.25, True), of, 0)
-    >>> r["a_priori"] < r["tuned"] <= 0.25, round(r["F_minus_eps"], 1)
+    >>> evidence = Evidence(
+    ...     loss_s=wrong, masses=even, region=region, loss_u=loss, oracle=0.25, zero_one=True
+    ... )
+    >>> row, _ = evaluate_model(evidence, Choice(g=1000, bootstraps=50), 0)
+    >>> row["a_priori"] < row["tuned"] <= 0.25, round(row["F_minus_eps"], 1)
     (True, 0.2)
     """
-    s, delta = choice, choice.delta
-    largest = float(max(found.loss_s.max(), found.loss_u.max())) or 1.0
-    C_h = 1.0 if found.zero_one else s.c_h or largest
-    settings = OsynSettings(s.g, s.b, s.delta1, s.delta2, C_h, "paper")
-    plain = algorithm_1(found, settings, np.random.default_rng(key))
+    loss_s, loss_u = evidence.loss_s, evidence.loss_u
+    settings = OsynSettings(
+        g=choice.g,
+        b=choice.b,
+        delta1=choice.delta1,
+        delta2=choice.delta2,
+        C_h=_loss_bound(evidence, choice),
+        a_hat="paper",
+    )
+    # each form draws from a stream of the same key, so that they differ by the form alone
+    plain = algorithm_1(evidence, settings, np.random.default_rng(key))
+    # Algorithm 1's own bound of the regions' mean losses, for the closed forms too
+    settings = replace(settings, a_hat=plain.a_hat)
+    closed = osyn_closed(loss_s, evidence.masses, settings, np.random.default_rng(key))
     sweep = sweep_settings(
-        found.masses.masses,
-        found.loss_s,
+        evidence.masses.masses,
+        loss_s,
         np.random.default_rng(key),
-        feasible_widths(s.g, len(found.loss_s)),
-        g=(s.g,),
-        delta=delta,
-        C_h=C_h,
+        feasible_widths(choice.g, len(loss_s)),
+        g=(choice.g,),
+        delta=choice.delta,
+        C_h=settings.C_h,
         a_hat=plain.a_hat,
     )
-    full = replace(settings, a_hat=plain.a_hat)
-    closed = osyn_closed(found.loss_s, found.masses, full, np.random.default_rng(key))
-    best = nearest_below(sweep, found.oracle)
-    rng = np.random.default_rng([key, 1])
-    out = {
-        "oracle": found.oracle,
+    tuned = nearest_below(sweep, evidence.oracle)
+    bootstrap_rng = np.random.default_rng([key, 1])
+    row = {
+        "oracle": evidence.oracle,
         "a_priori": plain.bound,
         "closed": closed.bound,
-        "tuned": float(best["bound"]),
-        "bootstrap": bootstrap_limit(found.loss_s, delta, s.bootstraps, rng),
-        "synthetic": float(found.loss_u.mean()),
+        "tuned": float(tuned["bound"]),
+        "bootstrap": bootstrap_limit(
+            loss_s, choice.delta, choice.bootstraps, bootstrap_rng
+        ),
+        "synthetic": float(loss_u.mean()),
         "F_minus_eps": plain.F_minus_eps,
-        "F_S": float(found.loss_s.mean()),
-        "b": float(best["b"]),
-        "delta2": float(best["delta2"]),
+        "F_S": float(loss_s.mean()),
+        "b": float(tuned["b"]),
+        "delta2": float(tuned["delta2"]),
         "met": float(plain.assumption_met),
         "empty": float(plain.empty),
-        "outside": float((found.region < 0).mean()),
+        "outside": float((evidence.region < 0).mean()),
     }
-    return out | from_labels(found, delta), sweep
+    return row | estimate_from_labels(evidence, choice.delta), sweep
 
 
-def from_labels(found: Evidence, delta: float) -> dict[str, float]:
+def _loss_bound(evidence: Evidence, choice: Choice) -> float:
+    """Return C_h: 1 for a 0-1 loss, else the one chosen or the largest loss seen."""
+    if evidence.zero_one:
+        return 1.0
+    # losses that are all 0 would give a bound of 0, which no setting takes
+    largest = float(max(evidence.loss_s.max(), evidence.loss_u.max())) or 1.0
+    return choice.c_h or largest
+
+
+def estimate_from_labels(evidence: Evidence, delta: float) -> dict[str, float]:
     """Return what labelled rows alone tell: ``limit`` fails with delta, so does ``stratified``."""
-    limit = (clopper_pearson if found.zero_one else t_interval)(
-        found.loss_s, 1 - 2 * delta
-    )
-    out = {"limit": limit.low, "low": math.nan, "high": math.nan}
-    if found.classes is not None and found.priors is not None:
-        both = stratified_interval(
-            found.loss_s, found.classes, found.priors, 1 - delta, binary=found.zero_one
+    # a limit is one side of an interval, so its level spends delta on either side
+    interval = clopper_pearson if evidence.zero_one else t_interval
+    limit = interval(evidence.loss_s, 1 - 2 * delta)
+    row = {"limit": limit.low, "low": math.nan, "high": math.nan}
+    if evidence.classes is not None and evidence.priors is not None:
+        stratified = stratified_interval(
+            evidence.loss_s,
+            evidence.classes,
+            evidence.priors,
+            level=1 - delta,
+            binary=evidence.zero_one,
         )
-        out |= {"low": both.low, "high": both.high}
-    return out
+        row |= {"low": stratified.low, "high": stratified.high}
+    return row
 
 
 def bootstrap_limit(

@@ -26,6 +26,7 @@ from amlb_ext.synthesizers import make_synthesizer
 
 #: Share of D_train, and of the minority among the labelled rows (300 : 200).
 TRAIN, MINORITY = 0.3, 0.4
+#: Of every random stream of these tables.
 SEED = 1
 
 
@@ -47,6 +48,8 @@ class Case:
     ----------
     y : ndarray of shape (n,)
         Class codes, or scaled targets.
+    has_classes : bool
+        Whether the data have classes, in regression on their codes too.
     train, oracle : ndarray
         Positions.
     """
@@ -54,59 +57,77 @@ class Case:
     def __init__(
         self, task: Task, choice: Choice, repetition: int, regression: bool
     ) -> None:
-        self.task, self.choice, self.regression = task, choice, regression
+        self.task = task
+        self.choice = choice
+        self.regression = regression
         self.key = (task.name, int(regression), repetition)
-        self.classes = task.kind.is_classification
+        self.has_classes = task.kind.is_classification
         target = TargetEncoder(task.kind, task.labels, task.target)
         self.y = target.transform(task.target)
-        self.train, self.oracle = self._split()
-        self.encoder = Encoder(task.columns, known="table").fit(
-            task.features.iloc[self.train]
-        )
+        self.train, self.oracle = self._split_rows()
+        # the models know D_train alone; what categories there are is known of the table
+        self.encoder = Encoder(task.columns, known="table")
+        self.encoder.fit(task.features.iloc[self.train])
         self.Z = fill_missing(self.encoder.transform(task.features))
         self.n_classes = target.n_classes
         self.loss = LOSSES["absolute" if regression else "zero_one"]
 
-    def rng(self, stage: str, *more: str | int) -> np.random.Generator:
+    def stage_stream(self, stage: str, *more: str | int) -> np.random.Generator:
         """Return the random stream of a stage."""
         return random_stream(SEED, "osyn", *self.key, stage, *more)
 
-    def _split(self) -> tuple[np.ndarray, np.ndarray]:
+    def _split_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return 30 % and 70 % of the rows, of each class where there are any."""
-        strata = self.y if self.classes else np.zeros(len(self.y))
+        strata = self.y if self.has_classes else np.zeros(len(self.y))
         train = []
         for label in np.unique(strata):
-            rows = self.rng("split", int(label)).permutation(
-                np.flatnonzero(strata == label)
-            )
-            train.append(rows[: max(1, round(TRAIN * len(rows)))])
+            rng = self.stage_stream("split", int(label))
+            rows = rng.permutation(np.flatnonzero(strata == label))
+            n_train = max(1, round(TRAIN * len(rows)))
+            train.append(rows[:n_train])
         chosen = np.sort(np.concatenate(train))
-        return chosen, np.setdiff1d(np.arange(len(self.y)), chosen)
+        rest = np.setdiff1d(np.arange(len(self.y)), chosen)
+        return chosen, rest
 
-    def seen(self, Z: np.ndarray) -> np.ndarray:
+    def model_inputs(self, Z: np.ndarray) -> np.ndarray:
         """Return X. Regressors see one-hot columns (Appendix C.1)."""
         if self.regression or self.choice.encoding == "onehot":
             return self.encoder.metric(Z)
-        m = self.encoder.n_categorical_
-        return np.hstack([Z[:, :m], Z[:, m:] * self.encoder.span_ + self.encoder.low_])
+        # codes as they are, numbers in their own units: the encoder's scaling is undone
+        n_categorical = self.encoder.n_categorical_
+        codes = Z[:, :n_categorical]
+        numbers = Z[:, n_categorical:] * self.encoder.span_ + self.encoder.low_
+        return np.hstack([codes, numbers])
 
-    def placed(self, Z: np.ndarray, X: np.ndarray | None = None) -> np.ndarray:
-        """Return M, in single precision."""
-        if self.choice.space == "model":
-            return (self.seen(Z) if X is None else X).astype(np.float32)
-        return self.encoder.metric(Z).astype(np.float32)
+    def region_inputs(self, Z: np.ndarray, X: np.ndarray | None = None) -> np.ndarray:
+        """Return M, in single precision.
 
-    def model(self, name: str) -> Any:
+        Parameters
+        ----------
+        Z : ndarray of shape (n, d)
+        X : ndarray of shape (n, q), optional
+            What the models see of the same rows, where it is at hand.
+        """
+        if self.choice.space != "model":
+            return self.encoder.metric(Z).astype(np.float32)
+        if X is None:
+            X = self.model_inputs(Z)
+        return X.astype(np.float32)
+
+    def fit_model(self, name: str) -> Any:
         """Return a model fitted on D_train."""
         seed = derive_seed(SEED, "osyn", *self.key, "fit", name) % 2**31
-        X = self.seen(self.Z[self.train])
-        return fit_model(name, X, self.y[self.train], seed, self.regression)
+        X = self.model_inputs(self.Z[self.train])
+        y = self.y[self.train]
+        return fit_model(name, X, y, seed, regression=self.regression)
 
-    def losses(self, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def model_losses(self, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the losses of rows."""
-        return self.loss(y.astype(float) if self.regression else y, model.predict(X))
+        # a regression on classes takes their codes as numbers
+        target = y.astype(float) if self.regression else y
+        return self.loss(target, model.predict(X))
 
-    def labelled(self, first: np.ndarray) -> np.ndarray:
+    def draw_labelled(self, first_losses: np.ndarray) -> np.ndarray:
         """Return S, as positions.
 
         Classes: three rows of the majority for two of the minority, in regression too ("the same
@@ -115,7 +136,7 @@ class Case:
 
         Parameters
         ----------
-        first : ndarray
+        first_losses : ndarray
             Losses of the first model on D_oracle; read for BIKE.
 
         Raises
@@ -123,58 +144,81 @@ class Case:
         ConfigError
             Fewer rows than asked for.
         """
-        rng, size = self.rng("labelled"), self.choice.size
-        if not self.classes:
-            rank = np.argsort(np.argsort(first)) / max(1, len(first) - 1)
-            chance = 1 + self.choice.bias * rank
-            few = min(size, len(first))
-            taken = rng.choice(self.oracle, few, replace=False, p=chance / chance.sum())
+        rng = self.stage_stream("labelled")
+        size = self.choice.size
+        if self.has_classes:
+            labelled = self._draw_by_class(size, rng)
         else:
-            of = self.y[self.oracle]
-            rare = int(np.argmin(np.bincount(of, minlength=self.n_classes)))
-            minor = round(MINORITY * size)
-            sides = ((of == rare, minor), (of != rare, size - minor))
-            taken = np.concatenate(
-                [rng.permutation(self.oracle[side])[:wanted] for side, wanted in sides]
-            )
-        if len(taken) < size:
+            labelled = self._draw_by_loss(first_losses, size, rng)
+        if len(labelled) < size:
             raise ConfigError(
-                f"{self.task.name}: {len(taken)} of {size} labelled rows",
+                f"{self.task.name}: {len(labelled)} of {size} labelled rows",
                 "give a smaller size",
             )
-        return np.sort(taken)
+        return np.sort(labelled)
+
+    def _draw_by_class(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        # three of the majority for two of the minority, whatever shares the data have
+        classes = self.y[self.oracle]
+        counts = np.bincount(classes, minlength=self.n_classes)
+        is_minority = classes == int(np.argmin(counts))
+        n_minority = round(MINORITY * size)
+        # the minority is drawn first: the order is part of every number
+        minority = rng.permutation(self.oracle[is_minority])[:n_minority]
+        majority = rng.permutation(self.oracle[~is_minority])[: size - n_minority]
+        return np.concatenate([minority, majority])
+
+    def _draw_by_loss(
+        self, losses: np.ndarray, size: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        # ranks from 0 to 1, so that the units of the loss do not matter
+        rank = np.argsort(np.argsort(losses))
+        last_rank = max(1, len(losses) - 1)
+        weights = 1 + self.choice.bias * (rank / last_rank)
+        chances = weights / weights.sum()
+        n_drawn = min(size, len(losses))
+        return rng.choice(self.oracle, n_drawn, replace=False, p=chances)
 
     @property
-    def priors(self) -> np.ndarray | None:
+    def class_shares(self) -> np.ndarray | None:
         """Shares of the classes in D_oracle; None without classes."""
-        if not self.classes:
+        if not self.has_classes:
             return None
-        counts = np.bincount(self.y[self.oracle].astype(int), minlength=self.n_classes)
+        codes = self.y[self.oracle].astype(int)
+        counts = np.bincount(codes, minlength=self.n_classes)
         return counts / counts.sum()
 
-    def generator(self) -> Generator:
+    def fit_generator(self) -> Generator:
         """Return a generator fitted on D_oracle, as in the paper: it has seen the answer."""
         config = SynthesizerConfig(
             name=self.choice.generator, epochs=self.choice.epochs
         )
-        made = make_synthesizer(config).fit(
+        synthesizer = make_synthesizer(config)
+        synthesizer.fit(
             self.Z[self.oracle],
             self.y[self.oracle],
             cards=self.encoder.cards_,
             n_classes=self.n_classes,
-            rng=self.rng("generator"),
+            rng=self.stage_stream("generator"),
         )
-        return Generator(self, made)
+        return Generator(self, synthesizer)
 
 
 class Generator:
     """Rows of a fitted synthesizer, batch by batch."""
 
-    def __init__(self, case: Case, model: Any) -> None:
-        self.case, self.model = case, model
+    def __init__(self, case: Case, synthesizer: Any) -> None:
+        self.case = case
+        self.synthesizer = synthesizer
 
-    def batches(self, n: int, stage: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield encoded rows and targets; the same rows each time."""
-        rng, size = self.case.rng("sample", stage), self.case.choice.batch
+    def sample_batches(
+        self, n: int, stage: str
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield encoded rows and targets; the same rows each time.
+
+        A million rows at once would not fit into memory, so they come in batches.
+        """
+        rng = self.case.stage_stream("sample", stage)
+        size = self.case.choice.batch
         for start in range(0, n, size):
-            yield self.model.sample(min(size, n - start), rng)
+            yield self.synthesizer.sample(min(size, n - start), rng)

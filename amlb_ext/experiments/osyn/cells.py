@@ -14,7 +14,7 @@ import yaml
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.experiments.agreement import (
-    agrees_with_printed,
+    compare_with_printed,
     float_or_nan,
     mean_and_deviation,
 )
@@ -178,18 +178,20 @@ def compare_cells(
         which their interval held it). ``within`` is None where nothing is printed. ``each`` has
         the number of each repetition where the mean alone would mislead.
     """
+    # each data set has the repetitions that could be run
     cells: list[dict[str, Any]] = []
     printed = printed_numbers()[table.name]
     for data in dict.fromkeys(outcome.data for outcome in done):
         runs: list[Rows] = [outcome.rows for outcome in done if outcome.data == data]
         if table.name == "osyn-cost":
-            found = _minute_cells(runs, printed, size)
+            data_cells = _minute_cells(runs, printed, size)
         elif table.name == "osyn-table-1":
-            found = _estimate_cells(runs, SHIFTS, printed["rows"])
-            found += _pearson_cells(runs, printed["pearson"])
+            data_cells = _estimate_cells(runs, SHIFTS, printed["rows"])
+            data_cells += _pearson_cells(runs, printed["pearson"])
         else:
-            found = _estimate_cells(runs, table.data[data], printed.get(data, {}))
-        cells += [{"data": data, "each": "", **cell} for cell in found]
+            data_cells = _estimate_cells(runs, table.data[data], printed.get(data, {}))
+        for cell in data_cells:
+            cells.append({"data": data, "each": "", **cell})
     return pd.DataFrame(cells, columns=list(COLUMNS))
 
 
@@ -202,9 +204,13 @@ def _estimate_cells(
     runs: Sequence[Rows], row_names: Sequence[str], printed: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     cells = []
-    for row in (name for name in row_names if name in runs[0]):
-        for arm in (name for name in ARMS if name in runs[0][row]):
-            cells.append(_estimate_cell(runs, row, arm, printed.get(row, {})))
+    for row in row_names:
+        # models that were not asked for have no row
+        if row not in runs[0]:
+            continue
+        for arm in ARMS:
+            if arm in runs[0][row]:
+                cells.append(_estimate_cell(runs, row, arm, printed.get(row, {})))
     return cells
 
 
@@ -213,31 +219,38 @@ def _estimate_cell(
 ) -> dict[str, Any]:
     values = _arm_values(runs, row, arm)
     oracle = _arm_values(runs, row, "oracle")
-    is_known = ~np.isnan(values)
     paper, paper_std, paper_gap = _printed_cell(printed, ARMS[arm].printed)
-    ours, ours_std = mean_and_deviation(values)
-    has_gap = arm not in ("oracle", "kl")
-    holds = math.nan
-    if ARMS[arm].is_limit and is_known.any():
-        holds = float((values <= oracle)[is_known].mean())
-    elif arm in ("low", "high") and is_known.any():
-        above_low = _arm_values(runs, row, "low") <= oracle
-        below_high = oracle <= _arm_values(runs, row, "high")
-        holds = float((above_low & below_high)[is_known].mean())
-    return {
+    gap = math.nan
+    if arm not in ("oracle", "kl"):  # neither is an estimate
+        gap, _ = mean_and_deviation(oracle - values)
+    cell = {
         "row": row,
         "arm": arm,
-        "paper": paper,
-        "paper_std": paper_std,
         "paper_gap": paper_gap,
-        "ours": ours,
-        "ours_std": ours_std,
-        "gap": mean_and_deviation(oracle - values)[0] if has_gap else math.nan,
-        "holds": holds,
-        "repetitions": int(is_known.sum()),
-        "within": agrees_with_printed(paper, ours, deviation=paper_std, least=LEAST),
+        "gap": gap,
+        "holds": _share_held(runs, row, arm),
+        "repetitions": int((~np.isnan(values)).sum()),
         "note": ARMS[arm].note,
     }
+    return cell | compare_with_printed(
+        values, paper, printed_std=paper_std, least=LEAST
+    )
+
+
+def _share_held(runs: Sequence[Rows], row: str, arm: str) -> float:
+    """Return in how many repetitions a limit or an interval held; NaN for what is neither."""
+    values = _arm_values(runs, row, arm)
+    oracle = _arm_values(runs, row, "oracle")
+    is_known = ~np.isnan(values)
+    if ARMS[arm].is_limit:
+        is_held = values <= oracle
+    elif arm in ("low", "high"):
+        # both ends have the share of their interval
+        above_low = _arm_values(runs, row, "low") <= oracle
+        is_held = above_low & (oracle <= _arm_values(runs, row, "high"))
+    else:
+        return math.nan
+    return float(is_held[is_known].mean()) if is_known.any() else math.nan
 
 
 def _printed_cell(row: Mapping[str, Any], key: str) -> tuple[float, float, float]:
@@ -245,12 +258,14 @@ def _printed_cell(row: Mapping[str, Any], key: str) -> tuple[float, float, float
     entry = row.get(key)
     if entry is None:
         return math.nan, math.nan, math.nan
-    if isinstance(entry, int | float):
+    if isinstance(entry, int | float):  # a true loss has no deviation in the paper
         return float(entry), math.nan, math.nan
     if "gap" in row:  # Table 1: mean and std, and the gap beside them
         return entry[0], entry[1], row["gap"][0]
-    # mean, std and gap; the bootstrap has no std
-    return entry[0], entry[1] if len(entry) > 2 else math.nan, entry[-1]
+    if len(entry) == 2:  # the bootstrap has no std
+        return entry[0], math.nan, entry[1]
+    mean, deviation, gap = entry
+    return mean, deviation, gap
 
 
 def _pearson_cells(runs: Sequence[Rows], printed: float) -> list[dict[str, Any]]:
@@ -258,30 +273,24 @@ def _pearson_cells(runs: Sequence[Rows], printed: float) -> list[dict[str, Any]]
     cells = []
     for arm in ("a_priori", "reading", "tuned"):
         correlations = np.array([_kl_gap_correlation(run, arm) for run in runs])
-        ours, ours_std = mean_and_deviation(correlations)
         texts = ["–" if math.isnan(value) else f"{value:.2f}" for value in correlations]
-        cells.append(
-            {
-                "row": PEARSON_ROW,
-                "arm": arm,
-                "paper": printed,
-                "ours": ours,
-                "ours_std": ours_std,
-                "repetitions": int(np.isfinite(correlations).sum()),
-                "within": agrees_with_printed(
-                    printed, ours, deviation=math.nan, least=LEAST
-                ),
-                "note": PEARSON_NOTE,
-                "each": ", ".join(texts),
-            }
-        )
+        cell = {
+            "row": PEARSON_ROW,
+            "arm": arm,
+            "repetitions": int(np.isfinite(correlations).sum()),
+            "note": PEARSON_NOTE,
+            "each": ", ".join(texts),
+        }
+        cells.append(cell | compare_with_printed(correlations, printed, least=LEAST))
     return cells
 
 
 def _kl_gap_correlation(rows: Rows, arm: str) -> float:
     """Return the correlation over the shifts; NaN where one of both is constant."""
     kl = np.array([row["kl"] for row in rows.values()], dtype=float)
-    gap = np.array([row["oracle"] - row[arm] for row in rows.values()], dtype=float)
+    gaps = [row["oracle"] - row[arm] for row in rows.values()]
+    gap = np.array(gaps, dtype=float)
+    # a bound that clips at 0 for every shift has the same gap for all
     if np.ptp(gap) == 0 or np.ptp(kl) == 0:
         return math.nan
     return float(np.corrcoef(kl, gap)[0, 1])
@@ -291,10 +300,13 @@ def _minute_cells(
     runs: Sequence[Rows], printed: Mapping[str, Any], size: int
 ) -> list[dict[str, Any]]:
     """Return cells of minutes; those of another machine cannot agree or disagree."""
-    row_sizes = {"SVM": size} | {sized_row(other): other for other in SIZES}
-    part_arms = {
-        form_part(form, part) for form in ("closed", "iterative") for part in PARTS
-    }
+    row_sizes = {"SVM": size}
+    for other_size in SIZES:
+        row_sizes[sized_row(other_size)] = other_size
+    # the parts of a form stand in its line, so the note beside the form serves them
+    part_arms = set()
+    for part in PARTS:
+        part_arms |= {form_part("closed", part), form_part("iterative", part)}
     cells = []
     for row in runs[0]:
         # the paper's minutes are those of the SVM, by the number of labelled rows

@@ -11,14 +11,26 @@ from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.synthesizers import make_synthesizer
 
+#: Models of Table 3; of Table 2; of Table 7, by the paper's abbreviations.
 CLASSIFIERS = ("kNN", "SVM", "DT", "ANN", "RF", "LR", "GB", "LDA")
 SIMULATED = ("kNN", "SVM", "DT", "ANN", "RF", "LR", "NB", "QDA")
 REGRESSORS = ("Ridge", "SVR", "DTR", "RFR", "GBR", "KNR", "ANN")
 #: Shifts of the generator (Table 1).
 SHIFTS = ("0", "-0.25", "-0.5", "-0.75", "-1", "-1.125", "-1.25", "-1.5", "-1.75", "-2")
+#: Settings that count something, and so are 1 or more.
 POSITIVE = (
-    "size", "rows", "iterations", "batch", "g", "bootstraps", "train", "oracle", "epochs",
-)  # fmt: skip
+    "size",
+    "rows",
+    "iterations",
+    "batch",
+    "g",
+    "bootstraps",
+    "train",
+    "oracle",
+    "epochs",
+)
+#: Settings for which 0 has a meaning.
+NOT_NEGATIVE = ("b", "c_h", "b_reading", "k", "data_rows", "bias")
 WORDS = {"encoding": ("ordinal", "onehot"), "space": ("metric", "model")}
 
 
@@ -94,7 +106,7 @@ class Choice:
         return self.delta1 + self.delta2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OsynTable:
     """One table of the paper.
 
@@ -115,42 +127,40 @@ class OsynTable:
     lacking: dict[str, str] = field(default_factory=dict)
 
 
-TABLES: dict[str, OsynTable] = {
-    table.name: table
-    for table in (
-        OsynTable(
-            "osyn-table-1",
-            "OSYN, Table 1: the bound as the generator shifts",
-            {"simulation": ("DT",)},
-            6,
-        ),
-        OsynTable(
-            "osyn-table-2",
-            "OSYN, Table 2: simulation, labelled rows of two classes in five",
-            {"simulation": SIMULATED},
-            3,
-        ),
-        OsynTable(
-            "osyn-table-3",
-            "OSYN, Table 3: real tables, three rows of the majority for two of the minority",
-            {"bank": CLASSIFIERS, "adult": CLASSIFIERS},
-            10,
-            {"credit": "not among the data at hand"},
-        ),
-        OsynTable(
-            "osyn-table-7",
-            "OSYN, Table 7: regression, mean absolute error",
-            {"bike": REGRESSORS, "adult": REGRESSORS},
-            10,
-        ),
-        OsynTable(
-            "osyn-cost",
-            "OSYN, Table 9: time on ADULT",
-            {"adult": ("SVM", "DT", "LR")},
-            1,
-        ),
-    )
-}
+_ALL_TABLES = (
+    OsynTable(
+        name="osyn-table-1",
+        title="OSYN, Table 1: the bound as the generator shifts",
+        data={"simulation": ("DT",)},
+        repetitions=6,
+    ),
+    OsynTable(
+        name="osyn-table-2",
+        title="OSYN, Table 2: simulation, labelled rows of two classes in five",
+        data={"simulation": SIMULATED},
+        repetitions=3,
+    ),
+    OsynTable(
+        name="osyn-table-3",
+        title="OSYN, Table 3: real tables, three rows of the majority for two of the minority",
+        data={"bank": CLASSIFIERS, "adult": CLASSIFIERS},
+        repetitions=10,
+        lacking={"credit": "not among the data at hand"},
+    ),
+    OsynTable(
+        name="osyn-table-7",
+        title="OSYN, Table 7: regression, mean absolute error",
+        data={"bike": REGRESSORS, "adult": REGRESSORS},
+        repetitions=10,
+    ),
+    OsynTable(
+        name="osyn-cost",
+        title="OSYN, Table 9: time on ADULT",
+        data={"adult": ("SVM", "DT", "LR")},
+        repetitions=1,
+    ),
+)
+TABLES: dict[str, OsynTable] = {table.name: table for table in _ALL_TABLES}
 
 
 def make_choice(changes: Mapping[str, Any] | None = None) -> Choice:
@@ -172,65 +182,69 @@ def make_choice(changes: Mapping[str, Any] | None = None) -> Choice:
 'rows'? known: b, b_reading, batch, bias, bootstraps, c_h, data_rows, delta1, delta2, encoding, \
 epochs, g, generator, iterations, k, models, oracle, rows, size, space, train)
     """
-    plain = dataclasses.asdict(Choice())
+    defaults = dataclasses.asdict(Choice())
     values: dict[str, Any] = {}
     for key, value in (changes or {}).items():
-        if key not in plain:
+        if key not in defaults:
             raise ConfigError(
-                f"unknown setting {key!r} of OSYN's tables", suggest_nearest(key, plain)
+                f"unknown setting {key!r} of OSYN's tables",
+                suggest_nearest(key, defaults),
             )
         if key == "models":
-            words = value.split(",") if isinstance(value, str) else value
-            values[key] = tuple(str(word).strip() for word in words)
-            continue
-        kind = type(plain[key])
-        if kind is not str and (
-            isinstance(value, bool) or not isinstance(value, int | float)
-        ):
-            raise ConfigError(f"{key} = {value!r}", "give a number")
-        if kind is int and value != int(value):
-            raise ConfigError(f"{key} = {value!r}", "give a whole number")
-        values[key] = kind(value)
-    made = Choice(**values)
-    _check(made)
-    return made
+            values[key] = _read_names(value)
+        else:
+            values[key] = _read_value(key, value, type(defaults[key]))
+    choice = Choice(**values)
+    _check_numbers(choice)
+    _check_names(choice)
+    return choice
 
 
-def _check(choice: Choice) -> None:
+def _read_names(value: Any) -> tuple[str, ...]:
+    """Return the models of a list, or of text with commas, as the command line has it."""
+    names = value.split(",") if isinstance(value, str) else value
+    return tuple(str(name).strip() for name in names)
+
+
+def _read_value(key: str, value: Any, kind: type) -> Any:
+    """Return a value as the type of its default."""
+    if kind is str:
+        return str(value)
+    # True and False count as numbers in Python
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number:
+        raise ConfigError(f"{key} = {value!r}", "give a number")
+    if kind is int and value != int(value):
+        raise ConfigError(f"{key} = {value!r}", "give a whole number")
+    return kind(value)
+
+
+def _check_numbers(choice: Choice) -> None:
     for key in POSITIVE:
         if getattr(choice, key) < 1:
             raise ConfigError(f"{key} = {getattr(choice, key)}", "give 1 or more")
+    # both are chances to fail, and a limit that fails every other time limits nothing
     if min(choice.delta1, choice.delta2) <= 0 or choice.delta >= 0.5:
         raise ConfigError(
             f"delta1 = {choice.delta1}, delta2 = {choice.delta2}",
             "choose both above 0, with a sum below .5",
         )
-    if (
-        min(
-            choice.b,
-            choice.c_h,
-            choice.b_reading,
-            choice.k,
-            choice.data_rows,
-            choice.bias,
-        )
-        < 0
-    ):
-        raise ConfigError(
-            "b, c_h, b_reading, k, bias or data_rows below 0", "give 0 or more"
-        )
-    make_synthesizer(
-        SynthesizerConfig(name=choice.generator)
-    )  # raises where there is none
-    for key, known in WORDS.items():
-        if getattr(choice, key) not in known:
-            raise ConfigError(
-                f"{key} = {getattr(choice, key)!r}", f"one of {', '.join(known)}"
-            )
-    every = {*CLASSIFIERS, *SIMULATED, *REGRESSORS}
+    for key in NOT_NEGATIVE:
+        if getattr(choice, key) < 0:
+            raise ConfigError(f"{key} = {getattr(choice, key)}", "give 0 or more")
+
+
+def _check_names(choice: Choice) -> None:
+    # raises where there is no such synthesizer, before any data are read
+    make_synthesizer(SynthesizerConfig(name=choice.generator))
+    for key, allowed in WORDS.items():
+        value = getattr(choice, key)
+        if value not in allowed:
+            raise ConfigError(f"{key} = {value!r}", f"one of {', '.join(allowed)}")
+    models = {*CLASSIFIERS, *SIMULATED, *REGRESSORS}
     for name in choice.models:
-        if name not in every:
-            raise ConfigError(f"unknown model {name!r}", suggest_nearest(name, every))
+        if name not in models:
+            raise ConfigError(f"unknown model {name!r}", suggest_nearest(name, models))
 
 
 def models_of(table: OsynTable, data: str, choice: Choice) -> tuple[str, ...]:
@@ -241,9 +255,8 @@ def models_of(table: OsynTable, data: str, choice: Choice) -> tuple[str, ...]:
     >>> models_of(TABLES["osyn-table-7"], "bike", make_choice({"models": "SVM, SVR"}))
     ('SVR',)
     """
-    every = table.data[data]
-    return (
-        tuple(name for name in every if name in choice.models)
-        if choice.models
-        else every
-    )
+    models = table.data[data]
+    # in the table's order, whatever that of the user
+    if not choice.models:
+        return models
+    return tuple(name for name in models if name in choice.models)

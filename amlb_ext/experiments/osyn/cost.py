@@ -84,6 +84,7 @@ def measure_cost(
     Fitting the model and the generator counts for neither. With the paper's first number of
     labelled rows the SVM is run with its others too.
     """
+    # the models share S and the generator of one number of labelled rows
     names = models_of(TABLES["osyn-cost"], task.name, choice)
     rows = _measure_size(task, choice, repetition, names)
     if choice.size == SIZES[0] and "SVM" in names:
@@ -98,13 +99,15 @@ def measure_cost(
 def _measure_size(
     task: Task, choice: Choice, repetition: int, names: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    case = Case(task, choice, repetition, False)
-    labelled = case.labelled(np.empty(0))
-    regions = Regions(case.placed(case.Z[labelled]), None, choice.k or None)
-    generator = case.generator()
+    case = Case(task, choice, repetition, regression=False)
+    # ADULT has classes, so no losses are needed to draw S
+    labelled = case.draw_labelled(np.empty(0))
+    regions = Regions(case.region_inputs(case.Z[labelled]), None, choice.k or None)
+    generator = case.fit_generator()
     masses_clock = Clock()
-    masses = _region_masses(case, generator, regions, masses_clock)
+    masses = _time_masses(case, generator, regions, masses_clock)
     rows = {}
+    # the masses do not depend on the model, so they are timed once and counted for each
     for name in names:
         seconds = _model_seconds(
             case,
@@ -133,25 +136,21 @@ def _model_seconds(
 ) -> dict[str, float]:
     """Return the seconds of both forms and the baselines; region masses serve both forms."""
     choice = case.choice
-    deltas = (choice.delta1, choice.delta2)
-    model = case.model(name)
+    settings = OsynSettings(choice.g, choice.b, choice.delta1, choice.delta2)
+    model = case.fit_model(name)
     clock_began = time.monotonic()
 
     closed_clock = Clock()
     with closed_clock("predict"):
-        loss_s = case.losses(model, case.seen(case.Z[labelled]), case.y[labelled])
+        X = case.model_inputs(case.Z[labelled])
+        loss_s = case.model_losses(model, X, case.y[labelled])
     with closed_clock("select"):
-        osyn_closed(loss_s, masses, OsynSettings(choice.g, choice.b, *deltas))
+        osyn_closed(loss_s, masses, settings)
 
     search_clock = Clock()
     search_began = time.process_time()
-    placed_losses = _placed_losses(case, generator, regions, model, search_clock)
-    osyn_selected(
-        placed_losses,
-        loss_s,
-        masses,
-        OsynSettings(choice.g, choice.b, *deltas, 1.0, "paper"),
-    )
+    placed_losses = _place_losses(case, generator, regions, model, search_clock)
+    osyn_selected(placed_losses, loss_s, masses, replace(settings, a_hat="paper"))
     # The parts ran inside Algorithm 1, which pulls its rows: what is left is its own.
     search_seconds = time.process_time() - search_began
     search_clock.seconds["select"] = search_seconds - search_clock.total
@@ -162,8 +161,9 @@ def _model_seconds(
         rng = np.random.default_rng(derive_seed(SEED, "cost", repetition))
         bootstrap_limit(loss_s, choice.delta, choice.bootstraps, rng)
     with baselines("synthetic"):
-        for Z, y in generator.batches(choice.g, "synthetic"):
-            case.losses(model, case.seen(fill_missing(Z)), y)
+        for Z, y in generator.sample_batches(choice.g, "synthetic"):
+            X = case.model_inputs(fill_missing(Z))
+            case.model_losses(model, X, y)
 
     seconds = {
         "closed": masses_clock.total + closed_clock.total,
@@ -172,35 +172,37 @@ def _model_seconds(
     for part in PARTS:
         shared = masses_clock.seconds.get(part, 0.0)
         for form, clock in (("closed", closed_clock), ("iterative", search_clock)):
+            # a form without a part, as the closed one without encoding, spends nothing on it
             seconds[form_part(form, part)] = shared + clock.seconds.get(part, 0.0)
     return seconds | baselines.seconds | {CLOCK_ARM: wall_seconds}
 
 
-def _region_masses(
+def _time_masses(
     case: Case, generator: Generator, regions: Regions, clock: Clock
 ) -> RegionTally:
     """Return the region masses p from generated rows, timed."""
     n_rows = case.choice.rows
     counts = np.zeros(regions.n_regions, dtype=np.int64)
-    for region, _, _ in _placed_rows(
-        case, generator.batches(n_rows, "masses"), regions=regions, clock=clock
-    ):
+    batches = generator.sample_batches(n_rows, "masses")
+    for region, _, _ in _place_rows(case, batches, regions=regions, clock=clock):
         counts += np.bincount(region[region >= 0], minlength=len(counts))
-    return RegionTally(counts, None, n_rows - int(counts.sum()), False)
+    n_outside = n_rows - int(counts.sum())
+    return RegionTally(counts, loss_sums=None, outside=n_outside, zero_one=False)
 
 
-def _placed_losses(
+def _place_losses(
     case: Case, generator: Generator, regions: Regions, model: object, clock: Clock
 ) -> Iterator[Placed]:
     """Yield regions and losses of the rows that Algorithm 1 may select from, timed."""
-    batches = generator.batches(case.choice.iterations * case.choice.batch, "search")
-    for region, seen, y in _placed_rows(case, batches, regions=regions, clock=clock):
+    n_rows = case.choice.iterations * case.choice.batch
+    batches = generator.sample_batches(n_rows, "search")
+    for region, X, y in _place_rows(case, batches, regions=regions, clock=clock):
         with clock("predict"):
-            loss = case.losses(model, seen, y)
+            loss = case.model_losses(model, X, y)
         yield region, loss
 
 
-def _placed_rows(
+def _place_rows(
     case: Case,
     batches: Iterator[tuple[np.ndarray, np.ndarray]],
     *,
@@ -208,6 +210,7 @@ def _placed_rows(
     clock: Clock,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yield regions, what the model sees, and targets, batch by batch, each step timed."""
+    # no for loop: what a generator does between two rows must run under the clock
     while True:
         with clock("generate"):
             batch = next(batches, None)
@@ -216,8 +219,8 @@ def _placed_rows(
         Z, y = batch
         with clock("encode"):
             Z = fill_missing(Z)
-            seen = case.seen(Z)
-            placed = case.placed(Z, seen)
+            X = case.model_inputs(Z)
+            M = case.region_inputs(Z, X)
         with clock("assign"):
-            region = regions.assign(placed)
-        yield region, seen, y
+            region = regions.assign(M)
+        yield region, X, y

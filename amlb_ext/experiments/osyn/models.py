@@ -48,6 +48,7 @@ def fit_model(
     X: np.ndarray,
     y: np.ndarray,
     seed: int,
+    *,
     regression: bool = False,
     linear: bool = False,
 ) -> Any:
@@ -71,6 +72,7 @@ def fit_model(
     """
     kind = (REGRESSOR_KINDS if regression else KINDS)[name]
     params: dict[str, Any] = {}
+    # neighbours and naive Bayes draw nothing, and take no seed
     if "random_state" in inspect.signature(kind).parameters:
         params["random_state"] = seed
     if name == "SVM" and linear:

@@ -114,20 +114,17 @@ def table_markdown(table: OsynTable, cells: pd.DataFrame) -> str:
 
 
 def _estimates_block(heading: str, cells: pd.DataFrame) -> Block:
-    columns = _columns(cells)
+    columns = _needed_columns(cells)
     lines = []
     for row, group in cells.groupby("row", sort=False):
         by_arm = {str(cell.arm): cell for cell in group.itertuples()}
         entries = [_column_entry(column, by_arm) for column in columns]
         lines.append([str(row), *entries])
-    return Block(
-        heading=heading,
-        head=["row", *(column.heading for column in columns)],
-        lines=lines,
-    )
+    head = ["row", *(column.heading for column in columns)]
+    return Block(heading=heading, head=head, lines=lines)
 
 
-def _columns(cells: pd.DataFrame) -> list[_Column]:
+def _needed_columns(cells: pd.DataFrame) -> list[_Column]:
     """Return the columns that a data set needs; a printed one stands before its first arm."""
     columns: list[_Column] = []
     is_osyn_printed = False
@@ -135,25 +132,26 @@ def _columns(cells: pd.DataFrame) -> list[_Column]:
     for name, arm in ARMS.items():
         if name not in first_row.index:
             continue
-        if arm.printed and pd.notna(first_row.loc[name, "paper"]):
-            if arm.printed != "osyn":
-                heading = f"{arm.heading}, paper"
-                columns.append(_Column(heading=heading, arms=(name,), is_printed=True))
-            elif not is_osyn_printed:
-                is_osyn_printed = True
-                columns.append(
-                    _Column(
-                        heading="OSYN, paper", arms=PRINTED_OSYN_ARMS, is_printed=True
-                    )
-                )
+        is_printed = bool(arm.printed) and pd.notna(first_row.loc[name, "paper"])
+        if is_printed and arm.printed != "osyn":
+            heading = f"{arm.heading}, paper"
+            columns.append(_Column(heading=heading, arms=(name,), is_printed=True))
+        # the paper has one OSYN, and here are several: it stands once, before the first
+        if is_printed and arm.printed == "osyn" and not is_osyn_printed:
+            is_osyn_printed = True
+            columns.append(
+                _Column(heading="OSYN, paper", arms=PRINTED_OSYN_ARMS, is_printed=True)
+            )
         columns.append(_Column(heading=arm.heading, arms=(name,)))
     return columns
 
 
 def _column_entry(column: _Column, by_arm: Mapping[str, Any]) -> str:
-    cell = next((by_arm[arm] for arm in column.arms if arm in by_arm), None)
-    if cell is None:
+    # Table 1's last row, for one, has no true loss
+    arms = [arm for arm in column.arms if arm in by_arm]
+    if not arms:
         return ""
+    cell = by_arm[arms[0]]
     if column.is_printed:
         return format_number(
             float_or_nan(cell.paper),
@@ -163,6 +161,7 @@ def _column_entry(column: _Column, by_arm: Mapping[str, Any]) -> str:
     text = format_number(
         float_or_nan(cell.ours), float_or_nan(cell.ours_std), float_or_nan(cell.gap)
     )
+    # no interval by class, for one, where S lacks a class
     if not text:
         return "none"
     each = getattr(cell, "each", "")  # a result written before this column has none
@@ -180,12 +179,17 @@ def _minutes_block(heading: str, cells: pd.DataFrame) -> Block:
     lines = []
     for row, group in cells.groupby("row", sort=False):
         by_arm = {str(cell.arm): cell for cell in group.itertuples()}
-        for form in (name for name in FORMS if name in by_arm):
+        for form in FORMS:
+            if form not in by_arm:
+                continue
             cell = by_arm[form]
-            line = [str(row), form, _minutes(cell.paper), _minutes(cell.ours)]
+            paper = _format_minutes(cell.paper)
+            line = [str(row), form, paper, _format_minutes(cell.ours)]
             for part in PARTS:
                 part_cell = by_arm.get(form_part(form, part))
-                line.append("" if part_cell is None else _minutes(part_cell.ours))
+                line.append(
+                    "" if part_cell is None else _format_minutes(part_cell.ours)
+                )
             lines.append(line)
     lines += _lines_not_run({line[0] for line in lines})
     head = ["model", "form", "paper", "ours", *PARTS]
@@ -201,10 +205,10 @@ def _lines_not_run(rows: set[str]) -> list[list[str]]:
         if int(size) != Choice().size and row not in rows:
             empty = [""] * len(PARTS)
             lines.append(
-                [row, "iterative", _minutes(printed["osyn"]), "not run", *empty]
+                [row, "iterative", _format_minutes(printed["osyn"]), "not run", *empty]
             )
     return lines
 
 
-def _minutes(value: Any) -> str:
+def _format_minutes(value: Any) -> str:
     return format_decimals(value, missing="")

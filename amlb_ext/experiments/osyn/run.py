@@ -23,6 +23,7 @@ from amlb_ext.experiments.osyn.choices import (
 )
 from amlb_ext.experiments.osyn.tabular import load_table
 
+#: Folder of the results.
 REPETITIONS = "repetitions"
 
 
@@ -38,11 +39,10 @@ def check_choice(names: Sequence[str], changes: Mapping[str, Any] | None) -> Cho
     for name in names:
         table = TABLES[name]
         if not any(models_of(table, data, choice) for data in table.data):
-            known = ", ".join(
-                sorted({m for models in table.data.values() for m in models})
-            )
+            models = sorted(set().union(*table.data.values()))
             raise ConfigError(
-                f"{name} has none of the models asked for", f"it has {known}"
+                f"{name} has none of the models asked for",
+                f"it has {', '.join(models)}",
             )
     return choice
 
@@ -80,41 +80,62 @@ def reproduce_osyn(
     dict of str to str
         Data sets that were left out, and why.
     """
-    left_out = dict(table.lacking)
-    tasks: dict[str, Task | None] = {}
-    for name in table.data:
-        if not models_of(table, name, choice):
-            continue
-        try:
-            simulated = name == "simulation"
-            tasks[name] = (
-                None if simulated else load_table(name, data, choice.data_rows)
-            )
-        except SourceError as error:
-            left_out[name] = str(error)
-    repeated = []
+    tasks, left_out = _load_tasks(table, choice, data)
+    planned = []
     for name, task in tasks.items():
+        # the simulation's rows follow from the settings and the seed
         content = "" if task is None else task.content_hash
         for number in range(repetitions or table.repetitions):
-            path = out / REPETITIONS / f"{name}_{number:02d}.json"
-            key = hash_key(
-                table.name, name, dataclasses.asdict(choice), content, number, SEED
+            # the choice as a whole: a table does not say which settings it reads
+            settings = dataclasses.asdict(choice)
+            key = hash_key(table.name, name, settings, content, number, SEED)
+            repetition = Repetition(
+                path=out / REPETITIONS / f"{name}_{number:02d}.json",
+                key=key,
+                compute=compute_repetition,
+                arguments=(table.name, name, task, choice, number),
             )
-            arguments = (table.name, name, task, choice, number)
-            repeated.append(Repetition(path, key, compute_repetition, arguments))
+            planned.append(repetition)
     results = run_repetitions(
-        repeated, name=table.name, unit="repetition", workers=workers, quiet=quiet
+        planned,
+        name=table.name,
+        unit="repetition",
+        workers=workers,
+        quiet=quiet,
     )
-    outcomes = [
-        Outcome(
+    outcomes = []
+    for result in results:
+        outcome = Outcome(
             data=result["data"],
             number=result["number"],
             rows=result["rows"],
             seconds=result["seconds"],
         )
-        for result in results
-    ]
+        outcomes.append(outcome)
     return outcomes, left_out
+
+
+def _load_tasks(
+    table: OsynTable, choice: Choice, folder: Path | None
+) -> tuple[dict[str, Task | None], dict[str, str]]:
+    """Return the data sets of the models asked for, and why others are left out.
+
+    The simulation is None: it draws its own rows.
+    """
+    left_out = dict(table.lacking)
+    tasks: dict[str, Task | None] = {}
+    for name in table.data:
+        if not models_of(table, name, choice):
+            continue
+        if name == "simulation":
+            tasks[name] = None
+            continue
+        try:
+            tasks[name] = load_table(name, folder, choice.data_rows)
+        except SourceError as error:
+            # the other data sets are run, and the page says what lacks
+            left_out[name] = str(error)
+    return tasks, left_out
 
 
 def compute_repetition(
@@ -132,12 +153,12 @@ def compute_repetition(
     number : int
         Of the repetition; the random streams are keyed by it.
     """
+    # processor time, which other work of the machine does not lengthen
     began = time.process_time()
-    if task is None:
-        simulate = (
-            repeat.repeat_table_1 if table == "osyn-table-1" else repeat.repeat_table_2
-        )
-        rows = simulate(choice, number)
+    if task is None and table == "osyn-table-1":
+        rows = repeat.repeat_table_1(choice, number)
+    elif task is None:
+        rows = repeat.repeat_table_2(choice, number)
     elif table == "osyn-cost":
         rows = cost.measure_cost(task, choice, number)
     else:

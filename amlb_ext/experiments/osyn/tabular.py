@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import DataError, SourceError
+from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import ColumnType, Kind, Task
+from amlb_ext.experiments.data_files import find_data_file
 
 FILES = {"adult": "adult.data", "bank": "bank-full.csv", "bike": "hour.csv"}
 TEXT = {
@@ -26,13 +27,27 @@ TEXT = {
     "bike": "BIKE, 17,379 hours",
     "simulation": "five Gaussians",
 }
+#: The file has no head; the names are those of UCI's description.
 ADULT = (
-    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
-    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
-    "native-country", "income",
-)  # fmt: skip
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+)
 #: Irrelevant (dates, a row number), or parts of the target.
 BIKE_DROPPED = ("instant", "dteday", "casual", "registered")
+#: Numbers in the file that are codes of categories.
 BIKE_CODES = (
     "season",
     "yr",
@@ -43,6 +58,12 @@ BIKE_CODES = (
     "workingday",
     "weathersit",
 )
+#: Target and kind of each data set.
+TARGETS = {
+    "adult": ("income", Kind.BINARY),
+    "bank": ("y", Kind.BINARY),
+    "bike": ("cnt", Kind.REGRESSION),
+}
 
 
 def load_table(name: str, folder: Path | None, rows: int = 0) -> Task:
@@ -70,22 +91,11 @@ def load_table(name: str, folder: Path | None, rows: int = 0) -> Task:
     ...
     amlb_ext.core.errors.SourceError: bank needs a file, bank-full.csv (give its folder as --data)
     """
-    path = _find(name, folder)
+    path = find_data_file(folder, name, [FILES[name]])
+    table = _read_file(name, path)
+    target, kind = TARGETS[name]
     types: dict[str, ColumnType] = {}
-    if name == "adult":
-        table = pd.read_csv(
-            path, header=None, names=list(ADULT), skipinitialspace=True, na_values="?"
-        )
-        target, kind = "income", Kind.BINARY
-    elif name == "bank":
-        table = pd.read_csv(path)
-        target, kind = "y", Kind.BINARY
-    else:
-        table = pd.read_csv(path)
-        table = table.drop(
-            columns=[column for column in BIKE_DROPPED if column in table]
-        )
-        target, kind = "cnt", Kind.REGRESSION
+    if name == "bike":
         types = dict.fromkeys(BIKE_CODES, "categorical")
     lacking = [column for column in (target, *types) if column not in table]
     if lacking:
@@ -94,18 +104,28 @@ def load_table(name: str, folder: Path | None, rows: int = 0) -> Task:
         )
     if 0 < rows < len(table):
         kept = random_stream(0, "osyn", name, "rows").permutation(len(table))[:rows]
+        # in the file's order
         table = table.iloc[np.sort(kept)].reset_index(drop=True)
-    return make_task(table, target, name=name, kind=kind, types=types)
-
-
-def _find(name: str, folder: Path | None) -> Path:
-    file = FILES[name]
-    if folder is None:
-        raise SourceError(f"{name} needs a file, {file}", "give its folder as --data")
-    for place in (folder / name, folder):
-        if (place / file).is_file():
-            return place / file
-    raise SourceError(
-        f"{folder} holds no {name}/{file}, nor {file}",
-        "see docs/reproduce.md for where to get it",
+    return make_task(
+        table,
+        target,
+        name=name,
+        kind=kind,
+        types=types,
     )
+
+
+def _read_file(name: str, path: Path) -> pd.DataFrame:
+    if name == "adult":
+        return pd.read_csv(
+            path,
+            header=None,
+            names=list(ADULT),
+            skipinitialspace=True,
+            na_values="?",
+        )
+    table = pd.read_csv(path)
+    if name == "bike":
+        dropped = [column for column in BIKE_DROPPED if column in table]
+        table = table.drop(columns=dropped)
+    return table

@@ -13,8 +13,10 @@ from amlb_ext.core.task import Task
 from amlb_ext.experiments.paper.settings import Experiment, Setting
 from amlb_ext.pipeline import Request, generate_suite
 
-#: Folds of a suite, and most rows of its table: a certificate pools them.
-FOLDS, MOST_ROWS = 2, 5_000
+#: Folds of a suite, whose rows its certificate pools.
+FOLDS = 2
+#: Most rows of a suite's table: its certificate fits a zoo of models to them.
+MOST_ROWS = 5_000
 
 
 def certify_rows(
@@ -44,11 +46,11 @@ def certify_rows(
             _write_table(path, task, n_rows)
         for setting in settings:
             request = Request(
-                (str(path),),
-                _suite_config(task, setting),
-                out / "suites" / f"{data}_{setting.name}",
-                Execution(workers),
-                force=True,
+                sources=(str(path),),
+                config=_suite_config(task, setting),
+                out=out / "suites" / f"{data}_{setting.name}",
+                execution=Execution(workers),
+                force=True,  # other settings than those of an earlier run: made anew
                 quiet=quiet,
             )
             entry = {"data": data, "row": setting.name, "rows": n_rows}
@@ -62,6 +64,7 @@ def _write_table(path: Path, task: Task, n_rows: int) -> None:
 
 
 def _suite_config(task: Task, setting: Setting) -> GenerateConfig:
+    # what a suite needs besides: where the table is, and how it is split
     layer = setting.config.model_dump(exclude={"source", "split", "name"})
     source = {"target": task.target_name, "kind": str(task.kind)}
     return build_config(layer, {"source": source, "split": {"folds": FOLDS}})
@@ -74,9 +77,9 @@ def _suite_verdict(request: Request) -> dict[str, Any]:
     except HardsynthError as error:
         return {"verdict": "none", "reason": str(error), "checks": {}}
     if not report.verdicts:
-        reason = (
-            report.failures[0]["reason"] if report.failures else "no suite was made"
-        )
+        reason = "no suite was made"
+        if report.failures:
+            reason = report.failures[0]["reason"]
         return {"verdict": "none", "reason": reason, "checks": {}}
     # the table is the suite's only task
     return dict(next(iter(report.verdicts.values())))

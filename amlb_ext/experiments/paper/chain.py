@@ -33,7 +33,7 @@ from amlb_ext.synthesizers import make_synthesizer
 LEAST = 2
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ScoredRows:
     """Rows of one part with the predictions of F and G."""
 
@@ -42,9 +42,20 @@ class ScoredRows:
     f: np.ndarray
     g: np.ndarray
 
-    def take(self, rows: np.ndarray) -> ScoredRows:
+    def take_rows(self, rows: np.ndarray) -> ScoredRows:
         """Return some of the rows, by position or mask."""
-        return ScoredRows(self.Z[rows], self.y[rows], self.f[rows], self.g[rows])
+        return ScoredRows(
+            Z=self.Z[rows], y=self.y[rows], f=self.f[rows], g=self.g[rows]
+        )
+
+    def join_rows(self, other: ScoredRows) -> ScoredRows:
+        """Return these rows, then the others."""
+        return ScoredRows(
+            Z=np.concatenate([self.Z, other.Z]),
+            y=np.concatenate([self.y, other.y]),
+            f=np.concatenate([self.f, other.f]),
+            g=np.concatenate([self.g, other.g]),
+        )
 
 
 @dataclass
@@ -53,7 +64,7 @@ class SettingOutcome:
 
     Attributes
     ----------
-    parts : dict of str to Points
+    parts : dict of str to ScoredRows
         ``test``, ``bad``, ``ga``, ``synthetic``; those without rows are left out.
     scores : dict
         Part → model (``F``, ``G``) → measure → value.
@@ -88,7 +99,7 @@ class Split:
     >>> quick = {"synthesizer.epochs": 1, "search.generations": 0}
     >>> setting = settings_of(EXPERIMENTS["table-a1"], "toy_10", quick)[0]
     >>> task = split_task(make_toy("10"), SplitConfig(folds=2), seed=1)
-    >>> outcome = Split(task, 0, setting).run(setting)
+    >>> outcome = Split(task, 0, setting).run_setting(setting)
     >>> sorted(outcome.scores), sorted(outcome.scores["bad"]["F"])
     (['bad', 'ga', 'synthetic'], ['mse', 'residual_variance', 'smape', 'w_features', 'w_target'])
     """
@@ -99,12 +110,14 @@ class Split:
         rows = task.folds[number]
         self.key = (task.name, number if split is None else split)
         self.seed = setting.config.seed
+        self.kind = task.kind
+        self.labels = task.labels
         self.encoder = Encoder(task.columns).fit(task.features.iloc[rows.train])
         self.target = TargetEncoder(
             task.kind, task.labels, task.target.iloc[rows.train]
         )
-        self.kind, self.labels = task.kind, task.labels
-        self.Z, self.y = self._encoded(task, rows.train)
+        self.Z, self.y = self._encode_rows(task, rows.train)
+        # one seed for both: where F and G are the same model they are the same fit
         seed = derive_seed(self.seed, *self.key, "fit") % 2**31
         self.F: Baseline = make_baseline(
             setting.config.baseline, task, self.encoder, self.target
@@ -114,99 +127,129 @@ class Split:
             setting.candidate, task, self.encoder, self.target
         )
         self.G.fit(self.Z, self.y, seed)
-        self.test = self._judged(*self._encoded(task, rows.test))
+        self.test = self._score_rows(*self._encode_rows(task, rows.test))
 
-    def run(self, setting: Setting) -> SettingOutcome:
+    def run_setting(self, setting: Setting) -> SettingOutcome:
         """Find the bad rows, augment them, learn them, sample; score F and G on each part."""
-        config = setting.config
-        # rules read rows with an axis of targets, and here there is one
-        y, f = self.test.y[:, None], self.test.f[:, None]
-        rule = settle_rule(config.hardness, self.kind, self.labels, y=y, f=f)
-        bad = rule.select(rule.hardness(y, f))
-        found = self.test.take(bad)
-        parts = {"test": self.test, "bad": found}
-        counts = {
-            "test": len(self.test.y),
-            "bad": len(found.y),
-            "ga": 0,
-            "synthetic": 0,
-        }
-        if len(found.y):
-            searched = self._augment(setting, rule, found)
-            counts["ga"] = len(searched.y)
-            if counts["ga"]:
-                parts["ga"] = searched
-            if setting.sampled and counts["ga"] >= LEAST:
-                parts["synthetic"] = self._sample(setting, searched)
-                counts["synthetic"] = len(parts["synthetic"].y)
-        else:
-            del parts["bad"]
+        rule = self._settle_rule(setting)
+        bad = self.test.take_rows(_is_bad(rule, self.test))
+        parts = {"test": self.test}
+        if len(bad.y):
+            parts["bad"] = bad
+            augmented = self._augment_rows(setting, rule, bad)
+            if len(augmented.y):
+                parts["ga"] = augmented
+            if setting.sampled and len(augmented.y) >= LEAST:
+                parts["synthetic"] = self._sample_rows(setting, augmented)
+        # a count of 0 stands for a part that is left out
+        counts = {}
+        for name in ("test", "bad", "ga", "synthetic"):
+            counts[name] = len(parts[name].y) if name in parts else 0
         outcome = SettingOutcome(parts, counts=counts)
         for name in ("bad", "ga", "synthetic"):
             if name in parts:
-                outcome.scores[name] = self._scores(parts, name)
+                outcome.scores[name] = self._score_part(parts, name)
         return outcome
 
-    def _augment(self, setting: Setting, rule: BadRule, bad: ScoredRows) -> ScoredRows:
-        """Return X_ga: searched copies of each bad point, those F is good at dropped."""
-        config, read, target = setting.config.search, setting.readings, self.target
-        rng = random_stream(self.seed, *self.key, setting.name, "augment")
-        copies = min(config.copies, max(1, config.max_rows // len(bad.y)))
-        own, bad = bad, bad.take(np.repeat(np.arange(len(bad.y)), copies))
-        moved = perturb_targets(
-            bad.y, self.test.y, config, rng, n_classes=target.n_classes
+    def _settle_rule(self, setting: Setting) -> BadRule:
+        # rules read rows with an axis of targets, and here there is one
+        y, f = self.test.y[:, None], self.test.f[:, None]
+        return settle_rule(
+            setting.config.hardness,
+            self.kind,
+            self.labels,
+            y=y,
+            f=f,
         )
-        y = target.snap(moved)
-        pool = bad.Z if read.pool == "bad" else self.test.Z
-        m = self.encoder.n_categorical_
-        domain = learn_domain(
-            pool, self.Z, self.y, n_classes=target.n_classes, n_categorical=m
-        )
-        # section 4.3.2: confidence in the positive class falls, whatever the row's label
-        lowered = (
-            np.ones_like(y) if target.n_classes and read.fitness == "printed" else y
-        )
-        seed = derive_seed(self.seed, *self.key, setting.name, "search")
-        Z = genetic_search(
-            self.F.predict, bad.Z, lowered, domain=domain, config=config, seed=seed
-        )[0]
-        made = self._judged(Z, y)
-        if config.reapply:
-            made = made.take(
-                rule.select(rule.hardness(made.y[:, None], made.f[:, None]))
-            )
-        if read.with_bad:
-            both = zip(vars(own).values(), vars(made).values(), strict=True)
-            made = ScoredRows(*(np.concatenate(pair) for pair in both))
-        return made
 
-    def _sample(self, setting: Setting, searched: ScoredRows) -> ScoredRows:
+    def _augment_rows(
+        self, setting: Setting, rule: BadRule, bad: ScoredRows
+    ) -> ScoredRows:
+        """Return X_ga: searched copies of each bad point, those F is good at dropped."""
+        config = setting.config.search
+        readings = setting.readings
+        n_classes = self.target.n_classes
+
+        # (a) copies of each bad point, with perturbed targets
+        n_copies = min(config.copies, max(1, config.max_rows // len(bad.y)))
+        copied = bad.take_rows(np.repeat(np.arange(len(bad.y)), n_copies))
+        rng = random_stream(self.seed, *self.key, setting.name, "augment")
+        perturbed = perturb_targets(
+            copied.y, self.test.y, config, rng, n_classes=n_classes
+        )
+        y = self.target.snap(perturbed)
+
+        # (b) the search moves their features to where F errs more
+        pool = bad if readings.pool == "bad" else self.test
+        domain = learn_domain(
+            pool.Z,
+            self.Z,
+            self.y,
+            n_classes=n_classes,
+            n_categorical=self.encoder.n_categorical_,
+        )
+        lowered = y
+        if n_classes and readings.fitness == "printed":
+            # section 4.3.2: confidence in the positive class falls, whatever the row's label
+            lowered = np.ones_like(y)
+        Z, _ = genetic_search(
+            self.F.predict,
+            copied.Z,
+            lowered,
+            domain=domain,
+            config=config,
+            seed=derive_seed(self.seed, *self.key, setting.name, "search"),
+        )
+        augmented = self._score_rows(Z, y)
+
+        # (c) a point at which F is good after all is no bad point
+        if config.reapply:
+            augmented = augmented.take_rows(_is_bad(rule, augmented))
+        if readings.with_bad:
+            augmented = bad.join_rows(augmented)
+        return augmented
+
+    def _sample_rows(self, setting: Setting, augmented: ScoredRows) -> ScoredRows:
         """Return X~: so many rows per augmented row, each with that row's target."""
         config = setting.config.synthesizer
         rng = random_stream(self.seed, *self.key, setting.name, "synthesize")
-        model = make_synthesizer(config)
-        cards, classes = self.encoder.cards_, self.target.n_classes
-        model.fit(searched.Z, searched.y, cards=cards, n_classes=classes, rng=rng)
-        y = np.repeat(searched.y, round(config.times))
-        return self._judged(*model.sample(len(y), rng, y))
+        synthesizer = make_synthesizer(config)
+        synthesizer.fit(
+            augmented.Z,
+            augmented.y,
+            cards=self.encoder.cards_,
+            n_classes=self.target.n_classes,
+            rng=rng,
+        )
+        # targets are given, not sampled: the same for F, G and every synthesizer
+        y = np.repeat(augmented.y, round(config.times))
+        return self._score_rows(*synthesizer.sample(len(y), rng, y))
 
-    def _encoded(self, task: Task, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _encode_rows(
+        self, task: Task, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         Z = self.encoder.transform(task.features.iloc[rows])
         return Z, self.target.transform(task.target.iloc[rows])
 
-    def _judged(self, Z: np.ndarray, y: np.ndarray) -> ScoredRows:
-        return ScoredRows(Z, y, self.F.predict(Z), self.G.predict(Z))
+    def _score_rows(self, Z: np.ndarray, y: np.ndarray) -> ScoredRows:
+        return ScoredRows(Z=Z, y=y, f=self.F.predict(Z), g=self.G.predict(Z))
 
-    def _scores(
+    def _score_part(
         self, parts: dict[str, ScoredRows], name: str
     ) -> dict[str, dict[str, float]]:
+        """Return the measures of F and G, and with F's how far the rows are from their source."""
         part = parts[name]
-        against = parts["ga"] if name == "synthetic" else parts["bad"]
-        extra = wasserstein_distances(part.Z, against.Z)
+        source = parts["ga"] if name == "synthetic" else parts["bad"]
+        distances = wasserstein_distances(part.Z, source.Z)
         return {
-            "F": score_predictions(part.y, part.f) | extra,
+            "F": score_predictions(part.y, part.f) | distances,
             "G": score_predictions(part.y, part.g),
         }
+
+
+def _is_bad(rule: BadRule, rows: ScoredRows) -> np.ndarray:
+    """Return K of rows, ``(n,)`` bool; rules read them with an axis of targets."""
+    return rule.select(rule.hardness(rows.y[:, None], rows.f[:, None]))
 
 
 def run_split(
@@ -216,13 +259,14 @@ def run_split(
 
     Returns
     -------
-    dict of str to Outcome
+    dict of str to SettingOutcome
         By the settings' names.
     """
+    # the rows of a table differ by K and the search, never by F, G or the seed
     fitted = Split(task, number, settings[0], split)
-    return {setting.name: fitted.run(setting) for setting in settings}
+    return {setting.name: fitted.run_setting(setting) for setting in settings}
 
 
-def to_json(outcome: SettingOutcome) -> dict[str, Any]:
+def outcome_json(outcome: SettingOutcome) -> dict[str, Any]:
     """Return counts and scores as JSON values."""
     return {"counts": outcome.counts, "scores": outcome.scores}

@@ -15,15 +15,17 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from amlb_ext.core.row_losses import symmetric_percentage_error
 
+# Dense lines below: each is one of the paper's formulas.
 
-def smape(y: np.ndarray, f: np.ndarray) -> float:
+
+def mean_smape(y: np.ndarray, f: np.ndarray) -> float:
     """Return the symmetric mean absolute percentage error, between 0 and 2 (section 5.2).
 
     Rows with ``|y| + |f| = 0`` count 0.
 
     Examples
     --------
-    >>> smape(np.array([1.0, 0.0]), np.array([3.0, 0.0]))
+    >>> mean_smape(np.array([1.0, 0.0]), np.array([3.0, 0.0]))
     0.5
     """
     return float(np.mean(symmetric_percentage_error(y, f)))
@@ -38,26 +40,27 @@ def score_predictions(y: np.ndarray, f: np.ndarray) -> dict[str, float]:
 
     Examples
     --------
-    >>> found = score_predictions(np.array([0.0, 1.0]), np.array([0.5, 1.0]))
-    >>> found["mse"], found["w_target"]
+    >>> scores = score_predictions(np.array([0.0, 1.0]), np.array([0.5, 1.0]))
+    >>> scores["mse"], scores["w_target"]
     (0.125, 0.25)
     """
     if f.ndim == 1:
+        residual = y - f
         return {
-            "mse": float(np.mean((y - f) ** 2)),
-            "smape": smape(y, f),
-            "residual_variance": float(np.var(y - f)),
+            "mse": float(np.mean(residual**2)),
+            "smape": mean_smape(y, f),
+            "residual_variance": float(np.var(residual)),
             "w_target": float(wasserstein_distance(y, f)),
         }
-    positive = (y == 1).astype(int)
+    is_positive = (y == 1).astype(int)
+    n_positive = is_positive.sum()
     p = f[:, 1]
-    found = {
-        "f1": float(f1_score(positive, p >= 0.5, zero_division=0.0)),
-        "auc": math.nan,
-    }
-    if 0 < positive.sum() < len(positive):
-        found["auc"] = float(roc_auc_score(positive, p))
-    return found
+    # bad rows may all be of one label, for which no ranking exists
+    auc = math.nan
+    if 0 < n_positive < len(is_positive):
+        auc = float(roc_auc_score(is_positive, p))
+    f1 = float(f1_score(is_positive, p >= 0.5, zero_division=0.0))
+    return {"f1": f1, "auc": auc}
 
 
 def wasserstein_distances(A: np.ndarray, B: np.ndarray) -> dict[str, float]:
@@ -70,9 +73,11 @@ def wasserstein_distances(A: np.ndarray, B: np.ndarray) -> dict[str, float]:
     >>> wasserstein_distances(np.array([[0.0, 1.0]]), np.array([[1.0, 1.0]]))
     {'w_features': 0.5}
     """
-    found = []
+    distances = []
     for a, b in zip(A.T, B.T, strict=True):
-        a, b = a[~np.isnan(a)], b[~np.isnan(b)]
+        a = a[~np.isnan(a)]
+        b = b[~np.isnan(b)]
+        # a column without a number on one side has no distance
         if len(a) and len(b):
-            found.append(wasserstein_distance(a, b))
-    return {"w_features": float(np.mean(found)) if found else math.nan}
+            distances.append(wasserstein_distance(a, b))
+    return {"w_features": float(np.mean(distances)) if distances else math.nan}

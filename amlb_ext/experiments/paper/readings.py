@@ -39,7 +39,7 @@ class Readings:
     balanced: bool = True
 
 
-#: What a reading may be, where not any number will do.
+#: What a reading may be, where not any number will do. A value from the command line is any YAML.
 ALLOWED: dict[str, tuple[object, ...]] = {
     "pool": ("bad", "test"),
     "with_bad": (True, False),

@@ -18,10 +18,11 @@ from amlb_ext.core.config import SplitConfig
 from amlb_ext.core.files import write_file
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.engine import Repetition, hash_key, run_repetitions
-from amlb_ext.experiments.paper.chain import SettingOutcome, run_split, to_json
+from amlb_ext.experiments.paper.chain import SettingOutcome, outcome_json, run_split
 from amlb_ext.experiments.paper.settings import Experiment, Setting
 from amlb_ext.hardening.split import split_task
 
+#: Folder of the results.
 SPLITS = "splits"
 #: Seed of the splits.
 SEED = 1
@@ -79,7 +80,7 @@ def run_experiment(
 
     Returns
     -------
-    list of Done
+    list of SplitResult
         By data set and split.
 
     Raises
@@ -87,21 +88,32 @@ def run_experiment(
     ModelError
         F or G cannot be fitted.
     """
+    # a figure needs the points themselves, which stand beside the scores
+    is_drawn = bool(experiment.figure)
     repetitions = []
     for data, (task, settings) in tasks.items():
         split = split_task(task, SplitConfig(folds=splits), SEED)
         for number in range(splits):
             path = out / SPLITS / f"{data}_{number:02d}.json"
-            is_drawn = bool(experiment.figure)
             key = split_key(
                 settings, task.content_hash, number=number, is_drawn=is_drawn
             )
+            # one fold alone, so that a process is not sent all of them
             fold = split.with_folds((split.folds[number],))
             arrays = path.with_suffix(".npz") if is_drawn else None
-            arguments = (fold, number, settings, arrays)
-            repetitions.append(Repetition(path, key, compute_split, arguments))
+            repetition = Repetition(
+                path=path,
+                key=key,
+                compute=compute_split,
+                arguments=(fold, number, settings, arrays),
+            )
+            repetitions.append(repetition)
     results = run_repetitions(
-        repetitions, name=experiment.name, unit="split", workers=workers, quiet=quiet
+        repetitions,
+        name=experiment.name,
+        unit="split",
+        workers=workers,
+        quiet=quiet,
     )
     return [
         _read_split(result, repetition.path)
@@ -134,6 +146,7 @@ def compute_split(
         File for the points of every part.
     """
     began = time.process_time()
+    # the task holds its one fold as the first; the streams are keyed by the split's number
     outcomes = run_split(task, 0, settings, number)
     if arrays is not None:
         write_file(arrays, lambda part: _save_points(part, outcomes))
@@ -142,17 +155,17 @@ def compute_split(
         "split": number,
         "candidate": settings[0].candidate.model,
         "seconds": time.process_time() - began,
-        "rows": {name: to_json(outcome) for name, outcome in outcomes.items()},
+        "rows": {name: outcome_json(outcome) for name, outcome in outcomes.items()},
     }
 
 
 def _save_points(path: Path, outcomes: dict[str, SettingOutcome]) -> None:
-    arrays = {
-        f"{row}/{part}/{name}": values
-        for row, outcome in outcomes.items()
-        for part, points in outcome.parts.items()
-        for name, values in vars(points).items()
-    }
+    arrays = {}
+    for row, outcome in outcomes.items():
+        for part, points in outcome.parts.items():
+            for name, values in vars(points).items():
+                arrays[f"{row}/{part}/{name}"] = values
+    # an open file, since numpy would add its own ending to the temporary name
     with path.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
