@@ -1,18 +1,18 @@
 import pytest
 
-from amlb_ext.cli.flags import flag_name, layer_from, settings
-from amlb_ext.cli.main import main, parser
+from amlb_ext.cli.flags import flag_name, layer_from, list_settings
+from amlb_ext.cli.main import build_parser, main
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 
 
 def parse(*words):
-    arguments = parser().parse_args(["generate", "-o", "x", *words])
+    arguments = build_parser().parse_args(["generate", "-o", "x", *words])
     return build_config(layer_from(arguments))
 
 
 def test_every_setting_has_its_own_flag():
-    names = [flag_name(path) for path, _ in settings()]
+    names = [flag_name(path) for path, _ in list_settings()]
     assert len(names) == len(set(names)) > 40
 
 
@@ -57,7 +57,7 @@ def test_thresholds_per_class_as_one_types_them():
     for typed in (["<=50K=.3,>50K=.6"], ["<=50K=.3", words[2], ">50K=.6"]):
         assert parse(*words, *typed).hardness.class_alpha == {"<=50K": 0.3, ">50K": 0.6}
     assert parse(*words, '{"a,b": .3}').hardness.class_alpha == {"a,b": 0.3}
-    with pytest.raises(ConfigError, match="is no mapping"):
+    with pytest.raises(ConfigError, match="is not a mapping"):
         parse(*words, "a=.3,b")
 
 

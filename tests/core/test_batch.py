@@ -210,7 +210,7 @@ def test_an_option_out_of_range_is_one_clear_line(batch_system):
 
 def test_ctrl_c_stays_an_interruption():
     """dask-jobqueue, once imported, would make it exit with 0."""
-    code = "import signal; from amlb_ext.core.parallel import batch; batch._imported('slurm'); "
+    code = "import signal; from amlb_ext.core.parallel import batch; batch._import_dask_jobqueue('slurm'); "
     code += "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr
