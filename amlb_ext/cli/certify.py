@@ -64,6 +64,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from amlb_ext.validity import certificates_to_json, certify_suite
     from amlb_ext.validity.unlabelled import assign_unlabelled_files
 
+    # They tell which task each file of unlabelled rows is for.
     tasks = list(Suite.load(arguments.suite).tasks)
     certificates = certify_suite(
         Path(arguments.suite),

@@ -79,6 +79,7 @@ def _remarks(report: Any) -> list[str]:
 
 def _lost_fold_lines(report: Any, words: Sequence[str]) -> list[str]:
     """Return how to compute the lost folds after all; nothing where none is lost."""
+    # A failure without a fold is that of a whole task.
     lost_folds = [failure for failure in report.failures if "fold" in failure]
     if not lost_folds:
         return []
@@ -125,7 +126,7 @@ def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
             task["synthetic"],
             task["score_name"],
         ]
-        # The score of all test rows is stored under the name of the score itself.
+        # A part without rows has no score; that of all test rows is stored under its own name.
         for part in (task["score_name"], "bad", "ga", "synthetic"):
             row.append(task["score"].get(part))
         row += [task[key] for key in change_columns.values()]

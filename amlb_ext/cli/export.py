@@ -59,6 +59,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         quiet=is_quiet(arguments),
     )
     if arguments.json:
+        # `bytes` is a property, which vars() leaves out
         entry = {
             **vars(export),
             "out": str(export.out),
@@ -86,6 +87,7 @@ def _export_summary(export: Export, suite: str) -> str:
     put = (
         f"put the {len(export.uploads)} files of {folder} ({size}) below {export.url}/"
     )
+    # only S3 has one command for all files
     if export.url.startswith("s3://"):
         put += (
             f"\n            aws s3 cp --recursive {folder} {shlex.quote(export.url)}/"

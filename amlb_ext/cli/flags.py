@@ -61,6 +61,7 @@ def flag_name(path: SettingPath) -> str:
     """
     if path in SPECIAL:
         return SPECIAL[path]
+    # A name that one stage alone has needs no stage before it.
     namesakes = [other for other, _ in list_settings() if other[-1] == path[-1]]
     parts = path if len(namesakes) > 1 else path[-1:]
     return "-".join(parts).replace("_", "-")
@@ -130,9 +131,11 @@ def _metavar(field: FieldInfo) -> str:
     if "metavar" in extra:
         return str(extra["metavar"])
     annotation = field.annotation
+    # Not argparse's own `choices`: pydantic checks the value, for YAML files as well.
     choices = _choices(annotation)
     if choices:
         return "{" + ",".join(choices) + "}"
+    # The choices of a list of words are too long to print.
     if typing.get_origin(annotation) is tuple:
         return "A,B"
     if _is_mapping(annotation):
@@ -169,6 +172,7 @@ def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
     """
     layer: dict[str, Any] = {}
     for path, field in list_settings():
+        # The destination of a flag has dots, so it is no attribute that one can type.
         value = getattr(arguments, ".".join(path), None)
         if value is None:
             continue
@@ -204,6 +208,7 @@ def _parse_mapping(
 ) -> dict[str, Any]:
     """Read ``key=value,key=value`` or a YAML mapping."""
     try:
+        # BaseLoader keeps all texts: SafeLoader would read the key `yes` as True.
         if text.lstrip().startswith("{"):
             mapping = _parse_values(yaml.load(text, Loader=yaml.BaseLoader))
         else:
@@ -344,6 +349,7 @@ def execution_from(arguments: argparse.Namespace) -> Any:
     """
     from amlb_ext.core.parallel.execution import Execution, parse_size
 
+    # Values stay text: dask-jobqueue converts its own options.
     options = {}
     for option in arguments.cluster_option:
         key, sign, value = option.partition("=")

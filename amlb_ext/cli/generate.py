@@ -45,7 +45,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Write a suite; see :func:`amlb_ext.pipeline.generate_suite`."""
-    return make_suite(arguments, tuple(arguments.sources or ["bundled"]))
+    return make_suite(arguments, tuple(arguments.sources))
 
 
 def add_suite_flags(parser: argparse.ArgumentParser) -> None:
@@ -129,6 +129,7 @@ def make_suite(
         Settings over which those of the file and of the flags take precedence.
     """
     from_file = read_config(Path(arguments.config)) if arguments.config else {}
+    # Each layer takes precedence over those before it.
     config = build_config(
         dict(defaults or {}),
         from_file,
@@ -153,6 +154,7 @@ def make_suite(
     try:
         report = generate_suite(request)
     except ConfigError as error:
+        # A rule is checked against its table's columns, so its error comes this late.
         raise with_line(error, [arguments.relations, arguments.config]) from None
     if arguments.json:
         print_json(dataclasses.asdict(report))

@@ -32,5 +32,6 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Write a suite with the hard twin of a benchmark; see :mod:`amlb_ext.pipeline.twin`."""
     from amlb_ext.pipeline.twin import default_twin_name
 
+    # Only a default: a name from the settings file or the command line takes precedence.
     defaults = {"name": default_twin_name(arguments.benchmark)}
     return make_suite(arguments, (arguments.benchmark,), twin=True, defaults=defaults)

@@ -36,6 +36,7 @@ def add_parser(commands: Any) -> None:
         help="remove a suite from your AMLB configuration",
         description="Remove exactly what 'install' added. The suite itself stays.",
     )
+    # Both take the same flags but for --name.
     for parser in (install, uninstall):
         parser.add_argument("suite", metavar="DIR", help="the suite's folder")
         parser.add_argument(

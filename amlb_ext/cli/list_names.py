@@ -45,6 +45,7 @@ def _collect_names() -> dict[str, dict[str, str]]:
     from amlb_ext.synthesizers import describe_synthesizers
 
     baselines = {}
+    # Listed even if its package is missing: the user may install it.
     for name, baseline in BASELINES.items():
         suffix = "" if is_installed(name) else " (not installed)"
         baselines[name] = baseline.description + suffix

@@ -128,6 +128,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     )
     if arguments.json:
         print(json_text(report.to_json()), end="")
+    # With --quiet, too: an unfinished publication is an error.
     elif not report.ok or not arguments.quiet:
         print(_report_text(report, arguments.server))
     return 0 if report.ok else 1
@@ -150,6 +151,7 @@ def _show_plan(plan: PublishPlan, url: str, arguments: argparse.Namespace) -> in
 
 
 def _print_progress(text: str) -> None:
+    # standard error has no guard against control characters of its own
     print(escape_controls(text), file=sys.stderr, flush=True)
 
 

@@ -48,6 +48,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Print the relations of a source, or audit a suite."""
+    # Every suite has a folder of this name.
     if (Path(arguments.source) / "hardsynth").is_dir():
         return _audit_suite(arguments)
     return _list_relations(arguments)
@@ -118,6 +119,7 @@ def _audit_text(audits: dict[str, Feasibility]) -> str:
     remarks = []
     for task, audit in audits.items():
         for name, part in audit.parts.items():
+            # a task without such rows has no share of them
             if not part.rows:
                 continue
             table.append(

@@ -64,6 +64,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
     from amlb_ext.suite import Suite
 
+    # Loaded first: a folder that is no suite is an error at once.
     suite = Suite.load(arguments.suite)
     # Charts take most of the time, and only the page shows them.
     writes_page = not (arguments.text or arguments.json)

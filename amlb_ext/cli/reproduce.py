@@ -119,5 +119,6 @@ def _results_text(results: list[Result]) -> str:
                 left_out,
             ]
         )
+    # figures have no table
     tables = [result.markdown for result in results if result.markdown]
     return "\n".join([*tables, text_table(headers, rows)])

@@ -105,8 +105,10 @@ def run_command(arguments: argparse.Namespace) -> int:
         quiet=is_quiet(arguments),
     )
     if arguments.json:
+        # the table of jobs is a DataFrame, which JSON lacks
         rows = outcome.rows.to_dict(orient="records")
         print_json({**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok})
+    # With --quiet, too: jobs without a score are errors.
     elif not arguments.quiet or not outcome.ok:
         print(outcome.summary())
     return outcome.exit_status

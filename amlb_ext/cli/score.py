@@ -55,6 +55,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         results=Path(arguments.results) if arguments.results else None,
         trusted=arguments.trust_suite,
     )
+    # Standard error, since standard output may be read as JSON.
     if compared.disagreements:
         alarm = alarm_text("HardsynthBaseline as fitted here", compared.disagreements)
         remedy = "generate the suite again with this version of hardsynth"
@@ -67,6 +68,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(summary.to_dict(orient="records"))
     elif not arguments.quiet:
+        # The numbers mislead without the explanation, so both are always printed.
         print(text_table(list(summary.columns), summary.values.tolist()))
         print()
         print(HOW_TO_READ_SCORES)

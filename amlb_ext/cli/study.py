@@ -150,6 +150,7 @@ def _add_sampling_parser(kinds: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Run the study that the user names; see :mod:`amlb_ext.experiments`."""
+    # Each is a subcommand without a module of its own, since all are short.
     studies = {
         "fidelity": run_fidelity,
         "coverage": run_coverage,
@@ -318,7 +319,7 @@ def _with_sources(
                 "rename a file",
             )
         tables[name] = Table(source=source, target=target)
-    # The phases of a protocol name tables of its own, so they are dropped with these.
+    # The phases of a protocol name its tables, so both are replaced.
     return protocol.model_copy(update={"tables": tables, "phases": {}})
 
 
@@ -330,6 +331,7 @@ def _table_name(source: str) -> str:
     >>> _table_name("data/cars.csv"), _table_name("bundled/toy"), _table_name("openml/t/31")
     ('cars', 'toy', 'openml_t_31')
     """
+    # A file, whose folder may differ between machines: its name alone counts.
     if Path(source).suffix and "://" not in source:
         return Path(source).stem
     parts = source.removeprefix("bundled/").split("/")

@@ -146,6 +146,7 @@ def guarded_streams() -> Iterator[None]:
         _discard_rest(output)
         raise
     finally:
+        # Restored for a caller in the same process, such as a notebook.
         sys.stdout = output
         sys.stderr = messages
         try:
@@ -159,6 +160,7 @@ def guarded_streams() -> Iterator[None]:
 
 def _discard_rest(stream: Any) -> None:
     """Send what is left to nowhere; else Python writes it at exit, and fails again."""
+    # A stream without a descriptor, as a test has it, raises ValueError.
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

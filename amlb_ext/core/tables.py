@@ -346,7 +346,8 @@ def _lookalike_notes(name: str, values: pd.Series) -> list[str]:
     if not present:
         return []
     n_rows = int(values.isin(present).sum())
-    note = f"column {name!r}: the text {present[0]!r} counts as a value in {n_rows} rows, as for AMLB"
+    counts = f"the text {present[0]!r} counts as a value in {n_rows} rows, as for AMLB"
+    note = f"column {name!r}: {counts}"
     if _are_numbers(values.cat.categories.difference(present)):
         note += ", and makes a column of numbers text"
     return [f"{note}; leave these fields empty if the value is missing"]

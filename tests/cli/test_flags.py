@@ -21,11 +21,11 @@ def test_defaults_on_the_command_line_are_the_defaults_of_the_library():
 
 
 def test_flags_reach_their_settings():
-    config = parse(
-        "--baseline", "ridge", "--baseline-params", "alpha=2.5", "--rule", "absolute",
-        "--alpha", ".2", "--composition", "bad,ga", "--no-reapply", "--synthesizer", "copula",
-        "--class-alpha", "{yes: 0.4}",
-    )  # fmt: skip
+    typed = (
+        "--baseline ridge --baseline-params alpha=2.5 --rule absolute --alpha .2 "
+        "--composition bad,ga --no-reapply --synthesizer copula"
+    )
+    config = parse(*typed.split(), "--class-alpha", "{yes: 0.4}")
     assert config.baseline.model == "ridge"
     assert config.baseline.params == {"alpha": 2.5}
     assert config.hardness.alpha == 0.2
