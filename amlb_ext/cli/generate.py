@@ -130,12 +130,13 @@ def make_suite(
     """
     from_file = read_config(Path(arguments.config)) if arguments.config else {}
     # Each layer takes precedence over those before it.
-    config = build_config(
+    layers = [
         dict(defaults or {}),
         from_file,
         read_declared(arguments),
         layer_from(arguments),
-    )
+    ]
+    config = build_config(*layers)
     # After the settings are checked: the error of a mistyped flag must not wait for heavy imports.
     from amlb_ext.pipeline import Request, generate_suite
 

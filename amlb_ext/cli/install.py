@@ -59,7 +59,10 @@ def run_install(arguments: argparse.Namespace) -> int:
     from amlb_ext.runner.install import install
 
     change = install(
-        Path(arguments.suite), _userdir(arguments), arguments.name, arguments.dry_run
+        Path(arguments.suite),
+        _userdir(arguments),
+        name=arguments.name,
+        dry_run=arguments.dry_run,
     )
     return _print_change(change, arguments)
 

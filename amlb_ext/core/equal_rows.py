@@ -5,6 +5,8 @@ aside at once. So the cost grows with the number of rows, never with the number 
 nothing depends on a hash.
 """
 
+# Dense for its size: each line is one step of numpy on all rows at once.
+
 from __future__ import annotations
 
 from collections.abc import Sequence

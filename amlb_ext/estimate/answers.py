@@ -121,6 +121,7 @@ class EstimateAnswers:
             self._compare_training_rows(*inputs.train)
         self._add_label_answers()
         seed = derive_seed(self.seed, "estimate", "bca") % 2**31
+        # Never quoted: it stands in the table beside the others.
         bootstrap = bounded_mean.bca_interval(
             inputs.losses, self.level, inputs.loss.bound, seed=seed
         )
@@ -132,6 +133,7 @@ class EstimateAnswers:
         The bootstrap is left out: it is slow, and never quoted.
         """
         losses = loss(self.inputs.y, self.inputs.f)
+        # A shallow copy shares the findings, and gets inputs and answers of its own.
         other = copy.copy(self)
         other.inputs = dataclasses.replace(self.inputs, loss=loss, losses=losses)
         other.answers = []
@@ -204,11 +206,17 @@ class EstimateAnswers:
             kept = same_shares(y, inputs.y, rng)
         else:
             self.comparisons.append(compare_targets(inputs.y, inputs.units(y)))
+        # no class in common: there is nothing to compare within classes
         if not len(kept):
             return
         self._compare_columns(inputs.Z, Z[kept], "training rows")
         self.comparisons += compare_second_model(
-            inputs.Z, inputs.y, Z, inputs.units(y), is_class=is_class, seed=self.seed
+            inputs.Z,
+            inputs.y,
+            Z_train=Z,
+            y_train=inputs.units(y),
+            is_class=is_class,
+            seed=self.seed,
         )
         # Under priors of another population the training rows need not lie where S does.
         counts_are_shared = inputs.priors_of_train and not self.by_class
@@ -234,7 +242,13 @@ class EstimateAnswers:
     ) -> None:
         encoder = self.inputs.encoder
         self.comparisons.append(
-            compare_columns(Z, Z_other, encoder.names_, encoder.n_categorical_, against)
+            compare_columns(
+                Z,
+                Z_other,
+                names=encoder.names_,
+                n_categorical=encoder.n_categorical_,
+                against=against,
+            )
         )
 
     def compare_unlabelled(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
@@ -281,18 +295,19 @@ class EstimateAnswers:
             expected = choose_surrogate(
                 inputs.loss,
                 inputs.losses,
-                inputs.f,
-                f,
+                f=inputs.f,
+                f_unlabelled=f,
                 X=inputs.Z,
                 X_unlabelled=Z,
                 seed=self.seed,
             )
             if expected is not None:
                 estimate = prediction_powered_error(
-                    inputs.losses, expected, self.level, inputs.loss.bound
+                    inputs.losses, expected, level=self.level, bound=inputs.loss.bound
                 )
                 return Answer(estimate)
             reason = "too few labelled rows to learn which losses to expect"
+        # an empty row in the table says why there is no answer
         empty = no_estimate(
             "ppi", level=self.level, n=len(inputs.y), assumes="", reason=reason
         )
@@ -313,8 +328,8 @@ class EstimateAnswers:
         self.osyn = run_osyn(
             source.stream,
             self.metric,
-            inputs.y,
-            inputs.losses,
+            y=inputs.y,
+            losses=inputs.losses,
             loss=inputs.loss,
             asked=settings,
             seed=self.seed,
@@ -416,6 +431,7 @@ class EstimateAnswers:
         rows = []
         for row in checked:
             rows.append(dataclasses.replace(row, recommended=row.name == quoted))
+        # a stable sort: the other rows keep their order
         rows.sort(key=lambda row: not row.recommended)
         refused = ""
         advice = ""

@@ -47,6 +47,7 @@ def class_shares(codes: np.ndarray, priors: np.ndarray) -> Finding:
     True
     """
     counts = np.bincount(codes.astype(int), minlength=len(priors))
+    # An impossible class needs no test, and chi-square could not divide by its share.
     if counts[priors == 0].any():
         return Finding(
             True, "labelled rows of a class that the population does not have"

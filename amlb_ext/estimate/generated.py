@@ -46,6 +46,7 @@ class Generator:
 
     def __post_init__(self) -> None:
         path = Path(self.name)
+        #: Encoded rows and scaled targets of a file; None for a synthesizer.
         self.rows: tuple[np.ndarray, np.ndarray] | None = None
         if path.suffix.lower() in TABLES:
             self.rows = self.inputs.read_generated(path)
@@ -92,6 +93,7 @@ class Generator:
         )
         for Z, y in batches:
             losses = None
+            # A file of predictions cannot predict these rows.
             if self.inputs.searchable:
                 losses = self.inputs.loss(y, self.inputs.predict(Z))
             # Single precision takes half the memory; Regions settles ties in double precision.

@@ -175,6 +175,7 @@ class EstimateInputs:
             path, self.task.columns, self.task.target_name, has_target=True
         )
         self.notes += notes
+        # a second reading, since features are read without the target
         target = self._read_target(path)
         return self.encoder.transform(features), self.target.transform(target)
 
@@ -217,6 +218,7 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
     # A short name such as "tree.v2" is not a file.
     suffix = "" if asked.model in BASELINES else path.suffix.lower()
     fitted = load_model(path, asked.trust_pickle) if suffix in MODEL_SUFFIXES else None
+    # One task holds training and labelled rows; `rows` are the positions of the labelled ones.
     task, rows, offset = _read_task(asked, _classes_known_elsewhere(asked, fitted))
     labelled = _take_rows(task, rows, offset)
     train_rows = task.folds[0].train if task.folds else None
@@ -235,17 +237,19 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
 
     model: Baseline
     if fitted is not None:
-        model = FittedBaseline(fitted, path.name, encoder, target)
+        model = FittedBaseline(fitted, name=path.name, encoder=encoder, target=target)
     elif suffix in PREDICTION_SUFFIXES:
         model = PredictionsBaseline(read_predictions(path, labelled), target)
     else:
-        model = make_baseline(BaselineConfig(model=asked.model), task, encoder, target)
+        config = BaselineConfig(model=asked.model)
+        model = make_baseline(config, task, encoder=encoder, target=target)
         if train is None:
             raise ConfigError(
                 f"{asked.model} must be fitted first, and there are no training rows",
                 "add --train FILE, or give a fitted model (.skops) or a file of predictions",
             )
         model.fit(*train, derive_seed(asked.seed, task.name, "estimate") % 2**31)
+    # A file has predictions for the rows of DATA, by position.
     if isinstance(model, PredictionsBaseline):
         f = model.predict_rows(Z, np.arange(len(Z)))
     else:
@@ -451,6 +455,7 @@ def choose_loss(
                 "leave it out: it is for squared and absolute",
             )
         return log_loss(asked.clip) if name == "log" else LOSSES[name]
+    # A squared or absolute error has no bound without a range of the target.
     limits = asked.target_range or limits
     if limits is None:
         raise ConfigError(

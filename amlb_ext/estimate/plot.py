@@ -39,10 +39,9 @@ def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
     else:
         _draw_intervals(figure.subplots(), rows, report)
     # A fixed salt and no date: the same report gives the same bytes.
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "estimate"}
     metadata = {"Date": None} if form == "svg" else {}
     picture = io.BytesIO()
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "estimate"}):
         figure.savefig(picture, format=form, dpi=140, metadata=metadata)
     return picture.getvalue()
 
@@ -109,6 +108,7 @@ def _draw_curve(ax: Axes, report: EstimateReport) -> None:
     ax.axvline(report.osyn.asked.b, color=GOOD, linewidth=1)
     ax.set_xlabel("b")
     ax.set_ylabel("bound of OSYN, closed form")
+    # From 0, since a bound near 0 says nothing, and must look so.
     ax.set_ylim(bottom=0)
     ax.set_title("chosen beforehand: the line", fontsize="medium")
     _hide_frame(ax)

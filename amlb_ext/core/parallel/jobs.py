@@ -232,7 +232,11 @@ def run_jobs(
     HardsynthError
         The process of a job died repeatedly.
     """
-    units = (Unit(f"job {index}", "", function, job) for index, job in enumerate(jobs))
+    # A generator, so that jobs are drawn as workers become free.
+    units = (
+        Unit(name=f"job {index}", key="", function=function, arguments=job)
+        for index, job in enumerate(jobs)
+    )
     if not isinstance(workers, Execution):
         workers = Execution(workers=max(1, workers), retries=1)
     for outcome in run_units(units, workers):

@@ -94,7 +94,9 @@ def osyn_closed(
     >>> round(r.F_minus_eps, 4), round(r.B, 4), round(r.bound, 4), r.condition_delta1
     (0.2, 0.0897, 0.1041, True)
     """
-    settings, loss_s, g_star = _prepare_inputs(loss_s, generated, settings, rng, g_star)
+    settings, loss_s, g_star = _prepare_inputs(
+        loss_s, generated, settings=settings, rng=rng, g_star=g_star
+    )
     return bound_of_selected(
         "osyn_closed",
         float(g_star @ loss_s),
@@ -147,7 +149,9 @@ def osyn_counts(
     0.0
     """
     masses = masses or generated
-    settings, loss_s, g_star = _prepare_inputs(loss_s, masses, settings, rng, g_star)
+    settings, loss_s, g_star = _prepare_inputs(
+        loss_s, masses, settings=settings, rng=rng, g_star=g_star
+    )
     if generated.loss_sums is None or not generated.zero_one or not is_zero_one(loss_s):
         raise DataError(
             "losses that are missing, or other than 0 and 1", "use osyn_iterative"
@@ -255,7 +259,9 @@ def osyn_selected(
     >>> r.g, float(r.F_minus_eps)
     (2, 0.5)
     """
-    settings, loss_s, g_star = _prepare_inputs(loss_s, masses, settings, rng, g_star)
+    settings, loss_s, g_star = _prepare_inputs(
+        loss_s, masses, settings=settings, rng=rng, g_star=g_star
+    )
     K = len(loss_s)
     selected = _SelectedRows(np.empty(0, dtype=np.int64), np.empty(0))
     counts = np.zeros(K, dtype=np.int64)
@@ -288,7 +294,9 @@ def osyn_selected(
         float(selected.targets.sum()),
         selected=np.bincount(selected.regions, minlength=K),
         g_star=g_star,
-        generated=RegionTally(counts, loss_sums, outside, zero_one),
+        generated=RegionTally(
+            counts=counts, loss_sums=loss_sums, outside=outside, zero_one=zero_one
+        ),
         masses=masses,
         loss_s=loss_s,
         settings=settings,
@@ -361,6 +369,7 @@ def osyn_estimate(result: OsynBound) -> ErrorEstimate:
 def _prepare_inputs(
     loss_s: np.ndarray,
     masses: RegionTally,
+    *,
     settings: OsynSettings | None,
     rng: np.random.Generator | None,
     g_star: np.ndarray | None,
@@ -375,7 +384,7 @@ def _prepare_inputs(
         )
     if g_star is None:
         rng = rng or np.random.default_rng(0)
-        g_star = adjusted_counts(masses.masses, settings.g, settings.b, rng)
+        g_star = adjusted_counts(masses.masses, g=settings.g, b=settings.b, rng=rng)
     return settings, loss_s, np.asarray(g_star, dtype=np.int64)
 
 

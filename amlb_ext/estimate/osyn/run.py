@@ -227,6 +227,7 @@ def run_osyn(
         C_h=loss.bound,
         a_hat=asked.a_hat,
     )
+    # The losses are added up while the rows pass by, which spares a pass over them.
     total = _LossTotal()
     generated = tally_regions(total.watch(rows()), regions, loss.bound)
 
@@ -234,12 +235,12 @@ def run_osyn(
         # Each form clips the same multinomial draw, so that the forms can be compared.
         return random_stream(seed, "osyn", "multinomial")
 
-    closed = osyn_closed(losses, generated, settings, new_stream())
+    closed = osyn_closed(losses, generated, settings, rng=new_stream())
     iterative = None
     if generated.loss_sums is not None:
         # For 0-1 loss the counts are enough, which spares a second pass over the rows.
         if generated.zero_one and loss.binary:
-            iterative = osyn_counts(losses, generated, settings, new_stream())
+            iterative = osyn_counts(losses, generated, settings, rng=new_stream())
         else:
             iterative = osyn_iterative(
                 rows(),

@@ -58,6 +58,7 @@ class OsynSettings:
     a_hat: float | Literal["paper"] | None = None
 
     def __post_init__(self) -> None:
+        # A finite C_h alone bounds a sum of losses.
         if self.g < 1 or self.b < 0 or not 0 < self.C_h < math.inf:
             raise ConfigError(
                 f"g = {self.g}, b = {self.b}, C_h = {self.C_h}",
@@ -248,7 +249,7 @@ def theorem_bound(
     if is_met:
         root = math.sqrt(F_minus_eps - B + D) - math.sqrt(D)
         bound = root**2
-    return BoundParts(bound, B, D, is_met)
+    return BoundParts(bound=bound, B=B, D=D, met=is_met)
 
 
 def checked_masses(p: np.ndarray) -> np.ndarray:
