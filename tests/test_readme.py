@@ -26,7 +26,7 @@ def test_yaml_blocks_are_valid_settings():
 
 
 def test_console_commands_parse():
-    from amlb_ext.cli.main import parser
+    from amlb_ext.cli.main import build_parser
 
     lines = [
         line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()
@@ -35,7 +35,7 @@ def test_console_commands_parse():
     ours = [words[1:] for words in commands if words[0] == "hardsynth"]
     assert len(ours) >= 5
     for words in ours:
-        parser().parse_args(words)
+        build_parser().parse_args(words)
 
 
 def test_bash_and_python_blocks_run(tmp_path):

@@ -10,7 +10,7 @@ from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, add_trust_flag, is_quiet
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "certify",
@@ -24,14 +24,14 @@ def add(commands: Any) -> None:
         "--size",
         choices=("quick", "full"),
         default="quick",
-        help="number of candidate models to measure with (default: quick)",
+        help="how many candidate models to measure with (default: quick)",
     )
     parser.add_argument(
         "--refits",
         type=int,
         default=5,
         metavar="N",
-        help="how many times F is fitted again (default: 5)",
+        help="how many times to fit F again (default: 5)",
     )
     parser.add_argument(
         "--seed", type=int, metavar="N", help="random seed (default: the suite's own)"
@@ -41,29 +41,31 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         metavar="MODEL",
-        help="short name or import path of a candidate, in place of the built-in ones; repeat "
-        "the flag for several",
+        help="short name or import path of a candidate, instead of the built-in ones; repeat the "
+        "flag for several",
     )
     parser.add_argument(
         "--unlabelled",
         action="append",
         default=[],
         metavar="[TASK=]FILE",
-        help="table of real rows without labels, which makes intervals narrower; repeat the flag "
+        help="file of real rows without labels, which make intervals narrower; repeat the flag "
         "for several tasks",
     )
     add_trust_flag(parser)
     add_jobs_flag(parser)
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_command(arguments: argparse.Namespace) -> int:
     """Certify every task of a suite; see :func:`amlb_ext.validity.certify_suite`."""
     from amlb_ext.suite import Suite
     from amlb_ext.validity import certificates_to_json, certify_suite
     from amlb_ext.validity.unlabelled import assign_unlabelled_files
 
+    # They tell which task each file of unlabelled rows is for.
+    tasks = list(Suite.load(arguments.suite).tasks)
     certificates = certify_suite(
         Path(arguments.suite),
         arguments.jobs,
@@ -71,11 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
         refits=arguments.refits,
         seed=arguments.seed,
         candidates=tuple(arguments.candidate),
-        reuse=False,
+        reuse=False,  # a user who asks for certificates wants them measured
         quiet=is_quiet(arguments),
-        unlabelled=assign_unlabelled_files(
-            arguments.unlabelled, list(Suite.load(arguments.suite).tasks)
-        ),
+        unlabelled=assign_unlabelled_files(arguments.unlabelled, tasks),
         trusted=arguments.trust_suite,
     )
     if arguments.json:

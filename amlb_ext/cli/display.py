@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.display import shorten_text, text_table
 
-#: What must be read beside every score on failures.
+#: What a reader must know beside every score on failures.
 HOW_TO_READ_SCORES = """\
 Mean loss over folds, lower is better; the part '' is the paper's evaluation set.
 Rows of 'bad', 'ga', 'synthetic' and '' were chosen by F's realised errors, which flatters every
@@ -31,17 +32,15 @@ def print_json(value: Any) -> None:
 def planned_tasks(report: Any) -> str:
     """Return what ``hardsynth generate --dry-run`` would make."""
     headers = ["task", "kind", "rows", "columns", "classes", "missing", "folds"]
-    rows = [
-        [shorten_text(task["task"]), *(task[name] for name in headers[1:])]
-        for task in report.tasks
-    ]
+    rows = []
+    for task in report.tasks:
+        row = [task[name] for name in headers]
+        row[0] = shorten_text(str(task["task"]))
+        rows.append(row)
     lines = [text_table(headers, rows)] if rows else []
-    lines += [f"note: {note}" for note in report.notes]
-    lines += [
-        f"left out: {failure['task']}: {failure['reason']}"
-        for failure in report.failures
-    ]
-    return "\n".join([*lines, "", f"dry run: nothing was written to {report.out}"])
+    lines += _remarks(report)
+    lines += ["", f"dry run: nothing was written to {report.out}"]
+    return "\n".join(lines)
 
 
 def generation_summary(report: Any, words: Sequence[str] = ()) -> str:
@@ -50,45 +49,60 @@ def generation_summary(report: Any, words: Sequence[str] = ()) -> str:
     if report.tasks:
         lines += [_task_table(report.tasks), *column_legend(report.tasks), ""]
     for task, entry in report.verdicts.items():
-        lines.append(
-            f"{task}: {entry['verdict']} ({entry['checks']}): {entry['reason']}"
-        )
-    lines += [f"note: {note}" for note in report.notes]
-    lines += [
-        f"left out: {failure['task']}: {failure['reason']}"
-        for failure in report.failures
-    ]
-    lost_folds = [failure for failure in report.failures if "fold" in failure]
-    if lost_folds:
-        lines += [
-            "",
-            f"{len(lost_folds)} folds are lost, their logs in {report.out}/hardsynth/logs",
-            f"  continue:  hardsynth {shlex.join(words)}",
-            "  with a larger --fold-timeout or --fold-memory where a limit was met",
-        ]
+        verdict = f"{entry['verdict']} ({entry['checks']})"
+        lines.append(f"{task}: {verdict}: {entry['reason']}")
+    lines += _remarks(report)
+    lines += _lost_fold_lines(report, words)
     if report.written:
-        out = shlex.quote(report.out)
-        twin = f" -b {report.twin}" if report.twin else ""
-        lines += [
-            "",
-            f"suite: {report.out}",
-            f"  check it:  hardsynth verify {out}",
-            f"  judge it:  hardsynth certify {out}",
-            f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}",
-        ]
+        lines += _next_step_lines(report)
     return "\n".join(lines).strip("\n")
+
+
+def _remarks(report: Any) -> list[str]:
+    """Return the notes, and the tasks that were left out with the reasons."""
+    lines = [f"note: {note}" for note in report.notes]
+    for failure in report.failures:
+        lines.append(f"left out: {failure['task']}: {failure['reason']}")
+    return lines
+
+
+def _lost_fold_lines(report: Any, words: Sequence[str]) -> list[str]:
+    """Return how to compute the lost folds after all; nothing where none is lost."""
+    # A failure without a fold is that of a whole task.
+    lost_folds = [failure for failure in report.failures if "fold" in failure]
+    if not lost_folds:
+        return []
+    return [
+        "",
+        f"{len(lost_folds)} folds are lost, their logs in {report.out}/hardsynth/logs",
+        f"  continue:  hardsynth {shlex.join(words)}",
+        "  with a larger --fold-timeout or --fold-memory where a limit was met",
+    ]
+
+
+def _next_step_lines(report: Any) -> list[str]:
+    """Return the commands that a user may run on the suite."""
+    out = shlex.quote(report.out)
+    twin = f" -b {report.twin}" if report.twin else ""
+    return [
+        "",
+        f"suite: {report.out}",
+        f"  check it:  hardsynth verify {out}",
+        f"  judge it:  hardsynth certify {out}",
+        f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}",
+    ]
 
 
 def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
     """Return one line for each task: its rows, and how F does on each part."""
     headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]
     headers += ["F full", "F bad", "F augm.", "F synth."]
-    # Counts over the test rows of all folds; a column of zeros would tell nothing.
-    changes = {"left out": "left_out", "replaced": "replaced"}
-    changes = {
-        title: key for title, key in changes.items() if any(task[key] for task in tasks)
-    }
-    headers += changes
+    # Counts over the test rows of all folds; a column of zeros would say nothing.
+    change_columns = {}
+    for title, key in (("left out", "left_out"), ("replaced", "replaced")):
+        if any(task[key] for task in tasks):
+            change_columns[title] = key
+    headers += change_columns
     rows = []
     for task in tasks:
         row = [
@@ -101,17 +115,16 @@ def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
             task["synthetic"],
             task["score_name"],
         ]
-        row += [
-            task["score"].get(name)
-            for name in (task["score_name"], "bad", "ga", "synthetic")
-        ]
-        row += [task[key] for key in changes.values()]
+        # A part without rows has no score; that of all test rows is stored under its own name.
+        for part in (task["score_name"], "bad", "ga", "synthetic"):
+            row.append(task["score"].get(part))
+        row += [task[key] for key in change_columns.values()]
         rows.append(row)
     return text_table(headers, rows)
 
 
 def column_legend(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what the columns of the summary mean, where they do not say it themselves.
+    """Return what the columns of the summary mean, where their titles do not say it.
 
     Examples
     --------
@@ -126,25 +139,21 @@ folds; rmse in the target's own unit, less is better"]
         "acc": "acc, more is better",
         "rmse": "rmse in the target's own unit, less is better",
     }
-    names = sorted({task["score_name"] for task in tasks})
-    lines.append(
-        f"score: F's mean over folds; {'; '.join(meaning[name] for name in names)}"
-    )
-    lines += [
-        text for key, text in CHANGES.items() if any(task.get(key) for task in tasks)
-    ]
+    score_names = sorted({task["score_name"] for task in tasks})
+    meanings = "; ".join(meaning[name] for name in score_names)
+    lines.append(f"score: F's mean over folds; {meanings}")
+    for key, text in CHANGES.items():
+        if any(task.get(key) for task in tasks):
+            lines.append(text)
     return lines
 
 
-def report_summary(report: Any, path: Any) -> str:
+def report_summary(report: Any, path: Path) -> str:
     """Return what ``hardsynth report`` prints when it has written its page."""
     lines = list(report.verdict)
     lines += [f"warning: {warning}" for warning in report.warnings]
     if report.commands:
-        lines += [
-            "to run those again:",
-            *(f"  {command}" for command in report.commands),
-        ]
-    return "\n".join(
-        [*lines, "", f"report: {path}", f"  its tables: {path.parent / 'report'}"]
-    )
+        lines.append("to run those again:")
+        lines += [f"  {command}" for command in report.commands]
+    lines += ["", f"report: {path}", f"  its tables: {path.parent / 'report'}"]
+    return "\n".join(lines)

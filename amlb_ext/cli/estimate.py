@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from amlb_ext.estimate.answers import EstimateReport
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "estimate",
-        help="the true error of a model from few labelled rows",
-        description="Estimate the error of a model by every estimator that the rows at hand allow. "
-        "Each gives an interval, names what it assumes, and says whether the data refute that; "
-        "the one to quote comes first. Exit status 1: none can be quoted.",
+        help="estimate the true error of a model from few labelled rows",
+        description="Estimate the error of a model with every estimator that the given rows allow. "
+        "Each gives an interval, names what it assumes, and says whether the data refute the "
+        "assumption; the one to quote comes first. Exit status 1: none can be quoted.",
     )
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="a fitted model (.skops); predictions for the rows of DATA, in order (.csv or "
-        ".parquet); or the short name or import path of a model to fit on --train",
+        help="fitted model (.skops), predictions for the rows of DATA in their order (.csv or "
+        ".parquet), or short name or import path of a model to fit on --train",
     )
     parser.add_argument(
         "data", metavar="DATA", help="file of labelled rows that the model has not seen"
@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--target",
         metavar="NAME",
-        help="column to predict (default: the one that AMLB would choose)",
+        help="column to predict (default: the column that AMLB would choose)",
     )
     parser.add_argument(
         "--kind",
@@ -47,19 +47,19 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--train",
         metavar="FILE",
-        help="file of training rows, to fit a model given by name or a synthesizer, and to bound a "
-        "regression target; DATA is compared with them",
+        help="file of training rows, on which a named model or a synthesizer is fitted, which give "
+        "the range of a regression target, and with which DATA is compared",
     )
     parser.add_argument(
         "--unlabelled",
         metavar="FILE",
-        help="file of real rows of the same population, without labels",
+        help="file of real rows without labels from the same population",
     )
     generated = parser.add_mutually_exclusive_group()
     generated.add_argument(
         "--synthesizer",
         metavar="NAME",
-        help="generates rows like those of --train: copula, vae, ...",
+        help="synthesizer that generates rows like those of --train: copula, vae, ...",
     )
     generated.add_argument(
         "--synthetic", metavar="FILE", help="file of generated rows with their targets"
@@ -69,31 +69,31 @@ def add(commands: Any) -> None:
         type=int,
         default=100_000,
         metavar="N",
-        help="rows to generate (default: 100000)",
+        help="number of rows to generate (default: 100000)",
     )
     parser.add_argument(
         "--class-prior",
         metavar="CLASS=SHARE,...",
-        help="shares of the classes in the population, if DATA was drawn class by class: "
-        "yes=.12,no=.88, or 'train' for their shares in --train",
+        help="shares of the classes in the population, if DATA was drawn class by class, e.g. "
+        "yes=.12,no=.88, or 'train' for the shares in --train",
     )
     parser.add_argument(
         "--drawn-at-random",
         action="store_true",
-        help="trust that DATA was drawn at random from the population whose error is asked for, "
-        "even where the training rows contradict it",
+        help="trust that DATA was drawn at random from the population whose error is estimated, "
+        "even if the training rows contradict it",
     )
     parser.add_argument(
         "--loss",
         metavar="NAME",
-        help="loss whose mean is estimated: zero_one (the default), brier or log for classes, "
-        "squared (the default) or absolute for numbers",
+        help="loss whose mean is estimated: zero_one (default), brier or log for classes, squared "
+        "(default) or absolute for numbers",
     )
     parser.add_argument(
         "--clip",
         type=float,
         metavar="P",
-        help="smallest probability in the log loss (default: .001)",
+        help="smallest probability in the log loss (default: 0.001)",
     )
     parser.add_argument(
         "--range",
@@ -106,33 +106,35 @@ def add(commands: Any) -> None:
         "--error-cap",
         type=float,
         metavar="E",
-        help="largest error that counts in the squared and absolute loss, in the target's unit; "
-        "the intervals are narrower and hold for the capped loss",
+        help="cap on the error in the squared and absolute loss, in the unit of the target; the "
+        "intervals are narrower, and hold for the capped loss",
     )
     parser.add_argument(
         "--level",
         type=float,
         default=0.95,
         metavar="P",
-        help="confidence level (default: .95)",
+        help="confidence level (default: 0.95)",
     )
     parser.add_argument(
         "--osyn",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting of OSYN, chosen before looking at the data: g, b, delta1, delta2, a_hat, k "
+        help="setting of OSYN, chosen before looking at the data: g, b, delta1, delta2, a_hat, k "
         "or regions=labels; repeat the flag for several",
     )
     parser.add_argument(
         "--explore",
         action="store_true",
-        help="also write OSYN's bound for every b and delta2; to look at, not to quote (needs -o)",
+        help="also write the bound of OSYN for every b and delta2, to look at and never to quote; "
+        "needs -o",
     )
     parser.add_argument(
         "--trust-pickle",
         action="store_true",
-        help="load a pickle or joblib file; it can run any code, so use this for your own only",
+        help="load a pickle or joblib file; such a file can run any code, so use this for your own "
+        "files only",
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
@@ -144,11 +146,11 @@ def add(commands: Any) -> None:
         help="write estimates.csv, estimate.json and estimate.svg to this folder",
     )
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run it; see :func:`amlb_ext.estimate.estimate.estimate`. Exit status 1: none to quote."""
+def run_command(arguments: argparse.Namespace) -> int:
+    """Estimate the error of a model; see :func:`amlb_ext.estimate.estimate.estimate`."""
     from amlb_ext.estimate import estimate
     from amlb_ext.suite.sealed_json import json_text
 
@@ -161,6 +163,8 @@ def run(arguments: argparse.Namespace) -> int:
             "--explore was given without generated rows",
             "add --synthesizer or --synthetic",
         )
+    target_range = None if arguments.range is None else tuple(arguments.range)
+    osyn_settings = dict(_split_pair(text, "--osyn") for text in arguments.osyn)
     report = estimate(
         arguments.model,
         arguments.data,
@@ -171,33 +175,32 @@ def run(arguments: argparse.Namespace) -> int:
         synthesizer=arguments.synthesizer,
         synthetic=arguments.synthetic,
         generated=arguments.generated,
-        class_prior=_shares(arguments.class_prior),
+        class_prior=_parse_class_prior(arguments.class_prior),
         drawn_at_random=arguments.drawn_at_random,
         loss=arguments.loss,
         clip=arguments.clip,
-        target_range=None if arguments.range is None else tuple(arguments.range),
+        target_range=target_range,
         error_cap=arguments.error_cap,
         level=arguments.level,
-        osyn=dict(_pair(word, "--osyn") for word in arguments.osyn),
+        osyn=osyn_settings,
         explore=arguments.explore,
         seed=arguments.seed,
         trust_pickle=arguments.trust_pickle,
         quiet=is_quiet(arguments),
     )
     if arguments.out:
-        _write(report, Path(arguments.out))
+        _write_report(report, Path(arguments.out))
     if arguments.json:
         print(json_text(report.to_json()), end="")
     elif not arguments.quiet or report.refused:
-        print(_text(report))
+        print(_report_text(report))
         if arguments.out:
-            print(
-                f"\nwritten: {Path(arguments.out) / 'estimate.svg'}, estimates.csv, estimate.json"
-            )
+            picture = Path(arguments.out) / "estimate.svg"
+            print(f"\nwritten: {picture}, estimates.csv, estimate.json")
     return 1 if report.refused else 0
 
 
-def _write(report: EstimateReport, folder: Path) -> None:
+def _write_report(report: EstimateReport, folder: Path) -> None:
     from amlb_ext.core.files import write_file, write_text
     from amlb_ext.estimate.plot import draw_estimates
     from amlb_ext.suite.sealed_json import json_text
@@ -213,100 +216,110 @@ def _write(report: EstimateReport, folder: Path) -> None:
         write_text(folder / "explore.csv", report.osyn.sweep.to_csv(index=False))
 
 
-def _text(report: EstimateReport) -> str:
+def _report_text(report: EstimateReport) -> str:
     """Return the headline, the table, and why a check failed."""
+    headers = ["estimator", "point", "low", "high", "check"]
+    rows = []
+    for row in report.rows:
+        mark = " *" if row.recommended else ""
+        numbers = [_format_loss(value) for value in (row.point, row.low, row.high)]
+        rows.append([row.name + mark, *numbers, row.check])
+    lines = [_headline(report), "", text_table(headers, rows), ""]
+
+    findings = _group_by_text((row.name, row.reason) for row in report.rows)
+    if findings:
+        lines.append("found:")
+        lines += _grouped_lines(findings)
+    lines.append("assumed:")
+    lines += _grouped_lines(
+        _group_by_text((row.name, row.assumes) for row in report.rows)
+    )
+    lines += [f"note: {note}" for note in report.notes]
+    return "\n".join(lines)
+
+
+def _headline(report: EstimateReport) -> str:
+    """Return the estimate to quote and what it assumes, or why none can be quoted."""
     best = report.recommended
     if best is None:
-        head = f"no estimate can be recommended: {report.refused}"
+        text = f"no estimate can be recommended: {report.refused}"
         if report.advice:
-            head += f"\nwhat to do: {report.advice}"
-    else:
-        head = (
-            f"{best.name}: {_number(best.point)}, {report.level:.0%} interval "
-            f"{_number(best.low)} to {_number(best.high)} ({report.loss}, {report.unit}; "
-            f"{report.n} labelled rows)\nassumes that {report.assumption}"
-        )
-        head += _approximate(report)
-    headers = ["estimator", "point", "low", "high", "check"]
-    rows = [
-        [
-            row.name + (" *" if row.recommended else ""),
-            _number(row.point),
-            _number(row.low),
-            _number(row.high),
-            row.check,
-        ]
-        for row in report.rows
-    ]
-    found = _grouped((row.name, row.reason) for row in report.rows)
-    assumed = _grouped((row.name, row.assumes) for row in report.rows)
-    told = [
-        *(["found:"] if found else []),
-        *(f"  {', '.join(names)}: {text}" for text, names in found.items()),
-        "assumed:",
-        *(f"  {', '.join(names)}: {text}" for text, names in assumed.items()),
-        *(f"note: {note}" for note in report.notes),
-    ]
-    return "\n".join([head, "", text_table(headers, rows), "", *told])
-
-
-def _approximate(report: EstimateReport) -> str:
-    """Return a line with the narrower interval beside one that holds for every bounded loss."""
-    row = next((row for row in report.rows if row.name == report.approximate), None)
-    if row is None:
-        return ""
-    hint = (
-        "; --error-cap E narrows the first"
-        if report.loss in ("squared", "absolute")
-        else ""
-    )
+            text += f"\nwhat to do: {report.advice}"
+        return text
+    interval = f"{_format_loss(best.low)} to {_format_loss(best.high)}"
     return (
-        f"\napproximately ({row.name}): {_number(row.point)}, {_number(row.low)} to "
-        f"{_number(row.high)}, if no rare rows lose far more than any labelled row: the losses are "
-        f"too skewed, or too few, to rely on that{hint}"
+        f"{best.name}: {_format_loss(best.point)}, {report.level:.0%} interval {interval} "
+        f"({report.loss}, {report.unit}; {report.n} labelled rows)\n"
+        f"assumes that {report.assumption}{_approximate_line(report)}"
     )
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return each text once, with the estimators it is about."""
-    out: dict[str, list[str]] = {}
+def _approximate_line(report: EstimateReport) -> str:
+    """Return a line with the narrower interval beside one that holds for every bounded loss."""
+    rows = {row.name: row for row in report.rows}
+    if report.approximate not in rows:
+        return ""
+    row = rows[report.approximate]
+    interval = f"{_format_loss(row.low)} to {_format_loss(row.high)}"
+    # Only these losses can be capped.
+    hint = ""
+    if report.loss in ("squared", "absolute"):
+        hint = "; --error-cap E narrows the first"
+    return (
+        f"\napproximately ({row.name}): {_format_loss(row.point)}, {interval}, if no rare rows "
+        f"lose far more than any labelled row: the losses are too skewed, or too few, to rely on "
+        f"that{hint}"
+    )
+
+
+def _group_by_text(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return each text once, with the estimators that it is about; empty texts are left out."""
+    names_by_text: dict[str, list[str]] = {}
     for name, text in pairs:
         if text:
-            out.setdefault(text, []).append(name)
-    return out
+            names_by_text.setdefault(text, []).append(name)
+    return names_by_text
 
 
-def _number(value: float) -> str:
+def _grouped_lines(names_by_text: dict[str, list[str]]) -> list[str]:
+    return [f"  {', '.join(names)}: {text}" for text, names in names_by_text.items()]
+
+
+def _format_loss(value: float) -> str:
     if not math.isfinite(value):
         return ""
     # four decimals would leave nothing of the squared losses of a good model
     return f"{value:.3g}" if 0 < value < 0.005 else f"{value:.4f}"
 
 
-def _shares(text: str | None) -> dict[str, float] | Literal["train"]:
-    if (text or "").strip() == "train":
+def _parse_class_prior(text: str | None) -> dict[str, float] | Literal["train"]:
+    """Return the share of each class as ``--class-prior`` gives it; empty without the flag."""
+    text = (text or "").strip()
+    if text == "train":
         return "train"
-    found = {}
-    for word in (text or "").split(","):
-        if not word.strip():
+    shares = {}
+    for item in text.split(","):
+        if not item.strip():
             continue
-        name, share = _pair(word.strip(), "--class-prior")
+        name, share = _split_pair(item.strip(), "--class-prior")
         try:
-            found[name] = float(share)
+            shares[name] = float(share)
         except ValueError:
             raise ConfigError(
-                f"--class-prior {word}: {share!r} is not a number",
+                f"--class-prior {item}: {share!r} is not a number",
                 "write yes=.12,no=.88",
             ) from None
-    return found
+    return shares
 
 
-def _pair(word: str, flag: str) -> tuple[str, str]:
-    key, sign, value = (
-        word.rpartition("=") if flag == "--class-prior" else word.partition("=")
-    )
+def _split_pair(text: str, flag: str) -> tuple[str, str]:
+    """Return the two sides of ``KEY=VALUE``; of a class prior the key may hold ``=``."""
+    if flag == "--class-prior":
+        key, sign, value = text.rpartition("=")
+    else:
+        key, sign, value = text.partition("=")
     if not sign or not key:
         raise ConfigError(
-            f"{flag} {word}: there is no '=' in it", f"write {flag} KEY=VALUE"
+            f"{flag} {text}: there is no '=' in it", f"write {flag} KEY=VALUE"
         )
     return key.strip(), value.strip()

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from amlb_ext.publish.export import Export
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "export",
         help="pack a suite for workers that fetch its data",
         description="Pack each AMLB task of a suite into an archive to upload, and write a small "
         "AMLB user directory whose definitions name the archives' addresses, so that AMLB runs the "
-        "suite on any machine. The same suite gives the same bytes. Results are reported with the "
-        "suite: hardsynth report DIR --results OUT.",
+        "suite on any machine. The same suite gives the same bytes. To compare the results, use "
+        "the suite itself: hardsynth report DIR --results OUT.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
     parser.add_argument(
@@ -33,25 +33,25 @@ def add(commands: Any) -> None:
         "-o",
         "--out",
         metavar="OUT",
-        help="folder to write to (default: DIR's name with _export)",
+        help="folder to write to (default: the name of DIR with _export)",
     )
     parser.add_argument(
         "--form",
         choices=("archives", "files"),
         default="archives",
-        help="one archive for each AMLB task, or each CSV file as it is, which is larger but lets "
-        "AutoGluon run twice from one input folder (default: archives)",
+        help="one archive for each AMLB task (archives), or every CSV file as it is (files), which "
+        "is larger but lets AutoGluon run twice from one input folder (default: archives)",
     )
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_command(arguments: argparse.Namespace) -> int:
     """Write an export; see :func:`amlb_ext.publish.export.export.export_suite`."""
     from amlb_ext.publish.export import UPLOAD, export_suite
     from amlb_ext.suite.sealed_json import json_text
 
-    done = export_suite(
+    export = export_suite(
         arguments.suite,
         arguments.base_url,
         arguments.out,
@@ -59,33 +59,48 @@ def run(arguments: argparse.Namespace) -> int:
         quiet=is_quiet(arguments),
     )
     if arguments.json:
-        about = {**vars(done), "out": str(done.out), "upload": str(done.out / UPLOAD)}
-        print(json_text({**about, "bytes": done.bytes}), end="")
+        # `bytes` is a property, which vars() leaves out
+        entry = {
+            **vars(export),
+            "out": str(export.out),
+            "upload": str(export.out / UPLOAD),
+            "bytes": export.bytes,
+        }
+        print(json_text(entry), end="")
     elif not arguments.quiet:
-        print(_summary(done, arguments.suite))
+        print(_export_summary(export, arguments.suite))
     return 0
 
 
-def _summary(done: Export, suite: str) -> str:
-    """Return what was written, and what to do with it."""
+def _export_summary(export: Export, suite: str) -> str:
+    """Return what was written, and the commands that upload, run and report it."""
     from amlb_ext.publish.export import UPLOAD
 
-    folder, out = shlex.quote(str(done.out / UPLOAD)), shlex.quote(str(done.out))
-    count, name = len(done.uploads), next(iter(done.definitions))
-    listed = ", ".join(
-        f"{name} ({tasks} tasks)" for name, tasks in done.definitions.items()
+    out = shlex.quote(str(export.out))
+    folder = shlex.quote(str(export.out / UPLOAD))
+    definitions = []
+    for name, n_tasks in export.definitions.items():
+        definitions.append(f"{name} ({n_tasks} tasks)")
+    main_definition = next(iter(export.definitions))
+
+    size = f"{export.bytes / 2**20:.1f} MB"
+    put = (
+        f"put the {len(export.uploads)} files of {folder} ({size}) below {export.url}/"
     )
-    lines = [f"{out}: an AMLB user directory with the definitions {listed}"]
-    put = f"put the {count} files of {folder} ({done.bytes / 2**20:.1f} MB) below {done.url}/"
-    if done.url.startswith("s3://"):
-        put += f"\n            aws s3 cp --recursive {folder} {shlex.quote(done.url)}/"
-    lines += [
+    # only S3 has one command for all files
+    if export.url.startswith("s3://"):
+        put += (
+            f"\n            aws s3 cp --recursive {folder} {shlex.quote(export.url)}/"
+        )
+    lines = [
+        f"{out}: an AMLB user directory with the definitions {', '.join(definitions)}",
         f"  upload:   {put}",
-        f"  run:      hardsynth run FRAMEWORK -u {out} -b {name} -r results",
-        f"            or AMLB itself: python runbenchmark.py FRAMEWORK {name} -u {out} -o results",
+        f"  run:      hardsynth run FRAMEWORK -u {out} -b {main_definition} -r results",
+        f"            or AMLB itself: python runbenchmark.py FRAMEWORK {main_definition} "
+        f"-u {out} -o results",
         f"  report:   hardsynth report {shlex.quote(suite)} --results results",
     ]
-    if done.form == "archives":
+    if export.form == "archives":
         lines.append(
             "  note:     give every run of AutoGluon an input folder of its own (-i), or export "
             "with --form files"

@@ -1,7 +1,7 @@
 """Settings as command-line flags, derived from :class:`~amlb_ext.core.config.GenerateConfig`.
 
-A setting's flag is its name; where two stages share a name, the stage comes first. So a new
-setting has its flag, its help and its default without a line here.
+The flag of a setting is its name; where two stages share a name, the stage comes first. So a new
+setting gets its flag, its help and its default without a line here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import types
 import typing
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from pydantic import BaseModel
@@ -17,6 +17,9 @@ from pydantic.fields import FieldInfo
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
+
+#: Where a setting stands in the configuration: its stage and its name, or its name alone.
+SettingPath: TypeAlias = tuple[str, ...]
 
 #: Settings whose plain name would not say what they are.
 SPECIAL = {
@@ -31,26 +34,25 @@ SPECIAL = {
     ("relations", "rules"): "relation",
     ("relations", "drop"): "drop-relation",
 }
-#: Settings that a flag could not hold: lists of lists.
+#: Settings that a flag cannot hold: lists of lists.
 FILE_ONLY = {("relations", "one_hot"), ("relations", "combinations")}
 
 
-def settings() -> list[tuple[tuple[str, ...], FieldInfo]]:
+def list_settings() -> list[tuple[SettingPath, FieldInfo]]:
     """Return every setting: its path in the configuration and its field."""
-    found: list[tuple[tuple[str, ...], FieldInfo]] = []
-    for name, entry in GenerateConfig.model_fields.items():
-        if isinstance(entry.annotation, type) and issubclass(
-            entry.annotation, BaseModel
-        ):
-            inner = entry.annotation.model_fields.items()
-            found += [((name, key), field) for key, field in inner]
+    settings: list[tuple[SettingPath, FieldInfo]] = []
+    for name, field in GenerateConfig.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            for inner_name, inner_field in annotation.model_fields.items():
+                settings.append(((name, inner_name), inner_field))
         else:
-            found.append(((name,), entry))
-    return found
+            settings.append(((name,), field))
+    return settings
 
 
-def flag_name(path: tuple[str, ...]) -> str:
-    """Return the flag of a setting, without dashes before it.
+def flag_name(path: SettingPath) -> str:
+    """Return the flag of a setting, without the dashes before it.
 
     Examples
     --------
@@ -59,72 +61,101 @@ def flag_name(path: tuple[str, ...]) -> str:
     """
     if path in SPECIAL:
         return SPECIAL[path]
-    shared = [other for other, _ in settings() if other[-1] == path[-1]]
-    words = path if len(shared) > 1 and len(path) > 1 else path[-1:]
-    return "-".join(words).replace("_", "-")
+    # A name that one stage alone has needs no stage before it.
+    namesakes = [other for other, _ in list_settings() if other[-1] == path[-1]]
+    parts = path if len(namesakes) > 1 else path[-1:]
+    return "-".join(parts).replace("_", "-")
 
 
-def add_setting_flags(parser: argparse.ArgumentParser, stage: str = "") -> None:
+def add_setting_flags(
+    parser: argparse.ArgumentParser, only_stage: str | None = None
+) -> None:
     """Add a flag for every setting, or for those of one stage, grouped by stage."""
-    only = stage
     groups: dict[str, Any] = {}
-    for path, field in settings():
+    for path, field in list_settings():
         stage = path[0] if len(path) > 1 else "suite"
-        if only not in ("", stage) or path in FILE_ONLY:
+        if only_stage not in (None, stage) or path in FILE_ONLY:
             continue
         if stage not in groups:
             groups[stage] = parser.add_argument_group(f"{stage} settings")
-        default = field.get_default(call_default_factory=True)
-        text = field.description or ""
-        if default not in (None, "", {}, (), False):
-            shown = ",".join(default) if isinstance(default, tuple) else default
-            text += f" (default: {shown})"
-        options: dict[str, Any] = {
-            "dest": ".".join(path),
-            "help": text.replace("%", "%%"),
-        }
-        if field.annotation is bool:
-            options |= {"action": argparse.BooleanOptionalAction, "default": None}
-            options["help"] = options["help"] or None
-        else:
-            options |= {"metavar": _metavar(field.annotation), "default": None}
-            if is_repeatable(field):
-                options |= {"action": "append", "metavar": "COLUMN"}
-            elif field.annotation == tuple[str, ...]:
-                options["nargs"] = "+"
-            if typing.get_origin(field.annotation) is dict:
-                options["action"] = "append"
-        groups[stage].add_argument(f"--{flag_name(path)}", **options)
+        groups[stage].add_argument(f"--{flag_name(path)}", **_flag_options(path, field))
+
+
+def _flag_options(path: SettingPath, field: FieldInfo) -> dict[str, Any]:
+    """Return the arguments of ``add_argument`` for a setting."""
+    options: dict[str, Any] = {
+        "dest": ".".join(path),
+        "help": _help_text(field),
+        # A flag that is not given must leave the layers below it as they are.
+        "default": None,
+    }
+    if field.annotation is bool:
+        return options | {"action": argparse.BooleanOptionalAction}
+    options["metavar"] = _metavar(field)
+    if is_repeatable(field) or _is_mapping(field.annotation):
+        options["action"] = "append"
+    elif field.annotation == tuple[str, ...]:
+        options["nargs"] = "+"
+    return options
+
+
+def _help_text(field: FieldInfo) -> str:
+    """Return a setting's description and, unless it is empty or off, its default."""
+    text = field.description or ""
+    default = field.get_default(call_default_factory=True)
+    if default not in (None, "", {}, (), False):
+        shown = ",".join(default) if isinstance(default, tuple) else default
+        text += f" (default: {shown})"
+    # argparse formats help texts with the operator %
+    return text.replace("%", "%%")
 
 
 def is_repeatable(field: FieldInfo) -> bool:
     """Whether a flag takes one whole word, commas and all, and may be given several times."""
+    return _extra(field).get("repeatable") is True
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    """Return what a field says of its flag beside the description."""
     extra = field.json_schema_extra
-    return isinstance(extra, dict) and extra.get("repeatable") is True
+    return extra if isinstance(extra, dict) else {}
 
 
-def _metavar(annotation: Any) -> str:
+def _is_mapping(annotation: Any) -> bool:
+    return typing.get_origin(annotation) is dict
+
+
+def _metavar(field: FieldInfo) -> str:
+    """Return what stands for a flag's value in ``--help``."""
+    extra = _extra(field)
+    if "metavar" in extra:
+        return str(extra["metavar"])
+    annotation = field.annotation
+    # Not argparse's own `choices`: pydantic checks the value, for YAML files as well.
     choices = _choices(annotation)
     if choices:
         return "{" + ",".join(choices) + "}"
-    if annotation == tuple[str, ...]:
-        return "NAME"
+    # The choices of a list of words are too long to print.
     if typing.get_origin(annotation) is tuple:
         return "A,B"
-    if typing.get_origin(annotation) is dict:
+    if _is_mapping(annotation):
         return "KEY=VALUE,..."
-    plain = [a for a in _members(annotation) if a is not type(None)]
     names = {int: "N", float: "X", str: "TEXT"}
-    return names.get(plain[0], "YAML") if plain else "YAML"
+    for member in _members(annotation):
+        if member in names:
+            return names[member]
+    return "YAML"
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
+    """Return the alternatives of a union, or the one type itself."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return typing.get_args(annotation)
     return (annotation,)
 
 
 def _choices(annotation: Any) -> list[str]:
+    """Return the words of a ``Literal``, optional or not; none for other types."""
     for member in _members(annotation):
         if typing.get_origin(member) is typing.Literal:
             return [str(choice) for choice in typing.get_args(member)]
@@ -132,7 +163,7 @@ def _choices(annotation: Any) -> list[str]:
 
 
 def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Collect the flags that were given into a layer for ``build_config``.
+    """Collect the flags that the user gave into a layer for ``build_config``.
 
     Raises
     ------
@@ -140,74 +171,89 @@ def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
         A value that cannot be read.
     """
     layer: dict[str, Any] = {}
-    for path, field in settings():
-        given = getattr(arguments, ".".join(path), None)
-        if given is None:
+    for path, field in list_settings():
+        # The destination of a flag has dots, so it is no attribute that one can type.
+        value = getattr(arguments, ".".join(path), None)
+        if value is None:
             continue
-        inner = layer
+        if not is_repeatable(field):
+            value = _parse_value(value, field.annotation, path)
+        stage = layer
         for part in path[:-1]:
-            inner = inner.setdefault(part, {})
-        inner[path[-1]] = (
-            given if is_repeatable(field) else _parse(given, field.annotation, path)
-        )
+            stage = stage.setdefault(part, {})
+        stage[path[-1]] = value
     return layer
 
 
-def _parse(given: Any, annotation: Any, path: tuple[str, ...]) -> Any:
-    if typing.get_origin(annotation) is dict:
-        numbers = typing.get_args(annotation)[1] is float
-        return {
-            k: v
-            for word in given
-            for k, v in _parse_mapping(word, path, numbers).items()
-        }
-    if isinstance(
-        given, list
-    ):  # names may hold commas, so only a word alone is cut at them
-        return given if len(given) > 1 else _parse(given[0], annotation, path)
+def _parse_value(value: Any, annotation: Any, path: SettingPath) -> Any:
+    """Return a flag's value as the setting takes it; pydantic converts numbers later."""
+    if _is_mapping(annotation):
+        _, value_type = typing.get_args(annotation)
+        merged: dict[str, Any] = {}
+        for text in value:
+            merged |= _parse_mapping(text, path, has_numbers=value_type is float)
+        return merged
+    if isinstance(value, list):
+        # Column names may hold commas, so only a list of one text is split at them.
+        if len(value) > 1:
+            return value
+        value = value[0]
     if typing.get_origin(annotation) is tuple:
-        return [word.strip() for word in given.split(",") if word.strip()]
-    return given
-
-
-def _parse_mapping(given: str, path: tuple[str, ...], numbers: bool) -> dict[str, Any]:
-    """Read ``key=value,key=value`` or a YAML mapping.
-
-    Where the values are numbers a key may hold ``=``, as the label ``<=50K``.
-    """
-    try:
-        if given.lstrip().startswith("{"):
-            value = _typed(yaml.load(given, Loader=yaml.BaseLoader))
-        else:
-            cut = str.rpartition if numbers else str.partition
-            pairs = [cut(item, "=") for item in given.split(",") if item.strip()]
-            value = {key.strip(): yaml.safe_load(text) for key, _, text in pairs}
-            if not all(sign for _, sign, _ in pairs):
-                value = None
-    except yaml.YAMLError:
-        value = None
-    if not isinstance(value, dict) or not value:
-        raise ConfigError(
-            f"--{flag_name(path)} {given!r} is no mapping",
-            "write key=value,key=value, or for keys with commas '{\"a,b\": value}'",
-        )
+        return [item.strip() for item in value.split(",") if item.strip()]
     return value
 
 
-def _typed(value: Any) -> Any:
+def _parse_mapping(
+    text: str, path: SettingPath, *, has_numbers: bool
+) -> dict[str, Any]:
+    """Read ``key=value,key=value`` or a YAML mapping."""
+    try:
+        # BaseLoader keeps all texts: SafeLoader would read the key `yes` as True.
+        if text.lstrip().startswith("{"):
+            mapping = _parse_values(yaml.load(text, Loader=yaml.BaseLoader))
+        else:
+            mapping = _split_pairs(text, has_numbers=has_numbers)
+    except yaml.YAMLError:
+        mapping = None
+    if not isinstance(mapping, dict) or not mapping:
+        raise ConfigError(
+            f"--{flag_name(path)} {text!r} is not a mapping",
+            "write key=value,key=value, or for keys with commas '{\"a,b\": value}'",
+        )
+    return mapping
+
+
+def _split_pairs(text: str, *, has_numbers: bool) -> dict[str, Any] | None:
+    """Return the pairs of ``key=value,key=value``; None where an item has no ``=``.
+
+    A key of a number may hold ``=`` itself, as the label ``<=50K`` does: its item is split at the
+    last ``=``. Any other item is split at the first one, since a text may hold ``=`` too.
+    """
+    mapping: dict[str, Any] = {}
+    for item in text.split(","):
+        if not item.strip():
+            continue
+        key, sign, value = item.rpartition("=") if has_numbers else item.partition("=")
+        if not sign:
+            return None
+        mapping[key.strip()] = yaml.safe_load(value)
+    return mapping
+
+
+def _parse_values(node: Any) -> Any:
     """Read the values of a mapping as YAML does, but leave its keys text: ``{yes: 0.4}``."""
-    if isinstance(value, dict):
-        return {key: _typed(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_typed(item) for item in value]
-    return yaml.safe_load(value)
+    if isinstance(node, dict):
+        return {key: _parse_values(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_parse_values(item) for item in node]
+    return yaml.safe_load(node)
 
 
 # Flags that several commands share.
 
 
 def add_jobs_flag(parser: argparse.ArgumentParser) -> None:
-    """Add ``-j``: how many processes work."""
+    """Add ``-j``, the number of processes."""
     parser.add_argument(
         "-j",
         "--jobs",
@@ -225,22 +271,22 @@ def add_output_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def is_quiet(arguments: argparse.Namespace) -> bool:
-    """Whether progress must not be shown: nothing is wanted, or JSON alone."""
+    """Whether to hide progress: the user wants no output, or JSON alone."""
     return bool(arguments.quiet or arguments.json)
 
 
 def add_trust_flag(parser: argparse.ArgumentParser) -> None:
-    """Add the permission to build whatever class a suite names."""
+    """Add the permission to build any class that a suite names."""
     parser.add_argument(
         "--trust-suite",
         action="store_true",
-        help="fit any class that the suite names; such a class can run any code, so use this for "
-        "your own suites only",
+        help="fit any class that the suite names; it can run any code, so use this for your own "
+        "suites only",
     )
 
 
 def add_execution_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say where folds are computed and what each may cost, but ``-j``."""
+    """Add the flags that say where folds are computed and what each may cost, except ``-j``."""
     group = parser.add_argument_group(
         "execution",
         "where folds are computed and what each may cost; never changes a result",
@@ -249,7 +295,7 @@ def add_execution_flags(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         default="",
         metavar="WHERE",
-        help="address or file of a Dask scheduler, or slurm, or pbs; -j is then the number of "
+        help="address or file of a Dask scheduler, slurm or pbs, for which -j is the number of "
         "batch jobs (default: this machine)",
     )
     group.add_argument(
@@ -257,14 +303,14 @@ def add_execution_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="option of the batch jobs, as dask-jobqueue names it, e.g. queue=short; repeat the "
+        help="option of the batch jobs, named as in dask-jobqueue, e.g. queue=short; repeat the "
         "flag for several",
     )
     group.add_argument(
         "--shared-files",
         action="store_true",
-        help="the cluster's machines see the suite's folder under the same path (default: folds "
-        "are sent over the network)",
+        help="use this if the machines of the cluster see the suite's folder under the same path "
+        "(default: folds are sent over the network)",
     )
     group.add_argument(
         "--fold-timeout",
@@ -277,19 +323,19 @@ def add_execution_flags(parser: argparse.ArgumentParser) -> None:
         "--fold-memory",
         default="",
         metavar="SIZE",
-        help="most memory that a fold may use, e.g. 4GB (default: no limit)",
+        help="largest amount of memory that a fold may use, e.g. 4GB (default: no limit)",
     )
     group.add_argument(
         "--fold-retries",
         type=int,
         default=2,
         metavar="N",
-        help="how often a fold is tried again after its process or worker died (default: 2)",
+        help="how many times a fold is tried again after its process or worker died (default: 2)",
     )
     group.add_argument(
         "--logs",
         metavar="FOLDER",
-        help="write a log of every fold there (default: logs of lost folds only, in the suite)",
+        help="folder for a log of every fold (default: logs of failed folds only, in the suite)",
     )
 
 
@@ -303,12 +349,13 @@ def execution_from(arguments: argparse.Namespace) -> Any:
     """
     from amlb_ext.core.parallel.execution import Execution, parse_size
 
+    # Values stay text: dask-jobqueue converts its own options.
     options = {}
-    for word in arguments.cluster_option:
-        key, equals, value = word.partition("=")
-        if not (key and equals):
+    for option in arguments.cluster_option:
+        key, sign, value = option.partition("=")
+        if not (key and sign):
             raise ConfigError(
-                f"--cluster-option {word}",
+                f"--cluster-option {option}",
                 "write KEY=VALUE, e.g. --cluster-option queue=short",
             )
         options[key] = value

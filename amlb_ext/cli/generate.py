@@ -1,4 +1,4 @@
-"""``hardsynth generate``: a hard benchmark of any sources; ``harden`` makes its suite here, too."""
+"""``hardsynth generate``: a hard benchmark of any sources; ``harden`` makes its suite here too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from amlb_ext.core.config import build_config, read_config
 from amlb_ext.core.errors import ConfigError
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "generate",
@@ -36,16 +36,16 @@ def add(commands: Any) -> None:
         nargs="*",
         metavar="SOURCE",
         default=["bundled"],
-        help="bundled, a table's file, an AMLB definition, openml/t/ID or openml/s/ID (default: "
-        "bundled)",
+        help="bundled, the file of a table, an AMLB definition, openml/t/ID or openml/s/ID "
+        "(default: bundled)",
     )
     add_suite_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_command(arguments: argparse.Namespace) -> int:
     """Write a suite; see :func:`amlb_ext.pipeline.generate_suite`."""
-    return make_suite(arguments, tuple(arguments.sources or ["bundled"]))
+    return make_suite(arguments, tuple(arguments.sources))
 
 
 def add_suite_flags(parser: argparse.ArgumentParser) -> None:
@@ -56,19 +56,19 @@ def add_suite_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="settings as YAML; flags take precedence over it",
+        help="YAML file of settings, over which flags take precedence",
     )
     parser.add_argument(
         "--relations",
         metavar="FILE",
-        help="relations that made rows must satisfy: YAML as 'hardsynth relations' prints it, or "
-        "JSON with SDV's constraints",
+        help="file of relations that made rows must satisfy: YAML as 'hardsynth relations' prints "
+        "it, or JSON with the constraints of SDV",
     )
     add_jobs_flag(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="print what would be made, and write nothing",
+        help="print what would be made without writing anything",
     )
     parser.add_argument(
         "--force",
@@ -87,7 +87,7 @@ def add_suite_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def read_declared(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the layer of settings in the file that ``--relations`` names."""
+    """Return the layer of settings from the file that ``--relations`` names."""
     if not arguments.relations:
         return {}
     from amlb_ext.relations.declared import read_relations
@@ -96,12 +96,14 @@ def read_declared(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def with_line(error: ConfigError, files: Sequence[str | None]) -> ConfigError:
-    """Return the error of a rule with the file and the line in which the rule is written."""
+    """Return the error of a rule with the file and the line in which the rule stands."""
     from amlb_ext.relations.declared import line_of_rule
 
     rule = getattr(error, "rule", None)
-    for file in files:
-        line = line_of_rule(Path(file), rule) if file and rule else None
+    if not rule:
+        return error
+    for file in filter(None, files):
+        line = line_of_rule(Path(file), rule)
         if line is not None:
             return ConfigError(f"{file}, line {line}: {error}")
     return error
@@ -124,14 +126,18 @@ def make_suite(
     twin : bool
         Also write the hard twin of the one benchmark in ``sources``.
     defaults : mapping, optional
-        Settings that the file's and the flags' override.
+        Settings over which those of the file and of the flags take precedence.
     """
     from_file = read_config(Path(arguments.config)) if arguments.config else {}
-    declared = read_declared(arguments)
-    config = build_config(
-        {**(defaults or {}), **from_file}, declared, layer_from(arguments)
-    )
-    # After the settings are checked: a mistyped flag is told at once, not after heavy imports.
+    # Each layer takes precedence over those before it.
+    layers = [
+        dict(defaults or {}),
+        from_file,
+        read_declared(arguments),
+        layer_from(arguments),
+    ]
+    config = build_config(*layers)
+    # After the settings are checked: the error of a mistyped flag must not wait for heavy imports.
     from amlb_ext.pipeline import Request, generate_suite
 
     request = Request(
@@ -149,6 +155,7 @@ def make_suite(
     try:
         report = generate_suite(request)
     except ConfigError as error:
+        # A rule is checked against its table's columns, so its error comes this late.
         raise with_line(error, [arguments.relations, arguments.config]) from None
     if arguments.json:
         print_json(dataclasses.asdict(report))

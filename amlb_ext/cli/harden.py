@@ -8,7 +8,7 @@ from typing import Any
 from amlb_ext.cli.generate import add_suite_flags, make_suite
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "harden",
@@ -22,15 +22,16 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "benchmark",
         metavar="BENCHMARK",
-        help="an AMLB definition, by its name (validation, small, or one of yours) or its file",
+        help="name of an AMLB definition (validation, small, or one of your own), or its file",
     )
     add_suite_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_command(arguments: argparse.Namespace) -> int:
     """Write a suite with the hard twin of a benchmark; see :mod:`amlb_ext.pipeline.twin`."""
     from amlb_ext.pipeline.twin import default_twin_name
 
+    # Only a default: a name from the settings file or the command line takes precedence.
     defaults = {"name": default_twin_name(arguments.benchmark)}
     return make_suite(arguments, (arguments.benchmark,), twin=True, defaults=defaults)

@@ -15,27 +15,28 @@ if TYPE_CHECKING:
     from amlb_ext.runner.install import Change
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add both commands to the parser of all commands."""
     install = commands.add_parser(
         "install",
         help="add a suite to your AMLB configuration",
         description="Add a suite's benchmarks, frameworks and constraints to an AMLB user "
-        "directory, so that 'runbenchmark.py FRAMEWORK hardsynth' works beside what you have "
-        "there. The command shows how config.yaml changes and keeps a backup; 'uninstall' takes "
-        "the suite out again.",
+        "directory, so that 'runbenchmark.py FRAMEWORK hardsynth' works beside what is already "
+        "there. The command shows how config.yaml changes and keeps a backup; 'uninstall' removes "
+        "the suite again.",
     )
     install.add_argument(
         "--name",
         metavar="NAME",
-        help="install the benchmarks as NAME and NAME_all, and append NAME to the frameworks' "
-        "names (default: the suite's own name)",
+        help="install the benchmarks as NAME and NAME_all, and append NAME to the names of the "
+        "frameworks (default: the suite's own name)",
     )
     uninstall = commands.add_parser(
         "uninstall",
-        help="take a suite out of your AMLB configuration",
-        description="Remove exactly what 'install' added; the suite itself stays.",
+        help="remove a suite from your AMLB configuration",
+        description="Remove exactly what 'install' added. The suite itself stays.",
     )
+    # Both take the same flags but for --name.
     for parser in (install, uninstall):
         parser.add_argument("suite", metavar="DIR", help="the suite's folder")
         parser.add_argument(
@@ -49,8 +50,8 @@ def add(commands: Any) -> None:
             help="show the changes without making them",
         )
         add_output_flags(parser)
-    install.set_defaults(run=run_install)
-    uninstall.set_defaults(run=run_uninstall)
+    install.set_defaults(run_command=run_install)
+    uninstall.set_defaults(run_command=run_uninstall)
 
 
 def run_install(arguments: argparse.Namespace) -> int:
@@ -58,38 +59,38 @@ def run_install(arguments: argparse.Namespace) -> int:
     from amlb_ext.runner.install import install
 
     change = install(
-        Path(arguments.suite), _userdir(arguments), arguments.name, arguments.dry_run
+        Path(arguments.suite),
+        _userdir(arguments),
+        name=arguments.name,
+        dry_run=arguments.dry_run,
     )
-    return _show(change, arguments)
+    return _print_change(change, arguments)
 
 
 def run_uninstall(arguments: argparse.Namespace) -> int:
-    """Take a suite back; see :mod:`amlb_ext.runner.install`."""
+    """Remove a suite; see :mod:`amlb_ext.runner.install`."""
     from amlb_ext.runner.install import uninstall
 
-    return _show(
-        uninstall(Path(arguments.suite), _userdir(arguments), arguments.dry_run),
-        arguments,
-    )
+    change = uninstall(Path(arguments.suite), _userdir(arguments), arguments.dry_run)
+    return _print_change(change, arguments)
 
 
 def _userdir(arguments: argparse.Namespace) -> Path | None:
     return Path(arguments.userdir) if arguments.userdir else None
 
 
-def _show(change: Change, arguments: argparse.Namespace) -> int:
+def _print_change(change: Change, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(dataclasses.asdict(change))
     elif not arguments.quiet:
-        print(text(change, arguments.userdir))
+        print(describe_change(change, arguments.userdir))
     return 0
 
 
-def text(change: Change, userdir: str | None) -> str:
-    """Return what a command prints: the diff of the configuration, and what AMLB knows now."""
-    tail = f" --userdir {shlex.quote(userdir)}" if userdir else ""
+def describe_change(change: Change, userdir: str | None) -> str:
+    """Return the diff of the configuration, what AMLB knows now, and how to undo it."""
     where = f"in {change.userdir}"
-    lines = [change.diff] if change.diff else ["config.yaml does not change"]
+    lines = [change.diff or "config.yaml does not change"]
     if change.dry_run:
         lines.append(f"\ndry run: nothing was changed {where}")
     elif change.action == "unchanged":
@@ -101,12 +102,15 @@ def text(change: Change, userdir: str | None) -> str:
     if change.constraints:
         lines.append(f"  constraints: {', '.join(change.constraints)}")
     if change.action != "uninstalled":
-        flag = f" -u {shlex.quote(userdir)}" if userdir else ""
+        # AMLB needs no -u for its own default directory
+        folder = shlex.quote(userdir) if userdir else ""
+        userdir_flag = f" -u {folder}" if folder else ""
+        undo_flag = f" --userdir {folder}" if folder else ""
+        benchmark = change.benchmarks[0]
+        suite = shlex.quote(change.suite)
         lines.append(
-            f"  run:         python runbenchmark.py FRAMEWORK {change.benchmarks[0]}{flag}"
+            f"  run:         python runbenchmark.py FRAMEWORK {benchmark}{userdir_flag}"
         )
-        lines.append(
-            f"  take back:   hardsynth uninstall {shlex.quote(change.suite)}{tail}"
-        )
+        lines.append(f"  take back:   hardsynth uninstall {suite}{undo_flag}")
     lines += [f"note: {note}" for note in change.notes]
     return "\n".join(lines)

@@ -11,42 +11,57 @@ from amlb_ext.cli.flags import add_output_flags
 from amlb_ext.core.presets import PRESETS
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
-        "list", help="list sources, baselines, rules, synthesizers and presets"
+        "list",
+        help="list sources, baselines, rules, synthesizers and presets",
+        description="List the sources, baselines, rules, synthesizers and presets that other "
+        "commands accept by name.",
     )
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_command(arguments: argparse.Namespace) -> int:
     """Print what can be named on the command line."""
+    names = _collect_names()
+    if arguments.json:
+        print_json(names)
+        return 0
+    for title, descriptions in names.items():
+        print(f"{title}:")
+        width = max(len(name) for name in descriptions)
+        for name, description in descriptions.items():
+            print(f"  {name.ljust(width)}  {description}")
+    return 0
+
+
+def _collect_names() -> dict[str, dict[str, str]]:
+    """Return every name with its description, grouped by what it names."""
     from amlb_ext.hardening.baseline.registry import BASELINES, is_installed
     from amlb_ext.hardening.hardness import RULES
     from amlb_ext.sources import describe_sources
     from amlb_ext.synthesizers import describe_synthesizers
 
     baselines = {}
+    # Listed even if its package is missing: the user may install it.
     for name, baseline in BASELINES.items():
         suffix = "" if is_installed(name) else " (not installed)"
         baselines[name] = baseline.description + suffix
-    groups: dict[str, dict[str, str]] = {
+    rules = {}
+    for name, (kind, text) in RULES.items():
+        rules[name] = f"{text} ({kind})"
+    presets = {}
+    for name, changes in PRESETS.items():
+        presets[name] = _preset_text(changes)
+    return {
         "sources": describe_sources(),
         "baselines": baselines,
-        "rules": {name: f"{text} ({kind})" for name, (kind, text) in RULES.items()},
+        "rules": rules,
         "synthesizers": describe_synthesizers(),
-        "presets": {name: _preset_text(changes) for name, changes in PRESETS.items()},
+        "presets": presets,
     }
-    if arguments.json:
-        print_json(groups)
-        return 0
-    for title, entries in groups.items():
-        width = max(map(len, entries))
-        print(f"{title}:")
-        for name, text in entries.items():
-            print(f"  {name.ljust(width)}  {text}")
-    return 0
 
 
 def _preset_text(changes: Mapping[str, Mapping[str, Any]]) -> str:

@@ -1,7 +1,8 @@
-"""Parse, run a command, and turn errors into one clear line.
+"""The entry point: parse the command line, run a command, report an error in one line.
 
-Exit status: 0 all is well · 1 done, but a task was left out, a job has no score, a check failed,
-or standard output could not be written · 2 bad input, nothing was written · 130 interrupted.
+Exit status: 0 success · 1 the command finished, but a task was left out, a job has no score, a
+check failed, or standard output could not be written · 2 invalid input, nothing was written ·
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.version import __version__
 
-#: Modules with ``add(commands)`` and ``run(arguments)``, in the order of ``hardsynth --help``. They
-#: import the wings when they run, so that ``--help`` answers at once.
+#: One module for each command, in the order of ``hardsynth --help``. Its ``add_parser(commands)``
+#: adds the command's parser and sets ``run_command``, the function that runs it. The other wings
+#: are imported by that function, so that ``--help`` answers at once.
 COMMANDS = (
     generate,
     harden,
@@ -65,22 +67,21 @@ EPILOG = """examples:
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, with the nearest flag or command."""
+    """A parser that reports an error in one line, with the nearest flag or command."""
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
         self.exit(2, f"hardsynth: error: {message} (see {self.prog} --help)\n")
 
-    def unknown(self, words: Sequence[str]) -> NoReturn:
-        """Refuse words that no flag takes."""
-        close = difflib.get_close_matches(
-            words[0].split("=")[0], sorted(_flags(self)), n=1
-        )
-        hint = f"; did you mean {close[0]}?" if close else ""
+    def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
+        """Refuse arguments that no flag accepts, and suggest the flag closest to the first."""
+        flag = words[0].split("=")[0]
+        similar = difflib.get_close_matches(flag, sorted(_all_flags(self)), n=1)
+        hint = f"; did you mean {similar[0]}?" if similar else ""
         self.error(f"unknown argument {words[0]}{hint}")
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Return the argument parser of all commands."""
     top = Parser(
         prog="hardsynth",
@@ -91,45 +92,54 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"hardsynth {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in COMMANDS:
-        module.add(commands)
+        module.add_parser(commands)
     return top
 
 
-def _flags(parser: argparse.ArgumentParser) -> set[str]:
+def _all_flags(parser: argparse.ArgumentParser) -> set[str]:
     """Return the flags of a parser and of every command below it."""
+    # argparse lists flags and subcommands in private attributes only
     flags = set(parser._option_string_actions)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            flags = flags.union(*map(_flags, action.choices.values()))
+            for subparser in action.choices.values():
+                flags |= _all_flags(subparser)
     return flags
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; see the module's head."""
+    """Run a command and return its exit status, which the module's docstring explains."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with guarded_streams():
-            return _run_command(words)
+            return _dispatch_command(words)
     except OutputError as error:
+        # standard error may be as full as standard output
         with suppress(OSError):
             print(f"hardsynth: error: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
+        # the reader has gone, as `| head` does: that needs no message
         return 1
 
 
-def _run_command(words: list[str]) -> int:
+def _dispatch_command(words: list[str]) -> int:
+    """Parse the command line, run its command, and report expected errors."""
     extra: list[str] = []
     if "--" in words:
+        # split here: argparse would hand what follows to the positional arguments
         separator = words.index("--")
-        words, extra = words[:separator], words[separator + 1 :]
+        extra = words[separator + 1 :]
+        words = words[:separator]
     try:
         check_words(words)
-        arguments, unknown = parser().parse_known_args(words)
+        parser = build_parser()
+        arguments, unknown = parser.parse_known_args(words)
         if unknown:
-            parser().unknown(unknown)
-        arguments.extra, arguments.words = extra, words
-        return int(arguments.run(arguments))
+            parser.refuse_unknown(unknown)
+        arguments.extra = extra
+        arguments.words = words
+        return int(arguments.run_command(arguments))
     except HardsynthError as error:
         print(f"hardsynth: error: {error}", file=sys.stderr)
         return 2

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from amlb_ext.publish import PublishPlan, PublishReport
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "publish",
         help="publish a suite to OpenML",
         description="Send every fold of the suite's main tasks to an OpenML server, as a data set "
-        "and a task; check that the split the server makes is the suite's; then make an OpenML "
-        "suite of the tasks. Run the same command again to continue an interrupted one. The API "
-        "key comes from the variable OPENML_APIKEY or the OpenML client's configuration. Exit "
-        "status 1: something is not finished yet, or a task was left out.",
+        "and a task; check that the server splits the rows as the suite does; then make an OpenML "
+        "suite of the tasks. Run the same command again to continue after an interruption. The "
+        "API key comes from the variable OPENML_APIKEY or from the configuration of the OpenML "
+        "client. Exit status 1: something is not finished yet, or a task was left out.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
     parser.add_argument(
@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="check and print what would be sent, without any network",
+        help="check and print what would be sent, without using the network",
     )
     parser.add_argument(
         "--out",
@@ -62,36 +62,36 @@ def add(commands: Any) -> None:
         "--fit",
         choices=("repeat", "drop"),
         default="repeat",
-        help="how to meet the server's ratio of test rows: send test rows several times, or leave "
-        "training rows out (default: repeat)",
+        help="how to reach the server's ratio of test rows: send test rows several times "
+        "(repeat), or leave training rows out (drop) (default: repeat)",
     )
     parser.add_argument(
         "--licence",
         action="append",
         default=[],
         metavar="[TASK=]TEXT",
-        help="licence to publish under, where the source states none that allows publishing; "
+        help="licence to publish under, if the source states no licence that allows publishing; "
         "repeat the flag for several source tasks",
     )
     parser.add_argument(
         "--url",
         default="",
         metavar="URL",
-        help="address where the suite's files can be downloaded",
+        help="address from which the suite's files can be downloaded",
     )
     parser.add_argument(
         "--wait",
         type=float,
         default=900.0,
         metavar="SECONDS",
-        help="longest time to wait until the server has activated the data sets (default: 900)",
+        help="longest time to wait for the server to activate the data sets (default: 900)",
     )
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Publish a suite, or say what would be; see :mod:`amlb_ext.publish`."""
+def run_command(arguments: argparse.Namespace) -> int:
+    """Publish a suite, or print what would be published; see :mod:`amlb_ext.publish`."""
     from amlb_ext.core.errors import ConfigError
     from amlb_ext.publish import (
         Server,
@@ -99,7 +99,6 @@ def run(arguments: argparse.Namespace) -> int:
         plan_suite,
         publish_plan,
         server_url,
-        write_plan,
     )
     from amlb_ext.suite.sealed_json import json_text
 
@@ -108,6 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(
             "--out was given without --dry-run", "add --dry-run, or leave --out out"
         )
+    # Before the plan, which takes a while: a missing key ends the command at once.
     key = "" if arguments.dry_run else api_key(url)
     plan = plan_suite(
         arguments.suite,
@@ -117,38 +117,50 @@ def run(arguments: argparse.Namespace) -> int:
         licences=arguments.licence,
         url=arguments.url,
     )
-    quiet = is_quiet(arguments)
     if arguments.dry_run:
-        written = write_plan(plan, Path(arguments.out)) if arguments.out else []
-        if arguments.json:
-            print(json_text({"server": url, "dry_run": True, **plan.to_json()}), end="")
-        elif not arguments.quiet:
-            print(_plan(plan, url))
-            if written:
-                print(f"{len(written)} files were written to {arguments.out}")
-        return 0
+        return _show_plan(plan, url, arguments)
     report = publish_plan(
         plan,
         Server(url, key),
         wait=arguments.wait,
-        say=(lambda text: None) if quiet else _print_progress,
+        say=_print_nothing if is_quiet(arguments) else _print_progress,
     )
     if arguments.json:
         print(json_text(report.to_json()), end="")
+    # With --quiet, too: an unfinished publication is an error.
     elif not report.ok or not arguments.quiet:
-        print(_report(report, arguments))
+        print(_report_text(report, arguments.server))
     return 0 if report.ok else 1
 
 
+def _show_plan(plan: PublishPlan, url: str, arguments: argparse.Namespace) -> int:
+    """Print what would be sent, and write the files if the user asks for them."""
+    from amlb_ext.publish import write_plan
+    from amlb_ext.suite.sealed_json import json_text
+
+    written = write_plan(plan, Path(arguments.out)) if arguments.out else []
+    if arguments.json:
+        entry = {"server": url, "dry_run": True, **plan.to_json()}
+        print(json_text(entry), end="")
+    elif not arguments.quiet:
+        print(_plan_text(plan, url))
+        if written:
+            print(f"{len(written)} files were written to {arguments.out}")
+    return 0
+
+
 def _print_progress(text: str) -> None:
+    # standard error has no guard against control characters of its own
     print(escape_controls(text), file=sys.stderr, flush=True)
 
 
-def _plan(plan: PublishPlan, url: str) -> str:
-    """Return what would be sent, one row per unit, then what is odd."""
-    from amlb_ext.publish.plan import megabytes
+def _print_nothing(text: str) -> None:
+    """Report no progress."""
 
-    entries = plan.to_json()["units"]
+
+def _plan_text(plan: PublishPlan, url: str) -> str:
+    """Return what would be sent, one row per data set, then verdicts, notes and splits."""
+    units = plan.to_json()["units"]
     headers = [
         "data set",
         "rows",
@@ -160,62 +172,81 @@ def _plan(plan: PublishPlan, url: str) -> str:
         "size",
         "licence",
     ]
-    rows = [
-        [
-            shorten_text(e["name"], 48),
-            e["rows"],
-            "{} of {}".format(*e["train"]),
-            "{} of {}".format(*e["test"]),
-            e["repeats"],
-            e["procedure"]["id"],
-            e["measure"] or "-",
-            megabytes(e["bytes"]),
-            shorten_text(e["licence"]["text"], 28)
-            + (" (stated)" if e["licence"]["stated"] else ""),
-        ]
-        for e in entries
-    ]
-    lines = [text_table(headers, rows), ""]
-    verdicts = {
-        plan.suite.amlb_tasks[e["amlb_task"]].task: e["verdict"] for e in entries
-    }
+    lines = [text_table(headers, [_unit_row(unit) for unit in units]), ""]
+    # Several data sets belong to one task, whose verdict is printed once.
+    verdicts = {}
+    for unit in units:
+        task = plan.suite.amlb_tasks[unit["amlb_task"]].task
+        verdicts[task] = unit["verdict"]
     lines += [f"{task}: {verdict}" for task, verdict in verdicts.items()]
-    lines += [f"note: {e['name']}: {note}" for e in entries for note in e["notes"]]
-    procedures = {e["procedure"]["id"]: e["procedure"]["name"] for e in entries}
-    splits = ", ".join(
-        f"{number} is '{name}'" for number, name in sorted(procedures.items())
-    )
-    lines += ["", f"split: {splits}; test rows are sent as often as 'times' says"]
-    lines.append(f"suite: {plan.alias}, {len(entries)} tasks, tagged hardsynth")
-    lines.append(
-        f"dry run: nothing was sent to {url}; all is within the server's limits"
-    )
+    for unit in units:
+        lines += [f"note: {unit['name']}: {note}" for note in unit["notes"]]
+    procedures = {unit["procedure"]["id"]: unit["procedure"]["name"] for unit in units}
+    splits = []
+    for number, name in sorted(procedures.items()):
+        splits.append(f"{number} is '{name}'")
+    lines += [
+        "",
+        f"split: {', '.join(splits)}; test rows are sent as often as 'times' says",
+        f"suite: {plan.alias}, {len(units)} tasks, tagged hardsynth",
+        f"dry run: nothing was sent to {url}; all is within the server's limits",
+    ]
     return "\n".join(lines)
 
 
-def _report(report: PublishReport, arguments: argparse.Namespace) -> str:
-    """Return what became of each unit, then the suite or why there is none."""
-    headers = ["data set", "data id", "task id", "status"]
-    rows = [
-        [shorten_text(o.name, 48), o.data_id, o.task_id, o.status]
-        for o in report.outcomes
+def _unit_row(unit: dict[str, Any]) -> list[Any]:
+    """Return the row of one data set in the table of a plan."""
+    from amlb_ext.publish.plan import megabytes
+
+    # What the command line states replaces what the source lacks, so it is marked.
+    licence = shorten_text(unit["licence"]["text"], 28)
+    if unit["licence"]["stated"]:
+        licence += " (stated)"
+    return [
+        shorten_text(unit["name"], 48),
+        unit["rows"],
+        "{} of {}".format(*unit["train"]),
+        "{} of {}".format(*unit["test"]),
+        unit["repeats"],
+        unit["procedure"]["id"],
+        unit["measure"] or "-",
+        megabytes(unit["bytes"]),
+        licence,
     ]
+
+
+def _report_text(report: PublishReport, server: str) -> str:
+    """Return what became of each data set, then the suite or why there is none."""
+    headers = ["data set", "data id", "task id", "status"]
+    rows = []
+    for outcome in report.outcomes:
+        name = shorten_text(outcome.name, 48)
+        rows.append([name, outcome.data_id, outcome.task_id, outcome.status])
     lines = [text_table(headers, rows), ""]
-    lines += [f"{o.name}: {o.reason}" for o in report.outcomes if o.reason]
+    for outcome in report.outcomes:
+        if outcome.reason:
+            lines.append(f"{outcome.name}: {outcome.reason}")
     lines.append(f"journal: {report.journal}")
     if report.suite_id is None:
         lines.append(f"no suite yet: {report.reason}")
-        if any(o.status == "waiting" for o in report.outcomes):
+        if any(outcome.status == "waiting" for outcome in report.outcomes):
             lines.append("the same command continues")
         return "\n".join(lines)
     lines.append(f"suite: {report.suite_id} ({report.alias})")
-    spec, here = (
-        f"openml/s/{report.suite_id}",
-        arguments.server in ("test", "production"),
-    )
-    spec = f"test.{spec}" if arguments.server == "test" else spec
-    server = "" if here else f" --openml-server {report.server}"
-    lines.append(f"  read it:  hardsynth generate {spec}{server} --dry-run -o DIR")
-    if here:  # AMLB knows these two servers only
-        lines.append(f"  run it:   python runbenchmark.py FRAMEWORK {spec}")
+    lines += _suite_commands(report, server)
     return "\n".join(lines)
+
+
+def _suite_commands(report: PublishReport, server: str) -> list[str]:
+    """Return the commands that read and run the published suite."""
+    spec = f"openml/s/{report.suite_id}"
+    if server == "test":
+        spec = f"test.{spec}"
+    if server in ("test", "production"):
+        return [
+            f"  read it:  hardsynth generate {spec} --dry-run -o DIR",
+            f"  run it:   python runbenchmark.py FRAMEWORK {spec}",
+        ]
+    # AMLB knows the two servers above only, so it cannot run a suite of another one.
+    server_flag = f"--openml-server {report.server}"
+    return [f"  read it:  hardsynth generate {spec} {server_flag} --dry-run -o DIR"]

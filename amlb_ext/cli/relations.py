@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from amlb_ext.validity.feasibility_measures import Feasibility
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "relations",
         help="find the relations between a table's columns, or audit a suite",
-        description="Of a source: print the relations that hold in every row, with the evidence "
-        "for each, as YAML to edit and to hand to 'generate --relations'. Of a suite: count the "
+        description="For a source: print the relations that hold in every row, with the evidence "
+        "for each, as YAML to edit and to pass to 'generate --relations'. For a suite: count the "
         "made rows that break a relation which holds on every real row.",
     )
     parser.add_argument(
@@ -31,27 +31,31 @@ def add(commands: Any) -> None:
         "-o",
         "--out",
         metavar="FILE",
-        help="write the YAML there instead of printing it",
+        help="file to write the YAML to (default: print it)",
     )
     parser.add_argument(
         "--evidence",
         type=float,
         default=10.0,
         metavar="X",
-        help="leave out relations that fewer rows would break by chance (default: 10)",
+        help="leave out a relation that fewer rows than this would break if its columns were "
+        "independent (default: 10)",
     )
     add_output_flags(parser)
-    add_setting_flags(parser, stage="source")
+    add_setting_flags(parser, only_stage="source")
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print relations of a source, or audit a suite."""
+def run_command(arguments: argparse.Namespace) -> int:
+    """Print the relations of a source, or audit a suite."""
+    # Every suite has a folder of this name.
     if (Path(arguments.source) / "hardsynth").is_dir():
         return _audit_suite(arguments)
     return _list_relations(arguments)
 
 
 def _list_relations(arguments: argparse.Namespace) -> int:
+    """Mine the relations of every task of a source."""
     from amlb_ext.core.files import write_text
     from amlb_ext.relations.listing import relations_as_yaml
     from amlb_ext.relations.mining import mine_relations
@@ -61,22 +65,24 @@ def _list_relations(arguments: argparse.Namespace) -> int:
     texts = []
     for reference in open_specs([arguments.source], config.source):
         task = reference.load()
+        # The target takes part: a feature may bound it, or follow from it.
         rows = task.features.assign(**{task.target_name: task.target})
         mined = mine_relations(rows, arguments.evidence)
         texts.append(relations_as_yaml(mined, task.name, [task.target_name]))
     # several tasks are several YAML documents
     text = "---\n".join(texts)
-    if arguments.out:
-        write_text(Path(arguments.out), text)
-        if not arguments.quiet:
-            print(f"relations: {arguments.out}\n  edit it, then: hardsynth generate "
-                  f"{arguments.source} --relations {arguments.out} -o DIR")  # fmt: skip
-    else:
+    if not arguments.out:
         print(text, end="")
+        return 0
+    write_text(Path(arguments.out), text)
+    if not arguments.quiet:
+        command = f"hardsynth generate {arguments.source} --relations {arguments.out}"
+        print(f"relations: {arguments.out}\n  edit it, then: {command} -o DIR")
     return 0
 
 
 def _audit_suite(arguments: argparse.Namespace) -> int:
+    """Count the made rows of every task that break a relation of its real rows."""
     from amlb_ext.suite import Suite
     from amlb_ext.validity.feasibility_measures import audit_made_rows
     from amlb_ext.validity.task_rows import read_task
@@ -84,14 +90,22 @@ def _audit_suite(arguments: argparse.Namespace) -> int:
     suite = Suite.load(arguments.source)
     audits = {task: audit_made_rows(read_task(suite, task)) for task in suite.tasks}
     if arguments.json:
-        found = {task: audit.to_json() for task, audit in audits.items()}
-        print(json.dumps(found, indent=2, sort_keys=True))
+        entries = {task: audit.to_json() for task, audit in audits.items()}
+        print(json.dumps(entries, indent=2, sort_keys=True))
     elif not arguments.quiet:
         print(_audit_text(audits))
     return 0
 
 
+#: What the columns of an audit count.
+_AUDIT_LEGEND = """\
+infeasible: made rows that break a relation which holds on every real row
+shuffled: rows that would, if columns had nothing to do with each other
+not as written: rows with a number that is not written as real ones are"""
+
+
 def _audit_text(audits: dict[str, Feasibility]) -> str:
+    """Return a table with a row per task and part, a legend, and the relations broken most."""
     headers = [
         "task",
         "part",
@@ -105,6 +119,7 @@ def _audit_text(audits: dict[str, Feasibility]) -> str:
     remarks = []
     for task, audit in audits.items():
         for name, part in audit.parts.items():
+            # a task without such rows has no share of them
             if not part.rows:
                 continue
             table.append(
@@ -118,15 +133,11 @@ def _audit_text(audits: dict[str, Feasibility]) -> str:
                     audit.n_relations,
                 ]
             )
-            for text, count in part.by_relation.most_common(3):
-                remarks.append(f"{task}, {name}: {count} rows break {text}")
+            for relation, count in part.by_relation.most_common(3):
+                remarks.append(f"{task}, {name}: {count} rows break {relation}")
     if not table:
         return "no made rows"
-    legend = (
-        "infeasible: made rows that break a relation which holds on every real row\n"
-        "shuffled: rows that would, if columns had nothing to do with each other\n"
-        "not as written: rows with a number that is not written as real ones are"
-    )
-    return "\n".join(
-        [text_table(headers, table), legend, *([""] if remarks else []), *remarks]
-    )
+    lines = [text_table(headers, table), _AUDIT_LEGEND]
+    if remarks:
+        lines += ["", *remarks]
+    return "\n".join(lines)

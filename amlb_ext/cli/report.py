@@ -1,4 +1,4 @@
-"""``hardsynth report``: which framework really improves where F fails."""
+"""``hardsynth report``: which framework improves on F where F fails."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from amlb_ext.cli.display import print_json, report_summary
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "report",
         help="compare frameworks where the baseline F fails",
         description="Join AMLB's predictions to the suite row by row, compare every framework with "
         "F and with the others on the failure region, and write one page, "
-        "hardsynth/report.html in the suite, with all its tables beside it. Exit status 1: a job "
-        "failed, left no result, or does not belong to the suite.",
+        "hardsynth/report.html in the suite, with its tables beside it. Exit status 1: a job "
+        "failed, has no result, or does not belong to the suite.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
     parser.add_argument(
@@ -28,10 +28,13 @@ def add(commands: Any) -> None:
         action="extend",
         default=[],
         metavar="OUT",
-        help="AMLB's output folders, its -o (default: none, the report describes the suite alone)",
+        help="output folders of AMLB, its option -o (default: none; the report then describes the "
+        "suite alone)",
     )
     parser.add_argument(
-        "--text", action="store_true", help="print the report as text and write no file"
+        "--text",
+        action="store_true",
+        help="print the report as text instead of writing files",
     )
     parser.add_argument(
         "-o",
@@ -49,19 +52,21 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--still",
         action="store_true",
-        help="draw charts without interaction, which makes the page 5 MB smaller",
+        help="draw charts that do not react to the mouse, which makes the page 5 MB smaller",
     )
     add_jobs_flag(parser)
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_command(arguments: argparse.Namespace) -> int:
     """Write a report; see :mod:`amlb_ext.report`."""
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
     from amlb_ext.suite import Suite
 
+    # Loaded first: a folder that is no suite is an error at once.
     suite = Suite.load(arguments.suite)
+    # Charts take most of the time, and only the page shows them.
     writes_page = not (arguments.text or arguments.json)
     built = build_report(
         arguments.suite,
@@ -80,5 +85,5 @@ def run(arguments: argparse.Namespace) -> int:
         path = write_report(built, out, interactive=not arguments.still)
         if not arguments.quiet:
             print(report_summary(built.report, path))
-    broken = built.report.jobs["status"].isin(["failed", "missing", "refused"])
-    return 1 if broken.any() else 0
+    has_no_result = built.report.jobs["status"].isin(["failed", "missing", "refused"])
+    return 1 if has_no_result.any() else 0

@@ -11,20 +11,23 @@ from amlb_ext.core.display import text_table
 
 if TYPE_CHECKING:
     from amlb_ext.experiments.reproduce import Result
+
+#: What can be reproduced, for ``--help``: listing it from the experiments would import them.
 NAMES = (
-    "table-1, table-a1, table-a2, table-a3, figure-3 to figure-8, all; of the seed paper "
-    "osyn-table-1, osyn-table-2, osyn-table-3, osyn-table-7, osyn-cost, osyn (all five)"
+    "table-1, table-a1, table-a2, table-a3, figure-3 to figure-8 or all; from the seed paper "
+    "osyn-table-1, osyn-table-2, osyn-table-3, osyn-table-7, osyn-cost or osyn (all five)"
 )
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "reproduce",
-        help="run the paper's tables and figures",
-        description="Run tables and figures of the paper that the method comes from, and write our "
-        "numbers beside the printed ones as CSV, Markdown and one page. Run the same command again "
-        "to continue an interrupted run. Exit status 1: something was left out.",
+        help="reproduce the paper's tables and figures",
+        description="Repeat the experiments behind tables and figures of the paper that the method "
+        "comes from, and write the new numbers beside the printed ones as CSV, Markdown and one "
+        "page. Run the same command again to continue an interrupted run. Exit status 1: something "
+        "was left out.",
     )
     parser.add_argument("names", nargs="+", metavar="NAME", help=NAMES)
     parser.add_argument(
@@ -38,21 +41,23 @@ def add(commands: Any) -> None:
         "--splits",
         type=int,
         metavar="N",
-        help="run the first N splits only (default: the paper's 31; osyn: repetitions)",
+        help="run the first N splits only, or for osyn the first N repetitions (default: as many "
+        "as the paper, 31 splits)",
     )
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help="folder that holds housing.csv and the diabetes file; osyn: adult/, bank/ and bike/",
+        help="folder with housing.csv and the diabetes file, or for osyn with adult/, bank/ and "
+        "bike/",
     )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="another setting (search.kappa=0.3) or reading (pool=test, with_bad=true, "
-        "fitness=label, learning_rate=0.1, by_area=true, sample=1, balanced=false); osyn: "
-        "rows=20000, generator=vae, b=2, ...; repeat the flag for several",
+        help="another setting (search.kappa=0.3) or another reading of the paper (pool=test, "
+        "with_bad=true, fitness=label, learning_rate=0.1, by_area=true, sample=1, balanced=false; "
+        "for osyn rows=20000, generator=vae, b=2, ...); repeat the flag for several",
     )
     parser.add_argument(
         "--no-certificates",
@@ -61,11 +66,11 @@ def add(commands: Any) -> None:
     )
     add_jobs_flag(parser)
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run it; see :func:`amlb_ext.experiments.reproduce`. Exit status 1: something was left out."""
+def run_command(arguments: argparse.Namespace) -> int:
+    """Reproduce what the user names; see :func:`amlb_ext.experiments.reproduce`."""
     from amlb_ext.experiments import reproduce
     from amlb_ext.experiments.paper.settings import read_changes
     from amlb_ext.suite.sealed_json import json_text
@@ -83,24 +88,37 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json_text([result.to_json() for result in results]), end="")
     elif not arguments.quiet:
-        print(_text(results))
+        print(_results_text(results))
         print(f"\nwritten: {Path(arguments.out) / 'index.html'}")
     return 1 if any(result.left_out for result in results) else 0
 
 
-def _text(results: list[Result]) -> str:
+def _results_text(results: list[Result]) -> str:
     """Return every table cell by cell, then one line per name."""
     from amlb_ext.experiments.agreement import count_verdicts
 
-    shown = [r.markdown for r in results if r.markdown]
     headers = ["what", "splits", "G", "within", "outside", "processor s", "left out"]
-    rows = []
+    rows: list[list[Any]] = []
     for result in results:
-        found = count_verdicts(result.cells)
-        told = (found["within"], found["outside"]) if len(result.cells) else ("", "")
-        left = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
-        seconds = round(result.seconds, 1)
+        # A figure has no cells to compare with the paper.
+        within: Any = ""
+        outside: Any = ""
+        if len(result.cells):
+            verdicts = count_verdicts(result.cells)
+            within = verdicts["within"]
+            outside = verdicts["outside"]
+        left_out = "; ".join(f"{name}: {why}" for name, why in result.left_out.items())
         rows.append(
-            [result.name, result.splits, result.candidate, *told, seconds, left]
+            [
+                result.name,
+                result.splits,
+                result.candidate,
+                within,
+                outside,
+                round(result.seconds, 1),
+                left_out,
+            ]
         )
-    return "\n".join([*shown, text_table(headers, rows)])
+    # figures have no table
+    tables = [result.markdown for result in results if result.markdown]
+    return "\n".join([*tables, text_table(headers, rows)])

@@ -11,7 +11,7 @@ from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags, is_quiet
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "run",
@@ -21,7 +21,9 @@ def add(commands: Any) -> None:
         "1: at least one job has no score.",
     )
     parser.add_argument(
-        "framework", metavar="FRAMEWORK", help="its name in runbenchmark.py"
+        "framework",
+        metavar="FRAMEWORK",
+        help="name of the framework, as runbenchmark.py takes it",
     )
     parser.add_argument(
         "constraint",
@@ -60,29 +62,30 @@ def add(commands: Any) -> None:
         "--results",
         metavar="DIR",
         default="results",
-        help="folder for AMLB's results, its -o (default: results)",
+        help="folder for the results of AMLB, its option -o (default: results)",
     )
     parser.add_argument(
         "--amlb",
         metavar="DIR",
-        help="AMLB checkout (default: $AMLB_HOME, else a clone is made)",
+        help="AMLB checkout (default: $AMLB_HOME, or else a new clone)",
     )
     parser.add_argument(
         "--python",
         metavar="FILE",
-        help="Python interpreter that has AMLB's requirements",
+        help="Python interpreter with the requirements of AMLB installed",
     )
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_command(arguments: argparse.Namespace) -> int:
     """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmark`."""
     from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.runner import run_benchmark
     from amlb_ext.suite import Suite
 
     userdir = Path(arguments.userdir)
+    # An export has no manifest to load a suite from, but a record that names its definition.
     benchmark = (
         arguments.benchmark
         or exported_suite_name(userdir)
@@ -102,8 +105,10 @@ def run(arguments: argparse.Namespace) -> int:
         quiet=is_quiet(arguments),
     )
     if arguments.json:
+        # the table of jobs is a DataFrame, which JSON lacks
         rows = outcome.rows.to_dict(orient="records")
         print_json({**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok})
+    # With --quiet, too: jobs without a score are errors.
     elif not arguments.quiet or not outcome.ok:
         print(outcome.summary())
     return outcome.exit_status

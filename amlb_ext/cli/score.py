@@ -12,13 +12,13 @@ from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, add_trust_flag, 
 from amlb_ext.core.display import text_table
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "score",
-        help="score F, its null and a candidate, without AMLB",
-        description="Fit the suite's own integrations (F, its re-seeded null, a candidate) on the "
-        "suite's training files and print their mean loss on every part; lower is better.",
+        help="score F, its null and a candidate without AMLB",
+        description="Fit the suite's own integrations on its training files and print their mean "
+        "loss on every part: F, the null (F with another seed) and a candidate. Lower is better.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
     parser.add_argument(
@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
         "-r",
         "--results",
         metavar="DIR",
-        help="also write predictions in AMLB's form, for 'hardsynth report'",
+        help="also write predictions as AMLB does, for 'hardsynth report'",
     )
     parser.add_argument(
         "--hard",
@@ -38,10 +38,10 @@ def add(commands: Any) -> None:
     add_trust_flag(parser)
     add_jobs_flag(parser)
     add_output_flags(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run_command=run_command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_command(arguments: argparse.Namespace) -> int:
     """Score a suite's own integrations; see :func:`amlb_ext.runner.score_suite`."""
     from amlb_ext.core.files import write_file
     from amlb_ext.runner import compare_scores, summarise_scores
@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         results=Path(arguments.results) if arguments.results else None,
         trusted=arguments.trust_suite,
     )
+    # Standard error, since standard output may be read as JSON.
     if compared.disagreements:
         alarm = alarm_text("HardsynthBaseline as fitted here", compared.disagreements)
         remedy = "generate the suite again with this version of hardsynth"
@@ -67,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(summary.to_dict(orient="records"))
     elif not arguments.quiet:
+        # The numbers mislead without the explanation, so both are always printed.
         print(text_table(list(summary.columns), summary.values.tolist()))
         print()
         print(HOW_TO_READ_SCORES)

@@ -1,4 +1,4 @@
-"""``hardsynth study``: which way of building a benchmark ranks models as a large pool does?"""
+"""``hardsynth study``: repeated experiments on benchmarks and on intervals of the error."""
 
 from __future__ import annotations
 
@@ -17,38 +17,58 @@ if TYPE_CHECKING:
     from amlb_ext.experiments.fidelity.protocol import Protocol
 
 
-def add(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     study = commands.add_parser(
         "study",
-        help="measure which way of building a benchmark ranks models best",
-        description="Run repeated experiments on labelled tables, as a protocol declares them.",
+        help="measure how well benchmarks rank models, and how often intervals hold",
+        description="Run repeated experiments on labelled tables, as a protocol declares them, or "
+        "on simulated populations.",
     )
     kinds = study.add_subparsers(dest="study", metavar="STUDY", required=True)
+    _add_fidelity_parser(kinds)
+    methods = kinds.add_parser(
+        "methods",
+        help="list the methods that a protocol may name",
+        description="List every way of building a benchmark that a protocol may name.",
+    )
+    add_output_flags(methods)
+    _add_coverage_parser(kinds)
+    _add_sampling_parser(kinds)
+    kinds.add_parser(
+        "protocol",
+        help="print the default protocol of 'fidelity', as a start for your own",
+        description="Print the default protocol of 'hardsynth study fidelity', as a start for your "
+        "own.",
+    )
+    study.set_defaults(run_command=run_command)
+
+
+def _add_fidelity_parser(kinds: Any) -> None:
     fidelity = kinds.add_parser(
         "fidelity",
-        help="small benchmarks against a large pool",
+        help="compare how small benchmarks and a large pool rank models",
         description="Draw a small labelled set S and a large held-out pool from each table, build "
-        "a benchmark from S in every declared way, and compare how each ranks models with how "
-        "the pool does. Run the same command again to continue an interrupted "
-        "study.",
+        "a benchmark from S in every way that the protocol declares, and compare how each "
+        "benchmark and the pool rank models. Run the same command again to continue an "
+        "interrupted study.",
     )
     fidelity.add_argument(
         "sources",
         nargs="*",
         metavar="SOURCE",
-        help="a table's file or bundled/NAME, in place of the tables that the protocol names",
+        help="file of a table or bundled/NAME, instead of the tables that the protocol names",
     )
     fidelity.add_argument(
         "--protocol",
         metavar="FILE",
-        help="the protocol, as YAML (default: the shipped one)",
+        help="YAML file of the protocol (default: the one that 'study protocol' prints)",
     )
     fidelity.add_argument(
         "--data",
         metavar="DIR",
         default=".",
-        help="folder that holds the tables' files (default: .)",
+        help="folder with the files of the tables (default: .)",
     )
     fidelity.add_argument(
         "-o", "--out", required=True, metavar="DIR", help="the study's folder"
@@ -63,25 +83,24 @@ def add(commands: Any) -> None:
         "--draws",
         type=int,
         metavar="N",
-        help="number of draws for each table; in the confirmatory phase no more than the protocol "
-        "declares",
+        help="number of draws from each table, in the confirmatory phase at most as many as the "
+        "protocol declares",
     )
     fidelity.add_argument(
         "--target", metavar="COL", help="column to predict in every SOURCE"
     )
     add_jobs_flag(fidelity)
     add_output_flags(fidelity)
-    methods = kinds.add_parser(
-        "methods", help="list every method that a protocol may name"
-    )
-    add_output_flags(methods)
+
+
+def _add_coverage_parser(kinds: Any) -> None:
     coverage = kinds.add_parser(
         "coverage",
-        help="how often the intervals of 'hardsynth estimate' hold",
-        description="Draw labelled rows from simulated populations whose true error is known, and "
-        "count how often each interval covers it: for independent rows, rows drawn class by "
-        "class, and rows of a shifted population, where nothing is promised. Run the same command "
-        "again to continue an interrupted study.",
+        help="count how often the intervals of 'hardsynth estimate' hold",
+        description="Draw labelled rows from simulated populations with a known true error, and "
+        "count how often each interval covers it: for independent rows, for rows drawn class by "
+        "class, and for rows of a shifted population, where no interval promises to hold. Run the "
+        "same command again to continue an interrupted study.",
     )
     coverage.add_argument(
         "--draws",
@@ -98,13 +117,16 @@ def add(commands: Any) -> None:
     )
     add_jobs_flag(coverage)
     add_output_flags(coverage)
+
+
+def _add_sampling_parser(kinds: Any) -> None:
     sampling = kinds.add_parser(
         "sampling",
-        help="how often 'hardsynth estimate' detects a sample that was not drawn at random",
-        description="Draw labelled rows at random, by class or target, by a model's score and by "
-        "time, and count how often the command refuses them, and how often what it quotes holds, "
-        "with and without training rows and rows without labels. Run the same command again to "
-        "continue an interrupted study.",
+        help="count how often 'hardsynth estimate' detects rows that were not drawn at random",
+        description="Draw labelled rows at random, by class or target, by the score of a model and "
+        "by time, and count how often 'hardsynth estimate' refuses them, and how often the "
+        "interval that it quotes holds, with and without training rows and rows without labels. "
+        "Run the same command again to continue an interrupted study.",
     )
     sampling.add_argument(
         "--draws",
@@ -128,14 +150,11 @@ def add(commands: Any) -> None:
     )
     add_jobs_flag(sampling)
     add_output_flags(sampling)
-    kinds.add_parser(
-        "protocol", help="print the shipped protocol, as a start for your own"
-    )
-    study.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run a study, or list its methods; see :mod:`amlb_ext.experiments.fidelity`."""
+def run_command(arguments: argparse.Namespace) -> int:
+    """Run the study that the user names; see :mod:`amlb_ext.experiments`."""
+    # Each is a subcommand without a module of its own, since all are short.
     studies = {
         "fidelity": run_fidelity,
         "coverage": run_coverage,
@@ -163,7 +182,7 @@ def print_methods(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json_text(texts), end="")
         return 0
-    width = max(map(len, texts))
+    width = max(len(name) for name in texts)
     for name, text in texts.items():
         print(f"{name.ljust(width)}  {text}")
     return 0
@@ -173,6 +192,7 @@ def run_coverage(arguments: argparse.Namespace) -> int:
     """Run the study of coverage; see :mod:`amlb_ext.experiments.coverage.study`."""
     from amlb_ext.experiments.coverage.study import coverage_markdown, coverage_study
 
+    # Checked first: the study may run for an hour.
     out = _study_folder(arguments.out)
     quiet = is_quiet(arguments)
     table = coverage_study(
@@ -182,13 +202,20 @@ def run_coverage(arguments: argparse.Namespace) -> int:
         workers=arguments.jobs,
         quiet=quiet,
     )
-    return _write_study(arguments, out, "coverage", table, coverage_markdown(table))
+    return _write_study(
+        arguments,
+        out=out,
+        name="coverage",
+        table=table,
+        text=coverage_markdown(table),
+    )
 
 
 def run_sampling(arguments: argparse.Namespace) -> int:
     """Run the study of samples that were not drawn at random."""
     from amlb_ext.experiments.coverage.sampling import sampling_markdown, sampling_study
 
+    # Checked first: the study may run for an hour.
     out = _study_folder(arguments.out)
     quiet = is_quiet(arguments)
     table = sampling_study(
@@ -199,7 +226,13 @@ def run_sampling(arguments: argparse.Namespace) -> int:
         workers=arguments.jobs,
         quiet=quiet,
     )
-    return _write_study(arguments, out, "sampling", table, sampling_markdown(table))
+    return _write_study(
+        arguments,
+        out=out,
+        name="sampling",
+        table=table,
+        text=sampling_markdown(table),
+    )
 
 
 def _study_folder(path: str) -> Path:
@@ -210,9 +243,14 @@ def _study_folder(path: str) -> Path:
 
 
 def _write_study(
-    arguments: argparse.Namespace, out: Path, name: str, table: pd.DataFrame, text: str
+    arguments: argparse.Namespace,
+    *,
+    out: Path,
+    name: str,
+    table: pd.DataFrame,
+    text: str,
 ) -> int:
-    """Write the table as CSV and Markdown, and print it as asked."""
+    """Write the table as CSV and Markdown, and print it unless ``--quiet`` is given."""
     from amlb_ext.core.files import write_text
     from amlb_ext.suite.sealed_json import json_text
 
@@ -239,17 +277,18 @@ def run_fidelity(arguments: argparse.Namespace) -> int:
     )
     from amlb_ext.suite.sealed_json import json_text
 
-    declared = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
+    protocol = read_protocol(Path(arguments.protocol) if arguments.protocol else None)
     if arguments.sources:
-        declared = _with_sources(declared, arguments.sources, arguments.target)
+        protocol = _with_sources(protocol, arguments.sources, arguments.target)
     elif arguments.target:
         raise ConfigError(
             "--target was given without a SOURCE; the protocol names its tables' targets",
             "name the table, as in: hardsynth study fidelity data.csv --target price -o DIR",
         )
-    out, phase = Path(arguments.out), arguments.phase
+    out = Path(arguments.out)
+    phase = arguments.phase
     records = run_study(
-        declared,
+        protocol,
         phase,
         out,
         data=Path(arguments.data).expanduser(),
@@ -257,79 +296,81 @@ def run_fidelity(arguments: argparse.Namespace) -> int:
         workers=arguments.jobs,
         quiet=is_quiet(arguments),
     )
-    files = write_phase(out, phase, records, declared)
-    found, level = (
-        paired_contrasts(records, declared.contrasts),
-        summarize_levels(records, "realised"),
-    )
+    files = write_phase(out, phase, records, protocol)
+    contrasts = paired_contrasts(records, protocol.contrasts)
+    levels = summarize_levels(records, "realised")
     if arguments.json:
         entry = {
-            "study": declared.name,
+            "study": protocol.name,
             "phase": phase,
-            "protocol": declared.sha256,
-            "draws": len(phase_seeds(declared, phase, arguments.draws)),
-            "declared": len(phase_seeds(declared, phase)),
-            "contrasts": found.to_dict(orient="records"),
-            "levels": level.to_dict(orient="records"),
+            "protocol": protocol.sha256,
+            "draws": len(phase_seeds(protocol, phase, arguments.draws)),
+            "declared": len(phase_seeds(protocol, phase)),
+            "contrasts": contrasts.to_dict(orient="records"),
+            "levels": levels.to_dict(orient="records"),
             "files": [str(path) for path in files],
         }
         print(json_text(entry), end="")
     elif not arguments.quiet:
-        print(
-            f"{declared.name}, {phase} phase: {describe_progress(records, declared, phase)}\n"
-        )
-        print(_contrasts(found) if len(found) else _levels(level))
-        print("\nwritten: " + ", ".join(map(str, files)))
+        progress = describe_progress(records, protocol, phase)
+        print(f"{protocol.name}, {phase} phase: {progress}\n")
+        print(_contrasts_text(contrasts) if len(contrasts) else _levels_text(levels))
+        print("\nwritten: " + ", ".join(str(path) for path in files))
     return 0
 
 
 def _with_sources(
     protocol: Protocol, sources: Sequence[str], target: str | None
 ) -> Protocol:
-    """Return the protocol with the words' tables, which belong to whatever phase runs."""
+    """Return the protocol with these tables instead of its own, in whatever phase runs."""
     from amlb_ext.experiments.fidelity.protocol import Table
 
     tables: dict[str, Table] = {}
-    for word in sources:
-        name = _table_name(word)
+    for source in sources:
+        name = _table_name(source)
         if name in tables:
             raise ConfigError(
-                f"{tables[name].source} and {word} would both be table {name!r}",
+                f"{tables[name].source} and {source} would both be table {name!r}",
                 "rename a file",
             )
-        tables[name] = Table(source=word, target=target)
+        tables[name] = Table(source=source, target=target)
+    # The phases of a protocol name its tables, so both are replaced.
     return protocol.model_copy(update={"tables": tables, "phases": {}})
 
 
-def _table_name(word: str) -> str:
-    """Return the name of a SOURCE, as results and random streams know it.
+def _table_name(source: str) -> str:
+    """Return the name of a SOURCE, which stands in the results and keys the random streams.
 
     Examples
     --------
     >>> _table_name("data/cars.csv"), _table_name("bundled/toy"), _table_name("openml/t/31")
     ('cars', 'toy', 'openml_t_31')
     """
-    if Path(word).suffix and "://" not in word:
-        return Path(word).stem
-    return "_".join(part for part in word.removeprefix("bundled/").split("/") if part)
+    # A file, whose folder may differ between machines: its name alone counts.
+    if Path(source).suffix and "://" not in source:
+        return Path(source).stem
+    parts = source.removeprefix("bundled/").split("/")
+    return "_".join(part for part in parts if part)
 
 
-def _contrasts(found: pd.DataFrame) -> str:
+def _contrasts_text(contrasts: pd.DataFrame) -> str:
+    """Return the contrasts that the protocol declares, over all tables."""
     from amlb_ext.experiments.fidelity.judge import ALL_TABLES
     from amlb_ext.experiments.fidelity.page_text import contrast_rows
 
-    headers, rows = contrast_rows(found[found["table"] == ALL_TABLES])
+    over_all_tables = contrasts[contrasts["table"] == ALL_TABLES]
+    headers, rows = contrast_rows(over_all_tables)
     return text_table(headers, rows)
 
 
-def _levels(level: pd.DataFrame) -> str:
-    """Return each method's agreement where no contrast is declared."""
+def _levels_text(levels: pd.DataFrame) -> str:
+    """Return the agreement of each method, for a protocol that declares no contrast."""
     from amlb_ext.experiments.fidelity.judge import ALL_TABLES
 
-    part = level[(level["table"] == ALL_TABLES) & (level["figure"] == "tau")]
-    rows = [
-        [r.n, r.method, format_with_spread(r.mean, r.se), r.draws]
-        for r in part.itertuples()
-    ]
+    over_all_tables = levels["table"] == ALL_TABLES
+    rows = []
+    for row in levels[over_all_tables & (levels["figure"] == "tau")].itertuples():
+        tau = format_with_spread(row.mean, row.se)
+        rows.append([row.n, row.method, tau, row.draws])
     headers = ["n", "method", "tau, realised", "draws"]
     return text_table(headers, rows) + "\n\nno contrast is declared in the protocol"

@@ -1,9 +1,9 @@
-"""The streams that commands print to: any terminal can show the text, and a full one is named.
+"""The streams that commands print to: text for any terminal, and an error where output fails.
 
-A terminal that knows ASCII alone gets ``+/-`` for ``±``, and an escape for what has no such
-spelling. What cannot be written to standard output is an error of its own, since the command's
-work may be done; what cannot be written to standard error is dropped, since there is no place
-left to say so.
+A terminal that can show ASCII only gets ``+/-`` for ``±``, and an escape for a character without
+such a spelling. A failure to write to standard output is an error of its own, since the command's
+work may be done; a failure to write to standard error is ignored, since there is no place left to
+report it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError, is_utf8
 
-#: Name of the error handler of :func:`spelled_out`.
+#: Name under which :mod:`codecs` knows the error handler :func:`spell_out`.
 PLAIN = "hardsynth.plain"
 
-#: How signs that are not ASCII are spelled out.
+#: ASCII spellings of the signs that this package prints.
 _SPELLINGS = {
     "±": "+/-",
     "−": "-",
@@ -48,26 +48,26 @@ class OutputError(Exception):
     """Standard output cannot be written."""
 
 
-def spelled_out(error: UnicodeError) -> tuple[str, int]:
-    """Replace what an encoding lacks; an error handler of :mod:`codecs`.
+def spell_out(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that an encoding lacks; an error handler for :mod:`codecs`.
 
     Examples
     --------
-    >>> _ = codecs.register_error(PLAIN, spelled_out)
+    >>> _ = codecs.register_error(PLAIN, spell_out)
     >>> "0.2 ± 0.1, é".encode("ascii", PLAIN)
     b'0.2 +/- 0.1, \\\\xe9'
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    texts = [
-        _SPELLINGS.get(sign) or sign.encode("ascii", "backslashreplace").decode("ascii")
-        for sign in error.object[error.start : error.end]
-    ]
-    return "".join(texts), error.end
+    text = ""
+    for sign in error.object[error.start : error.end]:
+        escape = sign.encode("ascii", "backslashreplace").decode("ascii")
+        text += _SPELLINGS.get(sign, escape)
+    return text, error.end
 
 
 class _Stream:
-    """A stream whose ``write`` and ``flush`` treat errors in their own way."""
+    """A stream with its own ``write`` and ``flush``; the rest is that of the wrapped stream."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -77,18 +77,22 @@ class _Stream:
 
 
 class _Output(_Stream):
+    """Standard output: a failure to write is an :class:`OutputError`."""
+
     def write(self, text: str) -> int:
-        with _named():
+        with _raise_output_error():
             # names and labels of others may hold what moves a terminal's cursor
             self._stream.write(escape_controls(text))
         return len(text)
 
     def flush(self) -> None:
-        with _named():
+        with _raise_output_error():
             self._stream.flush()
 
 
 class _Messages(_Stream):
+    """Standard error: a failure to write is ignored."""
+
     def write(self, text: str) -> int:
         with suppress(OSError):
             self._stream.write(text)
@@ -100,10 +104,11 @@ class _Messages(_Stream):
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def _raise_output_error() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
+        # an OSError too, but no failure: the reader of the pipe wants no more
         raise
     except OSError as error:
         raise OutputError(
@@ -113,49 +118,55 @@ def _named() -> Iterator[None]:
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Make standard output and standard error take any text, and see that all was written.
+    """Let standard output and standard error accept any text, and write all of it.
 
     Raises
     ------
     OutputError
-        Standard output is full or fails; it is closed then.
+        Standard output is full or fails, and is closed.
     BrokenPipeError
-        Its reader has gone, as ``| head`` does; it is closed then.
+        The reader of standard output has gone, as ``| head`` does, and it is closed.
     """
-    codecs.register_error(PLAIN, spelled_out)
-    output, messages = sys.stdout, sys.stderr
-    before = [_take_any_text(stream) for stream in (output, messages)]
+    codecs.register_error(PLAIN, spell_out)
+    output = sys.stdout
+    messages = sys.stderr
+    output_errors = _accept_any_text(output)
+    messages_errors = _accept_any_text(messages)
+    # A stream is None in a process without a console.
     sys.stdout = output and _Output(output)
     sys.stderr = messages and _Messages(messages)
     try:
         try:
             yield
         finally:
+            # a full disk shows up here, not before Python flushes at exit
             if sys.stdout is not None:
                 sys.stdout.flush()
     except (OutputError, BrokenPipeError):
-        _close(output)
+        _discard_rest(output)
         raise
     finally:
-        sys.stdout, sys.stderr = output, messages
+        # Restored for a caller in the same process, such as a notebook.
+        sys.stdout = output
+        sys.stderr = messages
         try:
             if messages is not None:
                 messages.flush()
         except OSError:
-            _close(messages)
-        for stream, errors in zip((output, messages), before, strict=True):
-            if errors is not None:
-                stream.reconfigure(errors=errors)  # type: ignore[union-attr]
+            _discard_rest(messages)
+        _restore_errors(output, output_errors)
+        _restore_errors(messages, messages_errors)
 
 
-def _close(stream: Any) -> None:
-    """Let what is left go nowhere; else Python writes it when it ends, and fails again."""
+def _discard_rest(stream: Any) -> None:
+    """Send what is left to nowhere; else Python writes it at exit, and fails again."""
+    # A stream without a descriptor, as a test has it, raises ValueError.
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _take_any_text(stream: Any) -> str | None:
-    """Set the stream's error handler; return the one it had, None where it has none."""
+def _accept_any_text(stream: Any) -> str | None:
+    """Set the stream's error handler; return the previous one, None where it has none."""
     errors = getattr(stream, "errors", None)
     if errors is None or not hasattr(stream, "reconfigure"):
         return None
@@ -163,26 +174,32 @@ def _take_any_text(stream: Any) -> str | None:
     return str(errors)
 
 
+def _restore_errors(stream: Any, errors: str | None) -> None:
+    if errors is not None:
+        stream.reconfigure(errors=errors)
+
+
 def check_words(words: Sequence[str]) -> None:
-    """Refuse words of a command line that are no text, before anything is written.
+    """Refuse arguments that are not text, before anything is written.
 
     Python passes such bytes on as lone surrogates, which no file of a suite can hold.
 
     Raises
     ------
     ConfigError
-        Naming the word, and the locale where that is to blame.
+        Names the argument, and the locale if that is the cause.
     """
     for word in words:
         if is_utf8(word):
             continue
+        # The bytes as they were typed: UTF-8 that the locale cannot hold, or no UTF-8 at all.
         try:
             text = os.fsencode(word).decode("utf-8")
         except UnicodeDecodeError:
             shown = os.fsencode(word).decode("ascii", "backslashreplace")
             raise ConfigError(
                 f"'{shown}' is not UTF-8",
-                "rename the file or folder, or convert the word",
+                "rename the file or folder, or convert the argument to UTF-8",
             ) from None
         raise ConfigError(
             f"the locale's encoding, {sys.getfilesystemencoding()}, cannot hold {text!a}",

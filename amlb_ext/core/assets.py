@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+#: The folder ``amlb_ext``, in a checkout or in site-packages.
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -18,8 +19,9 @@ def asset_path(*parts: str) -> Path:
     Raises
     ------
     FileNotFoundError
-        When the installation lacks it.
+        The installation lacks it.
     """
+    # A wheel holds the data folders in amlb_ext/assets; in a checkout they lie beside amlb_ext.
     for root in (_PACKAGE / "assets", _PACKAGE.parent):
         path = root.joinpath(*parts)
         if path.exists():

@@ -1,8 +1,12 @@
-"""Every setting, its default, and the presets; YAML and command-line flags are two faces of it.
+"""Every setting and its default; a YAML file and command-line flags set the same fields.
 
-One frozen model per stage and one :class:`GenerateConfig` above them. Unknown keys raise with
-the nearest valid name. What only says *where* or *how fast* (output folder, workers, verbosity)
-is not configuration and never changes a result.
+There is one frozen model per stage and one :class:`GenerateConfig` above them. An unknown key
+raises an error that names the nearest valid one. What only says *where* or *how fast* (output
+folder, workers, verbosity) is not configuration and never changes a result.
+
+A field's description is its text in ``--help``; ``json_schema_extra`` may hold ``metavar``, the
+name of the flag's value there, and ``repeatable``: the flag takes one whole word, commas and all,
+and may be given several times.
 """
 
 from __future__ import annotations
@@ -28,78 +32,111 @@ class Stage(BaseModel):
 class SourceConfig(Stage):
     """How source specs are read."""
 
-    target: str | None = Field(None, description="target column of a table")
+    target: str | None = Field(
+        None,
+        description="column of a table to predict",
+        json_schema_extra={"metavar": "COLUMN"},
+    )
     targets: tuple[str, ...] = Field(
         (),
-        description="several target columns of a table, all numbers: one task for each, all with "
+        description="several numeric columns of a table to predict: one task for each, all with "
         "the same rows",
+        json_schema_extra={"metavar": "COLUMN"},
     )
     kind: Literal["regression", "classification", "binary", "multiclass"] | None = (
-        Field(None, description="kind of a table's target; inferred when omitted")
+        Field(None, description="kind of the target of a table (default: inferred)")
     )
     keep: tuple[str, ...] = Field(
         (),
-        description="a column that would be left out because it looks like an identifier; repeat "
-        "the flag for several",
-        json_schema_extra={"repeatable": True},
+        description="column to keep although it looks like an identifier; repeat the flag for "
+        "several",
+        json_schema_extra={"repeatable": True, "metavar": "COLUMN"},
     )
     drop: tuple[str, ...] = Field(
         (),
-        description="a column to leave out; repeat the flag for several",
-        json_schema_extra={"repeatable": True},
+        description="column to leave out; repeat the flag for several",
+        json_schema_extra={"repeatable": True, "metavar": "COLUMN"},
     )
     test_file: str | None = Field(
-        None, description="a table's own test rows (one fold)"
+        None,
+        description="file of test rows for a table: one fold instead of random splits",
+        json_schema_extra={"metavar": "FILE"},
     )
     openml_server: str | None = Field(
-        None, description="API address of another OpenML server"
+        None,
+        description="API address of an OpenML server other than openml.org",
+        json_schema_extra={"metavar": "URL"},
     )
     openml_cache: str | None = Field(
-        None, description="cache directory of the OpenML client"
+        None,
+        description="cache folder of the OpenML client",
+        json_schema_extra={"metavar": "DIR"},
     )
     retries: int = Field(
-        2, ge=1, le=20, description="tries for each request to a server"
+        2, ge=1, le=20, description="number of attempts for each request to a server"
     )
     amlb: str | None = Field(
-        None, description="AMLB checkout whose definitions are searched"
+        None,
+        description="AMLB checkout whose benchmark definitions are searched",
+        json_schema_extra={"metavar": "DIR"},
     )
     userdir: str | None = Field(
-        None, description="AMLB user directory, {user} in definitions"
+        None,
+        description="AMLB user directory, which definitions call {user}",
+        json_schema_extra={"metavar": "DIR"},
     )
     inputdir: str | None = Field(
-        None, description="AMLB input directory, {input} in definitions"
+        None,
+        description="AMLB input directory, which definitions call {input}",
+        json_schema_extra={"metavar": "DIR"},
     )
-    cache_dir: str | None = Field(None, description="where downloaded files are kept")
+    cache_dir: str | None = Field(
+        None,
+        description="folder that keeps downloaded files",
+        json_schema_extra={"metavar": "DIR"},
+    )
     max_download: float = Field(
-        20.0, gt=0, description="GiB of one remote file at most"
+        20.0,
+        gt=0,
+        description="largest remote file to download, in GiB",
+        json_schema_extra={"metavar": "GIB"},
     )
     download_time: float = Field(
-        60.0, gt=0, description="minutes for one remote file at most"
+        60.0,
+        gt=0,
+        description="longest time to download one file, in minutes",
+        json_schema_extra={"metavar": "MINUTES"},
     )
     max_tasks: int = Field(
-        1000, ge=1, description="tasks that the sources may name in all"
+        1000,
+        ge=1,
+        description="largest number of tasks that all sources together may name",
     )
     max_unpacked: float = Field(
-        20.0, gt=0, description="GiB that one archive may unpack to"
+        20.0,
+        gt=0,
+        description="largest size that one archive may unpack to, in GiB",
+        json_schema_extra={"metavar": "GIB"},
     )
 
 
-#: Random splits of a source without folds, where the user names no number.
+#: Random splits of a source without folds, unless the user asks for another number.
 DEFAULT_FOLDS = 5
 
 
 class SplitConfig(Stage):
-    """Folds: random ones for sources that have none, the first ones for sources that have."""
+    """Folds: random splits for a source without folds, its own first folds for any other."""
 
     folds: int | None = Field(
         None,
         ge=1,
         le=1000,
-        description="number of random splits (the paper: 31; 5 when omitted); of a source with "
-        "folds of its own, as an OpenML task, the first ones (all when omitted)",
+        description="number of folds: random splits of a table (default: 5; the paper uses 31), "
+        "or the first folds of a source that defines its own, such as an OpenML task (default: "
+        "all)",
     )
     test_size: float = Field(
-        0.2, gt=0, lt=1, description="share of rows in a random test part"
+        0.2, gt=0, lt=1, description="share of the rows that each random split tests on"
     )
 
 
@@ -108,45 +145,56 @@ class BaselineConfig(Stage):
 
     model: str = Field(
         "random_forest",
-        description="short name, import path, fitted model file or file of predictions",
+        description="baseline model F: a short name, an import path, or the file of a fitted model "
+        "or of its predictions",
     )
-    params: dict[str, Any] = Field(
-        default_factory=dict, description="parameters of the model"
-    )
+    params: dict[str, Any] = Field(default_factory=dict, description="parameters of F")
     encoding: Literal["auto", "ordinal", "onehot"] = Field(
-        "auto", description="what the model sees of categories"
+        "auto", description="how F sees categories"
     )
     trust_pickle: bool = Field(
         False,
-        description="load pickle or joblib files; they can run any code, so only your own",
+        description="load pickle or joblib files; they can run any code, so use this for your own "
+        "only",
     )
 
 
 class HardnessConfig(Stage):
-    """K, the rule that calls a row bad (paper, sections 3, 4.1 and 4.2)."""
+    """The hardness K and the rule that calls a row bad (paper, sections 3, 4.1 and 4.2)."""
 
     rule: Rule = Field(
-        "auto", description="absolute for regression, band for classification"
+        "auto",
+        description="rule that calls a row bad; auto is absolute for regression and band for "
+        "classification",
     )
     alpha: float | None = Field(
         None,
-        description="threshold; when omitted the rule's customary one, or, where fewer than "
-        "'floor' of the training rows' out-of-fold predictions fail it, their worst 'share'",
+        description="threshold of the rule (default: the usual threshold of the rule, or, if "
+        "fewer than --alpha-floor of the training rows fail it out of fold, the one that their "
+        "worst --share fail)",
     )
     class_alpha: dict[str, float] = Field(
         default_factory=dict,
-        description="threshold per class label, e.g. spam=0.3,ham=0.6, with --rule wrong (paper "
-        "4.2); the other classes keep --alpha",
+        description="with --rule wrong: threshold of each class label, e.g. spam=0.3,ham=0.6 "
+        "(paper, section 4.2); the other classes keep --alpha",
     )
     over: Literal["mean", "intersection", "union"] = Field(
         "mean",
-        description="with --targets: bad by the mean over targets, for all of them, or for any",
+        description="with --targets: a row is bad by the mean over the targets (mean), for all "
+        "targets (intersection) or for any (union)",
     )
     share: float = Field(
-        0.1, gt=0, le=1, description="share of rows for quantile and reducible"
+        0.1,
+        gt=0,
+        le=1,
+        description="share of the rows that the rules quantile and reducible call bad",
     )
     floor: float = Field(
-        0.05, ge=0, le=1, description="smallest share before 'share' is used"
+        0.05,
+        ge=0,
+        le=1,
+        description="with the default --alpha: smallest share of training rows that must fail, "
+        "else --share decides",
     )
 
 
@@ -154,83 +202,110 @@ class SearchConfig(Stage):
     """The genetic augmentation (paper, section 4.3 and Algorithm 1)."""
 
     engine: Literal["batched", "deap"] = Field(
-        "batched", description="who runs the search"
+        "batched",
+        description="implementation of the search: this package's own, or the library DEAP",
     )
     copies: int = Field(
-        5, ge=0, le=1000, description="augmented rows asked per bad row"
+        5,
+        ge=0,
+        le=1000,
+        description="number of augmented rows to make from each bad row",
     )
     tries: int = Field(
         5,
         ge=1,
         le=100,
-        description="tries until each bad row has its copies, of those kept",
+        description="most searches for a bad row that still lacks augmented rows",
     )
-    max_rows: int = Field(5000, ge=1, description="most augmented rows asked in a fold")
+    max_rows: int = Field(
+        5000, ge=1, description="largest number of augmented rows in a fold"
+    )
     population: int = Field(
-        20, ge=2, le=10000, description="individuals per augmented row"
+        20,
+        ge=2,
+        le=10000,
+        description="number of individuals in the search for an augmented row",
     )
-    generations: int = Field(10, ge=0, le=10000, description="steps of the search")
+    generations: int = Field(
+        10, ge=0, le=10000, description="number of generations of the search"
+    )
     fitness: Literal["error", "reducible"] = Field(
         "error",
-        description="climb F's error on the label, or the oracle's departure from F",
+        description="what the search increases: F's error on the label, or the difference between "
+        "the oracle and F",
     )
     kappa: float | None = Field(
         None,
         ge=0,
         le=1,
-        description="weight of the error in the fitness; when omitted calibrated per fold on "
-        "the training rows' own failures",
+        description="weight of the error in the fitness (default: calibrated in each fold on the "
+        "failures among the training rows)",
     )
     sigma2: float = Field(
-        0.0002, ge=0, description="variance of the target perturbation"
+        0.0002, ge=0, description="variance of the noise added to a regression target"
     )
     flip: float = Field(
         0.0, ge=0, le=1, description="probability of flipping a class label"
     )
-    start: Literal["near", "unique"] = Field("near", description="initial population")
+    start: Literal["near", "unique"] = Field(
+        "near",
+        description="first population: mutated copies of the bad row (near), or values drawn from "
+        "each column (unique)",
+    )
     categoricals: Literal["frozen", "free"] = Field(
-        "frozen", description="may categories change"
+        "frozen",
+        description="whether the search may change categories (free) or not (frozen)",
     )
     mutation: float = Field(
-        0.2, ge=0, le=1, description="probability of mutation per gene, p_m"
+        0.2, ge=0, le=1, description="probability that a gene mutates, p_m in the paper"
     )
     strength: float = Field(
-        0.025, ge=0, description="mutation strength s_m, in column ranges"
+        0.025,
+        ge=0,
+        description="mutation strength as a share of the column's range, s_m in the paper",
     )
     crossover: float = Field(
         0.7, ge=0, le=1, description="probability that a pair is crossed"
     )
     jitter: float = Field(
-        0.025, ge=0, description="noise on numeric genes after the search"
+        0.025,
+        ge=0,
+        description="noise on numeric columns after the search, as a share of the column's range",
     )
-    reapply: bool = Field(True, description="drop rows on which F turned out good")
+    reapply: bool = Field(
+        True, description="drop augmented rows on which F does not fail after all"
+    )
     chunk_rows: int = Field(
         200_000,
         ge=1,
-        description="individuals predicted at once; never changes a result",
+        description="number of individuals that F predicts at once; never changes a result",
     )
 
     @property
     def pressure(self) -> float:
-        """Kappa as the search uses it: 0, which moves no row, where nobody has settled it."""
+        """Kappa as the search uses it; 0, which moves no row, if it is not calibrated yet."""
         return 0.0 if self.kappa is None else self.kappa
 
 
 class AgreementConfig(Stage):
-    """The agreement filter: a cross-fitted oracle against the label a row inherited."""
+    """The agreement filter: a cross-fitted oracle checks the label that a row inherited."""
 
     filter: bool = Field(
         True,
-        description="drop rows whose label the oracle contradicts, more than where they came from",
+        description="drop rows whose label the oracle contradicts, and more than it contradicts "
+        "the row that they were made from",
     )
     tolerance: float = Field(
-        1.5, gt=0, description="regression: largest |oracle - label|, in oracle RMSEs"
+        1.5,
+        gt=0,
+        description="regression: largest difference between oracle and label, in RMSEs of the "
+        "oracle",
     )
     min_probability: float = Field(
         0.25,
         ge=0,
         le=1,
-        description="classification: least oracle probability of the label",
+        description="classification: smallest probability of the label under the oracle",
     )
 
 
@@ -239,41 +314,41 @@ class RelationsConfig(Stage):
 
     mine: bool = Field(
         False,
-        description="find relations that hold in every training row, and keep them",
+        description="find relations that hold in every training row, and make rows that keep them",
     )
     evidence: float = Field(
         10.0,
         ge=1,
-        description="keep a mined relation that so many rows would break if its columns had "
-        "nothing to do with each other",
+        description="with --mine: keep a relation that at least so many rows would break if its "
+        "columns were independent",
     )
     frozen: tuple[str, ...] = Field(
         (),
-        description="a column that keeps the value of the real row that a made row came from; "
-        "repeat the flag for several",
-        json_schema_extra={"repeatable": True},
+        description="column in which a made row keeps the value of the real row that it was made "
+        "from; repeat the flag for several",
+        json_schema_extra={"repeatable": True, "metavar": "COLUMN"},
     )
     one_way: dict[str, Literal["up", "down"]] = Field(
         default_factory=dict,
-        description="columns that may only grow or only shrink, e.g. age=up,debt=down",
+        description="columns that may only increase or only decrease, e.g. age=up,debt=down",
     )
     one_hot: tuple[tuple[str, ...], ...] = Field(
-        (), description="groups of columns of which exactly one is 1"
+        (), description="groups of columns of which exactly one is 1 in each row"
     )
     combinations: tuple[tuple[str, ...], ...] = Field(
         (),
-        description="groups of columns that only take values together that real rows have",
+        description="groups of columns whose values must occur together in a real row",
     )
     rules: tuple[str, ...] = Field(
         (),
-        description="a condition that made rows must satisfy, e.g. 'a <= b' or "
+        description="condition that made rows must satisfy, e.g. 'a <= b' or "
         "'a == 0 implies b == 0'; repeat the flag for several",
-        json_schema_extra={"repeatable": True},
+        json_schema_extra={"repeatable": True, "metavar": "RULE"},
     )
     drop: tuple[str, ...] = Field(
         (),
-        description="a mined relation that is not wanted; repeat the flag for several",
-        json_schema_extra={"repeatable": True},
+        description="with --mine: relation to ignore; repeat the flag for several",
+        json_schema_extra={"repeatable": True, "metavar": "RULE"},
     )
 
 
@@ -282,42 +357,53 @@ class SynthesizerConfig(Stage):
 
     name: str = Field(
         "vae",
-        description="vae, copula, local, vae_paper or vae_posterior; with the extra sdv also "
-        "ctgan, tvae, copulagan or sdv_copula",
+        description="generative model: vae, copula, local, vae_paper or vae_posterior; with the "
+        "extra sdv also ctgan, tvae, copulagan or sdv_copula",
     )
     learn_from: Literal["failures", "population"] = Field(
         "failures",
-        description="what it learns: the bad and augmented rows, or all training rows, of which "
-        "those are kept on which the oracle expects F to fail",
+        description="rows that the synthesizer learns from: the bad and augmented rows (failures), "
+        "or all training rows (population), in which case it keeps only the rows on which the "
+        "oracle expects F to fail",
     )
     times: float = Field(
-        5.0, ge=0, le=1000, description="synthetic rows asked per augmented row"
+        5.0,
+        ge=0,
+        le=1000,
+        description="number of synthetic rows for each augmented row",
     )
     max_rows: int = Field(
-        10_000, ge=0, description="most synthetic rows asked in a fold"
+        10_000, ge=0, description="largest number of synthetic rows in a fold"
     )
     epochs: int = Field(
-        150, ge=1, le=100_000, description="passes over the augmented rows"
+        150,
+        ge=1,
+        le=100_000,
+        description="number of passes over the rows that the synthesizer learns from",
     )
-    latent: int = Field(32, ge=1, le=4096, description="latent dimension")
+    latent: int = Field(32, ge=1, le=4096, description="number of latent dimensions")
     hidden: int = Field(
-        16, ge=1, le=1024, description="convolution channels of vae_paper"
+        16, ge=1, le=1024, description="vae_paper: number of convolution channels"
     )
     decoder: int = Field(
         128,
         ge=1,
         le=8192,
-        description="width of vae's dense layers, of vae_paper's projection",
+        description="width of the dense layers of vae, or of the projection of vae_paper",
     )
     batch: int = Field(
-        0, ge=0, description="batch size; 0 chooses 16 to 256 by the rows"
+        0, ge=0, description="batch size; 0 chooses 16 to 256 by the number of rows"
     )
     min_rows: int = Field(
-        11, ge=2, description="with fewer rows the local synthesizer is used instead"
+        11,
+        ge=2,
+        description="smallest number of rows to learn from; with fewer, the local synthesizer is "
+        "used",
     )
     device: Literal["auto", "cpu"] = Field(
         "auto",
-        description="auto learns on a GPU where there is one: nearly, not exactly, the same",
+        description="where the synthesizer learns; auto uses a GPU if there is one, which changes "
+        "results slightly",
     )
 
 
@@ -325,19 +411,19 @@ class GenerateConfig(Stage):
     """Everything that decides what ``hardsynth generate`` writes."""
 
     name: str = Field("hardsynth", description="name of the benchmark definition")
-    seed: int = Field(
-        1, ge=0, lt=2**31, description="every random stream depends on it"
-    )
+    seed: int = Field(1, ge=0, lt=2**31, description="random seed")
     preset: Literal["faithful", "stress", "literal"] = Field(
         "faithful",
-        description="faithful keeps labels true, stress explores, literal is the paper",
+        description="set of defaults: faithful keeps labels true, stress explores, literal has the "
+        "settings of the paper",
     )
     composition: tuple[Literal["bad", "ga", "synthetic"], ...] = Field(
-        ("bad", "synthetic"), description="parts of the main task's test file"
+        ("bad", "synthetic"), description="parts of the test file of the main task"
     )
     train_hard: bool = Field(
         True,
-        description="also write <task>_hard, trained on the training rows' own failures",
+        description="also write <task>_hard, whose training file holds the failures among the "
+        "training rows",
     )
     source: SourceConfig = Field(default_factory=SourceConfig)
     split: SplitConfig = Field(default_factory=SplitConfig)
@@ -350,7 +436,7 @@ class GenerateConfig(Stage):
 
 
 def build_config(*layers: dict[str, Any]) -> GenerateConfig:
-    """Merge layers of settings over the preset they name; later layers win.
+    """Merge layers of settings over the preset that they name; later layers take precedence.
 
     Parameters
     ----------
@@ -377,18 +463,20 @@ def build_config(*layers: dict[str, Any]) -> GenerateConfig:
 agreement, baseline, composition, hardness, name, preset, relations, search, seed, source, \
 split, synthesizer, train_hard)
     """
-    user: dict[str, Any] = {}
+    user_settings: dict[str, Any] = {}
     for layer in layers:
-        user = _merge(user, layer)
-    preset = user.get("preset", "faithful")
+        user_settings = _merge_layers(user_settings, layer)
+    # The preset lies below all layers, whichever of them names it.
+    preset = user_settings.get("preset", "faithful")
     if preset not in PRESETS:
         raise ConfigError(
             f"unknown preset {preset!r}", suggest_nearest(str(preset), PRESETS)
         )
+    settings = _merge_layers(PRESETS[preset], user_settings)
     try:
-        return GenerateConfig.model_validate(_merge(PRESETS[preset], user))
+        return GenerateConfig.model_validate(settings)
     except ValidationError as error:
-        raise _explain(error) from None
+        raise _explain_validation(error) from None
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -397,8 +485,8 @@ def read_config(path: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        The file is missing, is no YAML (with the line), holds no mapping, or gives the permission
-        to load pickles.
+        The file is missing, is not YAML (with the line), holds no mapping, or gives the
+        permission to load pickles.
     """
     try:
         layer = read_yaml(path, ConfigError)
@@ -410,8 +498,9 @@ def read_config(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(layer, dict):
         raise ConfigError(
-            f"{path} holds a {type(layer).__name__}, settings are a mapping"
+            f"{path} holds a {type(layer).__name__}, but settings are a mapping"
         )
+    # A file may come from somebody else, so it cannot allow what runs any code.
     baseline = layer.get("baseline")
     if isinstance(baseline, dict) and baseline.get("trust_pickle"):
         raise ConfigError(
@@ -421,27 +510,28 @@ def read_config(path: Path) -> dict[str, Any]:
     return layer
 
 
-def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _merge_layers(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Return nested settings in which those of ``above`` replace those of ``below``."""
     merged = dict(below)
     for key, value in above.items():
-        old = merged.get(key)
-        merged[key] = (
-            _merge(old, value)
-            if isinstance(old, dict) and isinstance(value, dict)
-            else value
-        )
+        previous = merged.get(key)
+        if isinstance(previous, dict) and isinstance(value, dict):
+            merged[key] = _merge_layers(previous, value)
+        else:
+            merged[key] = value
     return merged
 
 
-def _explain(error: ValidationError) -> ConfigError:
+def _explain_validation(error: ValidationError) -> ConfigError:
+    """Return pydantic's first complaint as one line, with the nearest name of an unknown key."""
     problem = error.errors()[0]
     path = [str(part) for part in problem["loc"]]
     name = ".".join(path)
-    if problem["type"] == "extra_forbidden":
-        known: type[BaseModel] = GenerateConfig
-        for part in path[:-1]:
-            known = known.model_fields[part].annotation  # type: ignore[assignment]
-        return ConfigError(
-            f"unknown setting {name!r}", suggest_nearest(path[-1], known.model_fields)
-        )
-    return ConfigError(f"{name} = {problem['input']!r}: {problem['msg'].lower()}")
+    if problem["type"] != "extra_forbidden":
+        return ConfigError(f"{name} = {problem['input']!r}: {problem['msg'].lower()}")
+    # Walk down to the model that refused the key: its fields are the valid names.
+    model: type[BaseModel] = GenerateConfig
+    for part in path[:-1]:
+        model = model.model_fields[part].annotation  # type: ignore[assignment]
+    remedy = suggest_nearest(path[-1], model.model_fields)
+    return ConfigError(f"unknown setting {name!r}", remedy)

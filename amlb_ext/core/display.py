@@ -1,7 +1,7 @@
 """Numbers, tables and foreign text as people read them, on the page and in the terminal.
 
-The page has typographic signs: ``−`` before a negative number, ``–`` where there is none. Text
-tables and Markdown have the plain ``-``, and decimals that line up: :func:`format_decimals`.
+The page has typographic signs: ``−`` before a negative number, ``–`` for a missing one. Text tables
+and Markdown have the plain ``-``, and decimals that line up: :func:`format_decimals`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numbers import Integral, Number, Real
 from typing import Any
 
 # Every command prints, so `hardsynth --help` imports this module: it must not wait for numpy and
-# pandas. Their scalars are told apart by the abstract types of `numbers`, where they register.
+# pandas. The abstract types of `numbers` recognise their scalars, which register there.
 
 #: Types of `pandas.NA` and `pandas.NaT`.
 _MISSING_TYPES = ("NAType", "NaTType")
@@ -30,13 +30,15 @@ def is_known(value: Any) -> bool:
     """Return whether there is a value: not None, not NaN or infinite, not empty text."""
     if value is None or type(value).__name__ in _MISSING_TYPES:
         return False
+    # Not for integers: a huge one has no float.
     if isinstance(value, Real) and not isinstance(value, Integral):
         return math.isfinite(value)
-    return not (isinstance(value, str) and value == "")
+    is_empty_text = isinstance(value, str) and value == ""
+    return not is_empty_text
 
 
 def format_number(value: Any, sign: bool = False, digits: int = 3) -> str:
-    """Return a number with the digits that count, a dash where there is none.
+    """Return a number with its significant digits, or a dash for a missing one.
 
     Examples
     --------
@@ -50,8 +52,16 @@ def format_number(value: Any, sign: bool = False, digits: int = 3) -> str:
     if isinstance(value, Integral) or abs(value) >= 1000:
         text = f"{value:,.0f}".replace(",", " ")
     else:
-        text = f"{value:.{digits}g}".replace("e-0", "e-")
-    return ("+" if sign and value > 0 else "") + text.replace("-", "−")
+        text = f"{value:.{digits}g}"
+        # 1e-05 is 1e-5 in print
+        text = text.replace("e-0", "e-")
+    plus = "+" if sign and value > 0 else ""
+    return plus + _with_minus_sign(text)
+
+
+def _with_minus_sign(text: str) -> str:
+    """Return text with the typographic minus, which is as wide as a plus."""
+    return text.replace("-", "−")
 
 
 def format_percent(value: Any, unit: str = " %") -> str:
@@ -64,10 +74,13 @@ def format_percent(value: Any, unit: str = " %") -> str:
     """
     if not is_known(value):
         return "–"
-    if abs(value) < 0.0005:  # neither -0.0 nor 0.0
-        value = 0.0
-    digits = 0 if abs(value) >= 0.0995 or value == 0 else 1
-    return f"{100 * value:.{digits}f}{unit}".replace("-", "−")
+    size = abs(value)
+    # What rounds to zero is written as "0 %", without decimals and without a sign.
+    if size < 0.0005:
+        return f"0{unit}"
+    # One decimal below 10 %; 9.95 % is the first to round to "10.0".
+    decimals = 0 if size >= 0.0995 else 1
+    return _with_minus_sign(f"{100 * value:.{decimals}f}{unit}")
 
 
 def format_interval(row: Mapping[str, Any]) -> str:
@@ -80,21 +93,23 @@ def format_interval(row: Mapping[str, Any]) -> str:
     >>> format_interval({"difference": 0.2, "low": float("nan"), "high": float("nan")})
     '+0.2 (no interval)'
     """
-    value, low, high = row["difference"], row["low"], row["high"]
-    if not (is_known(low) and is_known(high) and is_known(value)):
-        return (
-            f"{format_number(value, sign=True)} (no interval)"
-            if is_known(value)
-            else "no estimate"
-        )
-    half = max((high - low) / 2, 1e-9)
-    digits = min(max(1 - math.floor(math.log10(half)), 0), 9)
-    text = f"{value:+.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-    return text.replace("-", "−")
+    value = row["difference"]
+    low = row["low"]
+    high = row["high"]
+    if not is_known(value):
+        return "no estimate"
+    if not (is_known(low) and is_known(high)):
+        return f"{format_number(value, sign=True)} (no interval)"
+    # Two digits of the half-width count: 0.0058 allows four decimals.
+    half_width = max((high - low) / 2, 1e-9)
+    magnitude = math.floor(math.log10(half_width))
+    decimals = min(max(1 - magnitude, 0), 9)
+    text = f"{value:+.{decimals}f} ({low:.{decimals}f} to {high:.{decimals}f})"
+    return _with_minus_sign(text)
 
 
 def format_p_value(value: Any) -> str:
-    """Return a p-value; tiny ones are only said to be tiny.
+    """Return a p-value with two digits; one below 0.001 is only called so.
 
     Examples
     --------
@@ -119,9 +134,11 @@ def format_decimals(
     ('-', '')
     """
     # an infinite loss is a result, and shown as "inf"
-    if not is_known(value) and not (isinstance(value, Real) and math.isinf(value)):
+    is_infinite = isinstance(value, Real) and math.isinf(value)
+    if not is_known(value) and not is_infinite:
         return missing
-    return f"{value:{'+' if sign else ''}.{decimals}f}"
+    plus = "+" if sign else ""
+    return f"{value:{plus}.{decimals}f}"
 
 
 def format_with_spread(
@@ -155,11 +172,13 @@ def format_cell(value: Any) -> str:
     """
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {format_cell(inner)}" for key, inner in value.items())
-    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0:
+    is_array = getattr(value, "ndim", 0) > 0
+    if is_array or isinstance(value, (list, tuple)):
         return ", ".join(format_cell(inner) for inner in value)
     if not is_known(value):
         return "–"
-    if isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool":
+    is_numpy_bool = str(getattr(value, "dtype", "")) == "bool"
+    if is_numpy_bool or isinstance(value, bool):
         return "yes" if value else "no"
     return format_number(value) if isinstance(value, Number) else str(value)
 
@@ -179,22 +198,27 @@ def text_table(
     """
     # NOTE[OWN] `tabulate` decides by the text whether a column holds numbers: labels such as "007"
     # or "1e3" move to the right or change their digits. Here a value's type decides.
-    cells = [[_table_cell(value) for value in row] for row in rows]
-    widths = []
-    is_numeric = []
-    for column in range(len(headers)):
-        widths.append(max(len(line[column]) for line in [headers, *cells]))
-        values = [row[column] for row in rows]
-        is_numeric.append(bool(rows) and all(_is_number(value) for value in values))
+    columns = []
+    for position, header in enumerate(headers):
+        values = [row[position] for row in rows]
+        columns.append(_align_column(header, values))
+    margin = " " * indent
+    lines = []
+    for cells in zip(*columns, strict=True):
+        line = margin + "  ".join(cells)
+        lines.append(line.rstrip())
+    return "\n".join(lines)
 
-    def aligned(texts: Sequence[str]) -> str:
-        padded = []
-        for text, width, to_the_right in zip(texts, widths, is_numeric, strict=True):
-            padded.append(text.rjust(width) if to_the_right else text.ljust(width))
-        return (" " * indent + "  ".join(padded)).rstrip()
 
-    rule = ["-" * width for width in widths]
-    return "\n".join(aligned(texts) for texts in [headers, rule, *cells])
+def _align_column(header: str, values: Sequence[Any]) -> list[str]:
+    """Return header, rule and values of one column, all of one width."""
+    texts = [header, *(_table_cell(value) for value in values)]
+    width = max(len(text) for text in texts)
+    texts.insert(1, "-" * width)
+    has_numbers = bool(values) and all(_is_number(value) for value in values)
+    if has_numbers:
+        return [text.rjust(width) for text in texts]
+    return [text.ljust(width) for text in texts]
 
 
 def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -208,13 +232,19 @@ def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str
     | tree | 0.250 |
     | forest | not run |
     """
-    lines = [list(headers), ["---"] * len(headers)]
-    lines += [[_table_cell(value) for value in row] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = [_markdown_row(headers), _markdown_row(["---"] * len(headers))]
+    for row in rows:
+        cells = [_table_cell(value) for value in row]
+        lines.append(_markdown_row(cells))
+    return "\n".join(lines)
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value may stand in a column of numbers, where a missing one is no text."""
+    """Whether a value may stand in a column of numbers; a missing one may, too."""
     return value is None or isinstance(value, Real)
 
 
@@ -226,7 +256,7 @@ def _table_cell(value: Any) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """Return text of others with its control characters written out.
+    """Return foreign text with its control characters written out.
 
     Names, labels and messages must not act on the terminal that shows them. Tabs and line feeds
     stay.
@@ -236,9 +266,11 @@ def escape_controls(text: str) -> str:
     >>> print(escape_controls("red: \\x1b[31m"))
     red: \\x1b[31m
     """
-    return _CONTROL_CHARACTERS.sub(
-        lambda match: match[0].encode("unicode_escape").decode(), text
-    )
+    return _CONTROL_CHARACTERS.sub(_write_out, text)
+
+
+def _write_out(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
 
 
 def shorten_text(text: object, width: int = 32) -> str:
@@ -248,7 +280,7 @@ def shorten_text(text: object, width: int = 32) -> str:
 
     Examples
     --------
-    >>> shorten_text("a name\\n that is rather long", 12)
+    >>> shorten_text("a name\n that is rather long", 12)
     'a name that…'
     """
     words = str(text).split()

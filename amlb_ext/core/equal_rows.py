@@ -1,9 +1,11 @@
 """Which rows of tables have the same values: column by column, without hashing whole rows.
 
-Rows are told apart one column at a time, and a row that equals none of the rows asked about is
-put aside at once. So the cost grows with the number of rows, never with the number of pairs,
-and nothing rests on a hash.
+Rows are compared one column at a time, and a row that differs from every row in question is put
+aside at once. So the cost grows with the number of rows, never with the number of pairs, and
+nothing depends on a hash.
 """
+
+# Dense for its size: each line is one step of numpy on all rows at once.
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-#: Numbers are the same within this many units in the last place of their column's largest value:
-#: scaling a number to [0, 1] and back moves it by a few.
+#: Numbers count as equal within this many units in the last place of the largest value of their
+#: column: scaling a number to [0, 1] and back moves it by a few.
 ULPS = 16
 
 
@@ -42,25 +44,33 @@ def number_rows(asked: pd.DataFrame, *others: pd.DataFrame) -> tuple[np.ndarray,
     (True, True)
     """
     tables = (asked, *others)
+    # Positions run through all tables; those of table k end before ends[k].
     ends = np.cumsum([len(table) for table in tables])
-    # Rows of all tables are counted through; those of table k end before ends[k].
-    numbers = np.zeros(ends[-1], dtype=np.int64)
-    undecided = np.arange(ends[-1])
+    n_rows = ends[-1]
+    numbers = np.zeros(n_rows, dtype=np.int64)
+    # Rows that equal a row of `asked` in every column so far.
+    undecided = np.arange(n_rows)
     for name in _sort_numeric_first(asked):
-        codes = _encode_column([table[name] for table in tables], undecided, ends)
+        columns = [table[name] for table in tables]
+        codes = _encode_column(columns, undecided, ends)
         n_codes = int(codes.max(initial=0)) + 1
-        # Rows that were equal so far stay equal where this column agrees as well.
-        numbers[undecided], distinct = pd.factorize(
-            numbers[undecided] * n_codes + codes
-        )
-        is_asked = np.zeros(len(distinct), dtype=bool)
-        undecided_asked = undecided[undecided < len(asked)]
-        is_asked[numbers[undecided_asked]] = True
-        equals_asked = is_asked[numbers[undecided]]
+        # Rows that were equal so far stay equal if this column agrees as well.
+        pairs = numbers[undecided] * n_codes + codes
+        new_numbers, distinct = pd.factorize(pairs)
+        numbers[undecided] = new_numbers
+
+        # Put aside the rows whose number no row of `asked` has.
+        is_of_asked = undecided < len(asked)
+        occurs_in_asked = np.zeros(len(distinct), dtype=bool)
+        occurs_in_asked[new_numbers[is_of_asked]] = True
+        equals_asked = occurs_in_asked[new_numbers]
         numbers[undecided[~equals_asked]] = -1
         undecided = undecided[equals_asked]
-        if len(undecided) == len(asked) == is_asked.sum():
-            break  # nothing equals a row asked about but that row itself
+
+        # No further column matters once each row of `asked` equals itself alone.
+        n_distinct_asked = occurs_in_asked.sum()
+        if len(undecided) == len(asked) == n_distinct_asked:
+            break
     return tuple(np.split(numbers, ends[:-1]))
 
 
@@ -79,51 +89,55 @@ def repeats_earlier(numbers: np.ndarray) -> np.ndarray:
 
 
 def _sort_numeric_first(table: pd.DataFrame) -> list[str]:
-    """Return the columns, numeric ones first: a continuous one tells all rows apart at once."""
-    return sorted(
-        table.columns, key=lambda name: not pd.api.types.is_float_dtype(table[name])
-    )
+    """Return the columns, floats first: a continuous one separates all rows at once."""
+
+    def is_no_float(name: str) -> bool:
+        return not pd.api.types.is_float_dtype(table[name])
+
+    # sorted() keeps the order of equal keys, and False comes before True
+    return sorted(table.columns, key=is_no_float)
 
 
 def _encode_column(
     columns: Sequence[pd.Series], rows: np.ndarray, ends: np.ndarray
 ) -> np.ndarray:
-    """Return codes of the values in some rows of a column; equal values have equal codes.
+    """Return codes of the values in selected rows of a column; equal values have equal codes.
 
     Parameters
     ----------
     columns : sequence of Series
         The same column of each table.
     rows : ndarray
-        Ascending, counted through all tables.
+        Positions, ascending, which run through all tables.
     ends : ndarray
         Where the rows of each table end.
     """
     if all(pd.api.types.is_numeric_dtype(column) for column in columns):
         floats = [column.to_numpy(dtype=float) for column in columns]
-        largest = max(
-            (np.nanmax(np.abs(values), initial=0.0) for values in floats), default=0.0
-        )
-        return _encode_numbers(
-            _take_rows(floats, rows, ends), ULPS * np.spacing(largest)
-        )
+        # Of all rows, so that the tolerance does not depend on which are still undecided.
+        largest = max(np.nanmax(np.abs(values), initial=0.0) for values in floats)
+        tolerance = ULPS * np.spacing(largest)
+        return _encode_numbers(_take_rows(floats, rows, ends), tolerance)
+    # A missing value has the code -1 below, and every code must be 0 or more.
     if all(_shares_categories(column, columns[0]) for column in columns):
         codes = [column.cat.codes.to_numpy(dtype=np.int64) for column in columns]
-        return _take_rows(codes, rows, ends) + 1  # a missing value has the code -1
+        return _take_rows(codes, rows, ends) + 1
     objects = [column.astype(object).to_numpy() for column in columns]
-    return pd.factorize(_take_rows(objects, rows, ends))[0] + 1
+    codes_of_objects, _ = pd.factorize(_take_rows(objects, rows, ends))
+    return codes_of_objects + 1
 
 
 def _take_rows(
     parts: Sequence[np.ndarray], rows: np.ndarray, ends: np.ndarray
 ) -> np.ndarray:
-    """Return rows of arrays that are counted through, without joining the arrays."""
-    begins = ends - [len(part) for part in parts]
-    rows_of_parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
-    pieces = []
-    for part, begin, part_rows in zip(parts, begins, rows_of_parts, strict=True):
-        pieces.append(part[part_rows - begin])
-    return np.concatenate(pieces)
+    """Return rows of several arrays by positions that run through all, without joining them."""
+    cuts = np.searchsorted(rows, ends[:-1])
+    rows_of_parts = np.split(rows, cuts)
+    taken = []
+    for part, end, part_rows in zip(parts, ends, rows_of_parts, strict=True):
+        begin = end - len(part)
+        taken.append(part[part_rows - begin])
+    return np.concatenate(taken)
 
 
 def _shares_categories(column: pd.Series, other: pd.Series) -> bool:
@@ -141,8 +155,9 @@ def _encode_numbers(values: np.ndarray, tolerance: float) -> np.ndarray:
     ordered = values[order]
     # Not "greater than": a gap to a missing value is NaN, and opens a new run.
     opens_run = ~(np.diff(ordered) <= tolerance)
-    are_both_missing = np.isnan(ordered[1:]) & np.isnan(ordered[:-1])
-    opens_run &= ~are_both_missing
+    is_missing = np.isnan(ordered)
+    opens_run &= ~(is_missing[1:] & is_missing[:-1])
     codes = np.empty(len(values), dtype=np.int64)
-    codes[order] = np.concatenate([[0], np.cumsum(opens_run)])
+    codes[order[0]] = 0
+    codes[order[1:]] = np.cumsum(opens_run)
     return codes

@@ -1,4 +1,4 @@
-"""Errors that a user meets: what came, what was wanted, and what to type instead.
+"""Errors that a user meets: what is wrong, what is expected, and what to type instead.
 
 Every error of this package derives from :class:`HardsynthError`; the command line prints it
 as one line and exits with status 2.
@@ -13,19 +13,20 @@ from amlb_ext.core.display import escape_controls
 
 
 class HardsynthError(Exception):
-    """Base of all errors a user can mend.
+    """Base of all errors that a user can put right.
 
-    Names come from tables and files of others: as text, control characters are escaped.
+    A message may quote names from foreign tables and files, so its control characters are escaped.
 
     Parameters
     ----------
     message : str
-        What came and what was wanted.
+        What is wrong, and what is expected.
     remedy : str, optional
-        The command, flag or argument that mends it.
+        The command, flag or argument that puts it right.
     """
 
     def __init__(self, message: str, remedy: str = "") -> None:
+        # Both as arguments of Exception, so that a worker process can send the error back.
         super().__init__(message, remedy)
         self.message = message
         self.remedy = remedy
@@ -66,7 +67,7 @@ class RunError(HardsynthError):
 class DefinitionError(SourceError, RunError):
     """A benchmark definition or AMLB's configuration cannot be read or understood.
 
-    Both a source of tasks and a run of AMLB rest on them.
+    Sources of tasks read them, and so do runs of AMLB.
     """
 
 
@@ -81,7 +82,8 @@ class PublishError(HardsynthError):
 def is_utf8(text: str) -> bool:
     """Whether the text can be written as UTF-8.
 
-    Names of files that are none reach Python with lone surrogates, which no file can hold.
+    The name of a file that is not UTF-8 reaches Python with lone surrogates, which no file can
+    hold.
 
     Examples
     --------

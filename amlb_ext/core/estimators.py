@@ -1,8 +1,8 @@
-"""Models that a file of somebody else may name: an exact list of classes and of parameters.
+"""Models that a foreign file may name: an exact list of classes and of parameters.
 
-A suite names classes by import path, with parameters. Whoever wrote it could name any class of any
-package, or a parameter such as ``memory``, a folder out of which joblib loads pickles. What is on
-this list computes from the rows it is given, and does nothing else.
+A suite names classes by import path, with parameters. Its author could name any class of any
+package, or a parameter such as ``memory``, a folder from which joblib loads pickles. The models on
+this list compute from their rows and do nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MODULES = (
     "tree",
 )
 _XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRegressor")
-#: XGBoost's parameters that are a word; it does not say which words it allows.
+#: Parameters of XGBoost whose value is a word; the library does not list the words it allows.
 _XGBOOST_WORDS = (
     "booster",
     "device",
@@ -49,9 +49,9 @@ _XGBOOST_WORDS = (
 
 
 def find_unlisted(path: str, params: Mapping[str, Any]) -> str:
-    """Return what of a model is not on the list; empty where all of it is.
+    """Return the first part of a model that is not on the list; empty if all of it is.
 
-    Nothing but scikit-learn is imported to know it, and nothing is called.
+    Only scikit-learn is imported for this, and nothing is called.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def check_is_listed(where: str, path: str, params: Mapping[str, Any]) -> None:
     Parameters
     ----------
     where : str
-        What names it, for the error.
+        The file or setting that names the model, for the error.
     path : str
     params : mapping of str to object
 
@@ -109,7 +109,7 @@ def check_is_listed(where: str, path: str, params: Mapping[str, Any]) -> None:
 
 
 def _find_listed_class(path: str) -> Any:
-    """Return the public class of scikit-learn of that path, or None."""
+    """Return the public class of scikit-learn at that path, or None."""
     package, _, rest = path.partition(".")
     module_name, _, name = rest.partition(".")
     if package != "sklearn" or module_name not in _MODULES:
@@ -120,9 +120,9 @@ def _find_listed_class(path: str) -> Any:
     value = vars(module).get(name)
     if not is_estimator(value):
         return None
-    # What a module imports from elsewhere is not its own.
-    is_defined_there = value.__module__.split(".")[:2] == ["sklearn", module_name]
-    return value if is_defined_there else None
+    # A module also holds names that it imports from elsewhere.
+    defining_package = value.__module__.split(".")[:2]
+    return value if defining_package == ["sklearn", module_name] else None
 
 
 def is_estimator(value: Any) -> bool:
@@ -147,7 +147,7 @@ def _is_xgboost_word(key: Any, value: Any) -> bool:
 
 
 def _is_listed_value(sklearn_class: Any, key: Any, value: Any) -> bool:
-    """Whether a value is a number, numbers, or a word that scikit-learn itself names."""
+    """Whether a value is a number, a list of numbers, or a word that scikit-learn names itself."""
     constraints = getattr(sklearn_class, "_parameter_constraints", {})
     if key not in constraints:
         return False
@@ -155,7 +155,8 @@ def _is_listed_value(sklearn_class: Any, key: Any, value: Any) -> bool:
         return value in _list_words(constraints[key])
     if isinstance(value, list | tuple):
         return all(map(_is_number, value))
-    if isinstance(value, Mapping):  # the weights of classes
+    if isinstance(value, Mapping):
+        # the weights of classes
         are_labels = all(isinstance(label, str | int) for label in value)
         return are_labels and all(map(_is_number, value.values()))
     return _is_number(value)
@@ -164,7 +165,8 @@ def _is_listed_value(sklearn_class: Any, key: Any, value: Any) -> bool:
 def _list_words(constraint: Any) -> set[Any]:
     """Return the words that a parameter may be; scikit-learn keeps them as StrOptions."""
     words: set[Any] = set()
-    if isinstance(constraint, list):  # "no_validation" is the other case
+    # Otherwise it is the text "no_validation".
+    if isinstance(constraint, list):
         for alternative in constraint:
             words |= set(getattr(alternative, "options", ()))
     return words

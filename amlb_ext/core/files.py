@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place, then renamed."""
+"""Files that are whole or absent: each is written beside its place, then renamed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from pathlib import Path
 
 from amlb_ext.core.errors import SuiteError
 
-#: Ending of files, and of one folder, that are on their way to their place.
+#: Ending of files, and of one folder, that are not yet in their place.
 TEMPORARY_SUFFIX = ".hardsynth-part"
+#: Codes of a full disk or quota; Windows has no quota code.
 _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+#: Codes of a folder that cannot be written.
 _LOCKED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -28,7 +30,7 @@ def write_file(path: Path, write: Callable[[Path], object]) -> str:
     Parameters
     ----------
     path : Path
-        Where the file shall stand; its folder is made when missing.
+        Place of the file; its folder is made if missing.
     write : callable
         Called with the temporary path.
 
@@ -66,17 +68,17 @@ def write_file(path: Path, write: Callable[[Path], object]) -> str:
 
 @contextlib.contextmanager
 def explain_disk_errors(path: Path) -> Iterator[None]:
-    """Turn what the system says of a full or read-only disk into one line with a remedy.
+    """Turn the error of a full or read-only disk into one line with a remedy.
 
     Parameters
     ----------
     path : Path
-        What is being written, renamed or removed.
+        The file that is being written, renamed or removed.
 
     Raises
     ------
     SuiteError
-        In place of every ``OSError``, those of pandas and pyarrow among them.
+        Instead of every ``OSError``, also those of pandas and pyarrow.
 
     Examples
     --------
@@ -90,30 +92,34 @@ some space or choose another folder with -o, then run the same command again)
     try:
         yield
     except OSError as error:
-        said = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+        # pyarrow raises errors without a code, whose text may have several lines.
+        if error.errno:
+            problem = os.strerror(error.errno)
+        else:
+            problem = " ".join(str(error).split())
         remedy = "choose another folder with -o, then run the same command again"
         if error.errno in _LOCKED:
             remedy = f"make the folder writable or {remedy}"
         elif error.errno in _FULL or not error.errno:
             remedy = f"free some space or {remedy}"
-        raise SuiteError(f"cannot write {path}: {said}", remedy) from error
+        raise SuiteError(f"cannot write {path}: {problem}", remedy) from error
 
 
 def write_text(path: Path, text: str) -> str:
-    """Write ``text`` as UTF-8 with Unix line ends; return the sha256."""
+    """Write ``text`` as UTF-8 with Unix line ends, and return the sha256."""
     return write_file(
         path, lambda part: part.write_text(text, encoding="utf-8", newline="\n")
     )
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file that may be missing; ``SuiteError`` where the disk does not allow it."""
+    """Remove a file that may be missing; ``SuiteError`` if the disk does not allow it."""
     with explain_disk_errors(path):
         path.unlink(missing_ok=True)
 
 
 def move_file(path: Path, to: Path) -> None:
-    """Rename a file, in place of what stands there; ``SuiteError`` where the disk forbids it."""
+    """Rename a file and replace any file there; ``SuiteError`` if the disk does not allow it."""
     with explain_disk_errors(to):
         to.parent.mkdir(parents=True, exist_ok=True)
         path.replace(to)
@@ -130,6 +136,7 @@ def sha256_file(path: Path) -> str:
 
 def remove_temporary_files(folder: Path) -> None:
     """Remove temporary files and folders that a killed run left below ``folder``."""
+    # a list, since removing a folder would confuse a walk that is under way
     for part in list(folder.rglob(f"*{TEMPORARY_SUFFIX}")):
         if part.is_dir():
             with explain_disk_errors(part):

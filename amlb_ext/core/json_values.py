@@ -1,4 +1,4 @@
-"""Values of numpy, pandas and dataclasses as values that JSON knows."""
+"""Values of numpy, pandas and dataclasses as JSON types."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import pandas as pd
 def to_json_values(
     value: Any, *, significant_digits: int | None = None, omit: Collection[str] = ()
 ) -> Any:
-    """Convert a value, with all that it holds, to what ``json.dumps`` takes.
+    """Convert a value, and all that it holds, to types that ``json.dumps`` takes.
 
-    NaN and the infinities become ``None``, since JSON has no word for them. A table becomes a list
-    of its rows, a dataclass a mapping of its fields; what JSON does not know becomes text.
+    NaN and the infinities become ``None``, since JSON has no number for them. A table becomes a
+    list of its rows, a dataclass a mapping of its fields, any other type its text.
 
     Parameters
     ----------
     value : object
     significant_digits : int, optional
-        Round floats to so many digits.
+        Round floats to this many digits.
     omit : collection of str
         Fields of dataclasses to leave out.
 
@@ -44,16 +44,19 @@ def to_json_values(
     if isinstance(value, Mapping | pd.Series):
         return {str(key): convert(inner) for key, inner in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [
-            field.name for field in dataclasses.fields(value) if field.name not in omit
-        ]
-        return {name: convert(getattr(value, name)) for name in names}
+        # Not dataclasses.asdict, which would copy the tables and arrays inside first.
+        entry = {}
+        for field in dataclasses.fields(value):
+            if field.name not in omit:
+                entry[field.name] = convert(getattr(value, field.name))
+        return entry
     if isinstance(value, list | tuple):
         return [convert(inner) for inner in value]
     if isinstance(value, np.ndarray):
         return convert(value.tolist())
     if isinstance(value, Enum):
         return convert(value.value)
+    # A scalar of numpy goes on as Python's: a NaN or a truth value is recognised below.
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or value is pd.NA or value is pd.NaT:
@@ -66,8 +69,6 @@ def to_json_values(
 def _convert_float(value: float, significant_digits: int | None) -> float | None:
     if not math.isfinite(value):
         return None
-    return (
-        value
-        if significant_digits is None
-        else float(f"{value:.{significant_digits}g}")
-    )
+    if significant_digits is None:
+        return value
+    return float(f"{value:.{significant_digits}g}")

@@ -1,8 +1,8 @@
-"""One process at a time: locks that the operating system takes back when their holder dies.
+"""One process at a time: locks that the operating system releases when their holder dies.
 
-:func:`lock_folder` keeps two processes from writing one suite. ``hardsynth/.lock`` stands while a
-process writes and names it. What holds is the system's lock on that file, not the file, so a killed
-process leaves nothing behind that blocks the next.
+:func:`lock_folder` keeps two processes from writing one suite. The file ``hardsynth/.lock`` exists
+while a process writes, and names it. The lock is the system's lock on that file, not the file
+itself, so a killed process leaves nothing behind that blocks the next one.
 
 :func:`lock_open_file` locks a file that stays open, so that a child process can inherit the lock.
 """
@@ -28,19 +28,19 @@ from amlb_ext.core.files import explain_disk_errors
 def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
     """Hold a folder for this process; the holder may enter again.
 
-    Folders that had to be made for the lock are removed with it where nothing else was written.
+    Folders that are made for the lock are removed with it if nothing else was written there.
 
     Parameters
     ----------
     lock_file : Path
-        Stands while the lock is held.
+        Exists while the lock is held.
     folder : Path
-        What is held: the error of a second writer names it.
+        The folder that is held, for the error of a second writer.
 
     Raises
     ------
     SuiteError
-        Another process writes this folder, or the lock file cannot be written.
+        Another process writes to this folder, or the lock file cannot be written.
 
     Examples
     --------
@@ -55,9 +55,8 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
     """
     path = Path(os.path.realpath(lock_file))
     new_folders = [parent for parent in path.parents if not parent.exists()]
-    lock = FileLock(
-        path, timeout=0, is_singleton=True
-    )  # one in the process, so the holder may enter again
+    # A singleton is one object for the path in this process, so the holder may enter again.
+    lock = FileLock(path, timeout=0, is_singleton=True)
     if lock.is_locked:
         with lock:
             yield
@@ -71,14 +70,13 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
             if isinstance(error.__cause__, Timeout):
                 raise _folder_is_held(folder, path) from None
             raise
-        with contextlib.suppress(
-            OSError
-        ):  # a full disk: the lock holds without a word in it
+        # On a full disk the file stays empty, and the lock holds all the same.
+        with contextlib.suppress(OSError):
             path.write_text(json.dumps(_describe_this_process()), encoding="utf-8")
         try:
             yield
         finally:
-            # removed while it is held: who opened it meanwhile sees that its file is gone
+            # Removed while it is held: a process that opened it meanwhile sees the file is gone.
             with contextlib.suppress(OSError):
                 path.unlink()
             lock.release()
@@ -96,17 +94,17 @@ POLL_SECONDS = 0.2
 def lock_open_file(path: Path, when_held: Callable[[], None]) -> Iterator[int]:
     """Lock a file that stays open, for this process and the children that inherit it.
 
-    Where the system or the file system has no such locks, the block runs without one.
+    If the system or the file system has no such locks, the block runs without one.
 
-    NOTE[OWN] ``filelock`` gives no access to the open file, and when it lets a lock go it does so
-    for the children too. Here the lock lasts until the last process that has the file open ends.
+    NOTE[OWN] ``filelock`` gives no access to the open file, and releases a lock for the children
+    too. Here the lock lasts until the last process that has the file open ends.
 
     Parameters
     ----------
     path : Path
-        Created, with its folder, when missing; never removed and never emptied.
+        Created with its folder if missing; never removed and never emptied.
     when_held : callable
-        Called once if another process holds the lock: raise there to give up, return to wait.
+        Called once if another process holds the lock. It raises to give up, or returns to wait.
 
     Yields
     ------
@@ -132,13 +130,15 @@ def lock_open_file(path: Path, when_held: Callable[[], None]) -> Iterator[int]:
 def _try_to_lock(descriptor: int) -> bool:
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:
+        # Windows
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks, as some network drives are
+    except OSError:
+        # a file system without locks, such as some network drives
         return True
     return True
 

@@ -1,8 +1,8 @@
-"""Which texts of a CSV file stand for a missing value: what AMLB decides, in one place.
+"""Which texts of a CSV file stand for a missing value, as AMLB reads them.
 
-AMLB 2.1 pins pandas 1.5.3 and reads CSV with its defaults. Later versions of pandas take ``None``
-for missing as well, so reading with the defaults of whatever pandas is installed here would lose
-a class or a category of that name.
+AMLB 2.1 pins pandas 1.5.3 and reads CSV with its defaults. Later versions of pandas read ``None``
+as missing too, so the defaults of the version installed here could lose a class or a category of
+that name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ NA_TEXTS = frozenset(
         "null",
     ]
 )
-#: In lower case, what some version of pandas takes for missing, or a reader that ignores case.
+#: In lower case, the texts that some version of pandas, or a reader that ignores case, takes for
+#: missing.
 _LOWER_CASE_LOOKALIKES = {text.lower() for text in NA_TEXTS} | {"none", "nat"}
 
 

@@ -1,8 +1,8 @@
 """Columns of numbers on their way to ``float64``, and different numbers that become equal there.
 
-The numbers of a table end as ``float64``, which tells about 17 digits apart. Whole numbers beyond
-2**53 and decimals of more digits may become equal: an order number another order's. A column in
-which that would happen is read as Python's exact numbers (``object`` of ``int``, ``Decimal`` and
+The numbers of a table end as ``float64``, which distinguishes about 17 digits. Whole numbers beyond
+2**53 and decimals of more digits may become equal: one order number and the next. A column in which
+that would happen is read as Python's exact numbers (``object`` of ``int``, ``Decimal`` and
 ``float``), and kept so until :func:`amlb_ext.core.tables.make_task` decides what becomes of it.
 """
 
@@ -18,7 +18,7 @@ import pandas as pd
 
 #: Integers beyond this are not exact in float64.
 MAX_EXACT_INTEGER = 2**53
-#: float64 tells all decimals of so many digits apart that a program wrote from a float64.
+#: Digits that a program needs to write any float64 so that it reads back unchanged.
 FLOAT_DIGITS = 17
 
 #: A whole number of 16 digits or more, or any number of more than 17 significant digits.
@@ -53,12 +53,12 @@ class FloatColumn:
 
 
 def convert_to_float64(values: pd.Series) -> FloatColumn:
-    """Return numbers as ``float64`` and say what that loses.
+    """Return numbers as ``float64``, with the count of distinct values that this loses.
 
     Parameters
     ----------
     values : Series
-        Of a numeric type, or ``object`` of numbers; text counts as missing.
+        Of a numeric type, or ``object`` of numbers. Text counts as missing.
 
     Examples
     --------
@@ -66,29 +66,33 @@ def convert_to_float64(values: pd.Series) -> FloatColumn:
     >>> floats.before, floats.after, floats.is_whole
     (2, 1, True)
     """
-    present = values[values.notna()]
+    is_present = values.notna()
+    present = values[is_present]
     if holds_numbers(values):
         floats = pd.Series(
             np.nan, index=values.index, name=values.name, dtype="float64"
         )
-        floats[values.notna()] = [float(value) for value in present]
+        floats[is_present] = [float(value) for value in present]
     else:
         floats = pd.to_numeric(values, errors="coerce").astype("float64")
-        is_integer = pd.api.types.is_integer_dtype(values)
-        if not is_integer or not (floats.abs() >= MAX_EXACT_INTEGER).any():
+        # The common case: nothing can be lost, and nothing need be counted.
+        if not pd.api.types.is_integer_dtype(values):
+            return FloatColumn(floats)
+        if not (floats.abs() >= MAX_EXACT_INTEGER).any():
             return FloatColumn(floats)
     distinct = {_normalize_number(value) for value in present}
     integers = {value for value in distinct if isinstance(value, int)}
-    others = distinct - integers
     return FloatColumn(
         values=floats,
         before=len(distinct),
         after=int(floats.nunique()),
-        is_whole=all(
-            isinstance(value, float) and value.is_integer() for value in others
-        ),
+        is_whole=all(_is_whole_float(value) for value in distinct - integers),
         is_rounded=any(int(float(value)) != value for value in integers),
     )
+
+
+def _is_whole_float(value: object) -> bool:
+    return isinstance(value, float) and value.is_integer()
 
 
 def holds_numbers(values: pd.Series) -> bool:
@@ -129,7 +133,8 @@ def replace_as_objects(
 ) -> pd.Series:
     """Return a column as ``object``, with exact numbers in the rows where ``chosen`` holds.
 
-    Assigning them to a Series of ``object`` would make an array of them first, and so floats.
+    Assigning them to a Series of ``object`` would convert them to an array first, and so to
+    floats.
     """
     with_none = values.astype(object).where(values.notna(), None)
     objects = with_none.to_numpy(dtype=object, copy=True)
@@ -160,7 +165,7 @@ def parse_number(text: str) -> float | int | Decimal:
 
 
 def _normalize_number(value: object) -> float | int | Decimal:
-    """Return one form of each number, so that numbers of one value are equal and hash alike."""
+    """Return one form of each number, so that equal numbers of all types have equal hashes."""
     if isinstance(value, float | np.floating):
         return float(value)
     if isinstance(value, int | np.integer):
@@ -171,17 +176,19 @@ def _normalize_number(value: object) -> float | int | Decimal:
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)  # a text for infinity and NaN only
     # 2.50 has the digits 250 and the exponent -2; without the last zero they are 25 and -1.
-    text = "".join(map(str, digits)).rstrip("0")
+    text = "".join(str(digit) for digit in digits).rstrip("0")
     exponent += len(digits) - len(text)
-    is_whole = exponent >= 0 or not text
-    if is_whole:
+    is_zero = not text
+    if exponent >= 0 or is_zero:
         return int(value)
     if len(text) <= FLOAT_DIGITS:
         return float(value)
-    return Decimal((sign, tuple(map(int, text)), exponent))
+    significant_digits = tuple(int(digit) for digit in text)
+    return Decimal((sign, significant_digits, exponent))
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | Decimal | np.number) and not isinstance(
-        value, bool
-    )
+    # bool is a subclass of int
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int | float | Decimal | np.number)

@@ -12,14 +12,14 @@ from amlb_ext.core.files import write_file
 
 
 def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
-    """Write a table whole or not at all, and keep no file open when that fails.
+    """Write a table whole or not at all, and leave no file open if that fails.
 
     Parameters
     ----------
     table : pyarrow.Table
-        With the metadata that the file shall carry.
+        With the metadata of the file.
     path : Path
-        Where the file shall stand; its folder is made when missing.
+        Place of the file; its folder is made if missing.
     **options
         For :func:`pyarrow.parquet.write_table`.
 
@@ -45,8 +45,8 @@ def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
     """
 
     def write(part: Path) -> None:
-        # Opened here: where not even the first bytes find room, what pyarrow opened itself stays
-        # open as long as the error is held.
+        # Opened here: if not even the first bytes find room, a file that pyarrow opened itself
+        # stays open as long as the error lives.
         with part.open("wb") as file:
             pq.write_table(table, file, **options)
 

@@ -1,7 +1,7 @@
-"""The presets: named changes of the defaults; and Table 2 of the paper, setting by setting.
+"""The presets, which are named changes of the defaults, and Table 2 of the paper.
 
 Source: Zakharov & Boukhanovsky, Mach. Learn. Knowl. Extr. 2025, 7(4), 148. Where the paper is
-silent or may be read in two ways, ``docs/readings.md`` says what was taken and why.
+silent or ambiguous, ``docs/readings.md`` gives the reading chosen here and its reason.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ PRESETS: dict[str, Layer] = {
             "tries": 1,
             "population": 50,  # not printed
             "generations": 20,  # Table 2, number of steps in GA
-            "sigma2": 0.02
-            ** 2,  # section 5.4; Table 1 fits a standard deviation, not a variance
+            # section 5.4; Table 1 fits a standard deviation, not a variance
+            "sigma2": 0.02**2,
             "flip": 0.1,  # section 4.3.2, p_xi; not printed
             "start": "unique",  # section 4.3.1, unique values of each attribute
             "categoricals": "free",  # Algorithm 1, line 6
@@ -54,10 +54,10 @@ PRESETS: dict[str, Layer] = {
     },
 }
 
-#: Table 2 by data set and threshold: what differs from ``literal``. The "number of steps in GA" is
-#: read as the number of searches per bad point, since it rises where bad points are few, and one
-#: generation of each, since more leave Table A1's first row (``docs/readings.md``). In the toy
-#: X_ga has at most some 400 points: with more, X~ is nearer to it than printed.
+#: Table 2 by data set and threshold: the differences from ``literal``. The "number of steps in GA"
+#: is read as the number of searches per bad point, since it rises where bad points are few, with
+#: one generation each, since more of them miss the first row of Table A1 (``docs/readings.md``). In
+#: the toy data X_ga has at most 400 points: with more, X~ is closer to it than the paper prints.
 TABLE_2: dict[str, dict[float, Layer]] = {
     "toy": {
         0.1: {

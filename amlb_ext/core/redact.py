@@ -1,10 +1,10 @@
-"""Hide what may be secret before a text is shown: passwords, keys and tokens in addresses."""
+"""Hide passwords, keys and tokens before a text or an address is shown."""
 
 from __future__ import annotations
 
 import re
 
-#: Stands where a secret was.
+#: Takes the place of a secret.
 MASK = "***"
 
 #: ``api_key=...`` in a query, ``api_key%3D...`` in an escaped query, ``"apikey": ...`` in JSON.
@@ -12,17 +12,18 @@ _API_KEY = re.compile(
     r"""(api_?key(?:=|%3d|['"]?\s*:\s*['"]?))[^&\s'")]+""",
     re.IGNORECASE,
 )
+#: ``user:password@`` or ``token@`` before the host.
 _USER_AND_PASSWORD = re.compile(r"(://)[^/\s]*@")
 
 
 def redact_text(text: str, *secrets: str) -> str:
-    """Hide the passwords and API keys that stand in a text, for instance in a server's answer.
+    """Hide the passwords and API keys in a text, for instance in the answer of a server.
 
     Parameters
     ----------
     text : str
     *secrets : str
-        Hidden wherever they occur; an empty one is ignored.
+        Texts to hide wherever they occur; empty ones are ignored.
 
     Examples
     --------

@@ -33,8 +33,14 @@ def derive_seed(seed: int, *key: str | int) -> int:
     >>> derive_seed(1, "toy", 0, "search") == derive_seed(1, "toy", 1, "search")
     False
     """
-    text = "\x1f".join([str(int(seed)), *(str(part) for part in key)])
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+    # Joined by the ASCII unit separator, so that ("ab", "c") and ("a", "bc") differ. Python's own
+    # hash() of a text would change with every process.
+    parts = [str(int(seed))]
+    parts += [str(part) for part in key]
+    digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
+    number = int.from_bytes(digest[:8], "big")
+    # 63 of the 64 bits: the seed is never negative, also as an int64.
+    return number >> 1
 
 
 def random_stream(seed: int, *key: str | int) -> np.random.Generator:
@@ -49,5 +55,5 @@ def random_stream(seed: int, *key: str | int) -> np.random.Generator:
 
 
 def draw_int_seed(rng: np.random.Generator) -> int:
-    """Draw a 31-bit seed for a library that wants an integer ``random_state``."""
+    """Draw a 31-bit seed for a library that takes only an integer as ``random_state``."""
     return int(rng.integers(0, 2**31 - 1))

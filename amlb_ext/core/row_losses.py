@@ -1,4 +1,6 @@
-"""Per-row losses and the few scores the summary prints.
+"""Losses of single rows, and the few scores that the summary prints.
+
+Each is a formula of one or two lines.
 
 Notation
 --------
@@ -22,8 +24,10 @@ def squared_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
 
 
 def true_probability(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Return the probability given to the true class, per row."""
-    return f[np.arange(len(y)), y.astype(int)]
+    """Return the probability of the true class, per row."""
+    rows = np.arange(len(y))
+    codes = y.astype(int)
+    return f[rows, codes]
 
 
 def symmetric_percentage_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
@@ -37,31 +41,36 @@ def symmetric_percentage_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     [1.0, 0.0]
     """
     size = np.abs(f) + np.abs(y)
-    return 2.0 * np.abs(f - y) / np.where(size > 0, size, 1.0)
+    divisor = np.where(size > 0, size, 1.0)
+    return 2.0 * np.abs(f - y) / divisor
 
 
 def brier_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Return the Brier loss per row, ``sum_c (p_c - 1[y = c])^2``.
 
-    Source: Brier (1950), the original form over all classes.
+    Source: Brier (1950), Monthly Weather Review 78, 1-3: the original form, over all classes.
 
     Examples
     --------
     >>> brier_loss(np.array([1]), np.array([[0.25, 0.75]])).tolist()
     [0.125]
     """
-    hit = np.zeros_like(f)
-    hit[np.arange(len(y)), y.astype(int)] = 1.0
-    return ((f - hit) ** 2).sum(axis=1)
+    rows = np.arange(len(y))
+    one_hot = np.zeros_like(f)
+    one_hot[rows, y.astype(int)] = 1.0
+    squares = (f - one_hot) ** 2
+    return squares.sum(axis=1)
 
 
 def row_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Return squared error for ``(n,)`` predictions, Brier loss for ``(n, C)`` ones."""
-    return squared_error(y, f) if f.ndim == 1 else brier_loss(y, f)
+    """Return the squared error of ``(n,)`` predictions, the Brier loss of ``(n, C)`` ones."""
+    if f.ndim == 1:
+        return squared_error(y, f)
+    return brier_loss(y, f)
 
 
 def summary_score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str, float]:
-    """Return the name and value of the summary's score of F on some rows.
+    """Return the name and the value of the score of F that the summary prints.
 
     Root mean squared error for regression, accuracy otherwise; NaN for no rows.
 
@@ -69,7 +78,7 @@ def summary_score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str,
     ----------
     y, f : ndarray
     unit : float
-        What 1 in a scaled target is in the target's own unit, in which the error is given.
+        Length of 1 of the scaled target in the target's own unit, the unit of the error.
 
     Examples
     --------
@@ -81,5 +90,7 @@ def summary_score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str,
     if not len(y):
         return name, float("nan")
     if is_regression:
-        return name, unit * float(np.sqrt(squared_error(y, f).mean()))
-    return name, float((f.argmax(axis=1) == y).mean())
+        mean_square = squared_error(y, f).mean()
+        return name, unit * float(np.sqrt(mean_square))
+    is_correct = f.argmax(axis=1) == y
+    return name, float(is_correct.mean())

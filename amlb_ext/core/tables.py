@@ -1,10 +1,9 @@
 """From a table as it was read to a task: types, checks, canonical form.
 
-:func:`make_task` is the only way to a :class:`~amlb_ext.core.task.Task`. It decides what the target
-is (classes or numbers), infers the type of each feature that the source does not declare, and
-brings every column to the canonical form that :mod:`amlb_ext.core.task` describes. What it changes
-on the way it puts into the notes of the task; what it cannot mend it refuses with an error that
-says what to type instead.
+:func:`make_task` is the only way to a :class:`~amlb_ext.core.task.Task`. It decides whether the
+target is classes or numbers, infers the type of each feature that the source does not declare, and
+brings every column to the canonical form that :mod:`amlb_ext.core.task` describes. It notes each
+change in the task, and refuses what it cannot repair with an error that says what to type instead.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from amlb_ext.core.task import Column, ColumnType, Fold, Kind, Origin, Task
 MIN_ROWS = 20
 #: A target that is missing in a larger share of rows is refused.
 MAX_MISSING_TARGET = 0.5
-#: AMLB's encoded frameworks work in float32; what does not fit is refused.
+#: AMLB's encoded frameworks work in float32; larger numbers are refused.
 MAX_ABS = float(np.finfo(np.float32).max)
-#: A numeric target of so few whole numbers may have been meant as classes: a note says so.
+#: A numeric target with at most this many whole numbers may be meant as classes: a note says so.
 MAX_CLASSES_TO_MENTION = 20
-#: A column of more distinct texts than this, most of them unique, is free text, no category.
+#: A column with more distinct texts than this, most of them unique, is free text, not categories.
 MIN_FREE_TEXTS = 50
-#: Python knows local times up to the year after this one.
+#: Python's local times end with the year after this one.
 _LAST_LOCAL_YEAR = 9998
-#: Of the decimals of a regression target, so many may become equal in float64: files spell one
-#: float64 in more ways than one, and such spellings are no different values.
+#: Share of the distinct decimals of a regression target that may become equal in float64: a file
+#: may write one float64 in several ways, which are not different values.
 MAX_MERGED = 0.01
 
 
@@ -51,9 +50,10 @@ def default_target(names: Sequence[str]) -> str:
     >>> default_target(["a", "Class", "b"]), default_target(["a", "b"])
     ('Class', 'b')
     """
-    return next(
-        (name for name in names if name.lower() in ("target", "class")), names[-1]
-    )
+    for name in names:
+        if name.lower() in ("target", "class"):
+            return name
+    return names[-1]
 
 
 def make_task(
@@ -74,24 +74,24 @@ def make_task(
     Parameters
     ----------
     frame : DataFrame of shape (n, d + 1)
-        Features and target, as read.
+        Features and target, as the source has them.
     target : str
         Name of the target column.
     name : str
-        The task's name.
+        Name of the task.
     kind : Kind or str, optional
-        ``regression``, ``binary``, ``multiclass`` or ``classification``; inferred when omitted:
+        ``regression``, ``binary``, ``multiclass`` or ``classification``. Inferred by default:
         text, boolean or two distinct values are classes, other numbers are regression.
     types : mapping of column name to type, optional
-        Known types (from ARFF or OpenML); the others are inferred.
+        Types that the source declares (ARFF, OpenML); the others are inferred.
     categories : mapping of column name to sequence of str, optional
-        Known category lists, the target's included, in the source's order.
+        Category lists that the source declares, also the target's, in the source's order.
     folds : sequence of Fold, optional
-        Positions in ``frame``; rows without a target leave them.
+        Positions in ``frame``; rows without a target are removed from them.
     origin : Origin, optional
     notes : sequence of str, optional
     beside : sequence of str, optional
-        Targets of other tasks: no features, and rows without any of them are dropped too.
+        Targets of other tasks: they are no features, and a row that lacks one is dropped too.
 
     Returns
     -------
@@ -101,8 +101,8 @@ def make_task(
     ------
     DataError
         Duplicate columns, unknown target, no features, infinite or too large values, too few
-        rows, a target with one value or missing too often, or with values that are different
-        numbers and the same float64.
+        rows, or a target with a single value, with too many missing values, or with different
+        numbers that are the same float64.
 
     Examples
     --------
@@ -112,7 +112,8 @@ def make_task(
     >>> task.kind.value, [column.type for column in task.columns], task.labels
     ('binary', ['integer', 'categorical'], ('0', '1'))
     """
-    types, categories = dict(types or {}), dict(categories or {})
+    types = types or {}
+    categories = categories or {}
     targets = [target, *beside]
     _check_names(frame, name)
     _check_columns(frame, targets, name)
@@ -127,7 +128,9 @@ def make_task(
     final_kind, values, labels, target_notes = _make_target(
         frame[target], name=name, kind=kind, known_labels=categories.get(target)
     )
-    features, columns, feature_notes = {}, [], []
+    features = {}
+    columns = []
+    feature_notes = []
     for column_name in frame.columns.drop(targets):
         column, canonical, column_notes = _make_column(
             frame[column_name],
@@ -154,33 +157,34 @@ def make_task(
 
 
 def _check_names(frame: pd.DataFrame, name: str) -> None:
-    for what, text in [
-        ("task", name),
-        *(("column", str(column)) for column in frame.columns),
-    ]:
-        if not is_utf8(text):
-            raise DataError(
-                f"the name of the {what} {text!r} is not UTF-8", "rename it"
-            )
+    """Refuse names that no file of a suite could hold."""
+    _check_utf8("task", name)
+    for column in frame.columns:
+        _check_utf8("column", str(column))
+
+
+def _check_utf8(what: str, text: str) -> None:
+    if not is_utf8(text):
+        raise DataError(f"the name of the {what} {text!r} is not UTF-8", "rename it")
 
 
 def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
-    doubled = sorted(
-        {str(column) for column in frame.columns[frame.columns.duplicated()]}
-    )
-    if doubled:
+    """Refuse repeated column names, and a table that lacks a target or has nothing else."""
+    is_repeated = frame.columns.duplicated()
+    repeated = sorted({str(column) for column in frame.columns[is_repeated]})
+    if repeated:
         raise DataError(
-            f"{name}: the column name {doubled[0]!r} occurs more than once",
+            f"{name}: the column name {repeated[0]!r} occurs more than once",
             "rename one of them",
         )
     for target in targets:
         if target not in frame.columns:
-            shown = ", ".join(map(str, frame.columns[:10]))
+            shown = ", ".join(str(column) for column in frame.columns[:10])
             raise DataError(
                 f"{name}: no column {target!r} (columns: {shown})", "use --target NAME"
             )
     if frame.shape[1] <= len(targets):
-        shown = " and ".join(map(repr, targets))
+        shown = " and ".join(repr(target) for target in targets)
         raise DataError(
             f"{name}: the table has no feature beside {shown}", "add columns"
         )
@@ -189,31 +193,34 @@ def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
 def _drop_rows_without_target(
     frame: pd.DataFrame, targets: list[str], *, name: str, folds: tuple[Fold, ...]
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[Fold, ...], list[str]]:
-    """Return the rows that have all targets, their positions, the folds of them, and a note."""
+    """Return the rows with all targets, their positions, their folds, and notes."""
     is_missing = frame[targets].isna().any(axis=1).to_numpy()
     row_ids = np.flatnonzero(~is_missing).astype(np.int64)
     if not is_missing.any():
         return frame.reset_index(drop=True), row_ids, folds, []
     share = is_missing.mean()
     if share > MAX_MISSING_TARGET:
-        which = " or ".join(map(repr, targets))
+        which = " or ".join(repr(target) for target in targets)
         raise DataError(
             f"{name}: the target {which} is missing in {share:.0%} of the rows, "
             f"at most {MAX_MISSING_TARGET:.0%} are accepted",
             "choose another column with --target, or drop these rows yourself",
         )
+    # A row moves up by the number of dropped rows before it.
     new_position = np.cumsum(~is_missing) - 1
 
     def keep(rows: np.ndarray) -> np.ndarray:
-        return new_position[rows[~is_missing[rows]]]
+        has_target = ~is_missing[rows]
+        return new_position[rows[has_target]]
 
     folds = tuple(Fold(train=keep(fold.train), test=keep(fold.test)) for fold in folds)
     what = "without a target" if len(targets) == 1 else "that lack one of the targets"
     note = f"{int(is_missing.sum())} rows {what} were dropped"
-    return frame.loc[~is_missing].reset_index(drop=True), row_ids, folds, [note]
+    remaining = frame.loc[~is_missing].reset_index(drop=True)
+    return remaining, row_ids, folds, [note]
 
 
-# --- The target -----------------------------------------------------------------------------------
+# The target.
 
 
 def _make_target(
@@ -230,21 +237,11 @@ def _make_target(
             f"{name}: the target {values.name!r} has a single value",
             "choose another --target",
         )
-    notes = []
-    if kind is not None:
-        wanted = str(kind)
-    elif not _is_numeric(values) or n_distinct <= 2:
-        wanted = "classification"
-    else:
-        wanted = "regression"
-        if n_distinct <= MAX_CLASSES_TO_MENTION and _all_whole(values):
-            notes.append(
-                f"the target has {n_distinct} distinct whole numbers and was taken as regression; "
-                "--kind multiclass makes them classes"
-            )
+    wanted, notes = _choose_kind(values, kind, n_distinct)
     if wanted == "regression":
         numbers, number_notes = _make_number_target(values, name)
         return Kind.REGRESSION, numbers, (), notes + number_notes
+    # A user who names the kind, or a source that lists the labels, means them as they are.
     if kind is None and known_labels is None:
         _check_missing_texts(values, name)
     text = _as_text(values)
@@ -255,12 +252,25 @@ def _make_target(
             f"the target has {len(labels)} classes: {final_kind.value}, not {wanted}"
         )
     classes = pd.Series(pd.Categorical(text, categories=labels), name=values.name)
-    return (
-        final_kind,
-        classes,
-        tuple(labels),
-        notes + _lookalike_notes(str(values.name), classes),
+    notes += _lookalike_notes(str(values.name), classes)
+    return final_kind, classes, tuple(labels), notes
+
+
+def _choose_kind(
+    values: pd.Series, kind: Kind | str | None, n_distinct: int
+) -> tuple[str, list[str]]:
+    """Return the kind that the user names or the values suggest, and notes."""
+    if kind is not None:
+        return str(kind), []
+    if n_distinct <= 2 or not _is_numeric(values):
+        return "classification", []
+    if n_distinct > MAX_CLASSES_TO_MENTION or not _all_whole(values):
+        return "regression", []
+    note = (
+        f"the target has {n_distinct} distinct whole numbers and was taken as regression; "
+        "--kind multiclass makes them classes"
     )
+    return "regression", [note]
 
 
 def _order_labels(present: set[str], known: Sequence[str]) -> list[str]:
@@ -270,6 +280,7 @@ def _order_labels(present: set[str], known: Sequence[str]) -> list[str]:
 
 
 def _make_number_target(values: pd.Series, name: str) -> tuple[pd.Series, list[str]]:
+    """Return a regression target as ``float64``, and notes."""
     if not _is_numeric(values):
         _check_missing_texts(values, name)
         raise DataError(
@@ -284,7 +295,7 @@ def _make_number_target(values: pd.Series, name: str) -> tuple[pd.Series, list[s
 
 
 def _check_lost_values(floats: FloatColumn, name: str) -> list[str]:
-    """Refuse a regression target whose values become equal as float64, or say what is lost."""
+    """Refuse a regression target whose values become equal as float64, or note the loss."""
     target = floats.values.name
     if not floats.lost:
         return _rounding_notes(f"the target {target!r}", floats)
@@ -292,7 +303,9 @@ def _check_lost_values(floats: FloatColumn, name: str) -> list[str]:
         f"the {floats.before} distinct values of the target {target!r} are {floats.after} as "
         "64-bit floats, which AMLB computes with"
     )
-    if floats.is_whole or floats.lost > MAX_MERGED * floats.before or floats.after < 2:
+    # Whole numbers that differ are different values; decimals may be spellings of one.
+    too_many_lost = floats.lost > MAX_MERGED * floats.before
+    if floats.is_whole or too_many_lost or floats.after < 2:
         raise DataError(
             f"{name}: {loss}",
             "subtract a constant from the column so that its values stay apart, choose another "
@@ -303,9 +316,11 @@ def _check_lost_values(floats: FloatColumn, name: str) -> list[str]:
 
 def _check_missing_texts(values: pd.Series, name: str) -> None:
     """Refuse a target of numbers that a text such as ``None`` makes text, and so classes."""
-    texts = set(map(str, values.dropna().unique()))
+    texts = {str(value) for value in values.dropna().unique()}
     lookalikes = missing_lookalikes(texts)
-    if not lookalikes or not _are_numbers(texts.difference(lookalikes)):
+    if not lookalikes:
+        return
+    if not _are_numbers(texts.difference(lookalikes)):
         return
     n_rows = int(values.isin(lookalikes).sum())
     raise DataError(
@@ -318,26 +333,28 @@ def _check_missing_texts(values: pd.Series, name: str) -> None:
 def _are_numbers(texts: Iterable[str]) -> bool:
     """Whether there are texts, and each of them is a number."""
     values = pd.Series(sorted(texts), dtype=object)
-    return len(values) > 0 and bool(
-        pd.to_numeric(values, errors="coerce").notna().all()
-    )
+    if len(values) == 0:
+        return False
+    numbers = pd.to_numeric(values, errors="coerce")
+    return bool(numbers.notna().all())
 
 
 def _lookalike_notes(name: str, values: pd.Series) -> list[str]:
-    """Say which texts of a column are values although they look like missing ones."""
+    """Return a note on the texts that count as values although they look like missing ones."""
     lookalikes = missing_lookalikes(values.cat.categories)
     present = [text for text in lookalikes if (values == text).any()]
     if not present:
         return []
     n_rows = int(values.isin(present).sum())
-    note = f"column {name!r}: the text {present[0]!r} counts as a value in {n_rows} rows, as for AMLB"
+    counts = f"the text {present[0]!r} counts as a value in {n_rows} rows, as for AMLB"
+    note = f"column {name!r}: {counts}"
     if _are_numbers(values.cat.categories.difference(present)):
         note += ", and makes a column of numbers text"
     return [f"{note}; leave these fields empty if the value is missing"]
 
 
 def _rounding_notes(what: str, floats: FloatColumn) -> list[str]:
-    """Say that whole numbers are rounded, though none of them becomes equal to another."""
+    """Return a note if whole numbers are rounded, though no two of them become equal."""
     if not floats.is_rounded:
         return []
     return [
@@ -345,7 +362,7 @@ def _rounding_notes(what: str, floats: FloatColumn) -> list[str]:
     ]
 
 
-# --- The features ---------------------------------------------------------------------------------
+# The features.
 
 
 def _make_column(
@@ -362,9 +379,9 @@ def _make_column(
     if column_type in ("numeric", "integer"):
         floats = convert_to_float64(values)
         _check_finite(floats.values, name)
-        # Whole numbers too long for float64 are names of things, decimals are measurements.
-        are_names = declared_type is None and floats.lost > 0 and floats.is_whole
-        if not are_names:
+        # Whole numbers too long for float64 are identifiers, decimals are measurements.
+        are_identifiers = declared_type is None and floats.lost > 0 and floats.is_whole
+        if not are_identifiers:
             column, canonical = _make_number_column(column_name, column_type, floats)
             return column, canonical, _number_notes(column_name, floats)
         column_type = "categorical"
@@ -374,8 +391,9 @@ def _make_column(
             "from the column to keep them as numbers"
         ]
     text = _as_text(values)
-    # Declared categories that do not occur stay: another fold's rows may hold them.
-    categories = list(dict.fromkeys(map(str, declared_categories or [])))
+    # Declared categories that do not occur stay: rows of another fold may have them.
+    declared = [str(category) for category in declared_categories or []]
+    categories = list(dict.fromkeys(declared))
     categories += natural_order(set(text.dropna()).difference(categories))
     canonical = pd.Series(pd.Categorical(text, categories=categories), name=column_name)
     column = Column(
@@ -384,7 +402,8 @@ def _make_column(
         categories=tuple(categories),
         has_missing=bool(values.isna().any()),
     )
-    return column, canonical, notes + _lookalike_notes(column_name, canonical)
+    notes += _lookalike_notes(column_name, canonical)
+    return column, canonical, notes
 
 
 def _make_number_column(
@@ -392,13 +411,16 @@ def _make_number_column(
 ) -> tuple[Column, pd.Series]:
     values = floats.values
     if column_type == "integer":
-        is_exact = _all_whole(values) and not values.abs().max() > MAX_EXACT_INTEGER
-        column_type = "integer" if is_exact else "numeric"
+        # The type decides how values are written back: an integer beyond 2**53 would be wrong.
+        is_too_large = values.abs().max() > MAX_EXACT_INTEGER
+        if is_too_large or not _all_whole(values):
+            column_type = "numeric"
     column = Column(name=name, type=column_type, has_missing=bool(values.isna().any()))
     return column, values.rename(name)
 
 
 def _number_notes(name: str, floats: FloatColumn) -> list[str]:
+    """Return a note if numbers become equal, or are rounded."""
     if not floats.lost:
         return _rounding_notes(f"column {name!r}", floats)
     return [
@@ -408,32 +430,34 @@ def _number_notes(name: str, floats: FloatColumn) -> list[str]:
 
 
 def _infer_type(values: pd.Series) -> ColumnType:
+    """Return the type of a feature that the source does not declare."""
     if pd.api.types.is_bool_dtype(values):
         return "boolean"
     if pd.api.types.is_datetime64_any_dtype(values):
         return "date"
     present = values.dropna()
-    if _is_numeric(values):
-        return "integer" if len(present) and _all_whole(values) else "numeric"
+    # A column without any value says nothing of its type; as a number it needs no category.
     if len(present) == 0:
         return "numeric"
+    if _is_numeric(values):
+        return "integer" if _all_whole(values) else "numeric"
     if isinstance(values.dtype, pd.CategoricalDtype):
         return "categorical"
-    if set(map(str, present.unique())) <= {"True", "False"}:
-        return "boolean"
     distinct = present.astype(str).unique()
+    if set(distinct) <= {"True", "False"}:
+        return "boolean"
     if _are_dates(distinct):
         return "date"
-    is_mostly_unique = len(distinct) > MIN_FREE_TEXTS and len(distinct) > 0.5 * len(
-        present
-    )
-    return "text" if is_mostly_unique else "categorical"
+    is_mostly_unique = len(distinct) > 0.5 * len(present)
+    if is_mostly_unique and len(distinct) > MIN_FREE_TEXTS:
+        return "text"
+    return "categorical"
 
 
 def _are_dates(values: np.ndarray) -> bool:
     """Whether every value is an ISO 8601 date with year, month and day."""
     texts = pd.Series(values, dtype=object).astype(str)
-    # pandas alone would take 2020 and 202001 for dates as well.
+    # pandas alone would read 2020 and 202001 as dates too.
     if not texts.str.match(r"^\d{4}-\d{1,2}-\d{1,2}([T ]\d|$)").all():
         return False
     # In UTC: a column of local times has two offsets where summer time ends.
@@ -442,15 +466,16 @@ def _are_dates(values: np.ndarray) -> bool:
 
 
 def _is_numeric(values: pd.Series) -> bool:
+    # pandas counts truth values as numbers
     if pd.api.types.is_bool_dtype(values):
         return False
     return pd.api.types.is_numeric_dtype(values) or holds_numbers(values)
 
 
 def _as_text(values: pd.Series) -> pd.Series:
-    """Values as ``object`` of ``str``, missing kept, different values as different texts.
+    """Return values as ``object`` of ``str``: missing ones stay, different ones stay different.
 
-    Whole floats lose their ``.0``; times keep their resolution and their offset from UTC.
+    Whole floats lose their ``.0``. Times keep their resolution and their offset from UTC.
     """
     is_present = values.notna().to_numpy()
     present = values[is_present]
@@ -469,30 +494,32 @@ def _as_text(values: pd.Series) -> pd.Series:
 
 
 def _format_times(times: pd.Series) -> list[str]:
-    """Return times in ISO 8601: dates where all are midnights, else to the unit that all need."""
+    """Return times in ISO 8601: dates if all are midnights, else in the unit that all need."""
     if times.dt.tz is not None:
-        is_beyond_python = times.dt.tz_convert("UTC").dt.year > _LAST_LOCAL_YEAR
-        if is_beyond_python.any():
-            times = times.dt.tz_convert("UTC")
+        in_utc = times.dt.tz_convert("UTC")
+        # The local time of an instant this late may lie beyond Python's last year.
+        if (in_utc.dt.year > _LAST_LOCAL_YEAR).any():
+            times = in_utc
     if (times == times.dt.normalize()).all():
         return times.dt.strftime("%Y-%m-%d").tolist()
-    nanoseconds = times.dt.microsecond * 1000 + times.dt.nanosecond
-    unit = "nanoseconds"
-    for coarser_unit, step in (
-        ("seconds", 10**9),
-        ("milliseconds", 10**6),
-        ("microseconds", 10**3),
-    ):
-        if (nanoseconds % step == 0).all():
-            unit = coarser_unit
-            break
+    unit = _coarsest_unit(times)
     return [time.isoformat(timespec=unit) for time in times]
 
 
-def natural_order(values: set[str]) -> list[str]:
-    """Return categories in the order that a column without declared ones gets.
+def _coarsest_unit(times: pd.Series) -> str:
+    """Return the coarsest unit of ``isoformat`` in which all times are whole."""
+    nanoseconds = times.dt.microsecond * 1000 + times.dt.nanosecond
+    steps = {"seconds": 10**9, "milliseconds": 10**6, "microseconds": 10**3}
+    for unit, step in steps.items():
+        if (nanoseconds % step == 0).all():
+            return unit
+    return "nanoseconds"
 
-    Numbers by value, the rest by text.
+
+def natural_order(values: set[str]) -> list[str]:
+    """Return categories in the order for a column that declares none.
+
+    Numbers are sorted by value; if any category is not a number, all are sorted as text.
 
     Examples
     --------
@@ -500,20 +527,26 @@ def natural_order(values: set[str]) -> list[str]:
     (['9', '10'], ['10', '9', 'b'])
     """
     try:
+        # The text decides between spellings of one number, such as "1" and "1.0".
         return sorted(values, key=lambda value: (float(value), value))
     except ValueError:
         return sorted(values)
 
 
 def _all_whole(values: pd.Series) -> bool:
+    """Whether every value is a whole number; missing ones are left out."""
     floats = values[values.notna()].astype("float64").to_numpy()
-    return bool(np.isfinite(floats).all() and np.all(floats == np.floor(floats)))
+    if not np.isfinite(floats).all():
+        return False
+    return bool(np.all(floats == np.floor(floats)))
 
 
 def _check_finite(values: pd.Series, name: str) -> None:
-    bad = np.abs(values.to_numpy()) > MAX_ABS
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
+    """Refuse infinite and huge values, and name the first of them."""
+    # Not "not <=": a missing value is NaN, and may stay.
+    is_too_large = np.abs(values.to_numpy()) > MAX_ABS
+    if is_too_large.any():
+        row = int(np.flatnonzero(is_too_large)[0])
         raise DataError(
             f"{name}: column {values.name!r} holds {values.iloc[row]} in row {row}; "
             f"AMLB needs finite numbers up to {MAX_ABS:.2g}",

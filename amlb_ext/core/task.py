@@ -7,8 +7,8 @@ Canonical form of a table, the only one that later stages see:
   whose categories are ``str``;
 * a regression target is ``float64``, a class target a ``category`` of ``str``.
 
-:class:`Column` keeps what the canonical form forgets, so that values can be written back as
-they came.
+:class:`Column` keeps what the canonical form loses, so that values can be written back as the
+source wrote them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ColumnType = Literal["numeric", "integer", "categorical", "boolean", "text", "da
 
 
 class Kind(str, Enum):
-    """What is predicted; the values are AMLB's words."""
+    """What is predicted, under AMLB's names."""
 
     REGRESSION = "regression"
     BINARY = "binary"
@@ -44,12 +44,12 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """One feature: its name, type, categories and whether a value is missing anywhere.
+    """One feature: its name, type and categories, and whether any value is missing.
 
     Attributes
     ----------
     name : str
-        The name in the source.
+        Name in the source.
     type : str
         ``numeric``, ``integer``, ``categorical``, ``boolean``, ``text`` or ``date``.
     categories : tuple of str
@@ -79,16 +79,16 @@ class Fold:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a task came from, for the manifest.
+    """Where a task comes from, for the manifest.
 
     Attributes
     ----------
     spec : str
-        The source spec that led here, e.g. ``openml/t/31``.
+        The source spec that names the task, e.g. ``openml/t/31``.
     ids : dict of str to str
         Identifiers at the source (OpenML task and data id, file paths by base name, sha256).
     licence, citation, url : str
-        As stated by the source; empty when it states none.
+        As the source states them; empty if it states none.
     """
 
     spec: str
@@ -122,7 +122,7 @@ class Task:
         Empty when the source has none.
     origin : Origin
     notes : tuple of str
-        What was changed on the way in, each one sentence for the manifest.
+        What was changed while reading, one sentence each, for the manifest.
     group : str
         Name that the tasks of one table with several targets share: they have the same features
         and folds, and are hardened together. Empty for a task on its own.
@@ -146,7 +146,7 @@ class Task:
 
     @property
     def stream_name(self) -> str:
-        """What the random streams are keyed by: the group, or the task on its own."""
+        """Name that keys the random streams: the group's, or that of a task on its own."""
         return self.group or self.name
 
     def with_folds(self, folds: tuple[Fold, ...]) -> Task:
@@ -173,29 +173,32 @@ class Task:
 
     @cached_property
     def _hashes(self) -> tuple[str, str]:
-        """The table's hash without and with the folds; texts, which a worker can be sent."""
+        """The table's hashes without and with the folds.
+
+        Cached as texts, since a digest could not be sent to a worker process with the task.
+        """
         digest = hashlib.sha256()
-        digest.update(repr((self.kind.value, self.columns, self.labels)).encode())
+        schema = repr((self.kind.value, self.columns, self.labels))
+        digest.update(schema.encode())
         for column in self.columns:
             values = self.features[column.name]
-            digest.update(_bytes(values))
-        digest.update(_bytes(self.target))
-        table = digest.hexdigest()
+            digest.update(_column_bytes(values))
+        digest.update(_column_bytes(self.target))
+        table_hash = digest.hexdigest()
         for fold in self.folds:
             digest.update(_fold_bytes(fold))
-        return table, digest.hexdigest()
+        return table_hash, digest.hexdigest()
 
 
 def _fold_bytes(fold: Fold) -> bytes:
-    """Bytes of the positions of a fold's rows."""
-    train, test = (
-        np.asarray(rows, dtype="<i8").tobytes() for rows in (fold.train, fold.test)
-    )
+    """Return the positions of a fold's rows as bytes, the same on every machine."""
+    train = np.asarray(fold.train, dtype="<i8").tobytes()
+    test = np.asarray(fold.test, dtype="<i8").tobytes()
     return train + b"|" + test + b"#"
 
 
-def _bytes(values: pd.Series) -> bytes:
-    """Bytes of a canonical column: values, or codes (its categories are in the schema)."""
+def _column_bytes(values: pd.Series) -> bytes:
+    """Return a canonical column as bytes: values, or codes (the schema holds the categories)."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return np.asarray(values.cat.codes, dtype="<i8").tobytes()
     return np.asarray(values, dtype="<f8").tobytes()

@@ -1,10 +1,10 @@
-"""The one reader of YAML that others wrote: plain values only, bounded in size, depth and aliases.
+"""The reader of foreign YAML: plain values only, bounded in size, depth and aliases.
 
-PyYAML's safe loader runs no code, but a few hundred bytes of nested aliases stand for gigabytes as
-soon as the value is shown or copied, a thousand brackets end in ``RecursionError``, and a value
-like ``2001-99-99`` or ``!!int x`` in an exception of Python's. Here all of that is one error with
-its line. A key that occurs twice in a mapping is refused too: which of its values counts would
-depend on the reader.
+PyYAML's safe loader runs no code. But a few hundred bytes of nested aliases become gigabytes when
+the value is shown or copied, a thousand brackets end in ``RecursionError``, and a value like
+``2001-99-99`` or ``!!int x`` in an exception of Python itself. Here each of these is one error with
+its line. A key that occurs twice in a mapping is refused too, since readers disagree about which
+of its values counts.
 """
 
 from __future__ import annotations
@@ -18,30 +18,35 @@ from yaml.events import AliasEvent
 
 from amlb_ext.core.errors import HardsynthError, SourceError
 
-#: Most levels of nesting.
+#: Largest depth of nesting.
 MAX_DEPTH = 50
-#: Most characters that a document may stand for with its aliases written out.
+#: Largest size of a document with its aliases written out, in characters.
 MAX_EXPANDED = 32 << 20
 
+#: Tag of the key ``<<``, which may occur several times.
 MERGE = "tag:yaml.org,2002:merge"
 
 
 class Loader(yaml.SafeLoader):
     """PyYAML's safe loader with limits."""
 
-    #: Most bytes of a file, and nodes in it.
-    max_bytes, max_nodes = 16 << 20, 250_000
+    #: Largest size of a file, in bytes.
+    max_bytes = 16 << 20
+    #: Largest number of nodes in a file.
+    max_nodes = 250_000
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
         self._depth = 0
+        #: Size of each finished node with its aliases written out, by the node's id.
         self._sizes: dict[int, int] = {}
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Compose a node, and know how much it stands for."""
+        """Compose a node, and note its size with aliases written out."""
         event = self.peek_event()
         if isinstance(event, AliasEvent):
             node = super().compose_node(parent, index)
+            # an unfinished node has no size yet: the alias lies within it
             if id(node) not in self._sizes:
                 raise _refused("an alias stands inside what it stands for", event)
             return node
@@ -50,23 +55,28 @@ class Loader(yaml.SafeLoader):
             raise _refused(f"more than {MAX_DEPTH} levels of nesting", event)
         node = super().compose_node(parent, index)
         self._depth -= 1
-        size = 1
-        if isinstance(node, yaml.ScalarNode):
-            size += len(node.value)
-        elif isinstance(node, yaml.SequenceNode):
-            size += sum(self._sizes[id(child)] for child in node.value)
-        elif isinstance(node, yaml.MappingNode):
-            size += sum(
-                self._sizes[id(key)] + self._sizes[id(value)]
-                for key, value in node.value
-            )
+        if isinstance(node, yaml.MappingNode):
             _check_keys(node)
+        size = self._expanded_size(node)
         self._sizes[id(node)] = size
         if size > MAX_EXPANDED:
             raise _refused("its aliases stand for more than 32 MiB of text", event)
         if len(self._sizes) > self.max_nodes:
             raise _refused(f"more than {self.max_nodes} values", event)
         return node
+
+    def _expanded_size(self, node: Any) -> int:
+        """Return the characters that a node stands for; its children's sizes are known."""
+        size = 1
+        if isinstance(node, yaml.ScalarNode):
+            size += len(node.value)
+        elif isinstance(node, yaml.SequenceNode):
+            for child in node.value:
+                size += self._sizes[id(child)]
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                size += self._sizes[id(key)] + self._sizes[id(value)]
+        return size
 
 
 def read_yaml(
@@ -82,9 +92,9 @@ def read_yaml(
     path : Path
         A UTF-8 file.
     error : type
-        Error to raise for what is wrong with the content.
+        Error to raise for wrong content.
     loader : type
-        A :class:`Loader`, where other limits or rules for plain words hold.
+        A :class:`Loader`, possibly with other limits or other rules for plain words.
 
     Returns
     -------
@@ -96,8 +106,8 @@ def read_yaml(
     OSError
         The file cannot be read.
     HardsynthError
-        Of the type ``error``: no UTF-8, no YAML, a Python tag, doubled keys, or beyond a limit;
-        with the line.
+        Of the type ``error``: not UTF-8, not YAML, a Python tag, a repeated key, or beyond a
+        limit; with the line.
 
     Examples
     --------
@@ -118,6 +128,7 @@ inside what it stands for (mend that line)
             f"{path.name} is larger than {loader.max_bytes >> 20} MiB",
             "divide it into several files",
         )
+    # Errors of the parser have a line; errors of building a value, such as a date, do not.
     try:
         reader = loader(raw.decode("utf-8"))
         try:
@@ -142,16 +153,16 @@ inside what it stands for (mend that line)
 
 
 def yaml_problem(error: Exception) -> str:
-    """Return what a YAML parser complains of, with line and column."""
+    """Return the complaint of a YAML parser, with line and column."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    where = (
-        f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-    )
-    return where + problem
+    if mark is None:
+        return str(problem)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
+    """Refuse a mapping in which a key occurs twice."""
     seen = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:

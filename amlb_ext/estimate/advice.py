@@ -1,4 +1,4 @@
-"""Which estimate to quote, what it assumes of the draw, and what to do where none can be quoted."""
+"""Which estimate to quote, what it assumes about the draw, and what to do if there is none."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.stats.bounded_mean import interval_for_skewness
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
-#: Rows of each class from which the stratified interval of a bounded loss held (docs/coverage.md).
+#: Rows of each class from which on the stratified interval of a bounded loss is reliable
+#: (docs/coverage.md).
 LARGE_CLASS = 200
 
+# What an interval may assume about the draw.
 AT_RANDOM = "the labelled rows were drawn at random from the population whose error is asked for"
 BY_CLASS = (
     "the rows of each class were drawn at random from that class of the population whose error is "
     "asked for, and the class priors are that population's"
 )
+#: How a user can vouch for the labelled rows.
 VOUCH = (
     "if the labelled rows were drawn at random from the population whose error is asked for, and "
     "it is the training rows that were drawn otherwise, add --drawn-at-random"
@@ -28,7 +31,7 @@ VOUCH = (
 
 @dataclass(frozen=True, kw_only=True)
 class Preference:
-    """What to quote, best first; where it is nothing, why and what to do."""
+    """Names of the estimators to quote, best first; if none, the reason and what to do."""
 
     names: tuple[str, ...]
     reason: str = ""
@@ -36,7 +39,7 @@ class Preference:
 
 
 def choose_preference(inputs: EstimateInputs, by_class: bool) -> Preference:
-    """Return what to quote.
+    """Return which estimators to quote.
 
     Parameters
     ----------
@@ -47,6 +50,7 @@ def choose_preference(inputs: EstimateInputs, by_class: bool) -> Preference:
     if not by_class:
         if inputs.loss.binary:
             return Preference(names=("wilson",))
+        # Betting holds for every bounded loss, and is wide.
         return Preference(names=(interval_for_skewness(inputs.losses), "betting"))
     small_classes = [] if inputs.loss.binary else _small_classes(inputs)
     if not small_classes:
@@ -66,7 +70,7 @@ def choose_preference(inputs: EstimateInputs, by_class: bool) -> Preference:
 
 
 def choose_quoted(rows: Sequence[ErrorEstimate], preference: Preference) -> str:
-    """Return the name of the best estimate that has an interval and did not fail; else empty."""
+    """Return the name of the best estimate with an interval that did not fail, or empty text."""
     by_name = {row.name: row for row in rows}
     for name in preference.names:
         row = by_name.get(name)
@@ -76,42 +80,43 @@ def choose_quoted(rows: Sequence[ErrorEstimate], preference: Preference) -> str:
 
 
 def why_none_quoted(rows: Sequence[ErrorEstimate], preference: Preference) -> str:
-    """Return the reasons of those that might have been quoted, each once."""
+    """Return the reasons of the estimators that might have been quoted, each once."""
     if preference.reason:
         return preference.reason
     clauses: list[str] = []
     for row in rows:
         if row.name in preference.names and row.reason:
-            # Two estimators share most of their findings, of which each is told once.
             clauses += row.reason.split("; ")
-    return (
-        "; ".join(dict.fromkeys(clauses))
-        or "no estimator gives an interval on these rows"
-    )
+    if not clauses:
+        return "no estimator gives an interval on these rows"
+    # Two estimators share most of their findings; a dict keeps the first of each.
+    return "; ".join(dict.fromkeys(clauses))
 
 
 def _small_classes(inputs: EstimateInputs) -> list[str]:
     """Return the population's classes with too few rows for an interval of a bounded loss."""
-    assert (
-        inputs.priors is not None
-    )  # rows are known to be drawn by class only beside priors
+    # Only priors show that rows were drawn by class.
+    assert inputs.priors is not None
     counts = np.bincount(inputs.y.astype(int), minlength=len(inputs.labels))
-    small = np.flatnonzero((inputs.priors > 0) & (counts < LARGE_CLASS))
-    return [f"{counts[c]} of {inputs.labels[c]}" for c in small]
+    is_small = (inputs.priors > 0) & (counts < LARGE_CLASS)
+    listed = []
+    for code in np.flatnonzero(is_small):
+        listed.append(f"{counts[code]} of {inputs.labels[code]}")
+    return listed
 
 
 def describe_assumption(
     quoted: str, comparisons: Sequence[Comparison], overruled: bool = False
 ) -> str:
-    """Return what the quoted interval assumes of the draw, and whether anything could test it.
+    """Return what the quoted interval assumes about the draw, and how that was tested.
 
     Parameters
     ----------
     quoted : str
-        Name of the estimator; empty when none is quoted.
+        Name of the estimator; empty if none is quoted.
     comparisons : sequence of Comparison
     overruled : bool
-        Whether a contradiction was found that the user vouches for.
+        Whether the user vouches for the rows against a finding.
 
     Examples
     --------
@@ -125,14 +130,15 @@ def describe_assumption(
         return f"{text}, as --drawn-at-random says against what the training rows say"
     if not comparisons:
         return f"{text}; nothing given here can test that; --train FILE or --unlabelled FILE can"
-    compared: dict[Against, list[str]] = {}
-    for c in comparisons:
-        aspects = compared.setdefault(c.against, [])
-        if c.what not in aspects:
-            aspects.append(c.what)
-    listed = [
-        f"the {against} ({', '.join(aspects)})" for against, aspects in compared.items()
-    ]
+    # Two models may compare the same aspect, which is listed once.
+    aspects_by_rows: dict[Against, list[str]] = {}
+    for comparison in comparisons:
+        aspects = aspects_by_rows.setdefault(comparison.against, [])
+        if comparison.what not in aspects:
+            aspects.append(comparison.what)
+    listed = []
+    for against, aspects in aspects_by_rows.items():
+        listed.append(f"the {against} ({', '.join(aspects)})")
     return f"{text}; compared with {' and '.join(listed)}, which did not refute it"
 
 
@@ -144,13 +150,13 @@ def advise(
     has_classes: bool,
     has_priors: bool,
 ) -> str:
-    """Return what to do, and what to type, where the labelled rows were not drawn as others were.
+    """Return what to do, and what to type, if the labelled rows were not drawn as others were.
 
     Parameters
     ----------
     refuted : sequence of Comparison
     lies_elsewhere : sequence of str
-        What the support check was refuted by.
+        Other rows that the support check found elsewhere.
     lacks_class : bool
         Whether a class of the training rows has no labelled row.
     has_classes, has_priors : bool
@@ -158,24 +164,22 @@ def advise(
     Returns
     -------
     str
-        Empty when nothing was refuted.
+        Empty if nothing was refuted.
     """
     if lacks_class:
         return f"label rows of that class, too; {VOUCH}"
-    against = {c.against for c in refuted} | set(lies_elsewhere)
-    by_train = [c for c in refuted if c.against == "training rows"]
-    about_labels = bool(by_train) and all(c.about == "labels" for c in by_train)
+    against = {comparison.against for comparison in refuted} | set(lies_elsewhere)
+    by_training_rows = [c for c in refuted if c.against == "training rows"]
+    differs_in_labels_alone = bool(by_training_rows) and all(
+        comparison.about == "labels" for comparison in by_training_rows
+    )
+    # A draw by class would explain these findings, and priors correct it.
+    may_be_by_class = differs_in_labels_alone or "rows without labels" in against
     advice = []
-    if (
-        has_classes
-        and not has_priors
-        and (about_labels or "rows without labels" in against)
-    ):
-        train = (
-            " or, where the training rows have them, --class-prior train"
-            if by_train
-            else ""
-        )
+    if may_be_by_class and has_classes and not has_priors:
+        train = ""
+        if by_training_rows:
+            train = " or, where the training rows have them, --class-prior train"
         advice.append(
             "if the labelled rows were drawn class by class, give the population's shares of the "
             f"classes, --class-prior CLASS=SHARE,...{train}"

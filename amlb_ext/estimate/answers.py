@@ -1,4 +1,4 @@
-"""All answers on the rows at hand, the checks of what they assume, and the report of both."""
+"""All answers on the rows at hand, the checks of their assumptions, and the report of both."""
 
 from __future__ import annotations
 
@@ -52,63 +52,78 @@ from amlb_ext.stats.stratified_mean import stratified_interval
 from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
 from amlb_ext.stats.surrogate import choose_surrogate
 
-#: Most rows whose place is looked up by the support check, and cells of the sound bound.
-SUPPORT_ROWS, CELLS = 10_000, 10
+#: Largest number of rows whose place the support check looks up.
+SUPPORT_ROWS = 10_000
+#: Number of cells of the sound bound; few, so that each gets labelled rows.
+CELLS = 10
 
 
 class Evidence(Enum):
     """What may refute the assumption of an answer."""
 
-    #: How often the classes, or the targets, occur among the labelled rows: priors put it right.
+    #: How often the classes, or the targets, occur among the labelled rows: priors correct that.
     LABELS = "labels"
-    #: All else about how the labelled rows were drawn.
+    #: Everything else about how the labelled rows were drawn.
     FEATURES = "features"
     #: Whether generated rows are distributed as real ones.
     GENERATOR = "generator"
 
 
-#: The answers from labelled rows assume that these were drawn at random.
+#: Answers from labelled rows assume that these were drawn at random.
 DRAW = (Evidence.LABELS, Evidence.FEATURES)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An estimator's answer, and what may refute its assumption; nothing for an empty answer."""
+    """The answer of an estimator, and what may refute its assumption (nothing if it is empty)."""
 
     estimate: ErrorEstimate
     evidence: tuple[Evidence, ...] = DRAW
 
 
 class EstimateAnswers:
-    """The answers as they come; findings about S decide in the end which of them to quote."""
+    """Collects answers and findings; in the end the findings decide which answers to quote.
+
+    S are the labelled rows.
+    """
 
     def __init__(self, inputs: EstimateInputs, level: float, seed: int) -> None:
-        self.inputs, self.level, self.seed = inputs, level, seed
+        self.inputs = inputs
+        self.level = level
+        self.seed = seed
         self.answers: list[Answer] = []
-        self.by_label: list[checks.Finding] = []  # was S drawn by its labels?
-        self.comparisons: list[Comparison] = []  # was it drawn as other rows were?
-        self.near: dict[Against, checks.Finding] = {}  # and do these lie where S does?
+        #: Was S drawn by its labels?
+        self.by_label: list[checks.Finding] = []
+        #: Was S drawn as other rows were?
+        self.comparisons: list[Comparison] = []
+        #: Do these other rows lie where S does?
+        self.near: dict[Against, checks.Finding] = {}
+        #: Are generated rows like real ones?
         self.truth: list[checks.Finding] = []
         self.support: dict[str, Support] = {}
         self.osyn: OsynRun | None = None
+        #: Rows without labels in metric form.
         self.far: np.ndarray | None = None
+        #: Whether the shares of the classes in S refute the priors.
         self.by_class = False
+        #: Whether S lacks a class of the training rows.
         self.lacks_class = False
         self.metric = inputs.metric(inputs.Z)
 
     def from_labels(self) -> None:
         """Answer from the labelled rows alone, and compare them with priors and training rows."""
-        i = self.inputs
-        if i.priors is not None:
-            shares = self._against_priors()
+        inputs = self.inputs
+        if inputs.priors is not None:
+            shares = self._compare_with_priors()
             self.by_label.append(shares)
             self.by_class = shares.refuted
-        if i.train is not None:
-            self._compare_training_rows(*i.train)
-        self._answer()
+        if inputs.train is not None:
+            self._compare_training_rows(*inputs.train)
+        self._add_label_answers()
         seed = derive_seed(self.seed, "estimate", "bca") % 2**31
+        # Never quoted: it stands in the table beside the others.
         bootstrap = bounded_mean.bca_interval(
-            i.losses, self.level, i.loss.bound, seed=seed
+            inputs.losses, self.level, inputs.loss.bound, seed=seed
         )
         self.answers.append(Answer(bootstrap))
 
@@ -118,88 +133,123 @@ class EstimateAnswers:
         The bootstrap is left out: it is slow, and never quoted.
         """
         losses = loss(self.inputs.y, self.inputs.f)
+        # A shallow copy shares the findings, and gets inputs and answers of its own.
         other = copy.copy(self)
         other.inputs = dataclasses.replace(self.inputs, loss=loss, losses=losses)
         other.answers = []
-        other._answer()
+        other._add_label_answers()
         return other
 
-    def _answer(self) -> None:
-        i, level, bound = self.inputs, self.level, self.inputs.loss.bound
-        if i.priors is not None:
-            by_class = stratified_interval(
-                i.losses,
-                i.y,
-                i.priors,
-                level=level,
-                bound=bound,
-                binary=i.loss.binary,
-                names=list(i.labels),
-                prior_rows=len(i.train[1]) if i.priors_of_train and i.train else None,
-            )
-            # The priors put right how often the classes were drawn.
-            self.answers.append(Answer(by_class, (Evidence.FEATURES,)))
-        estimates = []
-        if i.loss.binary:
-            estimates.append(bounded_mean.wilson_interval(i.losses, level))
-            estimates.append(bounded_mean.clopper_pearson(i.losses, level))
-        estimates.append(bounded_mean.t_interval(i.losses, level, bound))
-        if not i.loss.binary:
+    def _add_label_answers(self) -> None:
+        """Add every interval from the labelled rows, with priors the stratified one first."""
+        if self.inputs.priors is not None:
+            self.answers.append(self._stratified_answer(self.inputs.priors))
+        losses = self.inputs.losses
+        level = self.level
+        bound = self.inputs.loss.bound
+        t = bounded_mean.t_interval(losses, level, bound)
+        bernstein = bounded_mean.empirical_bernstein(losses, level, bound)
+        if self.inputs.loss.binary:
+            wilson = bounded_mean.wilson_interval(losses, level)
+            exact = bounded_mean.clopper_pearson(losses, level)
+            estimates = [wilson, exact, t, bernstein]
+        else:
+            # The bet depends on the order of the rows, which must not be that of the file.
             order = derive_seed(self.seed, "estimate", "betting") % 2**31
-            estimates.append(bounded_mean.hall_interval(i.losses, level, bound))
-            estimates.append(
-                bounded_mean.betting_interval(i.losses, level, bound, seed=order)
-            )
-        estimates.append(bounded_mean.empirical_bernstein(i.losses, level, bound))
+            hall = bounded_mean.hall_interval(losses, level, bound)
+            betting = bounded_mean.betting_interval(losses, level, bound, seed=order)
+            estimates = [t, hall, betting, bernstein]
         self.answers += [Answer(estimate) for estimate in estimates]
 
-    def _against_priors(self) -> checks.Finding:
-        """Compare the labelled rows' classes with the priors, which may be counts themselves."""
-        i = self.inputs
-        assert i.priors is not None
-        if not (i.priors_of_train and i.train is not None):
-            return checks.class_shares(i.y, i.priors)
-        return compare_classes(i.y, i.train[1], i.labels).finding(checks.REFUTED)
+    def _stratified_answer(self, priors: np.ndarray) -> Answer:
+        """Return the interval that weights the classes by their shares in the population."""
+        inputs = self.inputs
+        # Shares that were counted on training rows have an error of their own.
+        n_counted = None
+        if inputs.priors_of_train and inputs.train is not None:
+            n_counted = len(inputs.train[1])
+        estimate = stratified_interval(
+            inputs.losses,
+            inputs.y,
+            priors,
+            level=self.level,
+            bound=inputs.loss.bound,
+            binary=inputs.loss.binary,
+            names=list(inputs.labels),
+            prior_rows=n_counted,
+        )
+        # The priors correct how often the classes were drawn.
+        return Answer(estimate, (Evidence.FEATURES,))
+
+    def _compare_with_priors(self) -> checks.Finding:
+        """Compare the classes of the labelled rows with the priors, which may be counts."""
+        inputs = self.inputs
+        assert inputs.priors is not None
+        if inputs.priors_of_train and inputs.train is not None:
+            _, y_train = inputs.train
+            comparison = compare_classes(inputs.y, y_train, inputs.labels)
+            return comparison.finding(checks.REFUTED)
+        return checks.class_shares(inputs.y, inputs.priors)
 
     def _compare_training_rows(self, Z: np.ndarray, y: np.ndarray) -> None:
-        """Ask whether the labelled rows were drawn as the training rows were.
+        """Check whether the labelled rows were drawn as the training rows were.
 
-        Columns, confidence and errors are compared given the class, so that known priors can put
-        right what the draw by class did.
+        Columns, confidence and errors are compared given the class, so that known priors can
+        correct a draw by class.
         """
-        i = self.inputs
+        inputs = self.inputs
         rng = random_stream(self.seed, "estimate", "same shares")
+        is_class = bool(inputs.labels)
         kept = np.arange(len(y))
-        if i.labels:
-            absent = checks.absent_classes(i.y, y, i.labels)
-            self.lacks_class = absent.refuted and not i.drawn_at_random
-            if self.lacks_class:
-                self.by_label.append(absent)
-            elif i.priors is None:
-                self.comparisons.append(compare_classes(i.y, y, i.labels))
-            kept = same_shares(y, i.y, rng)
+        if is_class:
+            self._compare_training_classes(y)
+            kept = same_shares(y, inputs.y, rng)
         else:
-            self.comparisons.append(compare_targets(i.y, i.units(y)))
+            self.comparisons.append(compare_targets(inputs.y, inputs.units(y)))
+        # no class in common: there is nothing to compare within classes
         if not len(kept):
             return
-        self._compare_columns(i.Z, Z[kept], "training rows")
-        units = y if i.labels else i.units(y)
+        self._compare_columns(inputs.Z, Z[kept], "training rows")
         self.comparisons += compare_second_model(
-            i.Z, i.y, Z, units, is_class=bool(i.labels), seed=self.seed
+            inputs.Z,
+            inputs.y,
+            Z_train=Z,
+            y_train=inputs.units(y),
+            is_class=is_class,
+            seed=self.seed,
         )
-        if i.priors is None or (i.priors_of_train and not self.by_class):
-            codes = y if i.labels else None
-            found = self._support("training", i.metric(Z), codes, self.metric)
-            self.near["training rows"] = found
+        # Under priors of another population the training rows need not lie where S does.
+        counts_are_shared = inputs.priors_of_train and not self.by_class
+        if inputs.priors is None or counts_are_shared:
+            codes = y if is_class else None
+            finding = self._check_support(
+                "training", inputs.metric(Z), labels=codes, metric=self.metric
+            )
+            self.near["training rows"] = finding
+
+    def _compare_training_classes(self, y: np.ndarray) -> None:
+        """Check whether S lacks a class, or else has other shares than the training rows."""
+        inputs = self.inputs
+        absent = checks.absent_classes(inputs.y, y, inputs.labels)
+        self.lacks_class = absent.refuted and not inputs.drawn_at_random
+        if self.lacks_class:
+            self.by_label.append(absent)
+        elif inputs.priors is None:
+            self.comparisons.append(compare_classes(inputs.y, y, inputs.labels))
 
     def _compare_columns(
         self, Z: np.ndarray, Z_other: np.ndarray, against: Against
     ) -> None:
         encoder = self.inputs.encoder
-        found = compare_columns(
-            Z, Z_other, encoder.names_, encoder.n_categorical_, against
+        self.comparisons.append(
+            compare_columns(
+                Z,
+                Z_other,
+                names=encoder.names_,
+                n_categorical=encoder.n_categorical_,
+                against=against,
+            )
         )
-        self.comparisons.append(found)
 
     def compare_unlabelled(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
         """Compare the labelled rows with real rows without labels.
@@ -210,65 +260,77 @@ class EstimateAnswers:
             The other rows, encoded, and the model's predictions on them; None for a file of
             predictions, which has none.
         """
-        i = self.inputs
-        Z = i.read_unlabelled(path)
-        self.far = i.metric(Z)
-        f = i.predict(Z) if i.searchable else None
-        # Of rows drawn class by class as many are compared as have the shares of the population.
-        kept = np.arange(len(i.y))
-        if self.by_class and i.priors is not None:
-            kept = like_priors(
-                i.y, i.priors, random_stream(self.seed, "estimate", "like priors")
-            )
-        labels = f.argmax(axis=1) if f is not None and i.labels else None
-        found = self._support("unlabelled", self.far, labels, self.metric[kept])
-        self.near["rows without labels"] = found
-        self._compare_columns(i.Z[kept], Z, "rows without labels")
+        inputs = self.inputs
+        Z = inputs.read_unlabelled(path)
+        self.far = inputs.metric(Z)
+        f = inputs.predict(Z) if inputs.searchable else None
+        # If S was drawn class by class, a part of it that has the population's shares is compared.
+        kept = np.arange(len(inputs.y))
+        if self.by_class and inputs.priors is not None:
+            rng = random_stream(self.seed, "estimate", "like priors")
+            kept = like_priors(inputs.y, inputs.priors, rng)
+        predicted = None
+        if f is not None and inputs.labels:
+            predicted = f.argmax(axis=1)
+        finding = self._check_support(
+            "unlabelled", self.far, labels=predicted, metric=self.metric[kept]
+        )
+        self.near["rows without labels"] = finding
+        self._compare_columns(inputs.Z[kept], Z, "rows without labels")
         if f is not None:
-            self.comparisons += compare_predictions(i.f[kept], f)
+            self.comparisons += compare_predictions(inputs.f[kept], f)
         return Z, f
 
     def with_unlabelled(self, path: Path) -> None:
         """Answer with the help of real rows without labels."""
-        i = self.inputs
         Z, f = self.compare_unlabelled(path)
         self.answers.append(self._prediction_powered(Z, f))
-        self._partition(i.metric(Z), real=True)
+        self._add_partition_bound(self.inputs.metric(Z), are_real=True)
 
     def _prediction_powered(self, Z: np.ndarray, f: np.ndarray | None) -> Answer:
         """Return the prediction-powered answer; ``f`` is None for a file of predictions."""
-        i = self.inputs
+        inputs = self.inputs
         reason = "a file of predictions has none of these rows"
         if f is not None:
             expected = choose_surrogate(
-                i.loss, i.losses, i.f, f, X=i.Z, X_unlabelled=Z, seed=self.seed
+                inputs.loss,
+                inputs.losses,
+                f=inputs.f,
+                f_unlabelled=f,
+                X=inputs.Z,
+                X_unlabelled=Z,
+                seed=self.seed,
             )
             if expected is not None:
-                return Answer(
-                    prediction_powered_error(
-                        i.losses, expected, self.level, i.loss.bound
-                    )
+                estimate = prediction_powered_error(
+                    inputs.losses, expected, level=self.level, bound=inputs.loss.bound
                 )
+                return Answer(estimate)
             reason = "too few labelled rows to learn which losses to expect"
+        # an empty row in the table says why there is no answer
         empty = no_estimate(
-            "ppi", level=self.level, n=len(i.y), assumes="", reason=reason
+            "ppi", level=self.level, n=len(inputs.y), assumes="", reason=reason
         )
         return Answer(empty, evidence=())
 
     def with_generated(
         self, source: Generator, settings: OsynAsked, explore: bool
     ) -> None:
-        """Answer with generated rows; all of it takes the generator for the truth."""
-        i = self.inputs
+        """Answer with generated rows; each of these answers takes the generator for the truth."""
+        inputs = self.inputs
+        # One batch is enough for the support check.
         Z, y = next(source.encoded())
-        codes = y.astype(int) if i.labels else None
-        self.truth.append(self._support("generated", i.metric(Z), codes, self.metric))
+        codes = y.astype(int) if inputs.labels else None
+        M = inputs.metric(Z)
+        self.truth.append(
+            self._check_support("generated", M, labels=codes, metric=self.metric)
+        )
         self.osyn = run_osyn(
             source.stream,
             self.metric,
-            i.y,
-            i.losses,
-            loss=i.loss,
+            y=inputs.y,
+            losses=inputs.losses,
+            loss=inputs.loss,
             asked=settings,
             seed=self.seed,
             sweep=explore,
@@ -279,101 +341,119 @@ class EstimateAnswers:
             self._compare_generated_loss(synthetic.point)
         for bound in self.osyn.rows():
             self.answers.append(Answer(bound, (*DRAW, Evidence.GENERATOR)))
+        # Real rows make the better cells.
         if self.far is None:
-            self._partition(i.metric(Z), real=False)
+            self._add_partition_bound(M, are_real=False)
 
-    def _compare_generated_loss(self, loss: float) -> None:
-        """Hold the mean loss on generated rows against a sound interval of the labelled ones."""
-        i = self.inputs
-        plain = bounded_mean.empirical_bernstein(i.losses, self.level, i.loss.bound)
-        if not plain.has_interval or plain.low <= loss <= plain.high:
+    def _compare_generated_loss(self, mean_loss: float) -> None:
+        """Check the mean loss on generated rows against a sound interval from labelled rows."""
+        inputs = self.inputs
+        sound = bounded_mean.empirical_bernstein(
+            inputs.losses, self.level, inputs.loss.bound
+        )
+        if not sound.has_interval or sound.low <= mean_loss <= sound.high:
             return
         text = (
-            f"the model loses {loss:.3g} on generated rows, outside the {self.level:.0%} interval "
-            f"{plain.low:.3g} to {plain.high:.3g} of the labelled ones"
+            f"the model loses {mean_loss:.3g} on generated rows, outside the {self.level:.0%} "
+            f"interval {sound.low:.3g} to {sound.high:.3g} of the labelled ones"
         )
         self.truth.append(checks.Finding(True, text))
 
-    def _partition(self, others: np.ndarray, real: bool) -> None:
-        """Add the sound bound: cells from one half of the other rows, masses from the second."""
-        i = self.inputs
+    def _add_partition_bound(self, others: np.ndarray, are_real: bool) -> None:
+        """Add the sound bound from other rows: one half makes the cells, the second their masses.
+
+        Masses counted on the rows that made the cells would be biased.
+        """
+        inputs = self.inputs
         rng = random_stream(self.seed, "estimate", "cells")
         half = len(others) // 2
         others = others[rng.permutation(len(others))]
-        cells = independent_cells(others[:half], min(CELLS, max(1, half)), rng)
-        masses = np.bincount(cells.assign(others[half:]), minlength=cells.n_regions)
+        n_cells = min(CELLS, max(1, half))
+        cells = independent_cells(others[:half], n_cells, rng)
+        cell_of_second = cells.assign(others[half:])
         result = partition_bound(
-            i.losses,
+            inputs.losses,
             cells.assign(self.metric),
-            masses,
+            np.bincount(cell_of_second, minlength=cells.n_regions),
             delta=1 - self.level,
-            C_h=i.loss.bound,
-            n_masses=len(others) - half if real else None,
+            C_h=inputs.loss.bound,
+            n_masses=len(cell_of_second) if are_real else None,
         )
         estimate = partition_estimate(result)
         # Cells may be sampled unequally, so how the features were drawn refutes nothing here.
         evidence: tuple[Evidence, ...] = (Evidence.LABELS,)
-        if not real:
+        if not are_real:
             assumes = f"the generator is the truth; {estimate.assumes}"
             estimate = dataclasses.replace(estimate, assumes=assumes)
             evidence = (Evidence.LABELS, Evidence.GENERATOR)
         self.answers.append(Answer(estimate, evidence))
 
-    def _support(
-        self, whose: str, M: np.ndarray, labels: np.ndarray | None, metric: np.ndarray
+    def _check_support(
+        self,
+        whose: str,
+        M: np.ndarray,
+        *,
+        labels: np.ndarray | None,
+        metric: np.ndarray,
     ) -> checks.Finding:
+        """Check whether the rows M lie where labelled ones do, and store the result.
+
+        Parameters
+        ----------
+        whose : str
+            What the rows are: ``training``, ``unlabelled`` or ``generated``.
+        M : ndarray of shape (N, d)
+        labels : ndarray of shape (N,), optional
+            Their classes, or predicted ones.
+        metric : ndarray of shape (n, d)
+            The labelled rows, or a part of them.
+        """
         rng = random_stream(self.seed, "estimate", "support", whose)
-        some = np.sort(rng.permutation(len(M))[:SUPPORT_ROWS])
-        found = check_support(
+        sample = np.sort(rng.permutation(len(M))[:SUPPORT_ROWS])
+        support = check_support(
             metric,
-            M[some],
+            M[sample],
             k=min(NEIGHBOURS, max(1, len(metric) // 5)),
-            labels=None if labels is None else labels[some],
+            labels=None if labels is None else labels[sample],
             classes=list(self.inputs.labels) or None,
             columns=self.inputs.metric_names(),
         )
-        self.support[whose] = found
-        return checks.support_finding(found, whose)
+        self.support[whose] = support
+        return checks.support_finding(support, whose)
 
     def report(self, model: str, data: str) -> EstimateReport:
-        """Check every row's assumption, choose the one to quote, and put it first."""
-        i = self.inputs
-        judged = self._judged()
-        preference = choose_preference(i, self.by_class)
-        rows = [self._checked(answer, judged) for answer in self.answers]
-        quoted = choose_quoted(rows, preference)
-        rows = [
-            dataclasses.replace(row, recommended=row.name == quoted) for row in rows
-        ]
+        """Check the assumption of every answer, choose the one to quote, and put it first."""
+        inputs = self.inputs
+        judged = self._judge_findings()
+        preference = choose_preference(inputs, self.by_class)
+        checked = [self._checked(answer, judged) for answer in self.answers]
+        quoted = choose_quoted(checked, preference)
+        rows = []
+        for row in checked:
+            rows.append(dataclasses.replace(row, recommended=row.name == quoted))
+        # a stable sort: the other rows keep their order
         rows.sort(key=lambda row: not row.recommended)
-        refused, advice = "", ""
+        refused = ""
+        advice = ""
         if not quoted:
             refused = why_none_quoted(rows, preference)
-            advice = preference.advice or advise(
-                [c for c, finding in judged.comparisons if finding.refuted],
-                lies_elsewhere=[
-                    against for against, f in judged.near.items() if f.refuted
-                ],
-                lacks_class=self.lacks_class,
-                has_classes=bool(i.labels),
-                has_priors=i.priors is not None,
-            )
-        approximate = "hall" if quoted == "betting" else ""
-        if not any(row.name == approximate and row.has_interval for row in rows):
-            approximate = ""
+            advice = preference.advice or self._advise(judged)
+        # Betting holds for every bounded loss; Hall's interval is narrower and only approximate.
+        names = [row.name for row in rows if row.has_interval]
+        approximate = "hall" if quoted == "betting" and "hall" in names else ""
         return EstimateReport(
             model=model,
             data=data,
-            loss=i.loss.name,
-            unit=i.loss.unit,
-            bound=i.loss.bound,
+            loss=inputs.loss.name,
+            unit=inputs.loss.unit,
+            bound=inputs.loss.bound,
             level=self.level,
-            n=len(i.y),
+            n=len(inputs.y),
             rows=tuple(rows),
             refused=refused,
             support=self.support,
             osyn=self.osyn,
-            notes=(*i.notes, *judged.overruled),
+            notes=(*inputs.notes, *judged.overruled),
             advice=advice,
             assumption=describe_assumption(
                 quoted, self.comparisons, overruled=bool(judged.overruled)
@@ -382,15 +462,33 @@ class EstimateAnswers:
             comparisons=tuple(self.comparisons),
         )
 
-    def _judged(self) -> Judged:
-        """Return what the comparisons say at the level that they share.
+    def _advise(self, judged: Judged) -> str:
+        """Return what to do where the labelled rows were not drawn as others were."""
+        refuted = []
+        for comparison, finding in judged.comparisons:
+            if finding.refuted:
+                refuted.append(comparison)
+        lies_elsewhere = []
+        for against, finding in judged.near.items():
+            if finding.refuted:
+                lies_elsewhere.append(against)
+        return advise(
+            refuted,
+            lies_elsewhere=lies_elsewhere,
+            lacks_class=self.lacks_class,
+            has_classes=bool(self.inputs.labels),
+            has_priors=self.inputs.priors is not None,
+        )
 
-        What the user vouches for is told in a note instead.
+    def _judge_findings(self) -> Judged:
+        """Return what the comparisons find at the level that they share.
+
+        A finding against which the user vouches is only noted.
         """
         level = level_of_each(self.comparisons)
-        vouched: Sequence[Against] = (
-            ("training rows",) if self.inputs.drawn_at_random else ()
-        )
+        vouched: Sequence[Against] = ()
+        if self.inputs.drawn_at_random:
+            vouched = ("training rows",)
         overruled = []
         comparisons = []
         for comparison in self.comparisons:
@@ -414,6 +512,7 @@ class EstimateAnswers:
     def _checked(self, answer: Answer, judged: Judged) -> ErrorEstimate:
         """Return the estimate with the outcome of the checks of its assumption."""
         estimate = answer.estimate
+        # It failed by its own means: no check can save it.
         if estimate.check == FAILED:
             return estimate
         findings: list[checks.Finding] = []
@@ -432,43 +531,49 @@ class EstimateAnswers:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Comparisons and support checks with what they say, and what the user overruled."""
+    """Comparisons and support checks with their findings, and those that the user overruled."""
 
     comparisons: list[tuple[Comparison, checks.Finding]]
     near: dict[Against, checks.Finding]
     overruled: list[str]
 
-    def about(self, what: About) -> list[checks.Finding]:
+    def about(self, subject: About) -> list[checks.Finding]:
         """Return the findings of comparisons about labels, or about features."""
-        return [finding for c, finding in self.comparisons if c.about == what]
+        findings = []
+        for comparison, finding in self.comparisons:
+            if comparison.about == subject:
+                findings.append(finding)
+        return findings
 
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateReport:
-    """All answers.
+    """All answers, and which of them to quote.
 
     Attributes
     ----------
     model, data, loss, unit : str
-    bound, level : float
+    bound : float
+        Upper bound of the loss.
+    level : float
     n : int
+        Number of labelled rows.
     rows : tuple of ErrorEstimate
         The recommended one first.
     refused : str
-        Why none is recommended; empty when one is.
+        Why none is recommended; empty if one is.
     support : dict of str to Support
-        ``unlabelled``, ``generated``.
+        By the rows that were checked: ``training``, ``unlabelled``, ``generated``.
     osyn : OsynRun, optional
     notes : tuple of str
     advice : str
-        What to do where none is recommended.
+        What to do if none is recommended.
     assumption : str
-        What the recommended one assumes of how the rows were drawn, and what that was held
-        against.
+        What the recommended one assumes about the draw of the rows, and how that was tested.
     approximate : str
         Name of a narrower interval to look at beside the recommended one; empty for none.
     comparisons : tuple of Comparison
-        Of labelled rows with others.
+        Comparisons of labelled rows with others.
     """
 
     model: str
@@ -490,15 +595,29 @@ class EstimateReport:
 
     @property
     def recommended(self) -> ErrorEstimate | None:
-        """The row to quote."""
-        return next((row for row in self.rows if row.recommended), None)
+        """The estimate to quote, if there is one."""
+        for row in self.rows:
+            if row.recommended:
+                return row
+        return None
 
     def table(self) -> pd.DataFrame:
-        """Return a row per estimator."""
+        """Return a table with a row for each estimator."""
         return pd.DataFrame([dataclasses.asdict(row) for row in self.rows])
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values; numbers that there are not are null."""
+        """Return the report as JSON values; missing numbers are null."""
+        comparisons = []
+        for comparison in self.comparisons:
+            comparisons.append(
+                {
+                    "what": comparison.what,
+                    "against": comparison.against,
+                    "p": comparison.p,
+                }
+            )
+        estimates = [_without_nan(dataclasses.asdict(row)) for row in self.rows]
+        support = {name: _support_entry(entry) for name, entry in self.support.items()}
         return {
             "model": self.model,
             "data": self.data,
@@ -510,35 +629,33 @@ class EstimateReport:
             "advice": self.advice,
             "assumption": self.assumption,
             "approximate": self.approximate or None,
-            "comparisons": [
-                {"what": c.what, "against": c.against, "p": c.p}
-                for c in self.comparisons
-            ],
+            "comparisons": comparisons,
             "level_of_each_comparison": level_of_each(self.comparisons),
-            "estimates": [
-                {
-                    k: None if _is_nan(v) else v
-                    for k, v in dataclasses.asdict(row).items()
-                }
-                for row in self.rows
-            ],
-            "support": {
-                name: {
-                    "share_inside": None if _is_nan(s.share_inside) else s.share_inside,
-                    "own": None
-                    if _is_nan(s.labelled_share_inside)
-                    else s.labelled_share_inside,
-                    "k": s.k,
-                    "refused": s.refused,
-                    "lacking": list(s.lacking),
-                    "reason": s.reason,
-                }
-                for name, s in self.support.items()
-            },
+            "estimates": estimates,
+            "support": support,
             "osyn": None if self.osyn is None else self.osyn.to_json(),
             "notes": list(self.notes),
         }
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+def _support_entry(support: Support) -> dict[str, Any]:
+    """Return a support check as JSON values."""
+    return _without_nan(
+        {
+            "share_inside": support.share_inside,
+            "own": support.own,
+            "k": support.k,
+            "refused": support.refused,
+            "lacking": list(support.lacking),
+            "reason": support.reason,
+        }
+    )
+
+
+def _without_nan(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping with null for NaN and the infinities, which JSON lacks."""
+    values = {}
+    for key, value in entry.items():
+        is_missing = isinstance(value, float) and not math.isfinite(value)
+        values[key] = None if is_missing else value
+    return values

@@ -1,8 +1,7 @@
-"""Can the labelled rows be what an interval takes them for? Checks that may say no.
+"""Checks that may refute what an interval assumes of the labelled rows.
 
-Each check can refute an assumption; passing proves nothing. One is refuted at ``REFUTED``, so one
-run in a hundred with sound rows is told no by each; the comparisons of
-:mod:`~amlb_ext.estimate.drawing` share that level.
+Passing a check proves nothing. Each refutes at the level ``REFUTED``, so each wrongly refutes one
+sound sample in a hundred; the comparisons of :mod:`~amlb_ext.estimate.drawing` share that level.
 """
 
 from __future__ import annotations
@@ -17,23 +16,25 @@ from amlb_ext.stats.support import Support
 
 #: p-value below which an assumption counts as refuted.
 REFUTED = 0.01
-#: Expected count from which the chi-square distribution serves, and tables drawn where it does not.
-EXPECTED, TABLES = 5, 9_999
+#: Expected count in every cell from which the chi-square distribution is close enough.
+EXPECTED = 5
+#: Tables to draw where it is not.
+TABLES = 9_999
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: ``refuted``, and one sentence."""
+    """The outcome of a check: ``refuted``, and one sentence."""
 
     refuted: bool
     text: str
 
 
 def class_shares(codes: np.ndarray, priors: np.ndarray) -> Finding:
-    """Compare the labelled rows' classes with the population's known shares.
+    """Compare the classes of the labelled rows with the population's known shares.
 
-    By chi-square; exactly, over draws of the multinomial, where a class is expected in fewer than
-    five rows.
+    The test is chi-square or, if a class is expected in fewer than five rows, exact over draws of
+    the multinomial distribution.
 
     Parameters
     ----------
@@ -46,26 +47,28 @@ def class_shares(codes: np.ndarray, priors: np.ndarray) -> Finding:
     True
     """
     counts = np.bincount(codes.astype(int), minlength=len(priors))
+    # An impossible class needs no test, and chi-square could not divide by its share.
     if counts[priors == 0].any():
         return Finding(
             True, "labelled rows of a class that the population does not have"
         )
     has_share = priors > 0
-    counts, shares = counts[has_share], priors[has_share] / priors[has_share].sum()
+    counts = counts[has_share]
+    shares = priors[has_share] / priors[has_share].sum()
     n = int(counts.sum())
     expected = shares * n
     if expected.min() >= EXPECTED:
         p = float(stats.chisquare(counts, expected).pvalue)
     else:
+        # A fixed seed: the same rows must get the same verdict.
         drawn = np.random.default_rng(0).multinomial(n, shares, TABLES)
-        p = _share_as_extreme(
-            _chi_square(counts, expected), _chi_square(drawn, expected)
-        )
+        observed = _chi_square(counts, expected)
+        p = _share_as_extreme(observed, _chi_square(drawn, expected))
     if p < REFUTED:
-        text = (
-            f"the classes of the labelled rows do not have these priors ({p_text(p)})"
+        return Finding(
+            True,
+            f"the classes of the labelled rows do not have these priors ({p_text(p)})",
         )
-        return Finding(True, text)
     return Finding(
         False, f"the classes of the labelled rows agree with the priors ({p_text(p)})"
     )
@@ -74,8 +77,8 @@ def class_shares(codes: np.ndarray, priors: np.ndarray) -> Finding:
 def chi_square_or_exact(counts: np.ndarray) -> float:
     """Return the p-value for two rows of counts with the same shares.
 
-    By chi-square; over permutations of the rows (draws with the same margins) where fewer than
-    five are expected somewhere. 1 where only one column has counts.
+    The test is chi-square or, if fewer than five are expected in some cell, exact over permutations
+    of the rows (draws with the same margins). The p-value is 1 if only one column has counts.
 
     Parameters
     ----------
@@ -90,7 +93,8 @@ def chi_square_or_exact(counts: np.ndarray) -> float:
     """
     table = np.asarray(counts)
     table = table[:, table.sum(axis=0) > 0]
-    row_sums, column_sums = table.sum(axis=1), table.sum(axis=0)
+    row_sums = table.sum(axis=1)
+    column_sums = table.sum(axis=0)
     if table.shape[1] < 2 or (row_sums == 0).any():
         return 1.0
     expected = np.outer(row_sums, column_sums) / column_sums.sum()
@@ -98,24 +102,27 @@ def chi_square_or_exact(counts: np.ndarray) -> float:
         return float(stats.chi2_contingency(table, correction=False).pvalue)
     # With both margins fixed the first row is a draw without replacement, the second the rest.
     rng = np.random.default_rng(0)
-    first = rng.multivariate_hypergeometric(
+    first_rows = rng.multivariate_hypergeometric(
         column_sums, int(row_sums[0]), TABLES, method="marginals"
     )
-    second = column_sums - first
-    drawn = _chi_square(first, expected[0]) + _chi_square(second, expected[1])
+    second_rows = column_sums - first_rows
+    drawn = _chi_square(first_rows, expected[0]) + _chi_square(second_rows, expected[1])
     observed = _chi_square(table[0], expected[0]) + _chi_square(table[1], expected[1])
     return _share_as_extreme(observed, drawn)
 
 
 def _chi_square(counts: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    return np.asarray(((counts - expected) ** 2 / expected).sum(axis=-1))
+    """Return the chi-square statistic of each row of counts."""
+    terms = (counts - expected) ** 2 / expected
+    return np.asarray(terms.sum(axis=-1))
 
 
 def _share_as_extreme(observed: np.ndarray, drawn: np.ndarray) -> float:
-    """Return the p-value of a statistic by draws of it under the null."""
+    """Return the p-value of a statistic from draws of it under the null hypothesis."""
     # Statistics of equal tables may differ in the last bits.
-    as_extreme = (drawn >= observed - 1e-9).sum()
-    return float((1 + as_extreme) / (1 + len(drawn)))
+    n_as_extreme = (drawn >= observed - 1e-9).sum()
+    # The observed table counts as a draw, without which p could be 0.
+    return float((1 + n_as_extreme) / (1 + len(drawn)))
 
 
 def absent_classes(
@@ -124,17 +131,17 @@ def absent_classes(
     labels: Sequence[str],
     shares: np.ndarray | None = None,
 ) -> Finding:
-    """Ask whether a class of the training rows is missing more often than by chance.
+    """Check whether the labelled rows lack a class of the training rows, and not by chance.
 
-    A share that differs is no finding, since training rows may be drawn otherwise; a class that
-    is not there at all is, when chance would leave it out in less than one case in a hundred.
+    A different share is no finding, since training rows may be drawn differently. A class without
+    any labelled row is one, if chance leaves it out in less than one case in a hundred.
 
     Parameters
     ----------
     codes, train : ndarray of shape (n,), (n_train,)
     labels : sequence of str
     shares : ndarray of shape (C,), optional
-        In place of the training rows'.
+        Shares to use instead of those of the training rows.
 
     Examples
     --------
@@ -143,16 +150,15 @@ def absent_classes(
     """
     counts = np.bincount(codes.astype(int), minlength=len(labels))
     if shares is None:
-        shares = np.bincount(train.astype(int), minlength=len(labels)) / max(
-            len(train), 1
-        )
+        train_counts = np.bincount(train.astype(int), minlength=len(labels))
+        shares = train_counts / max(len(train), 1)
     chance_of_none = (1 - shares) ** len(codes)
-    lacking = np.flatnonzero((counts == 0) & (chance_of_none < REFUTED))
-    if not len(lacking):
+    is_absent = (counts == 0) & (chance_of_none < REFUTED)
+    if not is_absent.any():
         return Finding(False, "every class of the training rows has labelled ones")
-    listed = [
-        f"{labels[int(c)]} ({shares[c]:.1%} of the training rows)" for c in lacking
-    ]
+    listed = []
+    for code in np.flatnonzero(is_absent):
+        listed.append(f"{labels[int(code)]} ({shares[code]:.1%} of the training rows)")
     return Finding(True, f"no labelled row of {', '.join(listed)}")
 
 
@@ -162,17 +168,18 @@ def support_finding(support: Support, others: str) -> Finding:
 
 
 def join_findings(findings: Sequence[Finding]) -> Finding | None:
-    """Return all findings as one, refuted when any is; None without any."""
+    """Return all findings as one, refuted if any of them is; None without any."""
     if not findings:
         return None
     refuted = [finding for finding in findings if finding.refuted]
-    return Finding(
-        bool(refuted), "; ".join(finding.text for finding in refuted or findings)
-    )
+    # What passed is of no interest beside what refutes.
+    decisive = refuted or findings
+    text = "; ".join(finding.text for finding in decisive)
+    return Finding(bool(refuted), text)
 
 
 def p_text(p: float) -> str:
-    """Return a p-value as it is printed.
+    """Return a p-value as papers print it.
 
     Examples
     --------

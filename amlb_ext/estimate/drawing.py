@@ -5,24 +5,24 @@ Notation
 y, y_train : class codes, or targets;  Z, Z_other : encoded rows, category codes first
 p : p-value of a comparison
 
-A :class:`Comparison` is made of whatever the rows at hand allow: classes or target, columns, and a
-second model's confidence and errors against training rows; predictions, confidence and columns
-against rows without labels. All that are made share one level: each is refuted at ``REFUTED``
-divided by their number (Bonferroni), so that together they refute one sound sample in a hundred.
+The rows at hand decide which comparisons are made: classes or target, columns, and the confidence
+and errors of a second model against training rows; predictions, confidence and columns against
+rows without labels. All of them share one level: each refutes at ``REFUTED`` divided by their
+number (Bonferroni), so that together they wrongly refute one sound sample in a hundred.
 
 Columns, confidence and errors are compared *given the class*: training rows are left out until
-the classes have the labelled rows' shares. So rows drawn class by class differ in their classes
-alone, and what is found beside that is a fault of the draws within a class.
+their classes have the shares of the labelled rows. So rows drawn class by class differ in their
+classes alone, and any other difference is a fault of the draws within a class.
 
-The model's own confidence in rows that it was fitted on says nothing, being too high. A second
-model serves, fitted on one half of the training rows and asked about the other half.
+A model's confidence in the rows that it was fitted on is too high to compare. So a second model is
+fitted on one half of the training rows and applied to the other half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -36,12 +36,14 @@ from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.estimate.checks import REFUTED, Finding, chi_square_or_exact, p_text
 
 Against = Literal["training rows", "rows without labels"]
-#: What a comparison is about: ``labels`` are put right by known priors, ``features`` by nothing.
+#: Subject of a comparison: known priors correct ``labels``, and nothing corrects ``features``.
 About = Literal["labels", "features"]
-#: Cells of a table with fewer rows expected are joined.
+#: Categories with fewer expected rows are joined.
 LEAST_EXPECTED = 5
-#: Rows from which a second classifier is learnt, and most rows that it is asked about.
-LEAST_LEARN, MOST_ROWS = 100, 10_000
+#: Smallest number of rows to fit a second model on.
+LEAST_LEARN = 100
+#: Largest number of rows to fit it on, and to apply it to.
+MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ class Comparison:
     about : str
     p : float
     detail : str
-        What differs, in a few words; empty where there is nothing to add.
+        The difference in a few words; empty if there is nothing to add.
     """
 
     what: str
@@ -66,7 +68,7 @@ class Comparison:
     detail: str = ""
 
     def finding(self, level: float) -> Finding:
-        """Return what it says at a level.
+        """Return the finding at a level.
 
         Examples
         --------
@@ -82,7 +84,7 @@ class Comparison:
 
 
 def level_of_each(comparisons: Sequence[Comparison]) -> float:
-    """Return the level at which each is refuted.
+    """Return the level at which each comparison refutes.
 
     Examples
     --------
@@ -110,10 +112,11 @@ def compare_classes(
     >>> compare_classes(y, y_train, ["no", "yes"]).detail
     'yes 50.0% of the labelled rows and 22.0% of the training rows'
     """
-    counts = np.stack(
-        [_class_counts(y, len(labels)), _class_counts(y_train, len(labels))]
-    )
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    n_classes = len(labels)
+    counts = np.stack([_class_counts(y, n_classes), _class_counts(y_train, n_classes)])
+    totals = counts.sum(axis=1, keepdims=True)
+    shares = counts / np.maximum(totals, 1)
+    # The detail names the class of which there are most too many.
     most_in_excess = int(np.argmax(shares[0] - shares[1]))
     share, share_train = shares[:, most_in_excess]
     return Comparison(
@@ -129,7 +132,7 @@ def compare_classes(
 
 
 def compare_targets(y: np.ndarray, y_train: np.ndarray) -> Comparison:
-    """Compare the distributions of a regression target by Kolmogorov and Smirnov's test.
+    """Compare the distributions of a regression target with the Kolmogorov–Smirnov test.
 
     Examples
     --------
@@ -153,9 +156,9 @@ def compare_columns(
     n_categorical: int,
     against: Against,
 ) -> Comparison:
-    """Compare the rows column by column: Kolmogorov and Smirnov, or chi-square for categories.
+    """Compare the rows column by column: Kolmogorov–Smirnov, or chi-square for categories.
 
-    ``p`` is the least of all columns times their number; ``detail`` names the column.
+    ``p`` is the smallest of all columns times their number; ``detail`` names the column.
 
     Parameters
     ----------
@@ -178,29 +181,34 @@ def compare_columns(
     for j in range(len(names)):
         compare = _compare_categories if j < n_categorical else _compare_numbers
         p_values.append(compare(Z[:, j], Z_other[:, j]))
-    j = int(np.argmin(p_values))
+    most_different = int(np.argmin(p_values))
     direction = ""
-    if j >= n_categorical:
-        gap = np.nan_to_num(np.nanmean(Z[:, j]) - np.nanmean(Z_other[:, j]))
+    if most_different >= n_categorical:
+        mean = np.nanmean(Z[:, most_different])
+        mean_other = np.nanmean(Z_other[:, most_different])
+        # without any value on one side the gap is NaN, which counts as 0
+        gap = np.nan_to_num(mean - mean_other)
         direction = " (higher)" if gap > 0 else " (lower)"
     return Comparison(
         what="columns",
         against=against,
         about="features",
-        p=min(1.0, p_values[j] * len(p_values)),  # Bonferroni
-        detail=f"most in {names[j]}{direction}",
+        p=min(1.0, p_values[most_different] * len(p_values)),  # Bonferroni
+        detail=f"most in {names[most_different]}{direction}",
     )
 
 
 def compare_predictions(f: np.ndarray, far: np.ndarray) -> list[Comparison]:
     """Compare the model's predictions on labelled rows and on rows without labels.
 
-    Numbers by Kolmogorov and Smirnov's test; of classes their shares (chi-square) and, where the
-    model gives probabilities, the largest one: how sure it is.
+    Predicted numbers are compared with the Kolmogorov–Smirnov test. Of predicted classes the shares
+    are compared (chi-square) and, if the model gives probabilities, the largest one: its
+    confidence.
 
     Parameters
     ----------
     f, far : ndarray of shape (n,) or (n, C), (N,) or (N, C)
+        On labelled rows, and on rows without labels.
 
     Examples
     --------
@@ -209,19 +217,23 @@ def compare_predictions(f: np.ndarray, far: np.ndarray) -> list[Comparison]:
     [('predicted classes', False), ('confidence', True)]
     """
     if f.ndim == 1:
-        return [_compare_unlabelled("predictions", _kolmogorov(f, far))]
+        return [_unlabelled_comparison("predictions", _kolmogorov(f, far))]
     n_classes = f.shape[1]
     counts = [_class_counts(rows.argmax(axis=1), n_classes) for rows in (f, far)]
-    comparisons = [
-        _compare_unlabelled("predicted classes", chi_square_or_exact(np.stack(counts)))
-    ]
-    sure, sure_far = f.max(axis=1), far.max(axis=1)
-    if min(sure.min(), sure_far.min()) < 1:  # class labels alone come as 0 and 1
-        comparisons.append(_compare_confidence(sure, sure_far, "rows without labels"))
+    p_of_classes = chi_square_or_exact(np.stack(counts))
+    comparisons = [_unlabelled_comparison("predicted classes", p_of_classes)]
+    confidence = f.max(axis=1)
+    confidence_far = far.max(axis=1)
+    # A model without probabilities gives 0 and 1, which say nothing of its confidence.
+    has_probabilities = min(confidence.min(), confidence_far.min()) < 1
+    if has_probabilities:
+        comparisons.append(
+            _compare_confidence(confidence, confidence_far, "rows without labels")
+        )
     return comparisons
 
 
-def _compare_unlabelled(what: str, p: float) -> Comparison:
+def _unlabelled_comparison(what: str, p: float) -> Comparison:
     return Comparison(
         what=what,
         against="rows without labels",
@@ -239,18 +251,19 @@ def compare_second_model(
     is_class: bool,
     seed: int,
 ) -> list[Comparison]:
-    """Compare what a second model, learnt on half of the training rows, makes of the rows.
+    """Compare the predictions and errors of a second model, fitted on half of the training rows.
 
-    Of classes: how sure it is, and the probability that it gives to the true class. This finds
-    rows that were labelled where a model is unsure, or sure, and rows whose labels hang otherwise
-    on their columns. Of numbers: its predictions, and the size of its errors.
+    For classes these are its confidence and the probability of the true class. They detect rows
+    that were chosen for labelling because a model is unsure, or sure, of them, and rows whose
+    labels depend on their columns in another way. For numbers they are its predictions and the
+    size of its errors.
 
     Parameters
     ----------
     Z, y : ndarray
         Labelled rows.
     Z_train, y_train : ndarray
-        In the same units.
+        Training rows, in the same units.
     is_class : bool
     seed : int
 
@@ -261,52 +274,71 @@ def compare_second_model(
     """
     rng = random_stream(seed, "estimate", "second model")
     order = rng.permutation(len(Z_train))[: 2 * MOST_ROWS]
-    learn, ask = order[: len(order) // 2], order[len(order) // 2 :]
+    learn = order[: len(order) // 2]
+    ask = order[len(order) // 2 :]
     if len(learn) < LEAST_LEARN or len(np.unique(y_train[learn])) < 2:
         return []
+    if is_class:
+        ask = ask[same_shares(y_train[ask], y, rng)]
+        if not len(ask):
+            return []
+    model = _second_model(is_class, seed)
+    # More threads are slower on so few rows.
+    with threadpool_limits(1):
+        model.fit(Z_train[learn], y_train[learn])
+    Z_ask = Z_train[ask]
+    y_ask = y_train[ask]
+    if is_class:
+        f = model.predict_proba(Z)
+        f_ask = model.predict_proba(Z_ask)
+        of_predictions = _compare_confidence(
+            f.max(axis=1), f_ask.max(axis=1), "training rows"
+        )
+        errors = _true_probability(model.classes_, f, y)
+        errors_ask = _true_probability(model.classes_, f_ask, y_ask)
+    else:
+        f = model.predict(Z)
+        f_ask = model.predict(Z_ask)
+        of_predictions = _training_comparison(
+            "predictions", _kolmogorov(f, f_ask), "by a second model"
+        )
+        errors = np.abs(y - f)
+        errors_ask = np.abs(y_ask - f_ask)
+    of_errors = _training_comparison(
+        "errors", _kolmogorov(errors, errors_ask), "of a second model"
+    )
+    return [of_predictions, of_errors]
+
+
+def _second_model(is_class: bool, seed: int) -> Any:
+    """Return an unfitted model that is quick, and takes categories and missing values as they are.
+
+    It need not be good: it only has to err in the same way on both sides.
+    """
     learner = (
         HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
     )
-    model = learner(
+    return learner(
         max_iter=50,
         max_leaf_nodes=8,
         min_samples_leaf=10,
         early_stopping=False,
         random_state=derive_seed(seed, "estimate", "second model") % 2**31,
     )
-    if is_class:
-        ask = ask[same_shares(y_train[ask], y, rng)]
-        if not len(ask):
-            return []
-    with threadpool_limits(1):  # more threads are slower on so few rows
-        model.fit(Z_train[learn], y_train[learn])
-    Z_ask, y_ask = Z_train[ask], y_train[ask]
-    if is_class:
-        f, f_ask = model.predict_proba(Z), model.predict_proba(Z_ask)
-        first = _compare_confidence(f.max(axis=1), f_ask.max(axis=1), "training rows")
-        errors = _true_probability(model.classes_, f, y)
-        errors_ask = _true_probability(model.classes_, f_ask, y_ask)
-    else:
-        f, f_ask = model.predict(Z), model.predict(Z_ask)
-        first = _compare_fits("predictions", f, f_ask, "by a second model")
-        errors, errors_ask = np.abs(y - f), np.abs(y_ask - f_ask)
-    return [first, _compare_fits("errors", errors, errors_ask, "of a second model")]
 
 
-def _compare_fits(
-    what: str, of_rows: np.ndarray, of_train: np.ndarray, detail: str
-) -> Comparison:
+def _training_comparison(what: str, p: float, detail: str) -> Comparison:
     return Comparison(
         what=what,
         against="training rows",
         about="features",
-        p=_kolmogorov(of_rows, of_train),
+        p=p,
         detail=detail,
     )
 
 
 def _true_probability(classes: np.ndarray, f: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the probability given to the true class; 0 for one that the model does not know."""
+    """Return the probability of the true class; 0 for a class that the model does not know."""
     is_true = classes[None] == y[:, None]
     return np.asarray((f * is_true).sum(axis=1))
 
@@ -314,11 +346,14 @@ def _true_probability(classes: np.ndarray, f: np.ndarray, y: np.ndarray) -> np.n
 def same_shares(
     codes: np.ndarray, like: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return positions, as many as possible, of rows whose classes have the shares of others.
+    """Return positions of as many rows as possible whose classes have the shares of other rows.
 
     Parameters
     ----------
-    codes, like : ndarray of shape (N,), (n,)
+    codes : ndarray of shape (N,)
+        Class codes of the rows to choose from.
+    like : ndarray of shape (n,)
+        Class codes of the other rows.
     rng : Generator
 
     Examples
@@ -328,10 +363,10 @@ def same_shares(
     [10, 10]
     """
     n_classes = int(max(codes.max(), like.max())) + 1
-    available, wanted = _class_counts(codes, n_classes), _class_counts(like, n_classes)
-    is_shared = (wanted > 0) & (
-        available > 0
-    )  # a class on one side only is for compare_classes
+    available = _class_counts(codes, n_classes)
+    wanted = _class_counts(like, n_classes)
+    # A class on one side only is left to compare_classes.
+    is_shared = (wanted > 0) & (available > 0)
     if not is_shared.any():
         return np.zeros(0, dtype=int)
     return _take_shares(codes, np.where(is_shared, wanted, 0), rng)
@@ -340,34 +375,37 @@ def same_shares(
 def like_priors(
     codes: np.ndarray, priors: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return positions, as many as possible, of rows whose classes have known shares."""
+    """Return positions of as many rows as possible whose classes have known shares."""
     return _take_shares(codes, priors, rng)
 
 
 def _take_shares(
     codes: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
+    """Return positions of as many rows as possible whose class counts are as the weights."""
     available = _class_counts(codes, len(weights))
     can_take = (weights > 0) & (available > 0)
     # The scarcest class, relative to its weight, is taken whole and sets the scale.
     scale = (available[can_take] / weights[can_take]).min()
     kept = []
-    for c in np.flatnonzero(can_take):
-        rows = rng.permutation(np.flatnonzero(codes == c))
-        kept.append(rows[: round(scale * weights[c])])
+    for code in np.flatnonzero(can_take):
+        rows = rng.permutation(np.flatnonzero(codes == code))
+        n_kept = round(scale * weights[code])
+        kept.append(rows[:n_kept])
     return np.sort(np.concatenate(kept))
 
 
 def _compare_confidence(
-    sure: np.ndarray, sure_other: np.ndarray, against: Against
+    confidence: np.ndarray, confidence_other: np.ndarray, against: Against
 ) -> Comparison:
-    way = "less" if np.median(sure) < np.median(sure_other) else "more"
+    is_lower = np.median(confidence) < np.median(confidence_other)
+    degree = "less" if is_lower else "more"
     return Comparison(
         what="confidence",
         against=against,
         about="features",
-        p=_kolmogorov(sure, sure_other),
-        detail=f"a model is {way} sure of the labelled rows",
+        p=_kolmogorov(confidence, confidence_other),
+        detail=f"a model is {degree} sure of the labelled rows",
     )
 
 
@@ -376,11 +414,13 @@ def _class_counts(codes: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def _kolmogorov(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the p-value of the two-sample Kolmogorov–Smirnov test."""
+    # scipy's exact distribution for small samples is slow, and assumes that there are no ties.
     return float(stats.ks_2samp(a, b, method="asymp").pvalue)
 
 
 def _compare_numbers(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the p-value for a numeric column; a missing number counts as the least of all."""
+    """Return the p-value for a numeric column; a missing number counts as the smallest."""
     return _kolmogorov(np.nan_to_num(a, nan=-np.inf), np.nan_to_num(b, nan=-np.inf))
 
 
@@ -388,9 +428,11 @@ def _compare_categories(a: np.ndarray, b: np.ndarray) -> float:
     """Return the p-value of a chi-square test; rare categories are joined."""
     n_categories = int(max(a.max(), b.max())) + 1
     counts = np.stack([_class_counts(a, n_categories), _class_counts(b, n_categories)])
-    expected_in_smaller = counts.sum(axis=0) * min(len(a), len(b)) / (len(a) + len(b))
+    n_smaller = min(len(a), len(b))
+    expected_in_smaller = counts.sum(axis=0) * n_smaller / (len(a) + len(b))
     is_rare = expected_in_smaller < LEAST_EXPECTED
-    joined = np.column_stack([counts[:, ~is_rare], counts[:, is_rare].sum(axis=1)])
+    rare_counts = counts[:, is_rare].sum(axis=1)
+    joined = np.column_stack([counts[:, ~is_rare], rare_counts])
     joined = joined[:, joined.sum(axis=0) > 0]
     if joined.shape[1] < 2:
         return 1.0

@@ -1,7 +1,7 @@
 """The true error of a model by every estimator that the rows at hand allow, the best valid first.
 
-The way: ``inputs`` (files to losses) → real rows without labels → ``generated`` rows → ``checks``
-→ intervals and bounds → the recommendation.
+The steps: ``inputs`` (files to losses) → labelled rows → real rows without labels → ``generated``
+rows → checks of the assumptions → the recommendation.
 """
 
 from __future__ import annotations
@@ -48,53 +48,55 @@ def estimate(
     ----------
     model : str
         A fitted model (``.skops``, or a pickle when trusted), a file of predictions row for row
-        with ``data``, or a short name or import path that is fitted on ``train``.
+        with ``data``, or a short name or import path of a model to fit on ``train``.
     data : path
-        The labelled rows, which the model must not have been fitted on.
+        The labelled rows, on which the model must not have been fitted.
     target, kind : str, optional
         As for a source.
     train : path, optional
-        Training rows: for a model by name, for a synthesizer, for the range of the target. The
-        labelled rows are compared with them.
+        Training rows. A named model and a synthesizer are fitted on them, they give the range of
+        a regression target, and the labelled rows are compared with them.
     unlabelled : path, optional
-        Real rows without labels, from the population whose error is asked for.
+        Real rows without labels, from the population whose error is estimated.
     synthesizer : str, optional
-        Learns from ``train`` and makes ``generated`` rows.
+        Synthesizer that learns from ``train``.
     synthetic : path, optional
-        A table of generated rows with targets, in place of a synthesizer.
+        A table of generated rows with targets, instead of a synthesizer.
     generated : int
+        Number of rows to generate.
     class_prior : mapping of str to float, or "train", optional
-        Share of each class in the population, for rows drawn class by class; ``train``: those of
-        the training rows.
+        Share of each class in the population, for rows drawn class by class; ``train`` for the
+        shares of the training rows.
     drawn_at_random : bool
-        The labelled rows were drawn at random from the population whose error is asked for, even
-        where the training rows contradict that.
+        Trust that the labelled rows were drawn at random from the population whose error is
+        estimated, even if the training rows contradict it.
     loss : str, optional
-        ``zero_one``, ``brier``, ``log``; ``squared``, ``absolute``.
+        ``zero_one`` (default), ``brier`` or ``log``; ``squared`` (default) or ``absolute``.
     clip : float, optional
-        Least probability in the log loss.
+        Smallest probability in the log loss.
     target_range : tuple of float, optional
-        Of a regression target; the training rows' when omitted.
+        Range of a regression target; by default that of the training rows.
     error_cap : float, optional
-        Largest error that counts in the squared and absolute loss, in units of the target.
+        Largest error that counts in the squared and absolute loss, in the unit of the target.
     level : float
     osyn : mapping, optional
         See :class:`~amlb_ext.estimate.osyn.run.OsynAsked`.
     explore : bool
-        Also sweep the settings of OSYN, for looking only.
+        Also sweep the settings of OSYN, to look at only.
     seed : int
     trust_pickle : bool
     quiet : bool
 
     Returns
     -------
-    Report
+    EstimateReport
 
     Raises
     ------
     ConfigError, SourceError, DataError, ModelError
-        As the readers, models and estimators raise.
+        From the readers, models and estimators.
     """
+    # Contradictions in the request first, before any file is read.
     if not 0 < level < 1:
         raise ConfigError(f"level {level}", "give one between 0 and 1, e.g. .95")
     if synthesizer and synthetic:
@@ -113,13 +115,12 @@ def estimate(
             "--class-prior train without training rows",
             "add --train FILE, or write the shares: --class-prior yes=.12,no=.88",
         )
+    others = [path for path in (unlabelled, synthetic) if path is not None]
     asked = EstimateRequest(
         model=model,
         data=_to_path(data),
         train=None if train is None else _to_path(train),
-        others=tuple(
-            _to_path(path) for path in (unlabelled, synthetic) if path is not None
-        ),
+        others=tuple(_to_path(path) for path in others),
         target=target,
         kind=kind,
         loss=loss,
@@ -132,14 +133,19 @@ def estimate(
         seed=seed,
     )
     settings = OsynAsked.read(osyn or {}, level)
+
     inputs = read_inputs(asked)
     answers = EstimateAnswers(inputs, level, seed)
     answers.from_labels()
     if unlabelled is not None:
         answers.with_unlabelled(_to_path(unlabelled))
-    name = str(_to_path(synthetic)) if synthetic is not None else synthesizer
-    if name:
-        source = Generator(inputs, name, generated, seed, quiet)
+    generator_name = synthesizer
+    if synthetic is not None:
+        generator_name = str(_to_path(synthetic))
+    if generator_name:
+        source = Generator(
+            inputs, name=generator_name, n=generated, seed=seed, quiet=quiet
+        )
         answers.with_generated(source, settings, explore)
     return answers.report(Path(model).name, asked.data.name)
 

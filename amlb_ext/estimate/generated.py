@@ -1,4 +1,4 @@
-"""Generated rows, batch by batch: where they lie, and what the model loses on them."""
+"""Generated rows in batches: their place among the labelled rows, and the model's losses."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.estimate.osyn.tallies import Batch
 from amlb_ext.synthesizers import make_synthesizer
 
-#: Endings of a file of generated rows; any other name is a synthesizer's.
+#: Endings of a file of generated rows; any other name is that of a synthesizer.
 TABLES = (".csv", ".parquet", ".arff")
-#: Rows sampled and predicted at once.
+#: Number of rows to sample and predict at once.
 BATCH = 20_000
 
 
 @dataclass
 class Generator:
-    """Generated rows, the same each time they are asked for.
+    """Generated rows, the same in every pass.
 
     Parameters
     ----------
-    inputs : Inputs
+    inputs : EstimateInputs
     name : str
-        A synthesizer, or the name of a file.
+        Name of a synthesizer or of a file.
     n : int
-        Rows.
+        Number of rows; a file has its own.
     seed : int
     quiet : bool
     """
@@ -46,6 +46,7 @@ class Generator:
 
     def __post_init__(self) -> None:
         path = Path(self.name)
+        #: Encoded rows and scaled targets of a file; None for a synthesizer.
         self.rows: tuple[np.ndarray, np.ndarray] | None = None
         if path.suffix.lower() in TABLES:
             self.rows = self.inputs.read_generated(path)
@@ -68,14 +69,16 @@ class Generator:
 
     def encoded(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield encoded rows and targets in the units of the labelled ones."""
-        # A fresh stream each time: whoever asks again gets the same rows.
+        # A new random stream, so that a second pass gives the same rows.
         rng = self._random_stream("sample")
         for start in range(0, self.n, BATCH):
             stop = min(start + BATCH, self.n)
             if self.rows is None:
                 Z, y = self.model.sample(stop - start, rng)
             else:
-                Z, y = self.rows[0][start:stop], self.rows[1][start:stop]
+                all_Z, all_y = self.rows
+                Z = all_Z[start:stop]
+                y = all_y[start:stop]
             yield Z, self.inputs.units(y)
 
     def stream(self) -> Iterator[Batch]:
@@ -90,11 +93,13 @@ class Generator:
         )
         for Z, y in batches:
             losses = None
+            # A file of predictions cannot predict these rows.
             if self.inputs.searchable:
                 losses = self.inputs.loss(y, self.inputs.predict(Z))
-            # Half the memory; the search for the nearest labelled row settles ties in double.
+            # Single precision takes half the memory; Regions settles ties in double precision.
             M = self.inputs.metric(Z).astype(np.float32)
-            yield M, y.astype(int) if self.inputs.labels else None, losses
+            codes = y.astype(int) if self.inputs.labels else None
+            yield M, codes, losses
 
     def _random_stream(self, stage: str) -> np.random.Generator:
         return random_stream(

@@ -1,4 +1,4 @@
-"""From files to arrays: the model's losses on labelled rows, and what else it was given.
+"""From files to arrays: the model's losses on labelled rows, and all else that the user gives.
 
 Notation
 --------
@@ -52,7 +52,7 @@ from amlb_ext.stats.stratified_mean import PRIOR_TOLERANCE
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateRequest:
-    """What the user asked for; see :func:`~amlb_ext.estimate.estimate.estimate`."""
+    """The files and settings of the user; see :func:`~amlb_ext.estimate.estimate.estimate`."""
 
     model: str
     data: Path
@@ -77,13 +77,13 @@ class EstimateInputs:
     Attributes
     ----------
     task : Task
-        Of DATA, behind the training rows where there are any.
+        Of the training rows, if there are any, and DATA behind them.
     model : Baseline
         Fitted.
     searchable : bool
-        Whether it can predict other rows; a file of predictions cannot.
+        Whether the model can predict other rows; a file of predictions cannot.
     encoder, target : Encoder, TargetEncoder
-    loss : Loss
+    loss : BoundedLoss
     given : DataFrame of shape (n, d)
         Features of the labelled rows.
     Z : ndarray of shape (n, d)
@@ -99,7 +99,7 @@ class EstimateInputs:
     priors_of_train : bool
         Whether these are the training rows' shares.
     drawn_at_random : bool
-        Whether the user vouches for the labelled rows, whatever the training rows look like.
+        Whether the user vouches for the draw of the labelled rows, even against the training rows.
     notes : list of str
     """
 
@@ -127,36 +127,43 @@ class EstimateInputs:
         return self.task.labels
 
     def metric(self, Z: np.ndarray) -> np.ndarray:
-        """Return rows in which a missing number lies a column's range below its least value."""
+        """Return rows in metric form, in which distances between rows mean something.
+
+        A missing number lies a column's range below its smallest value.
+        """
         return fill_missing(self.encoder.metric(Z))
 
     def metric_names(self) -> list[str]:
         """Return a name for each column of :meth:`metric`."""
+        encoder = self.encoder
         names = []
-        for column, values in zip(
-            self.encoder.categorical_, self.encoder.values_, strict=True
-        ):
-            names += [f"{column.name}={value}" for value in (*values, "missing")]
-        return [*names, *(c.name for c in self.encoder.numeric_)]
+        # One-hot columns come first: one for each value, and one for a missing value.
+        for column, values in zip(encoder.categorical_, encoder.values_, strict=True):
+            names += [f"{column.name}={value}" for value in values]
+            names.append(f"{column.name}=missing")
+        names += [column.name for column in encoder.numeric_]
+        return names
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Return predictions in the units of ``f``."""
-        f = self.model.predict(Z)
-        return f if self.labels else f * self.target.span + self.target.low
+        return self.units(self.model.predict(Z))
 
     def units(self, y: np.ndarray) -> np.ndarray:
-        """Return scaled targets in the units of ``y``; codes stay."""
-        return y if self.labels else y * self.target.span + self.target.low
+        """Return scaled targets in the target's own units; codes and probabilities stay."""
+        if self.labels:
+            return y
+        return _unscale(y, self.target)
 
     def read_unlabelled(self, path: Path) -> np.ndarray:
-        """Return the encoded rows of a table without labels; labelled rows in it are left out."""
+        """Return the encoded rows of a table without labels, less any labelled rows in it."""
         features, notes = read_features(path, self.task.columns, self.task.target_name)
         is_labelled = find_copies(features, [self.given])
         _refuse_training_rows(path.name, features, self.seen)
         # A few rows agree by chance in coarse columns; to drop those would be a selection.
-        if is_labelled.sum() >= len(self.given) / 2:
+        n_labelled = is_labelled.sum()
+        if n_labelled >= len(self.given) / 2:
             notes.append(
-                f"{path.name}: the {is_labelled.sum()} labelled rows in it are left out"
+                f"{path.name}: the {n_labelled} labelled rows in it are left out"
             )
             features = features[~is_labelled].reset_index(drop=True)
         self.notes += notes
@@ -168,21 +175,23 @@ class EstimateInputs:
             path, self.task.columns, self.task.target_name, has_target=True
         )
         self.notes += notes
+        # a second reading, since features are read without the target
         target = self._read_target(path)
         return self.encoder.transform(features), self.target.transform(target)
 
     def _read_target(self, path: Path) -> pd.Series:
         """Return the targets of a table of generated rows, as the task codes them."""
-        frame, name = read_table(path).frame, self.task.target_name
+        frame = read_table(path).frame
+        name = self.task.target_name
         if name not in frame.columns:
             raise DataError(
                 f"{path.name} lacks the target {name!r}", "generate it with the rows"
             )
         raw = frame[name]
         if self.labels:
-            words = _to_words(raw)
-            words = words.where(words.isin(self.labels))
-            target = pd.Series(pd.Categorical(words, categories=list(self.labels)))
+            texts = _to_label_texts(raw)
+            known = texts.where(texts.isin(self.labels))
+            target = pd.Series(pd.Categorical(known, categories=list(self.labels)))
         else:
             target = pd.to_numeric(raw, errors="coerce").astype(float)
         if target.isna().any():
@@ -200,54 +209,62 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
     Raises
     ------
     ConfigError
-        A model that must be fitted without training rows, regression without a range, a prior of
-        an unknown class, a loss of the other kind.
+        A model to fit without training rows, regression without a range, a prior of an unknown
+        class, or a loss of the other kind.
     SourceError, DataError, ModelError
-        As the readers and models raise.
+        From the readers and models.
     """
     path = Path(asked.model)
-    # A short name such as "tree.v2" is no file.
-    ending = "" if asked.model in BASELINES else path.suffix.lower()
-    fitted = load_model(path, asked.trust_pickle) if ending in MODEL_SUFFIXES else None
+    # A short name such as "tree.v2" is not a file.
+    suffix = "" if asked.model in BASELINES else path.suffix.lower()
+    fitted = load_model(path, asked.trust_pickle) if suffix in MODEL_SUFFIXES else None
+    # One task holds training and labelled rows; `rows` are the positions of the labelled ones.
     task, rows, offset = _read_task(asked, _classes_known_elsewhere(asked, fitted))
     labelled = _take_rows(task, rows, offset)
     train_rows = task.folds[0].train if task.folds else None
     seen = None if train_rows is None else _take_rows(task, train_rows, 0)
     if seen is not None:
         _refuse_training_rows(asked.data.name, labelled.features, seen.features)
-    # Without training rows the labelled ones settle the codes and the scale.
+    # Without training rows the labelled ones decide the codes and the scale.
     reference = labelled if seen is None else seen
     encoder = Encoder(task.columns, known="table").fit(reference.features)
     target = TargetEncoder(task.kind, task.labels, reference.target)
     train = None
     if seen is not None:
-        train = encoder.transform(seen.features), target.transform(seen.target)
-    Z, y = encoder.transform(labelled.features), target.transform(labelled.target)
+        train = (encoder.transform(seen.features), target.transform(seen.target))
+    Z = encoder.transform(labelled.features)
+    y = target.transform(labelled.target)
 
     model: Baseline
     if fitted is not None:
-        model = FittedBaseline(fitted, path.name, encoder, target)
-    elif ending in PREDICTION_SUFFIXES:
+        model = FittedBaseline(fitted, name=path.name, encoder=encoder, target=target)
+    elif suffix in PREDICTION_SUFFIXES:
         model = PredictionsBaseline(read_predictions(path, labelled), target)
     else:
-        model = make_baseline(BaselineConfig(model=asked.model), task, encoder, target)
+        config = BaselineConfig(model=asked.model)
+        model = make_baseline(config, task, encoder=encoder, target=target)
         if train is None:
             raise ConfigError(
                 f"{asked.model} must be fitted first, and there are no training rows",
                 "add --train FILE, or give a fitted model (.skops) or a file of predictions",
             )
         model.fit(*train, derive_seed(asked.seed, task.name, "estimate") % 2**31)
+    # A file has predictions for the rows of DATA, by position.
     if isinstance(model, PredictionsBaseline):
         f = model.predict_rows(Z, np.arange(len(Z)))
     else:
         f = model.predict(Z)
-    if not task.labels:  # from the scale of the models to the target's own units
-        f = f * target.span + target.low
-        y = y * target.span + target.low
+    # From the scale of the models to the target's own units, in which the loss is bounded.
+    if not task.labels:
+        f = _unscale(f, target)
+        y = _unscale(y, target)
 
     limits = None if train is None else (target.low, target.low + target.span)
     loss = choose_loss(asked, task.kind, limits)
     losses = loss(y, f)
+    priors = choose_priors(
+        asked.class_prior, task.labels, train=None if train is None else train[1]
+    )
     notes = list(task.notes)
     if asked.error_cap is not None:
         n_capped = int((losses >= loss.bound).sum())
@@ -269,20 +286,23 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
         f=f,
         seen=None if seen is None else seen.features,
         train=train,
-        priors=choose_priors(
-            asked.class_prior, task.labels, train=None if train is None else train[1]
-        ),
+        priors=priors,
         priors_of_train=asked.class_prior == "train",
         drawn_at_random=asked.drawn_at_random,
         notes=notes,
     )
 
 
+def _unscale(scaled: np.ndarray, target: TargetEncoder) -> np.ndarray:
+    """Return scaled values of a regression target in its own units."""
+    return scaled * target.span + target.low
+
+
 def _classes_known_elsewhere(asked: EstimateRequest, fitted: Any) -> list[str]:
     """Return classes that the labelled rows may lack: those of a fitted model, or of the priors."""
     if fitted is not None:
-        return [_to_word(label) for label in getattr(fitted, "classes_", [])]
-    # Training rows know the classes; so does "train", which stands for them.
+        return [_to_label_text(label) for label in getattr(fitted, "classes_", [])]
+    # Training rows have the classes; so has "train", which stands for their shares.
     if asked.train is not None or asked.class_prior == "train":
         return []
     return list(asked.class_prior)
@@ -291,11 +311,13 @@ def _classes_known_elsewhere(asked: EstimateRequest, fitted: Any) -> list[str]:
 def _refuse_training_rows(
     name: str, features: pd.DataFrame, seen: pd.DataFrame | None
 ) -> None:
-    """Refuse a table of which half are training rows: no model errs there as it does elsewhere."""
-    known = 0 if seen is None else int(find_copies(features, [seen]).sum())
-    if known > len(features) / 2:
+    """Refuse a table of which half are training rows: there a model errs less than elsewhere."""
+    if seen is None:
+        return
+    n_copies = int(find_copies(features, [seen]).sum())
+    if n_copies > len(features) / 2:
         raise DataError(
-            f"{known} of {len(features)} rows of {name} are training rows",
+            f"{n_copies} of {len(features)} rows of {name} are training rows",
             "give rows that the model was not fitted on",
         )
 
@@ -306,11 +328,14 @@ def _read_task(
     """Return the task, the positions of the labelled rows, and where DATA begins in row ids."""
     table = read_table(asked.data)
     folds: tuple[Fold, ...] = ()
-    offset, n = 0, len(table.frame)
+    offset = 0
     if asked.train is not None:
+        # One table of both, so that their columns get the same types and categories.
         train = read_table(asked.train)
-        table, offset = stack_tables([train, table]), len(train.frame)
-        folds = (Fold(np.arange(offset), np.arange(offset, offset + n)),)
+        offset = len(train.frame)
+        end = offset + len(table.frame)
+        folds = (Fold(train=np.arange(offset), test=np.arange(offset, end)),)
+        table = stack_tables([train, table])
     table = _with_all_categories(table, asked)
     task = table_to_task(
         table,
@@ -320,22 +345,32 @@ def _read_task(
         folds=folds,
         origin=Origin(str(asked.data)),
     )
-    # Few labelled rows may lack a hole that others have: every category gets a code for it
-    columns = tuple(dataclasses.replace(c, has_missing=True) for c in task.columns)
-    task = dataclasses.replace(task, columns=columns)
-    absent = [label for label in more_labels if label not in task.labels]
-    if task.labels and absent:
-        # Classes that the model or the priors know and no row here has: S lacks them.
-        labels = (*task.labels, *absent)
-        kind = Kind.BINARY if len(labels) == 2 else Kind.MULTICLASS
-        cat = task.target.cat.set_categories(list(labels))
-        task = dataclasses.replace(task, labels=labels, target=cat, kind=kind)
+    # Other rows may lack values in a column that is complete here: each gets a code for it.
+    columns = []
+    for column in task.columns:
+        columns.append(dataclasses.replace(column, has_missing=True))
+    task = dataclasses.replace(task, columns=tuple(columns))
+    task = _with_labels(task, more_labels)
     rows = task.folds[0].test if task.folds else np.arange(len(task))
     if not len(rows):
         raise DataError(
             f"{asked.data.name} has no row with a label", "give labelled rows"
         )
     return task, rows, offset
+
+
+def _with_labels(task: Task, more_labels: list[str]) -> Task:
+    """Return the task with classes that the model or the priors have and its rows lack."""
+    absent = [label for label in more_labels if label not in task.labels]
+    if not task.labels or not absent:
+        return task
+    labels = (*task.labels, *absent)
+    return dataclasses.replace(
+        task,
+        labels=labels,
+        target=task.target.cat.set_categories(list(labels)),
+        kind=Kind.BINARY if len(labels) == 2 else Kind.MULTICLASS,
+    )
 
 
 def _with_all_categories(table: Table, asked: EstimateRequest) -> Table:
@@ -347,17 +382,16 @@ def _with_all_categories(table: Table, asked: EstimateRequest) -> Table:
             if pd.api.types.is_numeric_dtype(table.frame[name]) or name == asked.target:
                 continue
             known = list(categories.get(name, ()))
-            for values in (
-                table.frame[name],
-                frame[name],
-            ):  # codes of the first stay as they were
-                known += natural_order(set(_to_words(values).dropna()) - set(known))
+            # Appended, so that the codes of the earlier ones stay.
+            for values in (table.frame[name], frame[name]):
+                present = set(_to_label_texts(values).dropna())
+                known += natural_order(present - set(known))
             categories[name] = tuple(known)
     return dataclasses.replace(table, categories=categories)
 
 
 def _take_rows(task: Task, rows: np.ndarray, offset: int) -> Task:
-    """Return a task of some rows, whose ids count from where their file begins."""
+    """Return the task of selected rows, whose ids count from the beginning of their file."""
     return dataclasses.replace(
         task,
         features=task.features.iloc[rows].reset_index(drop=True),
@@ -367,31 +401,33 @@ def _take_rows(task: Task, rows: np.ndarray, offset: int) -> Task:
     )
 
 
-def _to_word(value: Any) -> str:
-    whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if whole else str(value)
+def _to_label_text(value: Any) -> str:
+    """Return a label as the task writes it: a whole float without ``.0``."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
 
 
-def _to_words(values: pd.Series) -> pd.Series:
-    return values.map(_to_word, na_action="ignore")
+def _to_label_texts(values: pd.Series) -> pd.Series:
+    return values.map(_to_label_text, na_action="ignore")
 
 
 def choose_loss(
     asked: EstimateRequest, kind: Kind, limits: tuple[float, float] | None
 ) -> BoundedLoss:
-    """Return the loss asked for, or the kind's own.
+    """Return the loss that the user asks for, or the default of the kind.
 
     Parameters
     ----------
-    asked : Asked
+    asked : EstimateRequest
     kind : Kind
     limits : tuple of float, optional
-        Range of the training rows' target, which ``asked.target_range`` overrides.
+        Range of the target of the training rows; ``asked.target_range`` takes precedence.
 
     Raises
     ------
     ConfigError
-        An unknown loss, one of the other kind, regression without any range.
+        An unknown loss, a loss of the other kind, or regression without any range.
 
     Examples
     --------
@@ -403,19 +439,23 @@ def choose_loss(
     name = asked.loss or default_loss(kind).name
     if name not in LOSSES:
         raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, LOSSES))
-    numbers = LOSSES[name].needs == "numbers"
-    if numbers != (kind is Kind.REGRESSION):
-        fit = [n for n, loss in LOSSES.items() if (loss.needs == "numbers") != numbers]
-        raise ConfigError(f"loss {name} for {kind}", f"choose one of {', '.join(fit)}")
-    if name == "log" and asked.error_cap is None:
-        return log_loss(asked.clip)
-    if not numbers:
+    needs_numbers = LOSSES[name].needs == "numbers"
+    if needs_numbers != (kind is Kind.REGRESSION):
+        fitting = []
+        for other, loss in LOSSES.items():
+            if (loss.needs == "numbers") != needs_numbers:
+                fitting.append(other)
+        raise ConfigError(
+            f"loss {name} for {kind}", f"choose one of {', '.join(fitting)}"
+        )
+    if not needs_numbers:
         if asked.error_cap is not None:
             raise ConfigError(
                 f"--error-cap for the {name} loss",
                 "leave it out: it is for squared and absolute",
             )
-        return LOSSES[name]
+        return log_loss(asked.clip) if name == "log" else LOSSES[name]
+    # A squared or absolute error has no bound without a range of the target.
     limits = asked.target_range or limits
     if limits is None:
         raise ConfigError(
@@ -423,9 +463,8 @@ def choose_loss(
             "add --range LOW HIGH, or --train FILE to take the training rows' range",
         )
     low, high = limits
-    return (squared_loss if name == "squared" else absolute_loss)(
-        low, high, asked.error_cap
-    )
+    make_loss = squared_loss if name == "squared" else absolute_loss
+    return make_loss(low, high, asked.error_cap)
 
 
 def choose_priors(
@@ -433,12 +472,12 @@ def choose_priors(
     labels: tuple[str, ...],
     train: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Return the classes' shares in code order, or None where none are given.
+    """Return the shares of the classes in code order, or None without priors.
 
     Parameters
     ----------
     given : mapping of str to float, or "train"
-        ``train``: the shares of the training rows.
+        Share of each class; ``train`` for the shares of the training rows.
     labels : tuple of str
     train : ndarray of shape (n_train,), optional
         Class codes of the training rows.
@@ -446,7 +485,7 @@ def choose_priors(
     Raises
     ------
     ConfigError
-        Regression, an unknown class, a class without a share, or a sum other than 1.
+        Regression, an unknown class, a class without a share, or shares that do not sum to 1.
 
     Examples
     --------
@@ -460,13 +499,15 @@ def choose_priors(
             "--class-prior for regression", "leave it out: there are no classes"
         )
     if given == "train":
-        assert train is not None  # estimate() asks for them
-        return np.bincount(train.astype(int), minlength=len(labels)) / len(train)
+        assert train is not None  # estimate() refuses "train" without training rows
+        counts = np.bincount(train.astype(int), minlength=len(labels))
+        return counts / len(train)
     assert not isinstance(given, str)
-    for word in given:
-        if word not in labels:
+    for label in given:
+        if label not in labels:
             raise ConfigError(
-                f"--class-prior names the class {word!r}", suggest_nearest(word, labels)
+                f"--class-prior names the class {label!r}",
+                suggest_nearest(label, labels),
             )
     absent = [label for label in labels if label not in given]
     if absent:
@@ -476,9 +517,10 @@ def choose_priors(
         )
     shares = np.array([float(given[label]) for label in labels])
     if (shares < 0).any() or abs(shares.sum() - 1) > PRIOR_TOLERANCE:
+        listed = ", ".join(f"{label}={given[label]:g}" for label in labels)
         raise ConfigError(
-            f"--class-prior {', '.join(f'{x}={given[x]:g}' for x in labels)} sums to "
-            f"{shares.sum():.6g}",
+            f"--class-prior {listed} sums to {shares.sum():.6g}",
             "give shares from 0 to 1 that sum to 1",
         )
+    # The tolerance allows rounded shares, whose sum is made exact here.
     return shares / shares.sum()

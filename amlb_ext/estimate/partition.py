@@ -1,8 +1,8 @@
-r"""A sound lower bound of the true error from cells that were drawn without the labelled rows.
+r"""A sound lower bound of the true error, from cells that do not depend on the labelled rows.
 
 Notation
 --------
-Z_1..Z_m : cells, fixed before S was seen;  w_i = P0(Z_i) their masses in the population
+Z_1..Z_m : cells, fixed before seeing S;  w_i = P0(Z_i) their masses in the population
 a_i = E[l | Z_i], so that the true error is E = Σ w_i a_i;  l in [0, C_h]
 n_i : labelled rows in Z_i;  ā_i : their mean loss
 L = Σ_{n_i > 0} w_i ā_i;  B² = C_h² ½ ln(1/δ) Σ_{n_i > 0} w_i² / n_i
@@ -11,26 +11,26 @@ Why it holds. Given the counts n_i, let the labelled rows of a cell be independe
 within that cell. Then E[L | n] = Σ_{n_i > 0} w_i a_i <= E, since a cell without rows counts 0,
 and L is a sum of Σ n_i independent terms, of which those of cell i lie in [0, C_h w_i / n_i].
 Hoeffding: P(L >= E[L | n] + t | n) <= exp(-2 t² / (C_h² Σ w_i² / n_i)), which is δ for t = B. So
-L - B <= E with probability 1 - δ for any counts, and hence without the condition. In the same way
+L - B <= E with probability 1 - δ for any counts, and hence unconditionally. In the same way
 E <= L + C_h Σ_{n_i = 0} w_i + B.
 
-When it applies. Independent draws from P0, and any design in which a row's chance depends on its
-cell alone, however unequal between cells. Not when it depends on the class or on the loss within
-a cell, nor when cells were merged after looking at S.
+When it applies. To independent draws from P0, and to any design in which the probability of a row
+depends on its cell alone, however unequal the cells. It does not apply if the probability depends
+on the class or the loss within a cell, or if cells were merged after seeing S.
 
 What it costs. With rows in every cell Σ w_i² / n_i >= 1 / n (Cauchy), with equality for
-n_i = n w_i: where cells were not sampled unequally, one single cell, which is Hoeffding's bound
-on S, has the smallest B. Cells pay only against a bias between them; take few.
+n_i = n w_i: if cells were sampled equally, a single cell, which is Hoeffding's bound on S, has the
+smallest B. Cells only help against a bias between them, so a few are enough.
 
 Masses counted on N rows of the population: Σ ŵ_i a_i is a mean of N independent terms in
-[0, C_h], which exceeds E by more than C_h sqrt(½ ln(1/δ') / N) with probability δ' at most. With
-N given, δ' is a tenth of δ, and the term is added to B. The N rows must be others than those that
+[0, C_h], which exceeds E by more than C_h sqrt(½ ln(1/δ') / N) with probability at most δ'. If N
+is given, δ' is a tenth of δ, and the term is added to B. The N rows must differ from those that
 made the cells.
 
 References
 ----------
-Hoeffding (1963), JASA 58, 13-30, Theorem 2. After the seed paper's Theorem 1, whose cells are
-centred on the labelled rows themselves.
+Hoeffding (1963), JASA 58, 13-30, Theorem 2. It follows Theorem 1 of the seed paper, whose cells
+are centred on the labelled rows themselves.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ from amlb_ext.estimate.osyn.theorem import checked_masses
 from amlb_ext.stats.bounded_loss import checked_losses
 from amlb_ext.stats.error_estimate import ErrorEstimate
 
-#: Rows that k-means sees; centres hardly move with more.
+#: Largest number of rows for k-means; more hardly move the centres.
 KMEANS_ROWS = 20_000
-#: Share of δ for the error of estimated masses, which more unlabelled rows make small anyway.
+#: Share of δ for the error of estimated masses, which many unlabelled rows make small anyway.
 MASS_SHARE = 0.1
 
+#: What the bound assumes, for the table of estimates.
 ASSUMES = (
     "cells were fixed without the labelled rows; their masses are the population's; labelled rows "
     "of one cell are independent draws from the population within it (cells may be sampled "
@@ -62,24 +63,24 @@ ASSUMES = (
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionBound:
-    """Bounds of the true error, one-sided each.
+    """A lower and an upper bound of the true error.
 
     Attributes
     ----------
     low, high : float
         Each holds with probability ``level``, both together with ``2 level - 1``.
     weighted : float
-        L of the notation, with cells without labelled rows at 0.
+        L of the notation, in which cells without labelled rows count 0.
     B : float
         Half-width, with the term for estimated masses.
     level : float
         1 - δ.
     counts : ndarray of shape (m,)
-        Labelled rows by cell.
+        Number of labelled rows by cell.
     empty : int
-        Cells without labelled rows.
+        Number of cells without labelled rows.
     empty_mass : float
-        Their share of the population: what ``low`` gives away at least.
+        Their share of the population, on which ``low`` counts no error.
     C_h : float
         Bound of the loss.
     """
@@ -108,7 +109,7 @@ def independent_cells(
     rows : ndarray of shape (N, d)
         Encoded.
     m : int
-        Cells; few of them, so that each gets labelled rows.
+        Number of cells; few, so that each gets labelled rows.
     rng : Generator
     method : str
         ``kmeans``, or ``voronoi``: cells around m rows drawn at random.
@@ -138,11 +139,13 @@ def independent_cells(
         return Regions(rows[rng.choice(len(rows), m, replace=False)])
     if method != "kmeans":
         raise ConfigError(f"method = {method!r}", "choose kmeans or voronoi")
-    most = max(KMEANS_ROWS, m)
-    if len(rows) > most:
-        rows = rows[rng.choice(len(rows), most, replace=False)]
+    n_rows = max(KMEANS_ROWS, m)
+    if len(rows) > n_rows:
+        rows = rows[rng.choice(len(rows), n_rows, replace=False)]
+    # Any cells are valid, so one start is enough.
     seed = int(rng.integers(2**31))
-    return Regions(KMeans(m, n_init=1, random_state=seed).fit(rows).cluster_centers_)
+    kmeans = KMeans(m, n_init=1, random_state=seed).fit(rows)
+    return Regions(kmeans.cluster_centers_)
 
 
 def partition_bound(
@@ -164,12 +167,12 @@ def partition_bound(
     masses : ndarray of shape (m,)
         Masses of the cells in the population, or counts of unlabelled rows; scaled to sum 1.
     delta : float
-        Probability of failing, of each side.
+        Probability of failing, for each side.
     C_h : float
         Bound of the loss.
     n_masses : int, optional
-        Rows of the population that the masses were counted on, others than those that made the
-        cells; exact when omitted.
+        Number of rows of the population on which the masses were counted, others than those that
+        made the cells. By default the masses are exact.
 
     Returns
     -------
@@ -178,9 +181,9 @@ def partition_bound(
     Raises
     ------
     DataError
-        No labelled row, a cell outside 0..m-1, losses outside 0..C_h.
+        No labelled row, a cell outside 0..m-1, or losses outside 0..C_h.
     ConfigError
-        delta outside 0..1, or n_masses below 1.
+        A delta outside 0..1, or n_masses below 1.
 
     Examples
     --------
@@ -197,7 +200,8 @@ def partition_bound(
             f"delta = {delta}, n_masses = {n_masses}",
             "choose delta in 0..1 and n_masses >= 1",
         )
-    w, loss = checked_masses(masses), checked_losses(losses, C_h)
+    w = checked_masses(masses)
+    loss = checked_losses(losses, C_h)
     cell = np.asarray(cells)
     if len(loss) == 0 or cell.shape != loss.shape:
         raise DataError(
@@ -210,14 +214,17 @@ def partition_bound(
         )
     m = len(w)
     n = np.bincount(cell, minlength=m)
+    loss_sums = np.bincount(cell, loss, minlength=m)
     has_rows = n > 0
-    means = np.bincount(cell, loss, minlength=m)[has_rows] / n[has_rows]
+    means = loss_sums[has_rows] / n[has_rows]
     L = float(w[has_rows] @ means)
+    # Estimated masses take their share of the probability of failing.
     delta_rows = delta if n_masses is None else (1 - MASS_SHARE) * delta
     sum_of_squares = float((w[has_rows] ** 2 / n[has_rows]).sum())
     B = C_h * math.sqrt(0.5 * math.log(1 / delta_rows) * sum_of_squares)
     if n_masses is not None:
-        B += C_h * math.sqrt(0.5 * math.log(1 / (MASS_SHARE * delta)) / n_masses)
+        delta_masses = MASS_SHARE * delta
+        B += C_h * math.sqrt(0.5 * math.log(1 / delta_masses) / n_masses)
     empty_mass = float(w[~has_rows].sum())
     return PartitionBound(
         low=max(0.0, L - B),
@@ -242,7 +249,8 @@ def partition_estimate(result: PartitionBound) -> ErrorEstimate:
     >>> row.name, round(row.low, 3), row.high, row.reason
     ('partition', 0.636, 1.0, '1 of 2 cells without labelled rows, 25% of the population')
     """
-    m, reason = len(result.counts), ""
+    m = len(result.counts)
+    reason = ""
     if result.empty:
         reason = (
             f"{result.empty} of {m} cells without labelled rows, "

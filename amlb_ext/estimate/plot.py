@@ -13,19 +13,24 @@ from matplotlib.figure import Figure
 from amlb_ext.estimate.answers import EstimateReport
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
-GOOD, BAD, PLAIN = "#2e7d4f", "#c2371e", "#5b6772"
+#: Colours of the recommended estimate, of one whose check failed, and of any other.
+GOOD = "#2e7d4f"
+BAD = "#c2371e"
+PLAIN = "#5b6772"
 
 
 def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
-    """Return the picture, ``svg`` or ``png``.
+    """Return the picture as ``svg`` or ``png``.
 
-    A filled dot with a green line is the recommended estimate; a red dashed line one whose check
-    failed; an arrow a bound from below.
+    A green line with a dot is the recommended estimate, a red dashed line one whose check failed,
+    and an arrow a lower bound.
     """
     rows = [row for row in report.rows if row.has_interval]
     has_curve = report.osyn is not None
+    width = 9.5 if has_curve else 6.5
     height = 1.2 + 0.38 * max(3, len(rows))
-    figure = Figure((9.5 if has_curve else 6.5, height), layout="constrained")
+    figure = Figure((width, height), layout="constrained")
+    # Without pyplot a figure has no canvas to draw on.
     FigureCanvasAgg(figure)
     if has_curve:
         intervals, curve = figure.subplots(1, 2, width_ratios=(2, 1))
@@ -35,63 +40,75 @@ def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
         _draw_intervals(figure.subplots(), rows, report)
     # A fixed salt and no date: the same report gives the same bytes.
     metadata = {"Date": None} if form == "svg" else {}
-    out = io.BytesIO()
+    picture = io.BytesIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "estimate"}):
-        figure.savefig(out, format=form, dpi=140, metadata=metadata)
-    return out.getvalue()
+        figure.savefig(picture, format=form, dpi=140, metadata=metadata)
+    return picture.getvalue()
 
 
 def _draw_intervals(
     ax: Axes, rows: list[ErrorEstimate], report: EstimateReport
 ) -> None:
-    largest = _largest_shown(rows, report)
-    upwards = rows[::-1]  # the first row of the table stands on top
-    for place, row in enumerate(upwards):
-        _draw_interval(ax, row, place, arrow=0.04 * largest)
-    names = [
-        f"{row.name}{' (recommended)' if row.recommended else ''}" for row in upwards
-    ]
+    """Draw one line for each estimate, the first at the top."""
+    axis_end = _axis_end(rows, report)
+    names = []
+    # The axis counts upwards.
+    for height, row in enumerate(reversed(rows)):
+        _draw_interval(ax, row, height, arrow_length=0.04 * axis_end)
+        mark = " (recommended)" if row.recommended else ""
+        names.append(row.name + mark)
     ax.set_yticks(range(len(rows)), names)
-    ax.set_xlim(0, largest)
+    ax.set_xlim(0, axis_end)
     ax.set_xlabel(f"true error: {report.loss}, {report.unit}")
-    ax.set_title(
-        f"{report.level:.0%} intervals from {report.n} labelled rows", fontsize="medium"
-    )
+    title = f"{report.level:.0%} intervals from {report.n} labelled rows"
+    ax.set_title(title, fontsize="medium")
     _hide_frame(ax)
 
 
-def _draw_interval(ax: Axes, row: ErrorEstimate, place: int, arrow: float) -> None:
-    """Draw one interval, or an arrow of that length from a bound."""
-    failed = row.check == FAILED
-    colour = BAD if failed else PLAIN
+def _draw_interval(
+    ax: Axes, row: ErrorEstimate, height: int, arrow_length: float
+) -> None:
+    """Draw one interval, or an arrow from a lower bound."""
+    has_failed = row.check == FAILED
+    colour = BAD if has_failed else PLAIN
     if row.recommended:
         colour = GOOD
-    style = "--" if failed else "-"
+    style = "--" if has_failed else "-"
+    # A bound has no point estimate.
     if math.isnan(row.point):
-        properties = {"arrowstyle": "->", "color": colour, "linestyle": style}
         ax.annotate(
-            "", (row.low + arrow, place), (row.low, place), arrowprops=properties
+            "",
+            xy=(row.low + arrow_length, height),
+            xytext=(row.low, height),
+            arrowprops={"arrowstyle": "->", "color": colour, "linestyle": style},
         )
-        ax.plot([row.low], [place], "|", color=colour, markersize=9)
+        ax.plot([row.low], [height], "|", color=colour, markersize=9)
         return
-    ax.plot([row.low, row.high], [place, place], style, color=colour, linewidth=2)
-    ax.plot([row.point], [place], "o" if row.recommended else "|", color=colour)
+    ax.plot([row.low, row.high], [height, height], style, color=colour, linewidth=2)
+    marker = "o" if row.recommended else "|"
+    ax.plot([row.point], [height], marker, color=colour)
 
 
-def _largest_shown(rows: list[ErrorEstimate], report: EstimateReport) -> float:
-    """Return the end of the axis; a bound from below reaches to its low end alone."""
-    ends = [row.low if math.isnan(row.point) else row.high for row in rows]
-    largest = 1.1 * max(ends, default=report.bound)
-    return min(report.bound, largest or report.bound)
+def _axis_end(rows: list[ErrorEstimate], report: EstimateReport) -> float:
+    """Return the end of the axis, a little beyond the largest number that is drawn."""
+    largest = 0.0
+    for row in rows:
+        # The high end of a lower bound is the bound of the loss, and not drawn.
+        largest = max(largest, row.low if math.isnan(row.point) else row.high)
+    if largest == 0:
+        return report.bound
+    return min(report.bound, 1.1 * largest)
 
 
 def _draw_curve(ax: Axes, report: EstimateReport) -> None:
+    """Draw the bound of OSYN against b, and the b that was chosen."""
     assert report.osyn is not None
-    curve, asked = report.osyn.curve, report.osyn.asked
+    curve = report.osyn.curve
     ax.plot(curve["b"], curve["bound"], color=PLAIN)
-    ax.axvline(asked.b, color=GOOD, linewidth=1)
+    ax.axvline(report.osyn.asked.b, color=GOOD, linewidth=1)
     ax.set_xlabel("b")
     ax.set_ylabel("bound of OSYN, closed form")
+    # From 0, since a bound near 0 says nothing, and must look so.
     ax.set_ylim(bottom=0)
     ax.set_title("chosen beforehand: the line", fontsize="medium")
     _hide_frame(ax)

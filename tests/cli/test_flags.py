@@ -1,18 +1,18 @@
 import pytest
 
-from amlb_ext.cli.flags import flag_name, layer_from, settings
-from amlb_ext.cli.main import main, parser
+from amlb_ext.cli.flags import flag_name, layer_from, list_settings
+from amlb_ext.cli.main import build_parser, main
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 
 
 def parse(*words):
-    arguments = parser().parse_args(["generate", "-o", "x", *words])
+    arguments = build_parser().parse_args(["generate", "-o", "x", *words])
     return build_config(layer_from(arguments))
 
 
 def test_every_setting_has_its_own_flag():
-    names = [flag_name(path) for path, _ in settings()]
+    names = [flag_name(path) for path, _ in list_settings()]
     assert len(names) == len(set(names)) > 40
 
 
@@ -21,11 +21,11 @@ def test_defaults_on_the_command_line_are_the_defaults_of_the_library():
 
 
 def test_flags_reach_their_settings():
-    config = parse(
-        "--baseline", "ridge", "--baseline-params", "alpha=2.5", "--rule", "absolute",
-        "--alpha", ".2", "--composition", "bad,ga", "--no-reapply", "--synthesizer", "copula",
-        "--class-alpha", "{yes: 0.4}",
-    )  # fmt: skip
+    typed = (
+        "--baseline ridge --baseline-params alpha=2.5 --rule absolute --alpha .2 "
+        "--composition bad,ga --no-reapply --synthesizer copula"
+    )
+    config = parse(*typed.split(), "--class-alpha", "{yes: 0.4}")
     assert config.baseline.model == "ridge"
     assert config.baseline.params == {"alpha": 2.5}
     assert config.hardness.alpha == 0.2
@@ -57,7 +57,7 @@ def test_thresholds_per_class_as_one_types_them():
     for typed in (["<=50K=.3,>50K=.6"], ["<=50K=.3", words[2], ">50K=.6"]):
         assert parse(*words, *typed).hardness.class_alpha == {"<=50K": 0.3, ">50K": 0.6}
     assert parse(*words, '{"a,b": .3}').hardness.class_alpha == {"a,b": 0.3}
-    with pytest.raises(ConfigError, match="is no mapping"):
+    with pytest.raises(ConfigError, match="is not a mapping"):
         parse(*words, "a=.3,b")
 
 

@@ -85,10 +85,11 @@ def test_jobs_are_asked_for_used_and_given_back(tmp_path, batch_system):
 def look(x):
     """Addresses on which this process, the worker that started it, and its kin listen."""
     worker = psutil.Process().parent()
-    kin = [worker, *worker.parents()]
-    mine = [one for one in kin if "distributed" in " ".join(one.cmdline())]
-    return x, [tuple(found.laddr) for one in mine for found in one.net_connections("inet")
-               if found.status == psutil.CONN_LISTEN]  # fmt: skip
+    addresses = []
+    for process in [worker, *worker.parents()]:
+        if "distributed" in " ".join(process.cmdline()):
+            addresses += _listening(process)
+    return x, addresses
 
 
 @pytest.mark.parametrize("asked", [{}, {"interface": "lo"}])
@@ -149,9 +150,10 @@ def test_an_unknown_wish_for_keys_is_refused(batch_system):
         list(run_units([], where))
 
 
-def _listening():
-    found = psutil.Process().net_connections("inet")
-    return [tuple(one.laddr) for one in found if one.status == psutil.CONN_LISTEN]
+def _listening(process=None):
+    """Addresses on which a process, by default this one, listens."""
+    connections = (process or psutil.Process()).net_connections("inet")
+    return [tuple(c.laddr) for c in connections if c.status == psutil.CONN_LISTEN]
 
 
 def test_a_job_that_is_not_taken_ends_the_wait(batch_system, capfd):
@@ -210,8 +212,12 @@ def test_an_option_out_of_range_is_one_clear_line(batch_system):
 
 def test_ctrl_c_stays_an_interruption():
     """dask-jobqueue, once imported, would make it exit with 0."""
-    code = "import signal; from amlb_ext.core.parallel import batch; batch._imported('slurm'); "
-    code += "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    code = (
+        "import signal\n"
+        "from amlb_ext.core.parallel import batch\n"
+        "batch._import_dask_jobqueue('slurm')\n"
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr
 

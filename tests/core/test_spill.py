@@ -34,9 +34,9 @@ def is_mapped(array):
 
 
 def values(task):
-    return [module._values(task.features[name]) for name in task.features] + [
-        module._values(task.target), task.row_ids, task.folds[0].train, task.folds[0].test,
-    ]  # fmt: skip
+    columns = [task.features[name] for name in task.features] + [task.target]
+    stored = [module._stored_values(column) for column in columns]
+    return [*stored, task.row_ids, task.folds[0].train, task.folds[0].test]
 
 
 def test_what_does_not_fit_is_mapped_and_the_same(task, tmp_path):

@@ -25,9 +25,14 @@ def test_types_are_inferred():
     task = make_task(table, "y", name="t")
     kinds = {c.name: c.type for c in task.columns}
     assert kinds == {
-        "a": "integer", "f": "numeric", "b": "boolean", "c": "categorical", "d": "date",
-        "t": "text", "e": "numeric",
-    }  # fmt: skip
+        "a": "integer",
+        "f": "numeric",
+        "b": "boolean",
+        "c": "categorical",
+        "d": "date",
+        "t": "text",
+        "e": "numeric",
+    }
     assert task.kind is Kind.BINARY
     assert task.features.dtypes["a"] == np.float64
 
@@ -56,7 +61,7 @@ def test_rows_without_target_leave_the_folds():
         (frame().rename(columns={"y": "z"}), "no column"),
         (frame().drop(columns="a"), "no feature"),
     ],
-)  # fmt: skip
+)
 def test_bad_tables_are_refused(table, message):
     with pytest.raises(DataError, match=message):
         make_task(table, "y", name="t")

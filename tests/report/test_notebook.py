@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.cli.main import parser
+from amlb_ext.cli.main import build_parser
 
 ROOT = Path(__file__).parents[2]
 PATH = ROOT / "benchmarks" / "notebooks" / "which_framework.ipynb"
@@ -172,7 +172,7 @@ def test_commands_in_notebook_and_docs_parse():
     for line in lines:
         words = shlex.split(line.removeprefix("$ "), comments=True)
         assert words[0] == "hardsynth"
-        parser().parse_args(words[1:])
+        build_parser().parse_args(words[1:])
 
 
 def test_blocks_of_the_docs_run(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ import pytest
 
 from amlb_ext.amlb.configuration import configured_folds, find_definition
 from amlb_ext.amlb.definition import Job, list_jobs
-from amlb_ext.cli.main import parser
+from amlb_ext.cli.main import build_parser
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
 from amlb_ext.runner.jobs import JOB_COLUMNS, read_jobs, rerun_commands
@@ -377,7 +377,7 @@ def asked_by(command, suite):
     """The jobs of a command, read as a shell, our command line and AMLB read it."""
     words = shlex.split(command)
     assert words[0] == "hardsynth"
-    arguments = parser().parse_args(words[1:])
+    arguments = build_parser().parse_args(words[1:])
     assert arguments.userdir == str(suite.layout.root)
     path = find_definition(
         arguments.benchmark, suite.layout.root, suite.layout.root, CONFIG
@@ -480,7 +480,7 @@ def test_results_of_the_score_command_are_run_again_by_it(suite):
     """No constraint of that name exists, so ``hardsynth run`` could not."""
     jobs = table_of([Job("iris", 0)], name="HardsynthNull", constraint="score")
     (command,) = rerun_commands(jobs, suite, "out")
-    arguments = parser().parse_args(shlex.split(command)[1:])
+    arguments = build_parser().parse_args(shlex.split(command)[1:])
     assert arguments.command == "score"
     assert (arguments.suite, arguments.results) == (str(suite.layout.root), "out")
 

@@ -2,15 +2,15 @@
 
 ===============  ===========================================================================
 ``execution``    where units run, and what each may cost
-``units``        a unit, what came of it, and what can befall it
-``jobs``         hands out units, runs them again within a bound, gives back what came of them
+``units``        a unit, its outcome, and what can go wrong with it
+``jobs``         hands out units, repeats lost ones a few times, and yields their outcomes
 ``processes``    pools of this machine: this process, or several under limits
-``child``        what runs inside such a process
-``cluster``      a pool on a Dask cluster; with ``batch`` one of SLURM's or PBS's jobs
-``versions``     what must be the same on every machine of a cluster
+``child``        the code inside such a process
+``cluster``      a pool on a Dask cluster, with ``batch`` on jobs of SLURM or PBS
+``versions``     the versions that every machine of a cluster must share
 ===============  ===========================================================================
 
-Every unit runs single-threaded wherever it runs: sums then have one order, and neither the
+Every unit runs in a single thread, wherever it runs: sums then have one order, and neither the
 number of workers nor their place can change a byte.
 """
 

@@ -16,91 +16,98 @@ from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel.execution import BATCH_SYSTEMS, Execution
 
-#: They tell of errors in callbacks and tasks, with a traceback; dask-jobqueue submits in these.
+#: Loggers that report errors in callbacks and tasks with a traceback; dask-jobqueue submits there.
 _LOGGERS = ("tornado.application", "asyncio")
 
 
 class BatchJobs:
-    """Jobs that are asked for, replaced when their time is over, and ended.
+    """Jobs of a batch system: submitted, replaced when their time is over, and ended.
 
     Parameters
     ----------
     execution : Execution
-        Its ``cluster`` names the batch system, its ``options`` are dask-jobqueue's, and
+        Its ``cluster`` names the batch system. Its ``options`` are those of dask-jobqueue, and
         ``security``: ``tls``, or ``none`` for connections that anyone can make and read.
 
     Attributes
     ----------
     cluster : dask_jobqueue.JobQueueCluster
     refusals : list of str
-        What the batch system said of jobs that it did not take.
-    taken : list of str
-        Jobs that it took, by their number there.
+        Messages of the batch system about jobs that it did not accept.
+    accepted : list of str
+        Numbers of the jobs that it accepted.
 
     Raises
     ------
     ClusterError
-        dask-jobqueue is not installed, there is no such batch system here, or an option is none
-        of its.
+        dask-jobqueue is not installed, the batch system does not exist here, or an option is
+        unknown to it.
     """
 
     def __init__(self, execution: Execution) -> None:
-        dask_jobqueue = _imported(execution.cluster)
-        submit = BATCH_SYSTEMS[execution.cluster]
-        if shutil.which(submit) is None:
+        name = execution.cluster
+        dask_jobqueue = _import_dask_jobqueue(name)
+        submit_command = BATCH_SYSTEMS[name]
+        if shutil.which(submit_command) is None:
             raise ClusterError(
-                f"--cluster {execution.cluster}, but there is no command {submit} here",
+                f"--cluster {name}, but there is no command {submit_command} here",
                 "run it where jobs are submitted, or give a Dask scheduler's address",
             )
-        kind = getattr(dask_jobqueue, f"{execution.cluster.upper()}Cluster")
+        cluster_class = getattr(dask_jobqueue, f"{name.upper()}Cluster")
         options: dict[str, Any] = {"cores": 1, "memory": "4GB", **execution.options}
-        folder = Path(options.pop("shared_temp_directory", "."))
-        self._keys = _keys(options.pop("security", "tls"), folder, execution.cluster)
-        self._name = execution.cluster
-        self._jobs, self._told = execution.workers or 1, 0
+        shared_folder = Path(options.pop("shared_temp_directory", "."))
+        self._keys = _write_keys(options.pop("security", "tls"), shared_folder, name)
+        self._name = name
+        self._n_jobs = execution.workers or 1
+        self._n_reported = 0
         self.refusals: list[str] = []
-        self.taken: list[str] = []
+        self.accepted: list[str] = []
+        # A refused job is reported below in one line, so its traceback is kept out of the log.
         for logger in _LOGGERS:
-            logging.getLogger(logger).addFilter(_is_news)
+            logging.getLogger(logger).addFilter(_is_unreported)
         try:
             options["cores"] = int(options["cores"])
-            self.cluster = _started(
-                kind, _telling(kind.job_cls, self), _security(self._keys), options
+            self.cluster = _start_cluster(
+                cluster_class,
+                job_cls=_recording_job_class(cluster_class.job_cls, self),
+                security=_dask_security(self._keys),
+                options=options,
             )
-            self.cluster.adapt(minimum_jobs=self._jobs, maximum_jobs=self._jobs)
+            self.cluster.adapt(minimum_jobs=self._n_jobs, maximum_jobs=self._n_jobs)
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             self._remove_keys()
-            raise self.error(str(error)) from None
-        _tell_address(
-            self._name, self.cluster.scheduler_address, self._keys is not None
+            raise self.refusal_error(str(error)) from None
+        _print_address(
+            name, self.cluster.scheduler_address, is_secure=self._keys is not None
         )
 
-    def error(self, said: str) -> ClusterError:
+    def refusal_error(self, message: str) -> ClusterError:
         """Return the error that says why there are no jobs."""
         return ClusterError(
-            f"{self._name} takes no jobs: {' '.join(said.split())}",
+            f"{self._name} takes no jobs: {' '.join(message.split())}",
             "see dask-jobqueue's options, e.g. --cluster-option queue=short",
         )
 
     @property
     def is_refused(self) -> bool:
-        """Whether none of the jobs was taken."""
-        return not self.taken and len(self.refusals) >= self._jobs
+        """Whether the batch system accepted none of the jobs."""
+        return not self.accepted and len(self.refusals) >= self._n_jobs
 
-    def tell(self) -> None:
-        """Say once of each job that was not taken that others must do without it."""
-        for said in self.refusals[self._told :]:
-            text = " ".join(said.split())
+    def report_refusals(self) -> None:
+        """Print each refused job once; the other jobs do its work."""
+        for message in self.refusals[self._n_reported :]:
+            text = " ".join(message.split())
             print(
                 escape_controls(f"hardsynth: {self._name} did not take a job: {text}"),
                 file=sys.stderr,
             )
-        self._told = len(self.refusals)
+        self._n_reported = len(self.refusals)
 
     def close(self) -> None:
         """End the jobs."""
-        if self.taken:
-            self.tell()
+        # If no job was accepted, the error of the run has said so already.
+        if self.accepted:
+            self.report_refusals()
         with contextlib.suppress(Exception):
             self.cluster.close()
         self._remove_keys()
@@ -111,14 +118,16 @@ class BatchJobs:
                 self._keys.cleanup()
 
 
-def _keys(wish: str, shared: Path, name: str) -> TemporaryDirectory[str] | None:
-    """Write keys made for this run alone where its jobs find them.
+def _write_keys(
+    security: str, shared_folder: Path, name: str
+) -> TemporaryDirectory[str] | None:
+    """Write keys for this run alone to a folder that its jobs can read.
 
     Parameters
     ----------
-    wish : str
+    security : str
         ``tls``, or ``none`` for no keys.
-    shared : Path
+    shared_folder : Path
         A folder that the jobs see under the same path.
     name : str
         The batch system.
@@ -131,85 +140,89 @@ def _keys(wish: str, shared: Path, name: str) -> TemporaryDirectory[str] | None:
     Raises
     ------
     ClusterError
-        A wish that is none, a folder that cannot be used, or no library that makes keys.
+        Another value of ``security``, a folder that cannot be used, or no library for keys.
     """
     from distributed.security import Security
 
-    if wish == "none":
+    if security == "none":
         return None
-    if wish != "tls":
+    if security != "tls":
         raise ClusterError(
-            f"--cluster-option security={wish}", "give security=tls, or security=none"
+            f"--cluster-option security={security}",
+            "give security=tls, or security=none",
         )
     try:
-        made = Security.temporary()
+        keys = Security.temporary()
     except ImportError:
         raise ClusterError(
             f"--cluster {name} makes keys for its connections, which needs cryptography",
             "pip install 'hardsynth[jobqueue]', or add --cluster-option security=none where "
             "everyone on the network may run code as you",
         ) from None
-    shared = shared.expanduser().absolute()
+    shared_folder = shared_folder.expanduser().absolute()
     remedy = (
         "give --cluster-option shared_temp_directory=FOLDER, which the jobs see, too"
     )
-    if shlex.quote(str(shared)) != str(
-        shared
-    ):  # dask-jobqueue writes it into a script as it is
+    # dask-jobqueue writes the path into a shell script without quotes
+    if shlex.quote(str(shared_folder)) != str(shared_folder):
         raise ClusterError(
-            f"the keys of the jobs cannot stand in {str(shared)!r}", remedy
+            f"the keys of the jobs cannot stand in {str(shared_folder)!r}", remedy
         )
     try:
-        folder = TemporaryDirectory(prefix=".hardsynth-keys-", dir=shared)
-        Path(folder.name, "cert.pem").write_text(
-            made.tls_scheduler_cert, encoding="ascii"
-        )
-        Path(folder.name, "key.pem").write_text(
-            made.tls_scheduler_key, encoding="ascii"
-        )
+        folder = TemporaryDirectory(prefix=".hardsynth-keys-", dir=shared_folder)
+        certificate_file, key_file = _key_files(folder)
+        certificate_file.write_text(keys.tls_scheduler_cert, encoding="ascii")
+        key_file.write_text(keys.tls_scheduler_key, encoding="ascii")
     except OSError as error:
         raise ClusterError(
-            f"the keys of the jobs cannot be written into {shared}: {error.strerror}",
+            f"the keys of the jobs cannot be written into {shared_folder}: {error.strerror}",
             remedy,
         ) from None
     return folder
 
 
-def _security(keys: TemporaryDirectory[str] | None) -> Any:
-    """Return Dask's settings: all sides show the one certificate, and take no other."""
+def _key_files(keys: TemporaryDirectory[str]) -> tuple[Path, Path]:
+    """Return the files of the certificate and of its key."""
+    return Path(keys.name, "cert.pem"), Path(keys.name, "key.pem")
+
+
+def _dask_security(keys: TemporaryDirectory[str] | None) -> Any:
+    """Return Dask's settings: all sides show the one certificate, and accept no other."""
     from distributed.security import Security
 
     if keys is None:
         return None
-    cert, key = str(Path(keys.name, "cert.pem")), str(Path(keys.name, "key.pem"))
-    roles = ("scheduler", "worker", "client")
-    return Security(
-        require_encryption=True,
-        tls_ca_file=cert,
-        **{f"tls_{role}_cert": cert for role in roles},
-        **{f"tls_{role}_key": key for role in roles},
-    )
+    certificate_file, key_file = _key_files(keys)
+    # The certificate signs itself, so it is also the authority that vouches for it.
+    options: dict[str, Any] = {"tls_ca_file": str(certificate_file)}
+    for role in ("scheduler", "worker", "client"):
+        options[f"tls_{role}_cert"] = str(certificate_file)
+        options[f"tls_{role}_key"] = str(key_file)
+    return Security(require_encryption=True, **options)
 
 
-def _started(kind: type, job_cls: type, security: Any, options: dict[str, Any]) -> Any:
+def _start_cluster(
+    cluster_class: type, *, job_cls: type, security: Any, options: dict[str, Any]
+) -> Any:
     """Return a cluster that listens where its workers look for it, and nowhere else."""
     from distributed.utils import get_ip
 
-    # Without a host the scheduler would listen on every interface; and its pages, which ask for
-    # no certificate, would do so with one.
-    scheduler = {"dashboard_address": "127.0.0.1:0"}
+    # Without a host the scheduler would listen on every interface. So would its web pages, which
+    # ask for no certificate: they stay on this machine.
+    scheduler_options = {"dashboard_address": "127.0.0.1:0"}
     if not options.get("interface"):
-        scheduler["host"] = get_ip()
-    pages = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
-    chosen: dict[str, Any] = {
-        "scheduler_options": scheduler,
-        "worker_extra_args": pages,
+        scheduler_options["host"] = get_ip()
+    worker_arguments = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
+    # The user's options come last and take precedence.
+    all_options: dict[str, Any] = {
+        "scheduler_options": scheduler_options,
+        "worker_extra_args": worker_arguments,
         **options,
     }
-    return kind(job_cls=job_cls, security=security, **chosen)
+    return cluster_class(job_cls=job_cls, security=security, **all_options)
 
 
-def _tell_address(name: str, address: str, is_secure: bool) -> None:
+def _print_address(name: str, address: str, *, is_secure: bool) -> None:
     if is_secure:
         text = (
             f"{name}: listening on {address}, for jobs with this run's own keys alone"
@@ -222,7 +235,7 @@ def _tell_address(name: str, address: str, is_secure: bool) -> None:
     print(f"hardsynth: {text}", file=sys.stderr)
 
 
-def _imported(name: str) -> Any:
+def _import_dask_jobqueue(name: str) -> Any:
     handler = signal.getsignal(signal.SIGINT)
     try:
         import dask_jobqueue
@@ -231,33 +244,35 @@ def _imported(name: str) -> Any:
             f"--cluster {name} needs dask-jobqueue",
             "pip install 'hardsynth[dask,jobqueue]'",
         ) from None
-    if signal.getsignal(signal.SIGINT) is not handler:  # Ctrl-C would end with status 0
+    # Its import replaces the handler of Ctrl-C, which would then end with status 0.
+    if signal.getsignal(signal.SIGINT) is not handler:
         signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
     return dask_jobqueue
 
 
-def _telling(kind: type, batch: BatchJobs) -> type:
-    """Return a kind of job that notes whether the batch system took it, or what it said."""
+def _recording_job_class(job_class: type, batch: BatchJobs) -> type:
+    """Return a class of jobs that record whether the batch system accepted them."""
     from distributed.core import Status
 
-    class Telling(kind):
+    class RecordingJob(job_class):
         async def start(self) -> None:
             try:
                 await super().start()
             except (OSError, RuntimeError, ValueError) as error:
-                # what the command wrote to stderr, where dask-jobqueue tells it
-                batch.refusals.append(
-                    str(error).partition("\nstderr:\n")[2].strip() or str(error)
-                )
-                error.is_told = True  # type: ignore[union-attr]
-                self.status = (
-                    Status.failed
-                )  # without it, closing the cluster stops half-way
+                # dask-jobqueue quotes what the command wrote to stderr after this heading
+                _, _, quoted = str(error).partition("\nstderr:\n")
+                batch.refusals.append(quoted.strip() or str(error))
+                error.is_reported = True  # type: ignore[union-attr]
+                # without this status, closing the cluster stops half-way
+                self.status = Status.failed
                 raise
-            batch.taken.append(str(self.job_id))
+            batch.accepted.append(str(self.job_id))
 
-    return Telling
+    return RecordingJob
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and getattr(record.exc_info[1], "is_told", False))
+def _is_unreported(record: logging.LogRecord) -> bool:
+    """Whether a log record is about anything but a refused job."""
+    if not record.exc_info:
+        return True
+    return not getattr(record.exc_info[1], "is_reported", False)

@@ -11,16 +11,13 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-#: Variables that numerical libraries read when they are loaded.
+#: Environment of a process: numerical libraries read these variables when they are loaded.
 THREADS = {
-    name: "1"
-    for name in (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-    )
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
 }
 
 
@@ -35,17 +32,19 @@ def run_single_threaded(
 
 
 def exit_with_parent(parent: int) -> None:
-    """End this process when its parent has died: nobody else would tell it.
+    """End this process when its parent dies.
 
-    A process that waits for work does not notice that its parent was killed.
+    A process that waits for work does not notice by itself that its parent was killed.
     """
 
     def watch() -> None:
+        # An orphan gets another parent.
         while os.getppid() == parent:
             time.sleep(0.5)
+        # sys.exit would end this thread only
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True, name="leave_with").start()
+    threading.Thread(target=watch, daemon=True, name="exit_with_parent").start()
 
 
 def run_and_report(
@@ -53,14 +52,16 @@ def run_and_report(
 ) -> tuple[bool, Any, str]:
     """Run a function with its output in a file.
 
+    An error is returned, not raised, since loky would lose the traceback.
+
     Returns
     -------
-    done : bool
-        False where it raised.
+    has_result : bool
+        False if the function raised.
     result : object
         What it returned or raised.
     trace : str
-        Where it raised.
+        The traceback; empty if it returned.
     """
     with redirect_output(log):
         try:
@@ -71,7 +72,10 @@ def run_and_report(
 
 @contextlib.contextmanager
 def redirect_output(log: str) -> Iterator[None]:
-    """Send this process's output, that of compiled libraries too, to a file."""
+    """Send the output of this process to a file, also that of compiled libraries.
+
+    Those write to the file descriptors 1 and 2 and ignore ``sys.stdout``.
+    """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     saved = [(number, os.dup(number)) for number in (1, 2)]

@@ -1,8 +1,8 @@
 """Units on a Dask cluster: one that runs, or one started through SLURM or PBS.
 
 A worker hands each unit to a process of its own (:mod:`amlb_ext.core.parallel.processes`), so
-that limits hold, threads of one worker do not meet, and a crash costs one unit. Dask itself
-gives the units of a worker that was lost to another.
+that limits hold, threads of one worker do not disturb each other, and a crash costs one unit. Dask
+itself gives the units of a lost worker to another.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from amlb_ext.core.parallel.units import (
 )
 from amlb_ext.core.parallel.versions import collect_versions, describe_differences
 
-#: Seconds to wait for a scheduler, and for a first worker of one that runs.
+#: Seconds to wait for a scheduler, and for the first worker of a running one.
 PATIENCE = 30.0
-#: How addresses begin whose peers show certificates.
+#: Beginnings of addresses whose peers show certificates.
 SECURE = ("tls://", "wss://")
 #: Seconds without any worker after which the run ends.
 ABSENCE = 300.0
-#: Seconds for which what the scheduler said of its workers is taken to hold.
+#: Seconds for which the scheduler's list of workers counts as current.
 FRESH = 2.0
+#: Holds the process of each thread of a worker.
 _THREAD = threading.local()
 
 
@@ -54,17 +55,20 @@ class ClusterPool:
     Raises
     ------
     ClusterError
-        Dask is not installed, the scheduler does not answer, no worker came, or each is of
-        another version.
+        Dask is not installed, the scheduler does not answer, no worker came, or each has another
+        version.
     """
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
-        self._here = collect_versions()
+        self._versions_here = collect_versions()
+        #: Reasons by worker.
         self._refused: dict[str, str] = {}
-        self._known: dict[str, dict[str, Any]] = {}
-        self._asked = -math.inf
-        self._held: dict[Future[UnitReport], tuple[Any, frozenset[str]]] = {}
+        #: The scheduler's list of workers, and the time of its last answer.
+        self._listed: dict[str, dict[str, Any]] = {}
+        self._listed_at = -math.inf
+        #: Dask's task of each unit, and the only workers that may take it; empty for any.
+        self._submitted: dict[Future[UnitReport], tuple[Any, frozenset[str]]] = {}
         self._batch, self._client = _connect(execution)
         try:
             self._check_workers()
@@ -74,29 +78,32 @@ class ClusterPool:
 
     @property
     def slots(self) -> int:
-        """Threads of the workers that are not refused."""
-        return max(1, sum(about["nthreads"] for about in self._workers().values()))
+        """Number of threads of the workers that are not refused."""
+        n_threads = sum(entry["nthreads"] for entry in self._workers().values())
+        return max(1, n_threads)
 
     def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
         """Hand a unit to the scheduler."""
-        limits = self._execution
+        limits = (self._execution.timeout, self._execution.memory)
         workers = self._wait_for_workers()
+        # Dask knows of no refused workers, so the others are named with every task.
+        allowed = workers if self._refused else frozenset()
         with warnings.catch_warnings():
-            # Tables go with the unit, so that the scheduler still has them when a worker is lost.
+            # Tables are sent with the unit, so that the scheduler has them if a worker is lost.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             task = self._client.submit(
                 run_in_own_process,
                 unit.function,
                 unit.arguments,
-                (limits.timeout, limits.memory),
-                self._here,
+                limits,
+                self._versions_here,
                 key=f"{unit.name}-{index}-{attempt}-{unit.key[:16]}",
-                workers=sorted(workers) if self._refused else None,
+                workers=sorted(allowed) or None,
                 pure=False,
             )
         future: Future[UnitReport] = Future()
-        self._held[future] = task, workers if self._refused else frozenset()
-        task.add_done_callback(lambda done: _pass_on(done, future))
+        self._submitted[future] = (task, allowed)
+        task.add_done_callback(lambda done: _copy_outcome(done, future))
         return future
 
     def refuse(self, worker: str, reason: str) -> None:
@@ -114,53 +121,59 @@ class ClusterPool:
             )
 
     def check(self) -> None:
-        """Take back units for workers that are gone; raise when no worker comes any more."""
+        """Take back units whose workers are gone; raise if no worker comes any more."""
         if self._batch is not None:
-            self._batch.tell()
-        here = self._wait_for_workers()
-        self._held = {
-            future: held for future, held in self._held.items() if not future.done()
-        }
-        for future, (task, workers) in list(self._held.items()):
-            if workers and not workers & here and not future.done():
-                with contextlib.suppress(InvalidStateError):
-                    future.set_exception(WorkersGone("its workers are gone"))
-                task.cancel()
+            self._batch.report_refusals()
+        present = self._wait_for_workers()
+        unfinished = {}
+        for future, entry in self._submitted.items():
+            if not future.done():
+                unfinished[future] = entry
+        self._submitted = unfinished
+        for future, (task, allowed) in unfinished.items():
+            if not allowed or allowed & present or future.done():
+                continue
+            # It may finish at this very moment, and then its outcome stands.
+            with contextlib.suppress(InvalidStateError):
+                future.set_exception(WorkersGone("its workers are gone"))
+            task.cancel()
 
     def _wait_for_workers(self) -> frozenset[str]:
-        """Return the workers that may have units; wait for one where there is none."""
+        """Return the workers that may take units; wait for one if there is none."""
         for _ in range(int(ABSENCE / FRESH)):
             workers = frozenset(self._workers())
             if workers:
                 return workers
             time.sleep(FRESH)
         if self._batch is not None and self._batch.refusals:
-            raise self._batch.error(self._batch.refusals[-1])
+            raise self._batch.refusal_error(self._batch.refusals[-1])
         raise ClusterError(
             f"{self._execution.cluster} has had no usable worker for {ABSENCE:g} s",
             "start workers and run the same command again; what is finished is kept",
         )
 
     def close(self) -> None:
-        """Let go of the cluster; one that was started here is ended."""
+        """Disconnect from the cluster; end one that was started here."""
         with contextlib.suppress(Exception):
             self._client.close()
         if self._batch is not None:
             self._batch.close()
 
     def _workers(self) -> dict[str, dict[str, Any]]:
-        if time.monotonic() - self._asked > FRESH:
-            self._known = self._client.scheduler_info(n_workers=-1)["workers"]
-            self._asked = time.monotonic()
-        return {
-            name: about
-            for name, about in self._known.items()
-            if name not in self._refused
-        }
+        """Return the scheduler's entries of the workers that are not refused."""
+        if time.monotonic() - self._listed_at > FRESH:
+            self._listed = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._listed_at = time.monotonic()
+        usable = {}
+        for name, entry in self._listed.items():
+            if name not in self._refused:
+                usable[name] = entry
+        return usable
 
     def _wait_for_job(self, batch: BatchJobs) -> None:
-        """Wait as long as the queue makes us wait, unless it takes no job at all."""
-        name, waited = self._execution.cluster, 0.0
+        """Wait as long as the queue takes, unless it accepts no job at all."""
+        name = self._execution.cluster
+        waited = 0.0
         print(
             f"hardsynth: waiting for the first job of {name} to start", file=sys.stderr
         )
@@ -170,7 +183,7 @@ class ClusterPool:
                 return
             except TimeoutError:
                 if batch.is_refused:
-                    raise batch.error(batch.refusals[0]) from None
+                    raise batch.refusal_error(batch.refusals[0]) from None
             waited += FRESH
             if waited == PATIENCE:
                 print(
@@ -181,17 +194,11 @@ class ClusterPool:
                 )
 
     def _check_workers(self) -> None:
-        """Wait for a worker and refuse those that are not like this machine."""
+        """Wait for a worker, and refuse workers whose versions differ from this machine's."""
         if self._batch is not None:
             self._wait_for_job(self._batch)
         else:
-            try:
-                self._client.wait_for_workers(1, timeout=PATIENCE)
-            except TimeoutError:
-                raise ClusterError(
-                    f"no worker came to {self._execution.cluster} within {PATIENCE:g} seconds",
-                    f"start some: dask worker {self._execution.cluster}",
-                ) from None
+            self._wait_for_first_worker()
         try:
             answers = self._client.run(collect_versions, on_error="return")
         except Exception as error:
@@ -203,40 +210,53 @@ class ClusterPool:
             if isinstance(answer, BaseException):
                 reason = f"it cannot load hardsynth ({answer})"
             else:
-                reason = describe_differences(self._here, answer)
+                reason = describe_differences(self._versions_here, answer)
             if reason:
                 self.refuse(worker, reason)
+
+    def _wait_for_first_worker(self) -> None:
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise ClusterError(
+                f"no worker came to {self._execution.cluster} within {PATIENCE:g} seconds",
+                f"start some: dask worker {self._execution.cluster}",
+            ) from None
 
 
 def run_in_own_process(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
     limits: tuple[float, int],
-    wanted: dict[str, str],
+    required_versions: dict[str, str],
 ) -> UnitReport:
-    """Run a unit in a process beside a worker's thread.
+    """Run a unit in a process beside a worker's thread; ``limits`` are seconds and bytes.
 
     Raises
     ------
     WorkerRefused
-        This worker came later, and is not like the machine that asks.
+        This worker came later, and its versions differ from those of the machine that asks.
     """
     from distributed import get_worker
 
-    differs = describe_differences(wanted, collect_versions())
-    if differs:
-        raise WorkerRefused(differs, str(get_worker().address))
+    differences = describe_differences(required_versions, collect_versions())
+    if differences:
+        raise WorkerRefused(differences, str(get_worker().address))
+    # A process for each thread of this worker, kept for its next unit.
     process = getattr(_THREAD, "process", None)
     if process is None:
-        process = _THREAD.process = WorkerProcess()
-    return process.run(function, arguments, *limits)
+        process = WorkerProcess()
+        _THREAD.process = process
+    timeout, memory = limits
+    return process.run(function, arguments, timeout=timeout, memory=memory)
 
 
-def _pass_on(task: Any, future: Future[UnitReport]) -> None:
-    """Give what came of Dask's future to an ordinary one."""
+def _copy_outcome(task: Any, future: Future[UnitReport]) -> None:
+    """Copy the result or the error of Dask's future to an ordinary one."""
     from distributed import CancelledError, KilledWorker
 
-    with contextlib.suppress(InvalidStateError):  # it was taken back
+    # The ordinary one is set already if the unit was taken back.
+    with contextlib.suppress(InvalidStateError):
         try:
             future.set_result(task.result())
         except KilledWorker:
@@ -253,7 +273,7 @@ def _pass_on(task: Any, future: Future[UnitReport]) -> None:
 
 
 def _connect(execution: Execution) -> tuple[BatchJobs | None, Any]:
-    """Return the batch system's jobs, or None, and a client."""
+    """Return the batch system's jobs, or None, and a client of the scheduler."""
     try:
         from distributed import Client
     except ImportError:
@@ -268,7 +288,7 @@ def _connect(execution: Execution) -> tuple[BatchJobs | None, Any]:
         location = {"scheduler_file": execution.cluster}
     try:
         with warnings.catch_warnings():
-            # Each worker that differs is refused below, with what differs.
+            # Workers with other versions are refused later, with the differences.
             warnings.filterwarnings("ignore", "Mismatched versions")
             client = Client(**location, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

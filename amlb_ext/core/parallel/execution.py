@@ -1,4 +1,4 @@
-"""Where units run, and what each may cost; none of it is part of a result."""
+"""Where units run and what each may cost; none of it changes a result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from amlb_ext.core.errors import ConfigError
 
-#: Batch systems that ``--cluster`` names instead of an address, and what submits a job to each.
+#: Batch systems that ``--cluster`` accepts instead of an address, each with its submit command.
 BATCH_SYSTEMS = {"slurm": "sbatch", "pbs": "qsub"}
 #: Bytes of ``k``, ``m``, ... (powers of 1000) and of ``ki``, ``mi``, ... (powers of 1024).
 _UNITS = {"": 1}
@@ -20,8 +20,8 @@ for _power, _prefix in enumerate("kmgt", start=1):
 def available_cores() -> int:
     """Return the number of cores this process may use.
 
-    The least of the machine's, of its affinity, of a container's quota, and of the variable
-    ``LOKY_MAX_CPU_COUNT``, as joblib counts them.
+    It is the minimum of the machine's cores, the CPU affinity, the quota of a container, and the
+    variable ``LOKY_MAX_CPU_COUNT``, as in joblib.
     """
     from loky import cpu_count
 
@@ -34,19 +34,22 @@ def parse_size(text: str) -> int:
     Raises
     ------
     ConfigError
-        Text that is no size.
+        The text is not a size.
 
     Examples
     --------
     >>> parse_size("4GB"), parse_size("512 MiB"), parse_size("1.5g")
     (4000000000, 536870912, 1500000000)
     """
-    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
-    if size is None or size[2] not in _UNITS or float(size[1]) == 0:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
+    number = 0.0
+    if match is not None:
+        number = float(match[1]) * _UNITS.get(match[2], 0)
+    if match is None or number == 0:
         raise ConfigError(
             f"{text!r} is not a size", "give a number and a unit, e.g. 4GB or 512MiB"
         )
-    return int(float(size[1]) * _UNITS[size[2]])
+    return int(number)
 
 
 @dataclass(frozen=True)
@@ -56,23 +59,23 @@ class Execution:
     Attributes
     ----------
     workers : int
-        Processes on this machine; 0 for every core. With 1 and no limit units run in this
-        process. On a batch system the number of its jobs.
+        Number of processes on this machine; 0 for one per core. With 1 and no limit, units run in
+        this process. On a batch system, the number of jobs.
     cluster : str
         A Dask scheduler's address, the path of a scheduler file, ``slurm`` or ``pbs``; empty
         for this machine.
     options : mapping of str to str
-        Of the batch system's job, as dask-jobqueue names them: queue, account, cores, memory,
+        Options of the batch jobs, named as in dask-jobqueue: queue, account, cores, memory,
         walltime, ...
     shared : bool
-        The cluster's workers reach this machine's files under the same paths; otherwise results
-        are sent back.
+        Whether the cluster's workers see this machine's files under the same paths; if not,
+        results are sent back.
     timeout : float
-        Seconds by the clock that a unit may take; 0 without a limit.
+        Wall time that a unit may take, in seconds; 0 for no limit.
     memory : int
-        Bytes that a unit's process may hold; 0 without a limit.
+        Bytes that a unit's process may use; 0 for no limit.
     retries : int
-        How often a unit whose process or worker died is run again.
+        How many times a unit is run again after its process or worker died.
 
     Raises
     ------
@@ -117,10 +120,10 @@ class Execution:
 
     @property
     def is_limited(self) -> bool:
-        """Whether a unit can come to a limit."""
+        """Whether time or memory is limited."""
         return bool(self.timeout or self.memory)
 
     @property
     def processes(self) -> int:
-        """Processes on this machine."""
+        """Number of processes on this machine."""
         return self.workers if self.workers > 0 else available_cores()

@@ -1,7 +1,7 @@
-"""Units of work handed out to a pool, run again within a bound, and what came of each.
+"""Hands units of work to a pool, repeats lost ones a few times, and yields their outcomes.
 
-:func:`run_units` tells of every unit, the lost ones too; :func:`run_jobs` is for callers that want
-the results of a function and end with its first error.
+:func:`run_units` yields the outcome of every unit, also of lost ones. :func:`run_jobs` is for
+callers that want the results of a function and end with its first error.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from amlb_ext.core.parallel.units import (
     WorkersGone,
 )
 
-#: Seconds without a result after which a pool is asked whether it can still go on.
+#: Seconds without a result after which a pool must check whether it can still go on.
 CHECK_SECONDS = 5.0
-#: Most units that wait in a pool beside those that run: enough to keep every worker busy.
+#: Most units that wait in a pool beside the running ones: enough to keep every worker busy.
 MAX_WAITING = 32
 
 
 class Pool(Protocol):
-    """Where units run."""
+    """Runs units."""
 
     @property
     def slots(self) -> int:
-        """Units that run at once."""
+        """Number of units that run at once."""
 
     def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
-        """Hand in a unit."""
+        """Start or enqueue a unit."""
 
     def refuse(self, worker: str, reason: str) -> None:
-        """Hand nothing more to a worker."""
+        """Give no more units to a worker."""
 
     def check(self) -> None:
-        """Look whether what was handed in can still be done."""
+        """Check whether the submitted units can still be done."""
 
     def close(self) -> None:
         """End all work."""
@@ -54,7 +54,7 @@ class Pool(Protocol):
 
 @dataclass
 class _PendingUnit:
-    """A unit without an outcome, and what happened to it so far."""
+    """A unit without an outcome, and its history so far."""
 
     index: int
     unit: Unit
@@ -62,7 +62,8 @@ class _PendingUnit:
     times_died: int = 0
     attempts: list[str] = field(default_factory=list)
 
-    def outcome(self, report: UnitReport | None, lost: str = "") -> UnitOutcome:
+    def with_report(self, report: UnitReport | None, lost: str = "") -> UnitOutcome:
+        """Return the outcome with its report."""
         return UnitOutcome(
             index=self.index,
             unit=self.unit,
@@ -71,17 +72,19 @@ class _PendingUnit:
             attempts=tuple(self.attempts),
         )
 
-    def lost(self, reason: str, log: str = "") -> UnitOutcome:
-        return self.outcome(UnitReport(None, log=log) if log else None, reason)
+    def as_lost(self, reason: str, log: str = "") -> UnitOutcome:
+        """Return the outcome without a result; a log is worth a report even so."""
+        report = UnitReport(None, log=log) if log else None
+        return self.with_report(report, reason)
 
 
 def open_pool(execution: Execution) -> Pool:
-    """Return where an execution's units run.
+    """Return the pool that an execution asks for.
 
     Raises
     ------
     ClusterError
-        No cluster, or none of its workers is like this machine.
+        There is no cluster, or none of its workers has the versions of this machine.
     """
     if execution.cluster:
         from amlb_ext.core.parallel.cluster import ClusterPool
@@ -97,7 +100,7 @@ def run_units(
     execution: Execution,
     raises: tuple[type[Exception], ...] = (Exception,),
 ) -> Iterator[UnitOutcome]:
-    """Yield what came of each unit, as they finish.
+    """Yield the outcome of each unit as it finishes.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def run_units(
         Drawn as workers become free.
     execution : Execution
     raises : tuple of type
-        Errors of a unit's function that end everything; of any other the unit is lost.
+        Errors of a unit's function that end the run; after any other error the unit is lost.
 
     Yields
     ------
@@ -122,8 +125,9 @@ def run_units(
     queue = enumerate(units)
     try:
         while True:
+            # Fill the pool; units to repeat come first.
             while len(running) < pool.slots + min(pool.slots, MAX_WAITING):
-                pending = to_repeat.popleft() if to_repeat else _draw(queue)
+                pending = to_repeat.popleft() if to_repeat else _next_unit(queue)
                 if pending is None:
                     break
                 pending.times_submitted += 1
@@ -131,8 +135,8 @@ def run_units(
                     pending.unit, pending.index, pending.times_submitted
                 )
                 running[future] = pending
+                # In this process a unit is done on return; its outcome must not wait for others.
                 if future.done():
-                    # In this process a unit is done on return: its outcome is given back at once.
                     break
             if not running:
                 return
@@ -152,7 +156,7 @@ def run_units(
         pool.close()
 
 
-def _draw(queue: Iterator[tuple[int, Unit]]) -> _PendingUnit | None:
+def _next_unit(queue: Iterator[tuple[int, Unit]]) -> _PendingUnit | None:
     for index, unit in queue:
         return _PendingUnit(index, unit)
     return None
@@ -166,14 +170,15 @@ def _settle(
     retries: int,
     raises: tuple[type[Exception], ...],
 ) -> UnitOutcome | None:
-    """Return what came of a unit; None for one that is to be run again."""
+    """Return the outcome of a unit, or None if it must run again."""
     try:
-        return pending.outcome(future.result())
+        return pending.with_report(future.result())
     except WorkerRefused as refused:
         # Not the unit's fault: it does not count as an attempt.
         pool.refuse(refused.worker, refused.reason)
         return None
     except WorkersGone:
+        # Nor is this: no worker has begun it.
         return None
     except (WorkerDied, CancelledError) as error:
         pending.times_died += 1
@@ -183,16 +188,16 @@ def _settle(
             return None
         if pending.times_died > 1:
             reason += f" ({pending.times_died} attempts)"
-        return pending.lost(reason, getattr(error, "log", ""))
+        return pending.as_lost(reason, getattr(error, "log", ""))
     except Mishap as error:
-        return pending.lost(str(error), error.log)
+        return pending.as_lost(str(error), error.log)
     except UnitFailed as failed:
         if isinstance(failed.error, raises):
             raise failed.error from None
-        return pending.lost(_describe_error(failed.error), failed.log + failed.trace)
+        return pending.as_lost(_describe_error(failed.error), failed.log + failed.trace)
     except Exception as error:
-        # Not of the unit's function: it happened on the way to a worker, or back.
-        return pending.lost(_describe_error(error))
+        # Not an error of the unit's function: it happened on the way to a worker, or back.
+        return pending.as_lost(_describe_error(error))
 
 
 def _describe_error(error: BaseException) -> str:
@@ -206,16 +211,16 @@ def run_jobs(
     jobs: Iterable[tuple[Any, ...]],
     workers: int | Execution = 1,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield ``(index, function(*job))`` as jobs finish.
+    """Yield ``(index, function(*job))`` as each job finishes.
 
     Parameters
     ----------
     function : callable
-        A module-level function; an exception it raises is raised here.
+        A module-level function. An exception of it is raised here.
     jobs : iterable of tuple
         Arguments of each call; drawn as workers become free.
     workers : int or Execution
-        Processes; with 1 the jobs run here, in order.
+        Number of processes; with 1 the jobs run here, in order.
 
     Yields
     ------
@@ -225,9 +230,13 @@ def run_jobs(
     Raises
     ------
     HardsynthError
-        A job's process died again and again.
+        The process of a job died repeatedly.
     """
-    units = (Unit(f"job {index}", "", function, job) for index, job in enumerate(jobs))
+    # A generator, so that jobs are drawn as workers become free.
+    units = (
+        Unit(name=f"job {index}", key="", function=function, arguments=job)
+        for index, job in enumerate(jobs)
+    )
     if not isinstance(workers, Execution):
         workers = Execution(workers=max(1, workers), retries=1)
     for outcome in run_units(units, workers):

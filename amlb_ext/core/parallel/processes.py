@@ -37,14 +37,17 @@ from amlb_ext.core.parallel.units import (
 
 #: Seconds between two looks at a process.
 POLL = 0.1
-#: Seconds for which a process may be suspended before the user is told, and before it is ended.
-NOTICE, PATIENCE = 5.0, 60.0
+#: Seconds after which the user is told that a process is suspended.
+NOTICE = 5.0
+#: Seconds after which a suspended process is ended.
+PATIENCE = 60.0
 
 
 class WorkerProcess:
-    """A process of loky's that is started when it is needed, and again when it was killed."""
+    """A process of loky that is started when needed, and again after it was killed."""
 
     def __init__(self) -> None:
+        #: loky's pool of one process; None before the first unit and after an end.
         self._pool: Any = None
 
     def run(
@@ -54,38 +57,44 @@ class WorkerProcess:
         timeout: float = 0.0,
         memory: int = 0,
     ) -> UnitReport:
-        """Return what the function gives, computed in the process.
+        """Return what the function returns, computed in the process.
 
         Parameters
         ----------
         function : callable
         arguments : tuple
         timeout : float
-            Seconds by the clock; 0 without a limit.
+            Seconds of wall time; 0 for no limit.
         memory : int
-            Bytes; 0 without a limit.
+            Bytes; 0 for no limit.
 
         Raises
         ------
-        Overrun
-            It came to a limit; its process was ended.
-        Died
+        LimitExceeded
+            The unit exceeded a limit, and its process was ended.
+        WorkerDied
             Its process died, or was suspended (``kill -STOP``) and not continued.
-        Failed
+        UnitFailed
             The function raised.
         """
         with tempfile.TemporaryDirectory(prefix="hardsynth-") as folder:
-            log = Path(folder, "log")  # made by the process when it begins
+            # The process creates the log when the unit begins.
+            log = Path(folder, "log")
             future = self._submit(function, arguments, str(log))
-            seconds, peak = self._watch(future, timeout, memory, log)
-            done, result, trace = self._result(future, log)
-            if not done:
+            seconds, peak = self._watch(future, timeout=timeout, memory=memory, log=log)
+            has_result, result, trace = self._take_result(future, log)
+            if not has_result:
                 raise UnitFailed(result, trace, _read_end(log))
-            where = f"{socket.gethostname()}, process {self._pid()}"
-            return UnitReport(result, seconds, peak, where, _read_end(log))
+            return UnitReport(
+                result=result,
+                seconds=seconds,
+                peak=peak,
+                where=f"{socket.gethostname()}, process {self._process_id()}",
+                log=_read_end(log),
+            )
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, even in the middle of a unit."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, kill_workers=True)
             self._pool = None
@@ -96,13 +105,14 @@ class WorkerProcess:
         from loky.process_executor import BrokenProcessPool as Broken
         from loky.process_executor import ProcessPoolExecutor, ShutdownExecutorError
 
-        for _ in range(2):  # a process may have died while it had nothing to do
+        # Twice, since an idle process may have died: only the first attempt finds that out.
+        for _ in range(2):
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(
-                    1, env=THREADS, initializer=_begin, initargs=(os.getpid(),)
+                    1, env=THREADS, initializer=_prepare, initargs=(os.getpid(),)
                 )
             try:
-                with _may_have_children():
+                with _allow_children():
                     future: Future[Any] = self._pool.submit(
                         run_and_report, function, arguments, log
                     )
@@ -112,80 +122,91 @@ class WorkerProcess:
         raise WorkerDied("no process could be started")
 
     def _watch(
-        self, future: Future[Any], timeout: float, memory: int, log: Path
+        self, future: Future[Any], *, timeout: float, memory: int, log: Path
     ) -> tuple[float, int]:
-        """Wait for the end; return seconds since it began, and the most bytes that were seen."""
-        began, peak, suspended = time.monotonic(), 0, _Suspension()
+        """Wait for the end; return the seconds since it began, and its largest memory in bytes."""
+        began = time.monotonic()
+        peak = 0
+        suspension = _Suspension()
         while not wait([future], POLL).done:
-            pid = self._pid()
-            if suspended.is_over_patience(pid):
+            pid = self._process_id()
+            if suspension.is_over_patience(pid):
                 self.close()
                 raise WorkerDied(
                     f"its process {pid} was suspended and not continued", _read_end(log)
                 )
-            if not log.exists():  # the process is starting
+            # Loading libraries does not count: the clock starts when the log appears.
+            if not log.exists():
                 began = time.monotonic()
                 continue
-            held = _memory_of(pid, with_children=bool(memory))
-            peak = max(peak, held)
-            over = ""
+            used = _memory_of(pid, with_children=bool(memory))
+            peak = max(peak, used)
+            excess = ""
             if timeout and time.monotonic() - began > timeout:
-                over = f"over the limit of {timeout:g} seconds"
-            elif memory and held > memory:
-                over = f"over the limit of {memory / 1e6:,.0f} MB of memory"
-            if over:
+                excess = f"over the limit of {timeout:g} seconds"
+            elif memory and used > memory:
+                excess = f"over the limit of {memory / 1e6:,.0f} MB of memory"
+            if excess:
                 self.close()
-                raise LimitExceeded(over, _read_end(log))
+                raise LimitExceeded(excess, _read_end(log))
         return time.monotonic() - began, peak
 
-    def _result(self, future: Future[Any], log: Path) -> tuple[bool, Any, str]:
+    def _take_result(self, future: Future[Any], log: Path) -> tuple[bool, Any, str]:
+        """Return what :func:`run_and_report` returned in the process."""
         from loky.process_executor import BrokenProcessPool
 
         try:
-            done, result, trace = future.result()
-            return done, result, trace
+            has_result, result, trace = future.result()
+            return has_result, result, trace
         except BrokenProcessPool as error:
             self.close()
-            lack = (
-                "" if "SIGKILL" not in str(error) else ", most often for lack of memory"
-            )
-            raise WorkerDied(f"its process died{lack}", _read_end(log)) from None
+            reason = "its process died"
+            # Linux ends a process this way when the machine runs out of memory.
+            if "SIGKILL" in str(error):
+                reason += ", most often for lack of memory"
+            raise WorkerDied(reason, _read_end(log)) from None
 
-    def _pid(self) -> int:
-        return next(iter(self._pool._processes or {}), 0) if self._pool else 0
+    def _process_id(self) -> int:
+        """Return the id of the process; 0 where there is none."""
+        if not self._pool:
+            return 0
+        return next(iter(self._pool._processes or {}), 0)
 
 
 class _Suspension:
-    """For how long a process has been suspended; a busy one never is, however long it computes.
+    """Measures how long a process has been suspended; a busy process never is.
 
-    The system is asked for the state of the process. A sign of life from within would fail to
-    come, too, while compiled code holds the interpreter.
+    The operating system knows the state of the process. A heartbeat from within would also stop
+    while compiled code holds the interpreter.
     """
 
     def __init__(self) -> None:
-        self._looks, self._is_told = 0, False
+        self._n_looks = 0
+        self._is_announced = False
 
     def is_over_patience(self, pid: int) -> bool:
         """Look at the process; whether it has been suspended for :data:`PATIENCE`."""
         if not _is_suspended(pid):
-            self._looks, self._is_told = 0, False
+            self._n_looks = 0
+            self._is_announced = False
             return False
-        # Looks are counted, not seconds: who was suspended together with it (Ctrl-Z) and goes on
-        # finds that much time has passed, during which it did not look.
-        self._looks += 1
-        if self._looks * POLL >= NOTICE and not self._is_told:
-            self._is_told = True
+        # Looks are counted, not seconds: Ctrl-Z suspends this process as well, and when it goes
+        # on, time has passed in which it did not look.
+        self._n_looks += 1
+        seconds = self._n_looks * POLL
+        if seconds >= NOTICE and not self._is_announced:
+            self._is_announced = True
             print(
                 f"hardsynth: the worker process {pid} is suspended; continue it with "
                 f"'kill -CONT {pid}', or in {PATIENCE - NOTICE:g} s it is ended and its work "
                 "done by another",
                 file=sys.stderr,
             )
-        return self._looks * POLL >= PATIENCE
+        return seconds >= PATIENCE
 
 
 def _is_suspended(pid: int) -> bool:
-    """Whether a process was stopped by a signal, and not by a debugger."""
+    """Whether a signal stopped the process, rather than a debugger."""
     import psutil
 
     try:
@@ -194,11 +215,11 @@ def _is_suspended(pid: int) -> bool:
         return False
 
 
-def _begin(parent: int) -> None:
+def _prepare(parent: int) -> None:
     """Prepare a process: it ends with its parent, and is not replaced when it grows.
 
-    loky holds a process against what it was after its first call and replaces it beyond that,
-    which can take the next unit with it.
+    loky compares a process with its size after its first call and replaces one that has grown,
+    which can lose the next unit.
     """
     from loky import process_executor
 
@@ -207,7 +228,7 @@ def _begin(parent: int) -> None:
 
 
 def _memory_of(pid: int, *, with_children: bool) -> int:
-    """Return the bytes that a process holds, with those of its children where asked for."""
+    """Return the bytes that a process uses, with those of its children on request."""
     import psutil
 
     try:
@@ -219,14 +240,18 @@ def _memory_of(pid: int, *, with_children: bool) -> int:
         return 0
     total = 0
     for process in processes:
-        with contextlib.suppress(psutil.Error):  # it may have ended meanwhile
+        # it may have ended meanwhile
+        with contextlib.suppress(psutil.Error):
             total += process.memory_info().rss
     return total
 
 
 @contextlib.contextmanager
-def _may_have_children() -> Iterator[None]:
-    """Let a worker that its nanny made a daemon start a process: ours ends with the worker."""
+def _allow_children() -> Iterator[None]:
+    """Let a Dask worker start a process although its nanny made it a daemon.
+
+    Daemons may not have children, which could outlive them; ours ends with the worker.
+    """
     config: dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     daemon = config.pop("daemon", None)
     try:
@@ -237,7 +262,7 @@ def _may_have_children() -> Iterator[None]:
 
 
 def _read_end(log: Path, max_bytes: int = 100_000) -> str:
-    """Return the end of what was printed."""
+    """Return the end of the printed output; empty if there is none."""
     try:
         with log.open("rb") as handle:
             handle.seek(max(0, log.stat().st_size - max_bytes))
@@ -246,14 +271,12 @@ def _read_end(log: Path, max_bytes: int = 100_000) -> str:
         return ""
 
 
-# --- Pools of this machine ------------------------------------------------------------------------
-#
-# Units run in this process, or in processes each of which is minded by a thread. A process that
-# dies takes one unit with it; the others do not notice.
+# Pools of this machine. Units run in this process, or in processes with one thread here to watch
+# each. A process that dies loses one unit; the others do not notice.
 
 
 class ThisProcess:
-    """This process: a unit is done when it was handed in."""
+    """A pool of this process alone: a unit is done when ``submit`` returns."""
 
     slots = 1
 
@@ -269,13 +292,13 @@ class ThisProcess:
         return future
 
     def refuse(self, worker: str, reason: str) -> None:
-        """Nothing refuses this process."""
+        """Do nothing: this process is never refused."""
 
     def check(self) -> None:
-        """Nothing is under way."""
+        """Do nothing: no unit is under way."""
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Do nothing: there is nothing to end."""
 
 
 class LocalPool:
@@ -295,17 +318,17 @@ class LocalPool:
         self._closed = False
 
     def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
-        """Hand a unit to the next thread that has nothing to do."""
+        """Hand a unit to the next free thread."""
         return self._threads.submit(self._run, unit)
 
     def refuse(self, worker: str, reason: str) -> None:
-        """Nothing refuses a process of this machine."""
+        """Do nothing: a process of this machine is never refused."""
 
     def check(self) -> None:
-        """The threads look after their processes."""
+        """Do nothing: the threads watch their processes."""
 
     def close(self) -> None:
-        """End every process; what it did not finish is lost."""
+        """End every process; unfinished units are lost."""
         self._closed = True
         for process in self._processes:
             process.close()
@@ -314,9 +337,15 @@ class LocalPool:
     def _run(self, unit: Unit) -> UnitReport:
         if self._closed:
             raise WorkerDied("no longer wanted")
+        # each thread keeps its process for the next unit
         process = getattr(self._thread, "process", None)
         if process is None:
-            process = self._thread.process = WorkerProcess()
+            process = WorkerProcess()
+            self._thread.process = process
             self._processes.append(process)
-        limits = self._execution
-        return process.run(unit.function, unit.arguments, limits.timeout, limits.memory)
+        return process.run(
+            unit.function,
+            unit.arguments,
+            timeout=self._execution.timeout,
+            memory=self._execution.memory,
+        )

@@ -1,4 +1,4 @@
-"""A unit of work, what came of it, and what can befall it."""
+"""A unit of work, its outcome, and what can go wrong with it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Unit:
     Attributes
     ----------
     name : str
-        As the user sees it.
+        Name that the user sees.
     key : str
-        Hash of all that the result depends on; names the unit on a cluster.
+        Hash of all that the result depends on. It names the unit on a cluster.
     function : callable
         A module-level function.
     arguments : tuple
@@ -30,19 +30,19 @@ class Unit:
 
 @dataclass(frozen=True)
 class UnitReport:
-    """A unit that came to its end.
+    """The result of a unit, and what it cost.
 
     Attributes
     ----------
     result : object
     seconds : float
-        By the clock.
+        Wall time.
     peak : int
-        Largest number of bytes seen in its process; 0 where nobody looked.
+        Largest memory of its process in bytes; 0 if it was not measured.
     where : str
         Host and process.
     log : str
-        What it printed.
+        Output of the unit.
     """
 
     result: Any
@@ -54,19 +54,19 @@ class UnitReport:
 
 @dataclass(frozen=True)
 class UnitOutcome:
-    """What came of a unit.
+    """The end of a unit: a report, or the reason why there is none.
 
     Attributes
     ----------
     index : int
-        Of the unit, in the order they were drawn.
+        Position of the unit in the order in which units were drawn.
     unit : Unit
-    report : Report or None
-        None for a unit that is lost.
+    report : UnitReport or None
+        None for a lost unit, unless it left a log.
     lost : str
-        Why there is no result; empty where there is one.
+        Why there is no result; empty if there is one.
     attempts : tuple of str
-        What happened at each attempt before the last.
+        Why each attempt before the last failed.
     """
 
     index: int
@@ -77,21 +77,22 @@ class UnitOutcome:
 
     @property
     def result(self) -> Any:
-        """What the function returned; None for a unit that is lost."""
+        """What the function returned; None for a lost unit."""
         return None if self.report is None else self.report.result
 
 
 class Mishap(Exception):
-    """Something befell a unit that is no error of its function.
+    """A unit has no result, for a reason other than an error of its function.
 
     Parameters
     ----------
     reason : str
     log : str
-        What the unit printed until then.
+        Output of the unit until then.
     """
 
     def __init__(self, reason: str, log: str = "") -> None:
+        # All arguments, so that a cluster's worker can send the error here.
         super().__init__(reason, log)
         self.reason = reason
         self.log = log
@@ -101,7 +102,7 @@ class Mishap(Exception):
 
 
 class LimitExceeded(Mishap):
-    """The unit came to a limit of time or memory, and would again."""
+    """The unit exceeded a limit of time or memory, and would do so again."""
 
 
 class WorkerDied(Mishap):
@@ -109,11 +110,11 @@ class WorkerDied(Mishap):
 
 
 class WorkersGone(Mishap):
-    """The workers that could have taken the unit are gone; others may come."""
+    """The workers that were allowed to take the unit are gone; others may come."""
 
 
 class WorkerRefused(Mishap):
-    """The worker is not like this machine; the unit must go to another."""
+    """The worker's versions differ from this machine's; the unit must go to another worker."""
 
     def __init__(self, reason: str, worker: str) -> None:
         super().__init__(reason, worker)
@@ -121,7 +122,7 @@ class WorkerRefused(Mishap):
 
 
 class UnitFailed(Exception):
-    """The unit's function raised; with the traceback of the process it ran in.
+    """The unit's function raised, here with the traceback of its process.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What must be the same on every machine of a cluster for results to be the same."""
+"""The versions that every machine of a cluster must share to give the same results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import metadata
 
 from amlb_ext.core.version import __version__
 
-#: Packages whose numbers end up in a suite.
+#: Packages that compute numbers of a suite.
 NUMERICAL_PACKAGES = (
     "numpy",
     "scipy",
@@ -27,7 +27,7 @@ NUMERICAL_PACKAGES = (
 
 
 def collect_versions() -> dict[str, str]:
-    """Return the versions of hardsynth, Python and what computes, and the kind of processor.
+    """Return the versions of hardsynth, Python and the numerical packages, and the processor.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def collect_versions() -> dict[str, str]:
     """
     versions = {
         "hardsynth": __version__,
-        "python": ".".join(map(str, sys.version_info[:2])),
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "processor": platform.machine(),
     }
     for name in NUMERICAL_PACKAGES:
@@ -48,7 +48,7 @@ def collect_versions() -> dict[str, str]:
 
 
 def describe_differences(here: Mapping[str, str], there: Mapping[str, str]) -> str:
-    """Return what differs, in words; empty where nothing does.
+    """Return the differences as text; empty if there are none.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """OSYN: a lower bound of the true error from K labelled rows and a generator.
 
-To reproduce and to look at, not to rely on: the cells are centred on the rows whose losses are
-averaged, so that nothing is left random for the Hoeffding step, and clipping the counts breaks
-the multinomial assumption. :mod:`amlb_ext.estimate.partition` is the sound bound of this kind.
+It serves to reproduce the paper and to look at, not to rely on: the cells are centred on the rows
+whose losses are averaged, so that nothing random is left for the Hoeffding step, and clipping the
+counts breaks the multinomial assumption. :mod:`amlb_ext.estimate.partition` is the sound bound of
+this kind.
 
 The notation is that of :mod:`amlb_ext.estimate.osyn.theorem`.
 Target_i(u) <= l(s_i), and equal if and only if l(u) >= l(s_i). Once each region has given g*_i
@@ -56,22 +57,23 @@ def osyn_closed(
     rng: np.random.Generator | None = None,
     g_star: np.ndarray | None = None,
 ) -> OsynBound:
-    """Return what Algorithm 1 converges to, without running it: F - eps = Σ w_i l(s_i).
+    """Return the limit of Algorithm 1 without running it: F - eps = Σ w_i l(s_i).
 
-    A region into which no row fell (``empty``) has the weight that clipping gives it, 0 for
-    b >= 1, although Algorithm 1 could not fill it. The second of two equal labelled rows is one.
+    A region without any generated row (``empty``) has the weight that clipping gives it, 0 for
+    b >= 1, although Algorithm 1 could not fill it. The second of two equal labelled rows has such
+    a region.
 
     Parameters
     ----------
     loss_s : ndarray of shape (K,)
         Losses of the labelled rows.
     generated : RegionTally
-        Of a large stream; it gives p, and a_hat="paper" if its rows had losses.
+        Of a large stream. It gives p and, if its rows have losses, a_hat="paper".
     settings : OsynSettings, optional
     rng : Generator, optional
-        Draws g*; seeded with 0 when omitted.
+        Draws g*; by default seeded with 0.
     g_star : ndarray of shape (K,), optional
-        Instead of drawing it.
+        Counts to use instead of a draw.
 
     Returns
     -------
@@ -92,7 +94,9 @@ def osyn_closed(
     >>> round(r.F_minus_eps, 4), round(r.B, 4), round(r.bound, 4), r.condition_delta1
     (0.2, 0.0897, 0.1041, True)
     """
-    settings, loss_s, g_star = prepare(loss_s, generated, settings, rng, g_star)
+    settings, loss_s, g_star = _prepare_inputs(
+        loss_s, generated, settings=settings, rng=rng, g_star=g_star
+    )
     return bound_of_selected(
         "osyn_closed",
         float(g_star @ loss_s),
@@ -113,7 +117,7 @@ def osyn_counts(
     g_star: np.ndarray | None = None,
     masses: RegionTally | None = None,
 ) -> OsynBound:
-    """Return :func:`osyn_iterative` for 0-1 loss, from counts and without storing a row.
+    """Return what :func:`osyn_iterative` gives for 0-1 loss, from counts alone.
 
     Parameters
     ----------
@@ -124,7 +128,7 @@ def osyn_counts(
     settings, rng, g_star
         See :func:`osyn_closed`.
     masses : RegionTally, optional
-        Of another stream, for p; ``generated`` when omitted.
+        Of another stream, for p; by default ``generated``.
 
     Returns
     -------
@@ -133,28 +137,33 @@ def osyn_counts(
     Raises
     ------
     DataError
-        A loss other than 0 and 1; otherwise as :func:`osyn_closed`.
+        A loss other than 0 and 1, and those of :func:`osyn_closed`.
 
     Examples
     --------
-    Asked for 2 rows each of two regions; the first, l(s) = 1, has one row of loss 1 (Target 1)
-    and one of loss 0 (Target -1), the second, l(s) = 0, has Targets 0 only:
+    Two regions with 2 wanted rows each: the first, l(s) = 1, has one row of loss 1 (Target 1) and
+    one of loss 0 (Target -1); the second, l(s) = 0, has Targets 0 only.
 
     >>> seen = RegionTally(np.array([2, 9]), np.array([1.0, 4.0]), 0, True)
     >>> osyn_counts(np.array([1, 0]), seen, g_star=np.array([2, 2])).F_minus_eps
     0.0
     """
     masses = masses or generated
-    settings, loss_s, g_star = prepare(loss_s, masses, settings, rng, g_star)
+    settings, loss_s, g_star = _prepare_inputs(
+        loss_s, masses, settings=settings, rng=rng, g_star=g_star
+    )
     if generated.loss_sums is None or not generated.zero_one or not is_zero_one(loss_s):
         raise DataError(
             "losses that are missing, or other than 0 and 1", "use osyn_iterative"
         )
     n_wrong = generated.loss_sums.astype(np.int64)
+    n_right = generated.counts - n_wrong
+    # Where l(s) = 1, a wrong row has Target 1 and is taken first, a right row has Target -1.
+    # Where l(s) = 0, every Target is 0.
     wrong = np.minimum(n_wrong, g_star)
-    right = np.minimum(generated.counts - n_wrong, g_star - wrong)
-    # l(s) = 1: Target is 1 for a wrong row, -1 for a right one; l(s) = 0: always 0.
-    total = float(((wrong - right) * loss_s).sum())
+    right = np.minimum(n_right, g_star - wrong)
+    targets = (wrong - right) * loss_s
+    total = float(targets.sum())
     return bound_of_selected(
         "osyn",
         total,
@@ -176,11 +185,11 @@ def osyn_iterative(
     rng: np.random.Generator | None = None,
     g_star: np.ndarray | None = None,
 ) -> OsynBound:
-    """Run Algorithm 1: keep, in each region, the g*_i generated rows of largest Target.
+    """Run Algorithm 1: in each region keep the g*_i generated rows with the largest Targets.
 
-    Each batch of the stream is one iteration; the result does not depend on how the stream is
-    cut. Memory is that of the selected rows and one batch. Rows of negative Target are kept
-    where a region has no others, as in the paper.
+    Each batch of the stream is one iteration, and the result does not depend on how the stream is
+    cut. Memory holds the selected rows and one batch. Rows with a negative Target are kept if a
+    region has no others, as in the paper.
 
     Parameters
     ----------
@@ -200,7 +209,8 @@ def osyn_iterative(
     Raises
     ------
     DataError
-        As :func:`osyn_closed`; losses missing or outside 0..C_h; an empty stream.
+        Losses that are missing or outside 0..C_h, an empty stream, and those of
+        :func:`osyn_closed`.
 
     Examples
     --------
@@ -232,7 +242,7 @@ def osyn_selected(
 ) -> OsynBound:
     """Run Algorithm 1 over rows whose regions are known; see :func:`osyn_iterative`.
 
-    Where many models are asked on the same rows, these are placed once.
+    It spares placing the same rows again for every model.
 
     Parameters
     ----------
@@ -249,14 +259,17 @@ def osyn_selected(
     >>> r.g, float(r.F_minus_eps)
     (2, 0.5)
     """
-    settings, loss_s, g_star = prepare(loss_s, masses, settings, rng, g_star)
+    settings, loss_s, g_star = _prepare_inputs(
+        loss_s, masses, settings=settings, rng=rng, g_star=g_star
+    )
     K = len(loss_s)
-    kept = _Kept(np.empty(0, dtype=np.int64), np.empty(0))
-    counts, loss_sums = np.zeros(K, dtype=np.int64), np.zeros(K)
-    outside, zero_one = 0, True
-    filled = np.zeros(
-        K, dtype=np.int64
-    )  # rows of the largest possible Target, by region
+    selected = _SelectedRows(np.empty(0, dtype=np.int64), np.empty(0))
+    counts = np.zeros(K, dtype=np.int64)
+    loss_sums = np.zeros(K)
+    outside = 0
+    zero_one = True
+    # Selected rows with the largest possible Target, l(s_i), by region.
+    filled = np.zeros(K, dtype=np.int64)
     for region, loss, missed in rows_inside(stream, settings.C_h):
         if loss is None:
             raise DataError("rows without losses", "let the stream give losses as well")
@@ -264,23 +277,26 @@ def osyn_selected(
         loss_sums += np.bincount(region, loss, minlength=K)
         outside += missed
         zero_one = zero_one and is_zero_one(loss)
-        # A region with g*_i rows of the largest possible Target, l(s_i), cannot gain.
+        # A region that is filled with such rows cannot gain.
         can_gain = filled[region] < g_star[region]
-        region, loss = region[can_gain], loss[can_gain]
-        kept = kept.with_rows(region, target_loss(loss, loss_s[region]), g_star)
-        is_largest = kept.targets >= loss_s[kept.regions]
-        filled = np.bincount(kept.regions[is_largest], minlength=K)
-    if len(kept.targets) == 0:
+        region = region[can_gain]
+        targets = target_loss(loss[can_gain], loss_s[region])
+        selected = selected.with_rows(region, targets, g_star)
+        is_largest = selected.targets >= loss_s[selected.regions]
+        filled = np.bincount(selected.regions[is_largest], minlength=K)
+    if len(selected.targets) == 0:
         raise DataError(
             f"none of {outside} generated rows was selected",
             "generate rows inside the regions",
         )
     return bound_of_selected(
         "osyn",
-        float(kept.targets.sum()),
-        selected=np.bincount(kept.regions, minlength=K),
+        float(selected.targets.sum()),
+        selected=np.bincount(selected.regions, minlength=K),
         g_star=g_star,
-        generated=RegionTally(counts, loss_sums, outside, zero_one),
+        generated=RegionTally(
+            counts=counts, loss_sums=loss_sums, outside=outside, zero_one=zero_one
+        ),
         masses=masses,
         loss_s=loss_s,
         settings=settings,
@@ -288,7 +304,7 @@ def osyn_selected(
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _SelectedRows:
     """The rows that Algorithm 1 has selected so far: their regions and their Targets."""
 
     regions: np.ndarray
@@ -296,23 +312,23 @@ class _Kept:
 
     def with_rows(
         self, regions: np.ndarray, targets: np.ndarray, g_star: np.ndarray
-    ) -> _Kept:
+    ) -> _SelectedRows:
         """Return the g*_i largest of these and of other rows, region by region."""
         regions = np.concatenate([self.regions, regions])
         targets = np.concatenate([self.targets, targets])
-        order = np.lexsort(
-            (-targets, regions)
-        )  # stable: of equal rows the earlier stays
-        regions, targets = regions[order], targets[order]
+        # By region, then by falling Target; stable, so that of equal rows the earlier one stays.
+        order = np.lexsort((-targets, regions))
+        regions = regions[order]
+        targets = targets[order]
         sizes = np.bincount(regions, minlength=len(g_star))
         starts = np.cumsum(sizes) - sizes
         rank_in_region = np.arange(len(targets)) - np.repeat(starts, sizes)
         is_best = rank_in_region < g_star[regions]
-        return _Kept(regions[is_best], targets[is_best])
+        return _SelectedRows(regions[is_best], targets[is_best])
 
 
 def osyn_estimate(result: OsynBound) -> ErrorEstimate:
-    """Return a bound as a row of the table of estimates, with what failed as its reason.
+    """Return a bound as a row of the table of estimates, with its failures as the reason.
 
     Examples
     --------
@@ -345,19 +361,20 @@ def osyn_estimate(result: OsynBound) -> ErrorEstimate:
         assumes=ASSUMES,
         reason="; ".join(failures),
     )
-    # Only a failure can be seen: the masses and the draw of the labelled rows stay unchecked.
-    failed = not (result.assumption_met and result.condition_delta1)
-    return replace(row, check=FAILED) if failed else row
+    # Nothing can pass: the masses and the draw of the labelled rows stay unchecked.
+    has_failed = not (result.assumption_met and result.condition_delta1)
+    return replace(row, check=FAILED) if has_failed else row
 
 
-def prepare(
+def _prepare_inputs(
     loss_s: np.ndarray,
     masses: RegionTally,
+    *,
     settings: OsynSettings | None,
     rng: np.random.Generator | None,
     g_star: np.ndarray | None,
 ) -> tuple[OsynSettings, np.ndarray, np.ndarray]:
-    """Return checked settings, losses of the labelled rows, and g*."""
+    """Return the settings, checked losses of the labelled rows, and g*."""
     settings = settings or OsynSettings()
     loss_s = checked_losses(loss_s, settings.C_h)
     if len(loss_s) != len(masses.counts):
@@ -367,7 +384,7 @@ def prepare(
         )
     if g_star is None:
         rng = rng or np.random.default_rng(0)
-        g_star = adjusted_counts(masses.masses, settings.g, settings.b, rng)
+        g_star = adjusted_counts(masses.masses, g=settings.g, b=settings.b, rng=rng)
     return settings, loss_s, np.asarray(g_star, dtype=np.int64)
 
 
@@ -384,7 +401,7 @@ def bound_of_selected(
 ) -> OsynBound:
     """Return the bound from the sum of the Targets of the selected rows.
 
-    The three forms of OSYN share it.
+    The three forms of OSYN share this step.
 
     Parameters
     ----------
@@ -392,14 +409,15 @@ def bound_of_selected(
     total : float
         Sum of the Targets.
     selected, g_star : ndarray of shape (K,)
-        Rows selected and asked for, by region.
+        Numbers of rows selected and wanted, by region.
     generated, masses : RegionTally
-        Of the rows that were selected from, and of those that give p.
+        Of the rows to select from, and of the rows that give p.
     loss_s : ndarray of shape (K,)
     settings : OsynSettings
     """
     g = int(selected.sum())
-    weights, F_minus_eps = selected / g, total / g
+    weights = selected / g
+    F_minus_eps = total / g
     # Without losses of generated rows those of the labelled rows stand in for a_i.
     means = loss_s if generated.means is None else generated.means
     if settings.a_hat == "paper":
@@ -420,10 +438,10 @@ def bound_of_selected(
         C_h=settings.C_h,
     )
     beta = 2 * float(masses.masses @ means**2)
-    # A generator on which the model errs nowhere gives a_hat = 0 and beta = 0: not met.
-    condition_holds = a_hat > 0 and settings.delta1 > math.exp(
-        -0.5 * g * beta / a_hat**2
-    )
+    # A generator on which the model never errs gives a_hat = 0 and beta = 0: not met.
+    condition_holds = False
+    if a_hat > 0:
+        condition_holds = settings.delta1 > math.exp(-0.5 * g * beta / a_hat**2)
     return OsynBound(
         bound=parts.bound,
         F_minus_eps=F_minus_eps,

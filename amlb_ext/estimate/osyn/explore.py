@@ -1,12 +1,13 @@
-"""The bound of OSYN over all of its settings, for looking only.
+"""The bound of OSYN over all of its settings, to look at and never to quote.
 
-Never pick a setting by the bound it gives, nor by how near that comes to a known error: a bound
+Never choose a setting by its bound, nor by how close the bound comes to a known error: a bound
 chosen among many no longer holds with its level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,9 +31,9 @@ def sweep_settings(
     C_h: float = 1.0,
     a_hat: float | None = None,
 ) -> pd.DataFrame:
-    """Return the closed form's bound for each (g, b, delta2); for looking only.
+    """Return the bound of the closed form for each (g, b, delta2), to look at only.
 
-    One multinomial draw for each g is clipped for all b, as one plots it.
+    One multinomial draw for each g is clipped with every b, so that curves over b are smooth.
 
     Parameters
     ----------
@@ -43,12 +44,12 @@ def sweep_settings(
     rng : Generator
     b : sequence of float
     delta2 : sequence of float, optional
-        Below ``delta``; 199 equal steps when omitted.
+        Values below ``delta``; by default 199 at equal distances.
     g : sequence of int
     delta : float
         delta1 + delta2.
     C_h, a_hat : float
-        Bounds of the loss and of the regions' mean losses; a_hat is C_h when omitted.
+        Bounds of the loss and of the mean losses of the regions; a_hat is C_h by default.
 
     Returns
     -------
@@ -59,7 +60,8 @@ def sweep_settings(
     Raises
     ------
     ConfigError
-        A delta2 outside 0..delta; as :func:`~amlb_ext.estimate.osyn.theorem.adjusted_counts`.
+        A delta2 outside 0..delta, and those of
+        :func:`~amlb_ext.estimate.osyn.theorem.adjusted_counts`.
     DataError
         Losses and masses of different lengths, or losses outside 0..C_h.
 
@@ -78,8 +80,8 @@ def sweep_settings(
         raise ConfigError(
             f"delta2 is not within 0..{delta}", "choose delta2 above 0, below delta"
         )
-    deltas1 = delta - deltas2
-    p, loss_s = checked_masses(p), checked_losses(loss_s, C_h)
+    p = checked_masses(p)
+    loss_s = checked_losses(loss_s, C_h)
     if len(p) != len(loss_s):
         raise DataError(
             f"{len(p)} masses for {len(loss_s)} losses", "give one of each a region"
@@ -90,27 +92,44 @@ def sweep_settings(
         drawn = rng.multinomial(size, p)
         for width in b:
             g_star = clip_counts(drawn, size, width)
-            total = int(g_star.sum())
-            w = g_star / total
-            F_minus_eps = float(g_star @ loss_s) / total
-            # Theorem 1 for all deltas at once; see amlb_ext.estimate.osyn.theorem.
-            B = C_h * np.sqrt(0.5 * np.log(1 / deltas2) * (w @ w))
-            D = a_hat * np.log(1 / deltas1) / total
-            is_met = F_minus_eps >= B
-            root = np.sqrt(np.where(is_met, F_minus_eps - B, 0) + D) - np.sqrt(D)
-            columns = {
-                "g": size,
-                "b": float(width),
-                "delta1": deltas1,
-                "delta2": deltas2,
-                "bound": np.where(is_met, root**2, 0.0),
-                "F_minus_eps": F_minus_eps,
-                "B": B,
-                "D": D,
-                "g_star": total,
-                "assumption_met": is_met,
-            }
-            tables.append(pd.DataFrame(columns))
+            bounds = _bounds_over_deltas(
+                g_star, loss_s, deltas2=deltas2, delta=delta, C_h=C_h, a_hat=a_hat
+            )
+            tables.append(pd.DataFrame({"g": size, "b": float(width), **bounds}))
     if not tables:
         raise ConfigError("b or g is empty", "give one value of each or more")
     return pd.concat(tables, ignore_index=True)
+
+
+def _bounds_over_deltas(
+    g_star: np.ndarray,
+    loss_s: np.ndarray,
+    *,
+    deltas2: np.ndarray,
+    delta: float,
+    C_h: float,
+    a_hat: float,
+) -> dict[str, Any]:
+    """Return the columns of the table for one draw of the counts and every delta2.
+
+    This is :func:`~amlb_ext.estimate.osyn.theorem.theorem_bound` for all of them at once.
+    """
+    total = int(g_star.sum())
+    w = g_star / total
+    F_minus_eps = float(g_star @ loss_s) / total
+    deltas1 = delta - deltas2
+    B = C_h * np.sqrt(0.5 * np.log(1 / deltas2) * (w @ w))
+    D = a_hat * np.log(1 / deltas1) / total
+    is_met = F_minus_eps >= B
+    excess = np.where(is_met, F_minus_eps - B, 0)
+    root = np.sqrt(excess + D) - np.sqrt(D)
+    return {
+        "delta1": deltas1,
+        "delta2": deltas2,
+        "bound": np.where(is_met, root**2, 0.0),
+        "F_minus_eps": F_minus_eps,
+        "B": B,
+        "D": D,
+        "g_star": total,
+        "assumption_met": is_met,
+    }

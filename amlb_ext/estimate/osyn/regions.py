@@ -1,4 +1,4 @@
-"""The cells around labelled rows: which labelled row is nearest to a generated one.
+"""The cells around labelled rows: which labelled row is the nearest to a generated one.
 
 Notation
 --------
@@ -11,6 +11,8 @@ argmin_i |x - s_i|² = argmax_i (x·s_i - h_i), one matrix product. A million ro
 35 s and more) and 1.6 s on two (a k-d tree 1.0 s), with ties settled, which none of those does.
 """
 
+# Dense for its size: each line is one step of numpy on a chunk of rows, and speed is the point.
+
 from __future__ import annotations
 
 import numpy as np
@@ -18,9 +20,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.core.errors import ConfigError, DataError
 
-#: Numbers of a temporary array: products of 2 MB stay in the cache, twice as fast as of 64.
+#: Entries of a temporary array: products of 2 MB stay in the cache, twice as fast as 64 MB.
 CHUNK = 2**19
-#: What single precision may get wrong in x·s_i - h_i, over max|s| (|x| + max|s|).
+#: Largest error of single precision in x·s_i - h_i, over max|s| (|x| + max|s|).
 SLACK = 16 * float(np.finfo(np.float32).eps)
 #: Squared distances this near to each other, relatively, count as equal.
 TIE = 1e-9
@@ -29,20 +31,20 @@ TIE = 1e-9
 class Regions:
     """Places rows in the cell of the nearest centre.
 
-    Candidates come from single precision, and where there are several, double precision
-    decides between them. Of centres equally near (to 1e-9) the first one gets the row, so that
-    neither rounding nor the size of a batch matters.
+    Single precision finds the candidates; if there are several, double precision decides between
+    them. Of centres at equal distance (to 1e-9) the first one gets the row, so that neither
+    rounding nor the size of a batch matters.
 
     Parameters
     ----------
     SX : ndarray of shape (K, d)
-        Encoded centres; scale numbers, and divide one-hot columns by the root of 2, so that two
-        categories are one apart.
+        Encoded centres. Numbers should be scaled, and one-hot columns divided by the root of 2,
+        so that two categories have distance 1.
     labels : ndarray of shape (K,), optional
-        Class codes; with them a row goes to the nearest centre of its own class.
+        Class codes; if given, a row goes to the nearest centre of its own class.
     k : int, optional
-        With it a row farther from its centre than that centre's k-th nearest other one is
-        outside (seed paper, section 4, "sphere").
+        If given, a row is outside when it is farther from its centre than the k-th nearest other
+        centre is (seed paper, section 4, "sphere").
 
     Raises
     ------
@@ -62,48 +64,59 @@ class Regions:
         self, SX: np.ndarray, labels: np.ndarray | None = None, k: int | None = None
     ) -> None:
         S = np.asarray(SX, dtype=float)
-        if S.ndim != 2 or len(S) == 0 or not np.isfinite(S).all():
+        is_finite = bool(np.isfinite(S).all())
+        if S.ndim != 2 or len(S) == 0 or not is_finite:
             raise DataError(
-                f"centres of shape {S.shape}, finite: {bool(np.isfinite(S).all())}",
+                f"centres of shape {S.shape}, finite: {is_finite}",
                 "give one encoded row or more, missing numbers filled",
             )
         self.n_regions, self.n_columns = S.shape
-        self._shift = S.mean(axis=0)  # smaller numbers lose less in single precision
+        # Single precision loses less of small numbers.
+        self._shift = S.mean(axis=0)
         self._S = S - self._shift
-        everyone = np.arange(self.n_regions)
         self.labelled = labels is not None
-        self._groups: list[tuple[int, np.ndarray]] = [(-1, everyone)]
-        if labels is not None:
-            codes = np.asarray(labels)
-            if codes.shape != (self.n_regions,):
-                raise DataError(
-                    f"labels of shape {codes.shape} for {self.n_regions} centres",
-                    "give one class code for each centre",
-                )
-            self._groups = [
-                (c, np.flatnonzero(codes == c)) for c in np.unique(codes).tolist()
-            ]
-        self._radius: np.ndarray | None = None
-        if k is not None:
-            if not 1 <= k < self.n_regions:
-                raise ConfigError(
-                    f"k = {k} for {self.n_regions} centres",
-                    f"choose k from 1 to {self.n_regions - 1}, or none",
-                )
-            search = NearestNeighbors(n_neighbors=k, n_jobs=1).fit(self._S)
-            # Distances of equal rows may differ in the last bits.
-            self._radius = search.kneighbors(None)[0][:, -1] * (1 + TIE) + 1e-12
+        #: Class codes, each with the positions of its centres; one group for all without labels.
+        self._groups = self._group_centres(labels)
+        self._radius = None if k is None else self._sphere_radius(k)
+
+    def _group_centres(self, labels: np.ndarray | None) -> list[tuple[int, np.ndarray]]:
+        if labels is None:
+            no_code = -1
+            return [(no_code, np.arange(self.n_regions))]
+        codes = np.asarray(labels)
+        if codes.shape != (self.n_regions,):
+            raise DataError(
+                f"labels of shape {codes.shape} for {self.n_regions} centres",
+                "give one class code for each centre",
+            )
+        groups = []
+        for code in np.unique(codes).tolist():
+            groups.append((code, np.flatnonzero(codes == code)))
+        return groups
+
+    def _sphere_radius(self, k: int) -> np.ndarray:
+        """Return r_i, the distance of each centre to its k-th nearest other one."""
+        if not 1 <= k < self.n_regions:
+            raise ConfigError(
+                f"k = {k} for {self.n_regions} centres",
+                f"choose k from 1 to {self.n_regions - 1}, or none",
+            )
+        search = NearestNeighbors(n_neighbors=k, n_jobs=1).fit(self._S)
+        # Without rows to ask about, each centre is left out of its own neighbours.
+        distances, _ = search.kneighbors(None)
+        # Distances of equal rows may differ in the last bits.
+        return distances[:, -1] * (1 + TIE) + 1e-12
 
     def assign(self, X: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
-        """Return the region of each row, -1 for none.
+        """Return the region of each row, or -1.
 
         Parameters
         ----------
         X : ndarray of shape (n, d)
-            Encoded as the centres were; single precision is welcome.
+            Encoded as the centres are; single precision is enough.
         labels : ndarray of shape (n,), optional
-            Class codes, read only when the centres have some. A class without a centre
-            gives -1.
+            Class codes, used only if the centres have some. The region of a class without a
+            centre is -1.
 
         Returns
         -------
@@ -112,7 +125,8 @@ class Regions:
         Raises
         ------
         DataError
-            Other columns than the centres', numbers that are not finite, no labels.
+            The columns differ from those of the centres, numbers are not finite, or labels are
+            missing.
         """
         X = np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_columns:
@@ -126,10 +140,13 @@ class Regions:
                 "the centres have labels, the rows none or too few",
                 "give a class code for each row, or build the regions without labels",
             )
-        out = np.full(len(X), -1, dtype=np.int64)
+        regions = np.full(len(X), -1, dtype=np.int64)
         for code, members in self._groups:
-            rows = np.flatnonzero(codes == code) if self.labelled else np.arange(len(X))
+            rows = np.arange(len(X))
+            if self.labelled:
+                rows = np.flatnonzero(codes == code)
             search = _NearestCentre(self._S[members])
+            # The product of a chunk has a column for each member.
             step = max(64, CHUNK // max(len(members), self.n_columns))
             for start in range(0, len(rows), step):
                 chunk = rows[start : start + step]
@@ -138,12 +155,22 @@ class Regions:
                 if self._radius is not None:
                     distance = np.linalg.norm(centred - self._S[region], axis=1)
                     region[distance > self._radius[region]] = -1
-                out[chunk] = region
-        return out
+                regions[chunk] = region
+        return regions
 
 
 class _NearestCentre:
-    """Finds the nearest of some centres S, in single precision and, where it must, in double."""
+    """Finds the nearest of several centres S, in single precision and, if it must, in double.
+
+    Attributes
+    ----------
+    S : ndarray of shape (m, d)
+    S32 : ndarray of shape (d, m), float32
+    h : ndarray of shape (m,), float32
+        |s_i|² / 2.
+    largest_norm : float
+        max |s_i|.
+    """
 
     def __init__(self, S: np.ndarray) -> None:
         self.S = S
@@ -154,9 +181,8 @@ class _NearestCentre:
     def find(self, X: np.ndarray) -> np.ndarray:
         """Return the index of the nearest centre for each row of X."""
         X32 = X.astype(np.float32)
-        score = (
-            X32 @ self.S32
-        )  # x·s_i - h_i, to be maximised; see the top of the module
+        # x·s_i - h_i, to be maximised; see the top of the module
+        score = X32 @ self.S32
         score -= self.h
         best = score.max(axis=1)
         if not np.isfinite(best).all():
@@ -164,18 +190,25 @@ class _NearestCentre:
                 "rows to place have numbers that are missing, infinite or huge",
                 "fill missing numbers and scale large ones first",
             )
+        # Rounding may have put the true best below the best score: all within reach of it are
+        # candidates as well.
         norms = np.sqrt(np.einsum("ij,ij->i", X32, X32))
-        # Whatever rounding may have put below the best score is a candidate as well.
-        best -= np.float32(SLACK * self.largest_norm) * (norms + self.largest_norm)
-        row, centre = np.divmod(np.flatnonzero(score >= best[:, None]), len(self.S))
-        if len(row) == len(X):  # one candidate each
+        reach = np.float32(SLACK * self.largest_norm) * (norms + self.largest_norm)
+        best -= reach
+        candidates = np.flatnonzero(score >= best[:, None])
+        row, centre = np.divmod(candidates, len(self.S))
+        has_one_candidate_each = len(row) == len(X)
+        if has_one_candidate_each:
             return centre
+
         nearest = np.empty(len(X), dtype=np.int64)
-        is_alone = np.bincount(row, minlength=len(X))[row] == 1
+        n_candidates = np.bincount(row, minlength=len(X))
+        is_alone = n_candidates[row] == 1
         nearest[row[is_alone]] = centre[is_alone]
-        row, centre = row[~is_alone], centre[~is_alone]
-        first = self._first_of_nearest(X, row, centre)
-        nearest[row[first]] = centre[first]
+        tied_row = row[~is_alone]
+        tied_centre = centre[~is_alone]
+        first = self._first_of_nearest(X, tied_row, tied_centre)
+        nearest[tied_row[first]] = tied_centre[first]
         return nearest
 
     def _first_of_nearest(
@@ -189,14 +222,17 @@ class _NearestCentre:
         row, centre : ndarray of shape (m,)
             Candidates, sorted by row and then by centre.
         """
-        square = np.empty(len(row))
+        squares = np.empty(len(row))
         step = max(1, CHUNK // self.S.shape[1])
         for start in range(0, len(row), step):
             chunk = slice(start, start + step)
             gap = X[row[chunk]] - self.S[centre[chunk]]
-            square[chunk] = np.einsum("ij,ij->i", gap, gap)
+            squares[chunk] = np.einsum("ij,ij->i", gap, gap)
+        # The candidates of a row are one run of positions.
         starts = np.flatnonzero(np.diff(row, prepend=-1))
-        candidates = np.diff(starts, append=len(row))
-        least = np.repeat(np.minimum.reduceat(square, starts), candidates)
-        near = np.flatnonzero(square <= least * (1 + TIE) + 1e-24)
-        return near[np.flatnonzero(np.diff(row[near], prepend=-1))]
+        run_lengths = np.diff(starts, append=len(row))
+        least_of_row = np.minimum.reduceat(squares, starts)
+        limit = np.repeat(least_of_row, run_lengths) * (1 + TIE) + 1e-24
+        near = np.flatnonzero(squares <= limit)
+        is_first_of_row = np.diff(row[near], prepend=-1) != 0
+        return near[is_first_of_row]

@@ -1,4 +1,4 @@
-"""OSYN on the rows at hand: what was asked of it, both of its forms, and its curve over b."""
+"""OSYN on the rows at hand: the user's settings, both of its forms, and its curve over b."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from amlb_ext.stats.error_estimate import ErrorEstimate
 
 #: Share of 1 - level that goes to delta1: .01 of .05.
 DELTA1 = 0.2
+#: What the mean loss on generated rows assumes.
 SYNTHETIC = "the generator is the truth: generated rows are distributed as real ones"
 
 
@@ -40,11 +41,11 @@ class OsynAsked:
     Attributes
     ----------
     g : int
-        Generated rows to select; at least ten times the labelled rows when 0.
+        Generated rows to select; 0 for 50,000, or ten times the labelled rows if that is more.
     b : float
         Counts are clipped to g (1 ± b) / K.
     delta1, delta2 : float
-        0 takes a fifth and four fifths of ``1 - level``.
+        0 for a fifth and four fifths of ``1 - level``.
     a_hat : float, "paper" or None
     k : int or None
         Neighbours of the sphere; None for no sphere.
@@ -62,12 +63,12 @@ class OsynAsked:
 
     @classmethod
     def read(cls, words: Mapping[str, Any], level: float) -> OsynAsked:
-        """Return settings from words such as ``{"b": "2"}``.
+        """Return settings from texts such as ``{"b": "2"}``.
 
         Raises
         ------
         ConfigError
-            An unknown key, with the nearest, or a value that is none.
+            An unknown key, with the nearest valid one, or an invalid value.
 
         Examples
         --------
@@ -90,33 +91,36 @@ class OsynAsked:
             raise ConfigError(
                 f"OSYN: regions = {settings.regions!r}", "choose features or labels"
             )
+        # Rounded, so that 1 - 0.9 makes no 0.020000000000000004 of a default.
+        default_delta1 = round(DELTA1 * (1 - level), 12)
+        default_delta2 = round((1 - DELTA1) * (1 - level), 12)
         return dataclasses.replace(
             settings,
-            delta1=settings.delta1 or round(DELTA1 * (1 - level), 12),
-            delta2=settings.delta2 or round((1 - DELTA1) * (1 - level), 12),
+            delta1=settings.delta1 or default_delta1,
+            delta2=settings.delta2 or default_delta2,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class OsynRun:
-    """What came of it.
+    """The bounds of both forms, and the mean loss on generated rows.
 
     Attributes
     ----------
     asked : OsynAsked
     closed : OsynBound
     iterative : OsynBound or None
-        None where no losses of generated rows can be had.
+        None if the losses on generated rows are unknown.
     n : int
-        Generated rows.
+        Number of generated rows.
     mean, variance : float
-        Of the loss on them; NaN as above.
+        Of the loss on them; NaN if it is unknown.
     outside : int
-        Generated rows in no region.
+        Number of generated rows in no region.
     curve : DataFrame
-        ``b`` and ``bound`` of the closed form, at the deltas asked for.
+        ``b`` and ``bound`` of the closed form, at the deltas of the settings.
     sweep : DataFrame or None
-        All of :func:`~amlb_ext.estimate.osyn.explore.sweep_settings`.
+        The table of :func:`~amlb_ext.estimate.osyn.explore.sweep_settings`.
     """
 
     asked: OsynAsked
@@ -130,47 +134,49 @@ class OsynRun:
     sweep: pd.DataFrame | None = None
 
     def rows(self) -> list[ErrorEstimate]:
-        """Return a row for each form."""
-        bounds = (
-            [self.closed] if self.iterative is None else [self.iterative, self.closed]
-        )
-        return [osyn_estimate(bound) for bound in bounds]
+        """Return an estimate for each form."""
+        estimates = []
+        for bound in (self.iterative, self.closed):
+            if bound is not None:
+                estimates.append(osyn_estimate(bound))
+        return estimates
 
     def synthetic(self, level: float) -> ErrorEstimate | None:
-        """Return the mean loss on generated rows, with what sampling alone leaves open."""
+        """Return the mean loss on generated rows, with an interval for its sampling error alone."""
         if not math.isfinite(self.mean):
             return None
-        half = float(special.ndtri(0.5 + level / 2)) * math.sqrt(self.variance / self.n)
-        low, high = max(0.0, self.mean - half), min(self.closed.C_h, self.mean + half)
+        z = float(special.ndtri(0.5 + level / 2))
+        half_width = z * math.sqrt(self.variance / self.n)
         return ErrorEstimate(
             name="synthetic",
             point=self.mean,
-            low=low,
-            high=high,
+            low=max(0.0, self.mean - half_width),
+            high=min(self.closed.C_h, self.mean + half_width),
             level=level,
             n=self.n,
             assumes=SYNTHETIC,
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the run as JSON values."""
         return {
             "settings": dataclasses.asdict(self.asked),
             "generated_rows": self.n,
             "outside": self.outside,
             "bounds": {
                 "closed": _bound_to_json(self.closed),
-                "iterative": None
-                if self.iterative is None
-                else _bound_to_json(self.iterative),
+                "iterative": _bound_to_json(self.iterative),
             },
             "curve": self.curve.to_dict(orient="records"),
         }
 
 
-def _bound_to_json(bound: OsynBound) -> dict[str, Any]:
+def _bound_to_json(bound: OsynBound | None) -> dict[str, Any] | None:
+    if bound is None:
+        return None
     values = dataclasses.asdict(bound)
-    del values["weights"]  # one for each labelled row
+    # one number for each labelled row would fill the page
+    del values["weights"]
     return values
 
 
@@ -189,11 +195,11 @@ def run_osyn(
     Parameters
     ----------
     rows : callable
-        Gives the same generated rows each time.
+        Returns the same generated rows each time.
     centres : ndarray of shape (K, d)
         The labelled rows.
     y, losses : ndarray of shape (K,)
-    loss : Loss
+    loss : BoundedLoss
     asked : OsynAsked
     seed : int
     sweep : bool
@@ -209,9 +215,10 @@ def run_osyn(
         raise ConfigError(
             "OSYN: regions = 'labels' for regression", "use regions=features"
         )
+    K = len(centres)
     codes = y.astype(int) if asked.regions == "labels" else None
     regions = Regions(centres, codes, asked.k)
-    g = asked.g or max(50_000, 10 * len(centres))
+    g = asked.g or max(50_000, 10 * K)
     settings = OsynSettings(
         g=g,
         b=asked.b,
@@ -220,31 +227,40 @@ def run_osyn(
         C_h=loss.bound,
         a_hat=asked.a_hat,
     )
+    # The losses are added up while the rows pass by, which spares a pass over them.
     total = _LossTotal()
     generated = tally_regions(total.watch(rows()), regions, loss.bound)
 
-    def draw() -> np.random.Generator:
-        # Every form clips the same multinomial draw, so that they can be set against each other.
+    def new_stream() -> np.random.Generator:
+        # Each form clips the same multinomial draw, so that the forms can be compared.
         return random_stream(seed, "osyn", "multinomial")
 
-    explored = partial(
+    closed = osyn_closed(losses, generated, settings, rng=new_stream())
+    iterative = None
+    if generated.loss_sums is not None:
+        # For 0-1 loss the counts are enough, which spares a second pass over the rows.
+        if generated.zero_one and loss.binary:
+            iterative = osyn_counts(losses, generated, settings, rng=new_stream())
+        else:
+            iterative = osyn_iterative(
+                rows(),
+                regions,
+                losses,
+                masses=generated,
+                settings=settings,
+                rng=new_stream(),
+            )
+    sweep_over_b = partial(
         sweep_settings,
         generated.masses,
         losses,
-        b=[b for b in B_GRID if b * g >= len(centres)],
+        # a smaller b leaves no whole number within the limits of the counts
+        b=[b for b in B_GRID if b * g >= K],
         g=(g,),
         delta=asked.delta1 + asked.delta2,
         C_h=loss.bound,
     )
-    closed = osyn_closed(losses, generated, settings, draw())
-    iterative = None
-    if generated.loss_sums is not None:
-        if generated.zero_one and loss.binary:
-            iterative = osyn_counts(losses, generated, settings, draw())
-        else:
-            iterative = osyn_iterative(
-                rows(), regions, losses, masses=generated, settings=settings, rng=draw()
-            )
+    curve = sweep_over_b(rng=new_stream(), delta2=[asked.delta2])
     return OsynRun(
         asked=asked,
         closed=closed,
@@ -253,19 +269,22 @@ def run_osyn(
         mean=total.mean,
         variance=total.variance,
         outside=generated.outside,
-        curve=explored(rng=draw(), delta2=[asked.delta2])[["b", "bound"]],
-        sweep=explored(rng=draw()) if sweep else None,
+        curve=curve[["b", "bound"]],
+        sweep=sweep_over_b(rng=new_stream()) if sweep else None,
     )
 
 
 class _LossTotal:
-    """Mean and variance of the losses of a stream that passes by."""
+    """Mean and variance of the losses of a stream, computed while it passes."""
 
     def __init__(self) -> None:
-        self.n, self.sum, self.squares = 0, 0.0, 0.0
+        self.n = 0
+        self.sum = 0.0
+        self.squares = 0.0
         self.has_losses = True
 
     def watch(self, rows: Iterable[Batch]) -> Iterator[Batch]:
+        """Pass the batches on, and add up their losses."""
         for X, labels, losses in rows:
             self.n += len(X)
             if losses is None:
@@ -277,18 +296,28 @@ class _LossTotal:
 
     @property
     def mean(self) -> float:
-        return self.sum / self.n if self.has_losses and self.n else math.nan
+        if not self.has_losses or self.n == 0:
+            return math.nan
+        return self.sum / self.n
 
     @property
     def variance(self) -> float:
-        return max(0.0, self.squares / self.n - self.mean**2) if self.n else math.nan
+        if self.n == 0:
+            return math.nan
+        # rounding may leave a constant loss with a variance below 0
+        return max(0.0, self.squares / self.n - self.mean**2)
 
 
 def _parse_setting(key: str, value: Any) -> Any:
+    """Return a setting from its text."""
+    text = str(value)
     if key == "regions":
-        return str(value)
+        return text
     if key in ("g", "k"):
-        return None if str(value).lower() == "none" else int(value)
-    if key == "a_hat" and str(value) in ("paper", "None", "none"):
-        return "paper" if str(value) == "paper" else None
+        return None if text.lower() == "none" else int(value)
+    if key == "a_hat":
+        if text == "paper":
+            return text
+        if text in ("None", "none"):
+            return None
     return float(value)

@@ -1,4 +1,4 @@
-"""Generated rows counted region by region: all that OSYN's closed form needs of them."""
+"""Generated rows counted by region: all that the closed form of OSYN needs of them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Placed: TypeAlias = tuple[np.ndarray, np.ndarray | None]
 
 @dataclass(frozen=True)
 class RegionTally:
-    """What a stream of generated rows left in each region.
+    """Counts and losses of a stream of generated rows by region.
 
     Attributes
     ----------
     counts : ndarray of shape (K,)
-        Rows.
+        Number of rows.
     loss_sums : ndarray of shape (K,) or None
-        Sums of their losses, for 0-1 loss the number of wrong rows; None: a stream without
-        losses.
+        Sums of their losses, which for 0-1 loss is the number of wrong rows; None for a stream
+        without losses.
     outside : int
-        Rows in no region.
+        Number of rows in no region.
     zero_one : bool
         Whether every loss was 0 or 1.
     """
@@ -56,7 +56,7 @@ class RegionTally:
 def drawn_batches(
     draw: Callable[[int], Batch], n: int, batch: int = 50_000
 ) -> Iterator[Batch]:
-    """Return a stream of n rows from a function that draws as many as it is told.
+    """Return a stream of n rows from a function that draws a given number of rows.
 
     Examples
     --------
@@ -70,12 +70,12 @@ def drawn_batches(
 def tally_regions(
     stream: Iterable[Batch], regions: Regions, C_h: float = 1.0
 ) -> RegionTally:
-    """Count generated rows and their losses by region: all that the closed form needs.
+    """Count generated rows and their losses by region.
 
     Parameters
     ----------
     stream : iterable of (X, labels or None, losses or None)
-        See :func:`drawn_batches`. Without losses nothing need be predicted.
+        See :func:`drawn_batches`. A stream without losses needs no predictions.
     regions : Regions
     C_h : float
 
@@ -95,9 +95,11 @@ def tally_regions(
     array([2, 1])
     """
     K = regions.n_regions
-    counts, loss_sums = np.zeros(K, dtype=np.int64), np.zeros(K)
+    counts = np.zeros(K, dtype=np.int64)
+    loss_sums = np.zeros(K)
     outside = 0
-    has_losses, zero_one = True, True
+    has_losses = True
+    zero_one = True
     for region, loss, missed in rows_inside(place_rows(stream, regions), C_h):
         counts += np.bincount(region, minlength=K)
         outside += missed
@@ -120,7 +122,7 @@ def tally_regions(
 
 
 def place_rows(stream: Iterable[Batch], regions: Regions) -> Iterator[Placed]:
-    """Yield the region of each row, -1 for none, and its loss."""
+    """Yield the region of each row, or -1, and its loss."""
     for X, labels, losses in stream:
         yield regions.assign(X, labels), losses
 
@@ -135,6 +137,7 @@ def rows_inside(
         if losses is None:
             yield region[is_inside], None, missed
             continue
+        # Also outside: a bad loss there is as much an error of the stream.
         loss = checked_losses(losses, C_h)
         if len(loss) != len(region):
             raise DataError(
@@ -145,4 +148,5 @@ def rows_inside(
 
 def is_zero_one(loss: np.ndarray) -> bool:
     """Return whether every loss is 0 or 1."""
-    return bool(((loss == 0) | (loss == 1)).all())
+    is_valid = (loss == 0) | (loss == 1)
+    return bool(is_valid.all())

@@ -1,4 +1,4 @@
-"""Theorem 1 of OSYN: its settings, the counts it wants, and the bound it gives.
+"""Theorem 1 of OSYN: its settings, the counts that it needs, and the bound that it gives.
 
 Notation
 --------
@@ -28,7 +28,7 @@ from amlb_ext.core.errors import ConfigError, DataError
 
 @dataclass(frozen=True)
 class OsynSettings:
-    """What Theorem 1 and Algorithm 1 leave to choose, before looking.
+    """The choices that Theorem 1 and Algorithm 1 leave open, to be made before any result.
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ class OsynSettings:
     C_h : float
         Bound of the loss.
     a_hat : float, "paper" or None
-        Bound of the regions' mean losses. None: C_h, which is always one. "paper": the largest
-        mean loss of *generated* rows, while the theorem speaks of the population's.
+        Bound of the mean losses of the regions. None is C_h, which is always valid. "paper" is the
+        largest mean loss of *generated* rows, while the theorem means those of the population.
 
     Raises
     ------
@@ -58,6 +58,7 @@ class OsynSettings:
     a_hat: float | Literal["paper"] | None = None
 
     def __post_init__(self) -> None:
+        # A finite C_h alone bounds a sum of losses.
         if self.g < 1 or self.b < 0 or not 0 < self.C_h < math.inf:
             raise ConfigError(
                 f"g = {self.g}, b = {self.b}, C_h = {self.C_h}",
@@ -68,18 +69,21 @@ class OsynSettings:
                 f"delta1 = {self.delta1}, delta2 = {self.delta2}",
                 "choose both above 0, with a sum below 1",
             )
-        number = self.a_hat is not None and self.a_hat != "paper"
-        if number and (
-            isinstance(self.a_hat, str) or not 0 <= float(self.a_hat or 0) <= self.C_h
-        ):
+        if not self._is_valid_a_hat():
             raise ConfigError(
                 f"a_hat = {self.a_hat!r}",
                 f"give a number in 0..{self.C_h}, 'paper' or None",
             )
 
+    def _is_valid_a_hat(self) -> bool:
+        if self.a_hat is None or self.a_hat == "paper":
+            return True
+        # any other text; written so that NaN fails as well
+        return not isinstance(self.a_hat, str) and 0 <= self.a_hat <= self.C_h
+
 
 class BoundParts(NamedTuple):
-    """The bound of Theorem 1, B and D in it, and whether F - eps reached B."""
+    """The bound of Theorem 1, its terms B and D, and whether F - eps is at least B."""
 
     bound: float
     B: float
@@ -89,21 +93,21 @@ class BoundParts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OsynBound:
-    """A bound with all it rests on.
+    """A bound and the numbers that it follows from.
 
     Attributes
     ----------
     bound : float
-        0 when F - eps < B.
+        0 if F - eps < B.
     F_minus_eps, B, D : float
         See the notation.
     weights : ndarray of shape (K,)
         Shares of the regions among the selected rows.
     g, g_star : int
-        Rows selected, rows asked for. The closed form takes the second for the first.
+        Numbers of rows selected and wanted, which are equal in the closed form.
     a_hat, beta : float
-        ``beta`` is from the mean losses of generated rows; where the stream had none, from the
-        losses of the labelled rows, which overestimate it: E l(s_i)² >= a_i².
+        ``beta`` follows from the mean losses of generated rows or, if the stream has none, from
+        the losses of the labelled rows, which overestimate it: E l(s_i)² >= a_i².
     condition_delta1 : bool
         Whether δ1 > exp(-½ g β / a_hat²).
     assumption_met : bool
@@ -141,7 +145,7 @@ def target_loss(loss_u: np.ndarray, loss_s: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     loss_u, loss_s : ndarray
-        Of one shape, or broadcast.
+        Of one shape, or of shapes that broadcast.
 
     Examples
     --------
@@ -158,7 +162,7 @@ def adjusted_counts(
 ) -> np.ndarray:
     """Return g*, a multinomial draw clipped to g (1 ± b) / K (section 4).
 
-    NOTE[DIFF] the paper leaves the rounding open; the limits are rounded inwards.
+    NOTE[DIFF] the paper does not specify the rounding; here the limits are rounded inwards.
 
     Parameters
     ----------
@@ -167,7 +171,7 @@ def adjusted_counts(
     g : int
         Rows to draw.
     b : float
-        Large enough, it clips nothing.
+        A large value clips nothing.
     rng : Generator
 
     Returns
@@ -179,7 +183,7 @@ def adjusted_counts(
     DataError
         Masses that are negative or sum to 0.
     ConfigError
-        No whole number lies within the limits.
+        There is no whole number within the limits.
 
     Examples
     --------
@@ -192,7 +196,8 @@ def adjusted_counts(
 def clip_counts(counts: np.ndarray, g: int, b: float) -> np.ndarray:
     """Return counts clipped to g (1 ± b) / K; see :func:`adjusted_counts`."""
     share = g / len(counts)
-    low = max(0, math.ceil(share * (1 - b) - 1e-9))  # 1.2 * 100 is a little below 120
+    # The small term allows for rounding: 1.2 * 100 is a little below 120.
+    low = max(0, math.ceil(share * (1 - b) - 1e-9))
     high = math.floor(min(share * (1 + b), g) + 1e-9)
     if low > high:
         raise ConfigError(
@@ -211,7 +216,7 @@ def theorem_bound(
     delta2: float,
     C_h: float = 1.0,
 ) -> BoundParts:
-    """Return the bound of Theorem 1, (1); 0 where its assumption F - eps >= B fails.
+    """Return the bound of Theorem 1, (1), or 0 if its assumption F - eps >= B fails.
 
     Parameters
     ----------
@@ -236,17 +241,22 @@ def theorem_bound(
     >>> [round(float(v), 4) for v in theorem_bound(0.25, w, 1.0, 300, np.exp(-3), np.exp(-2))]
     [0.09, 0.1, 0.01, 1.0]
     """
-    B = C_h * math.sqrt(0.5 * math.log(1 / delta2) * float(np.sum(np.square(w))))
+    sum_of_squares = float(np.sum(np.square(w)))
+    B = C_h * math.sqrt(0.5 * math.log(1 / delta2) * sum_of_squares)
     D = a_hat * math.log(1 / delta1) / g
-    met = bool(F_minus_eps >= B)
-    value = (math.sqrt(F_minus_eps - B + D) - math.sqrt(D)) ** 2 if met else 0.0
-    return BoundParts(value, B, D, met)
+    is_met = bool(F_minus_eps >= B)
+    bound = 0.0
+    if is_met:
+        root = math.sqrt(F_minus_eps - B + D) - math.sqrt(D)
+        bound = root**2
+    return BoundParts(bound=bound, B=B, D=D, met=is_met)
 
 
 def checked_masses(p: np.ndarray) -> np.ndarray:
     """Return masses scaled to sum 1, shape (K,)."""
     p = np.asarray(p, dtype=float)
-    if p.ndim != 1 or not np.isfinite(p).all() or (p < 0).any() or p.sum() <= 0:
+    is_finite = p.ndim == 1 and np.isfinite(p).all()
+    if not is_finite or (p < 0).any() or p.sum() <= 0:
         raise DataError(
             "region masses are missing, negative or sum to 0",
             "give counts of generated rows",
