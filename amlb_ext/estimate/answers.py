@@ -643,7 +643,7 @@ def _support_entry(support: Support) -> dict[str, Any]:
     return _without_nan(
         {
             "share_inside": support.share_inside,
-            "own": support.own,
+            "own": support.labelled_share_inside,
             "k": support.k,
             "refused": support.refused,
             "lacking": list(support.lacking),
