@@ -41,9 +41,9 @@ def describe_rule(text: str) -> str:
     >>> describe_rule('not (marital == "Divorced" and role == "Husband")')
     'never together: marital is Divorced and role is Husband'
     >>> describe_rule("{holiday, `week day`} determines workingday")
-    'holiday and week day together determine workingday'
+    'each holiday and week day has one workingday'
     >>> describe_rule("education determines education_num")
-    'education determines education_num'
+    'each education has one education_num'
     """
     sides = split_at_word(text, "determines")
     if len(sides) == 2:
@@ -59,10 +59,8 @@ def describe_rule(text: str) -> str:
 
 
 def _describe_dependency(sources: str, target: str) -> str:
-    names = _describe_condition(sources.strip("{}"))
-    if not sources.startswith("{"):
-        return f"{names} determines {_describe_condition(target)}"
-    return f"{names.replace(', ', ' and ')} together determine {_describe_condition(target)}"
+    names = _describe_condition(sources.strip("{}")).replace(", ", " and ")
+    return f"each {names} has one {_describe_condition(target)}"
 
 
 def _describe_condition(text: str) -> str:

@@ -66,4 +66,8 @@ def tabulate_relations(
 
 def count_rejected_rows(summaries: Sequence[Mapping[str, Any]]) -> int:
     """Return how many made rows were rejected in all folds, since they broke a relation."""
-    return sum(summary.get("dropped", {}).get("relation", 0) for summary in summaries)
+    rejected = 0
+    for summary in summaries:
+        for part in summary.get("dropped", {}).values():
+            rejected += part.get("relation", 0)
+    return rejected
