@@ -313,7 +313,7 @@ class RelationsConfig(Stage):
     """Relations between columns that made rows must satisfy."""
 
     mine: bool = Field(
-        False,
+        True,
         description="find relations that hold in every training row, and make rows that keep them",
     )
     evidence: float = Field(

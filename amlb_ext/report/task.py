@@ -18,6 +18,7 @@ from amlb_ext.report.compare import (
     is_control_framework,
 )
 from amlb_ext.report.failures import find_failures
+from amlb_ext.report.kept_relations import count_rejected_rows, tabulate_relations
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
@@ -172,6 +173,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
         replaced=dict(_sum_counts(summaries, "replaced")),
+        relations=tabulate_relations(task, summaries),
+        rejected=count_rejected_rows(summaries),
     )
     # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
     job_names = {}

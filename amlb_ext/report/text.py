@@ -106,6 +106,12 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
     # What was left out and replaced has names of columns in it, perhaps many.
     if task.changes:
         lines += _wrap_text(shorten_text(task.changes, 400), 2)
+    if len(task.relations):
+        lines += _wrap_text(
+            f"Made rows keep {len(task.relations)} relations between columns; "
+            f"{task.rejected} rows that broke one were rejected.",
+            2,
+        )
     return [
         *lines,
         *_contrast_lines(task, level),
