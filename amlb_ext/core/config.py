@@ -238,7 +238,7 @@ class RelationsConfig(Stage):
     """Relations between columns that made rows must satisfy."""
 
     mine: bool = Field(
-        False,
+        True,
         description="find relations that hold in every training row, and keep them",
     )
     evidence: float = Field(

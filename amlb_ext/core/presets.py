@@ -43,6 +43,7 @@ PRESETS: dict[str, Layer] = {
             "jitter": 0.0,
         },
         "agreement": {"filter": False},
+        "relations": {"mine": False},  # the paper keeps none
         "synthesizer": {
             "name": "vae_posterior",  # section 3: encode X_ga, then sample from the latent space
             "times": 5.0,  # section 5.3, five times more points

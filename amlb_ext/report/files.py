@@ -25,6 +25,7 @@ TABLES = {
     "ranks": "mean ranks and the p-values between them",
     "slices": "where F fails",
     "clusters": "groups of failures",
+    "relations": "what made rows keep",
     "measures": "the certificates",
     "jobs": "jobs without a score",
     "frameworks": "what was run",
@@ -80,7 +81,7 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
 def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
     """Return all tables of a report by name, tasks stacked; see :data:`TABLES`."""
     stacked = {}
-    for name in ("contrasts", "pairs", "scores", "slices", "clusters"):
+    for name in ("contrasts", "pairs", "scores", "slices", "clusters", "relations"):
         frames = [getattr(task, name) for task in report.tasks]
         filled = [frame for frame in frames if len(frame)]
         # Without any row the columns of the first task's table are kept.

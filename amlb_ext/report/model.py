@@ -190,6 +190,10 @@ class TaskReport:
         Test rows left out of all folds, since no training row has their class.
     replaced : dict of str to int
         Test cells by column, in which another value stands, since no training row has theirs.
+    relations : DataFrame
+        What made rows keep, see :mod:`amlb_ext.report.kept_relations`.
+    rejected : int
+        Made rows that were rejected, since they broke a relation.
     """
 
     name: str
@@ -215,6 +219,8 @@ class TaskReport:
     alarm: str = ""
     left_out: int = 0
     replaced: dict[str, int] = field(default_factory=dict)
+    relations: pd.DataFrame = field(default_factory=pd.DataFrame)
+    rejected: int = 0
 
     @property
     def changes(self) -> str:

@@ -18,6 +18,7 @@ from amlb_ext.report.compare import (
     is_control_framework,
 )
 from amlb_ext.report.failures import find_failures
+from amlb_ext.report.kept_relations import count_rejected_rows, tabulate_relations
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
@@ -150,6 +151,8 @@ def evaluate_task(
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
         replaced=dict(_sum_counts(summaries, "replaced")),
+        relations=tabulate_relations(task, summaries),
+        rejected=count_rejected_rows(summaries),
     )
     job_names = {}
     for job in jobs.to_dict("records"):

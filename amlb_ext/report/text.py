@@ -97,6 +97,12 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
     lines += _wrap_text(f"{counts}, {task.folds} folds. {task.weighting}", 2)
     if task.changes:
         lines += _wrap_text(one_line(task.changes, 400), 2)
+    if len(task.relations):
+        lines += _wrap_text(
+            f"Made rows keep {len(task.relations)} relations between columns; "
+            f"{task.rejected} rows that broke one were rejected.",
+            2,
+        )
     return [
         *lines,
         *_contrast_lines(task, level),

@@ -10,6 +10,7 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.validity import measures, ranking_measures, realism_measures
 from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.evaluation import ScoredRows, TaskEvaluation
+from amlb_ext.validity.feasibility_measures import measure_feasibility
 from amlb_ext.validity.label_measures import measure_labels
 from amlb_ext.validity.measures import Losses, Measure
 from amlb_ext.validity.task_rows import TaskRows
@@ -43,6 +44,7 @@ def measure_task(
     out += _second_weight_measures(full)
     out += _kept_measures(rows)
     out += realism_measures.measure_copies(rows.count_copies())
+    out += measure_feasibility(rows)
     if bad is not None and made is not None:
         if np.isnan(made.losses.F).any():
             notes.append(
