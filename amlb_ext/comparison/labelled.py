@@ -98,10 +98,10 @@ def read_labelled_rows(
     (60, ('0', '1'), 'Brier loss')
     """
     frame = as_frame(X)
-    target = pd.Series(np.asarray(y), index=frame.index) if np.ndim(y) == 1 else None
-    if target is None or len(target) != len(frame):
+    values = np.asarray(y)
+    if values.shape != (len(frame),):
         raise DataError(
-            f"X has {len(frame)} rows and y has the shape {np.shape(y)}",
+            f"X has {len(frame)} rows and y has the shape {values.shape}",
             "give one target for each row",
         )
     if len(frame) < LEAST_ROWS:
@@ -114,7 +114,7 @@ def read_labelled_rows(
     if hasattr(model, "classes_"):
         known_labels[target_name] = [_as_label(label) for label in model.classes_]
     task = make_task(
-        frame.assign(**{target_name: target}),
+        frame.assign(**{target_name: values}),
         target_name,
         name="table",
         kind=_kind_of(model, kind),

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from amlb_ext.comparison.labelled import LabelledRows
-from amlb_ext.core.errors import HardsynthError, ModelError
+from amlb_ext.comparison.labelled import LabelledRows, as_frame
+from amlb_ext.core.errors import DataError, HardsynthError, ModelError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.hardening.baseline.from_file import FittedBaseline
 
@@ -113,8 +113,12 @@ def refit_on_training_rows(
     ModelError
         F cannot be cloned or fitted.
     """
-    X, y = train
-    y = np.asarray(y)
+    X, y = select_features(model, as_frame(train[0]), "F"), np.asarray(train[1])
+    if len(X) != len(y):
+        raise DataError(
+            f"train has {len(X)} rows of features and {len(y)} targets",
+            "give one target for each training row",
+        )
     predictions = []
     for number in range(refits):
         rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))

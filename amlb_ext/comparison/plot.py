@@ -70,7 +70,12 @@ def comparison_svg(result: ModelComparison) -> str:
         figure = draw_comparison(result).figure
         FigureCanvasSVG(figure)
         written = io.StringIO()
-        figure.savefig(written, format="svg", metadata={"Date": None}, transparent=True)
+        figure.savefig(
+            written,
+            format="svg",
+            metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")),
+            transparent=True,
+        )
     # an SVG inside a page has no XML declaration
     text = written.getvalue()
     return text[text.index("<svg") :]
