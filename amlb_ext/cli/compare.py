@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli.flags import add_output_flags
-from amlb_ext.cli.terminal import print_json
+from amlb_ext.cli.display import print_json
 from amlb_ext.core.errors import ConfigError
 
 

@@ -43,8 +43,12 @@ def run_draw(seed):
     half = rng.permutation(TRAIN)[: TRAIN * 4 // 5]
     candidates = {
         "twin of F": LogisticRegression().fit(X0.iloc[half], y0[half]),
-        "forest": RandomForestClassifier(60, min_samples_leaf=5, random_state=0).fit(X0, y0),
-        "boosting": HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(X0, y0),
+        "forest": RandomForestClassifier(60, min_samples_leaf=5, random_state=0).fit(
+            X0, y0
+        ),
+        "boosting": HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(
+            X0, y0
+        ),
     }
     result = compare(F, candidates, X1, y1, train=(X0, y0), seed=seed)
 
