@@ -1,41 +1,69 @@
-"""hardsynth: model-aware hard benchmarks for the AutoML Benchmark (AMLB).
+"""hardsynth: which model really improves on the rows where today's model F fails?
 
-The wings, by phase; an arrow may only point down (``tests/test_layering.py`` holds it):
+Compare fitted models on a table that none of them was fitted on::
 
-=========  =====================================================================
-floor 8    ``cli``
-floor 7    ``experiments``: the papers' tables beside ours, and our own studies
-floor 6    ``pipeline``: the only wing that knows the order of the stages;
-           ``report``: from AMLB's results to an answer
-floor 5    ``validity``: what a task may be used for, by measurement;
-           ``estimate``: the true error of a model from few labels
-floor 4    ``hardening``: from one fold of a task to its hard rows;
-           ``runner``: AMLB itself, and what it wrote;
-           ``publish``: a suite for others, on OpenML or at an address
-floor 3    ``sources``: a spec string to a :class:`~amlb_ext.core.task.Task`;
-           ``synthesizers``: generative models of rows;
-           ``suite``: the directory that AMLB runs
-floor 2    ``amlb``: the rules of AMLB, each written once;
-           ``stats``: estimates and intervals from arrays alone;
-           ``relations``: what holds between columns, and rows that keep it
-floor 1    ``core``: task, config, losses, rng, parallel, errors, assets
-=========  =====================================================================
+    import hardsynth as hs
+
+    result = hs.compare(F, {"boosting": model_1, "linear": model_2}, X, y, train=(X0, y0))
+    result                          # verdicts: overall, and where F fails
+    result.slices                   # where F fails, and who mends it
+    result.to_html("report.html")
+
+=======================  ====================================================================
+:func:`compare`          which of several models is better than F, overall and where F fails
+:func:`failures`         on which rows, and in which slices of the features, F fails
+:func:`harden`           a hard benchmark of a table for AutoML systems (AMLB), as a suite
+:func:`estimate_error`   the true error of a model, from few labelled rows
+:class:`Suite`           a suite that exists: its tasks, certificates, results, contrasts
+=======================  ====================================================================
+
+The command line does the same with files: ``hardsynth --help``. ``hardsynth`` and ``amlb_ext``
+are one package. How it is built: CONTRIBUTING.md.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from amlb_ext.core.version import __version__
 
-# SuiteTables and its former name are loaded on demand, below.
-__all__ = ["Suite", "SuiteTables", "__version__"]
+if TYPE_CHECKING:
+    from amlb_ext.comparison import FailureReport, ModelComparison, compare, failures
+    from amlb_ext.notebook import estimate_error, harden
+    from amlb_ext.report.notebook import SuiteTables
+    from amlb_ext.report.notebook import SuiteTables as Suite
+
+__all__ = [
+    "FailureReport",
+    "ModelComparison",
+    "Suite",
+    "SuiteTables",
+    "__version__",
+    "compare",
+    "estimate_error",
+    "failures",
+    "harden",
+]
+
+#: Where each name stands. Nothing heavy is imported before it is asked for: the command line never
+#: needs these.
+_PLACES = {
+    "FailureReport": ("amlb_ext.comparison", "FailureReport"),
+    "ModelComparison": ("amlb_ext.comparison", "ModelComparison"),
+    "Suite": ("amlb_ext.report.notebook", "SuiteTables"),
+    "SuiteTables": ("amlb_ext.report.notebook", "SuiteTables"),
+    "compare": ("amlb_ext.comparison", "compare"),
+    "estimate_error": ("amlb_ext.notebook", "estimate_error"),
+    "failures": ("amlb_ext.comparison", "failures"),
+    "harden": ("amlb_ext.notebook", "harden"),
+}
 
 
-def __getattr__(name: str) -> object:
-    """Import the notebook's door when it is first asked for: the command line never needs it.
-
-    ``amlb_ext.Suite`` is the former name of :class:`~amlb_ext.report.notebook.SuiteTables`; it
-    still works, but ``amlb_ext.suite.Suite`` is another class: the files themselves.
-    """
-    if name in ("Suite", "SuiteTables"):
-        from amlb_ext.report.notebook import SuiteTables
-
-        return SuiteTables
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        module, attribute = _PLACES[name]
+        return getattr(import_module(module), attribute)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from amlb_ext.cli import (
     certify,
+    compare,
     estimate,
     export,
     generate,
@@ -39,6 +40,7 @@ from amlb_ext.core.version import __version__
 #: adds the command's parser and sets ``run_command``, the function that runs it. The other wings
 #: are imported by that function, so that ``--help`` answers at once.
 COMMANDS = (
+    compare,
     generate,
     harden,
     run,
@@ -57,6 +59,8 @@ COMMANDS = (
 )
 
 EPILOG = """examples:
+  hardsynth compare new.csv --target y --baseline F.skops --candidate new=new.skops
+                                                       models of your own, on your rows
   hardsynth generate -o hard                           the bundled tasks, no network
   hardsynth generate openml/t/31 openml/s/271 -o hard  OpenML tasks and suites
   hardsynth generate data.csv --target price -o hard   a table of your own

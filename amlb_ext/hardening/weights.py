@@ -75,6 +75,11 @@ class Region:
             self.sigmoid_ = sigmoid
         return self
 
+    @property
+    def is_found(self) -> bool:
+        """Whether features foresee failures at all."""
+        return self.forest_ is not None
+
     def weights(self, Z: np.ndarray) -> np.ndarray:
         """Return w for any rows, ``(m,)``.
 

@@ -85,6 +85,22 @@ _FEWEST_JUDGED = 5
 _Path = dict[int, Condition]
 
 
+@dataclass(frozen=True, kw_only=True)
+class JudgedSlices:
+    """Slices in which F fails significantly more often than elsewhere, and the rows inside.
+
+    Attributes
+    ----------
+    table : DataFrame
+        See :func:`find_slices`.
+    inside : tuple of ndarray of shape (n,), bool
+        For each slice, the rows of the judging half that meet its conditions.
+    """
+
+    table: pd.DataFrame
+    inside: tuple[np.ndarray, ...]
+
+
 def find_slices(
     features: pd.DataFrame,
     columns: Sequence[Column],
@@ -125,9 +141,26 @@ def find_slices(
     >>> slices["slice"].tolist()
     ['age > 60']
     """
+    found = search_and_judge(
+        features, columns, bad, groups, rng, most=most, depth=depth
+    )
+    return found.table
+
+
+def search_and_judge(
+    features: pd.DataFrame,
+    columns: Sequence[Column],
+    bad: np.ndarray,
+    groups: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    most: int = 5,
+    depth: int = 3,
+) -> JudgedSlices:
+    """Return the slices of :func:`find_slices` with the rows inside; same parameters."""
     # An empty column would be taken for numbers; the text of a slice is no number.
-    nothing_found = pd.DataFrame({name: [] for name in COLUMNS})
-    nothing_found = nothing_found.astype({"slice": object})
+    no_rows = pd.DataFrame({name: [] for name in COLUMNS}).astype({"slice": object})
+    nothing_found = JudgedSlices(table=no_rows, inside=())
     bad = np.asarray(bad, dtype=bool)
     # Source rows are numbered 0, 1, ...: they index arrays of source rows from here on.
     source_rows, source = np.unique(groups, return_inverse=True)
@@ -170,7 +203,10 @@ def find_slices(
     if not len(table):
         return nothing_found
     table = table.sort_values(["p", "lift"], ascending=[True, False])
-    return table[list(COLUMNS)].reset_index(drop=True)
+    inside = tuple(table["inside"])
+    return JudgedSlices(
+        table=table[list(COLUMNS)].reset_index(drop=True), inside=inside
+    )
 
 
 def _draw_finding_half(has_bad_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -481,6 +517,7 @@ def _judge_slices(
             "lift": share / base,
             "p": _p_value(n_rows, n_bad, inside=inside, rng=rng),
             "n_features": slice_.n_features,
+            "inside": slice_.inside & is_judging,
         }
         judged.append(row)
     return judged

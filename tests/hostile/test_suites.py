@@ -284,7 +284,8 @@ class Charged(LinearRegression):
     mark = ""
 
     def __reduce__(self):
-        code = f"(__import__('os').makedirs({str(self.mark)!r}, exist_ok=True), LinearRegression())[1]"
+        makes_folder = f"__import__('os').makedirs({str(self.mark)!r}, exist_ok=True)"
+        code = f"({makes_folder}, LinearRegression())[1]"
         names = {"LinearRegression": LinearRegression}
         return (
             eval,

@@ -104,13 +104,14 @@ class FittedBaseline(Baseline):
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Decode the rows, ask the model, and scale its predictions or order its classes."""
-        return self._predict_frame(decode_to_source_frame(self.encoder, Z))
+        return self.predict_frame(decode_to_source_frame(self.encoder, Z))
 
     def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
         """Predict rows in canonical form; the model may know values that our training rows lack."""
-        return self._predict_frame(to_source_frame(encoder.columns, features))
+        return self.predict_frame(to_source_frame(encoder.columns, features))
 
-    def _predict_frame(self, frame: pd.DataFrame) -> np.ndarray:
+    def predict_frame(self, frame: pd.DataFrame) -> np.ndarray:
+        """Predict rows with the columns of the source."""
         try:
             if not self.target.n_classes:
                 raw = np.asarray(self.model.predict(frame), dtype=float)

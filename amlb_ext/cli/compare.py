@@ -1,0 +1,129 @@
+"""``hardsynth compare``: which fitted model is better than F, overall and where F fails."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.cli.display import print_json
+from amlb_ext.cli.flags import add_output_flags
+from amlb_ext.core.errors import ConfigError
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "compare",
+        help="which of your models is better than F, overall and where F fails",
+        description="Compare fitted models on a table that none of them was fitted on. Each is "
+        "better than F, worse, or undecided: over all rows, and where F fails.",
+        epilog="example:\n  hardsynth compare new.csv --target churn --baseline deployed.skops "
+        "--candidate boosting=boosting.skops --train old.csv --html answer.html",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "table", metavar="TABLE", help="file of labelled rows that no model has seen"
+    )
+    parser.add_argument(
+        "--target", required=True, metavar="NAME", help="column to predict"
+    )
+    parser.add_argument(
+        "--baseline",
+        required=True,
+        metavar="FILE",
+        help="today's model F: a fitted model (.skops, or .joblib and .pkl with --trust-pickle), "
+        "or its predictions of the rows (.csv or .parquet; docs/compare.md has the format)",
+    )
+    parser.add_argument(
+        "--candidate",
+        action="append",
+        required=True,
+        metavar="[NAME=]FILE",
+        help="a model that might replace F, or its predictions; repeat the flag for several",
+    )
+    parser.add_argument(
+        "--train",
+        metavar="FILE",
+        help="the rows that F was fitted on: F is fitted again on parts of them, as a control",
+    )
+    parser.add_argument(
+        "--rule", default="auto", metavar="RULE", help="rule that calls a row of F bad"
+    )
+    parser.add_argument(
+        "--alpha", type=float, metavar="X", help="threshold of the rule"
+    )
+    parser.add_argument(
+        "--kind",
+        choices=("regression", "classification"),
+        help="kind of the target (default: the kind of F)",
+    )
+    parser.add_argument(
+        "--refits",
+        type=int,
+        default=5,
+        metavar="N",
+        help="how often F is fitted again (default: 5)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", help="also write the answer as a page"
+    )
+    parser.add_argument(
+        "--trust-pickle",
+        action="store_true",
+        help="load pickles, which run any code that is in them: only files that you made",
+    )
+    add_output_flags(parser)
+    parser.set_defaults(run_command=run_command)
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Read the files, compare, and print the answer."""
+    files = _named_files(arguments.candidate)
+    from amlb_ext.comparison import compare
+    from amlb_ext.comparison.files import read_labelled_table, read_model
+    from amlb_ext.core.json_values import to_json_values
+
+    X, y = read_labelled_table(Path(arguments.table), arguments.target)
+    train = None
+    if arguments.train:
+        train = read_labelled_table(Path(arguments.train), arguments.target)
+    trust_pickle = arguments.trust_pickle
+    result = compare(
+        read_model(Path(arguments.baseline), trust_pickle),
+        {name: read_model(path, trust_pickle) for name, path in files.items()},
+        X,
+        y,
+        train=train,
+        kind=arguments.kind,
+        rule=arguments.rule,
+        alpha=arguments.alpha,
+        refits=arguments.refits,
+        seed=arguments.seed,
+    )
+    if arguments.html:
+        result.to_html(arguments.html)
+    if arguments.json:
+        print_json(to_json_values(result))
+    elif not arguments.quiet:
+        print(result.text(), end="")
+    return 0
+
+
+def _named_files(words: list[str]) -> dict[str, Path]:
+    """Return the candidates' files by name; the file's own name where none is given."""
+    files: dict[str, Path] = {}
+    for word in words:
+        name, separator, file = word.partition("=")
+        path = Path(file if separator else word)
+        name = name if separator else path.stem
+        if not name or name in files:
+            raise ConfigError(
+                f"--candidate {word}: the name {name!r} is empty or given twice",
+                "write --candidate NAME=FILE with another name",
+            )
+        files[name] = path
+    return files

@@ -1,0 +1,289 @@
+"""Compare fitted models with F on one table: over all rows, where F fails, and which of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.comparison import models
+from amlb_ext.comparison.labelled import (
+    LabelledRows,
+    as_frame,
+    read_labelled_rows,
+    refuse_seen_rows,
+)
+from amlb_ext.comparison.region import FailureRegion, find_region
+from amlb_ext.comparison.result import CONCENTRATED, OVERALL, REGION, ModelComparison
+from amlb_ext.comparison.slices import compare_on_slices
+from amlb_ext.core import row_losses
+from amlb_ext.core.config import HardnessConfig
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.stats.concentration import concentration_interval
+from amlb_ext.stats.contrasts import (
+    SMALLEST_EFFECTIVE_SIZE,
+    choose_weighting,
+    compare_with_f,
+)
+from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
+
+#: Where F is fitted again for the null control.
+Null = Literal["auto", "train", "rows", "none"]
+
+
+def compare(
+    F: Any,
+    candidates: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    train: tuple[Any, Any] | None = None,
+    kind: str | None = None,
+    rule: str = "auto",
+    alpha: float | None = None,
+    null: Null = "auto",
+    refits: int = 5,
+    level: float = 0.95,
+    seed: int = 0,
+) -> ModelComparison:
+    """Compare models with F on rows that none of them was fitted on.
+
+    Three questions are answered side by side for each candidate: is it better than F over all
+    rows, is it better where F fails, and is its gain larger there than elsewhere? "Where F fails"
+    weights each row by its chance to be a bad row of F, learnt from features alone on other rows.
+
+    Parameters
+    ----------
+    F : estimator or predictions
+        Today's model: fitted, with ``predict`` (and ``predict_proba`` for classes); or its
+        predictions of the rows, see :func:`amlb_ext.comparison.models.predict_rows`.
+    candidates : mapping of str to estimator or predictions
+        The models that might replace it, by name.
+    X : DataFrame or array of shape (n, d)
+        At least 50 rows. No model may have been fitted on them.
+    y : array-like of shape (n,)
+        Their true targets.
+    train : tuple of (X, y), optional
+        The rows that F was fitted on. F is cloned and fitted again on parts of them: the null
+        control, what "no difference" looks like. X is checked for copies of them.
+    kind : {'classification', 'regression'}, optional
+        Where F does not tell.
+    rule, alpha : str, float, optional
+        The rule that calls a row of F bad, and its threshold, as in ``hardsynth generate``.
+    null : {'auto', 'train', 'rows', 'none'}
+        Where F is fitted again: on ``train``; cross-fitted on ``X`` where there is no ``train``;
+        or not at all. Without a null control no model is called better where F fails.
+    refits : int
+        How often F is fitted again.
+    level : float
+        Coverage of the intervals.
+    seed : int
+        Same input and seed, same numbers.
+
+    Returns
+    -------
+    ModelComparison
+        ``table``, ``slices``, ``plot()``, ``to_html()``.
+
+    Raises
+    ------
+    DataError
+        Too few rows, training rows among them, no or only bad rows.
+    ModelError
+        A model that fails or does not fit the table.
+    ConfigError
+        A setting that is not allowed.
+
+    Notes
+    -----
+    Losses are the Brier loss, or the squared error of the target scaled to [0, 1] by ``y``.
+    Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
+    from the re-fits of F, see :func:`amlb_ext.stats.contrasts.compare_with_f`. p-values are
+    adjusted over the candidates (Holm), for each question on its own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(800, n_informative=4, random_state=0)
+    >>> F = LogisticRegression().fit(X[:400], y[:400])
+    >>> forest = RandomForestClassifier(30, random_state=0).fit(X[:400], y[:400])
+    >>> result = compare(F, {"forest": forest}, X[400:], y[400:], train=(X[:400], y[:400]))
+    >>> result.table["overall"].tolist()
+    ['better']
+    """
+    _check_settings(candidates, null=null, refits=refits, level=level, train=train)
+    rows = read_labelled_rows(X, y, model=F, kind=kind)
+    if train is not None:
+        refuse_seen_rows(rows, as_frame(train[0]))
+    f = models.predict_rows(F, rows, "F")
+    loss_f = row_losses.row_loss(rows.y, f)
+    losses = pd.DataFrame(
+        {
+            str(name): row_losses.row_loss(
+                rows.y, models.predict_rows(model, rows, str(name))
+            )
+            for name, model in candidates.items()
+        }
+    )
+    config = HardnessConfig(rule=rule, alpha=alpha)
+    region = find_region(rows, f, config, seed)
+    notes = list(rows.notes)
+    refit_losses, null_note = _refit_losses(
+        F, rows, y, train=train, null=null, refits=refits, seed=seed
+    )
+    notes.append(null_note)
+    contrasts = _contrasts(losses, loss_f, region, refit_losses, level)
+    return ModelComparison(
+        contrasts=contrasts,
+        slices=compare_on_slices(rows, region.is_bad, losses, loss_f, level, seed),
+        loss_name=rows.loss_name,
+        n_rows=len(rows),
+        n_bad=int(region.is_bad.sum()),
+        rule=region.text,
+        weighting=choose_weighting(region.weights).reason,
+        level=level,
+        refits=0 if refit_losses is None else refit_losses.shape[1],
+        seed=seed,
+        notes=tuple(notes),
+    )
+
+
+def _check_settings(
+    candidates: Mapping[str, Any],
+    *,
+    null: str,
+    refits: int,
+    level: float,
+    train: tuple[Any, Any] | None,
+) -> None:
+    if not isinstance(candidates, Mapping) or not candidates:
+        raise ConfigError(
+            f"candidates is {candidates!r}",
+            'give the models by name, e.g. {"boosting": model}',
+        )
+    if null not in ("auto", "train", "rows", "none"):
+        raise ConfigError(f"null is {null!r}", "give 'auto', 'train', 'rows' or 'none'")
+    if null == "train" and train is None:
+        raise ConfigError("null='train' without training rows", "add train=(X0, y0)")
+    if train is not None and (not isinstance(train, tuple) or len(train) != 2):
+        raise ConfigError("train is no pair", "give train=(X0, y0)")
+    if refits < 2:
+        raise ConfigError(f"{refits} re-fits", "give 2 or more, or null='none'")
+    if not 0 < level < 1:
+        raise ConfigError(f"level {level}", "give one between 0 and 1, e.g. .95")
+
+
+def _refit_losses(
+    F: Any,
+    rows: LabelledRows,
+    y: Any,
+    *,
+    train: tuple[Any, Any] | None,
+    null: str,
+    refits: int,
+    seed: int,
+) -> tuple[pd.DataFrame | None, str]:
+    """Return the losses of F's re-fits, ``(n, R)``, and a note on where they were fitted."""
+    if null == "none":
+        return None, (
+            "F was not fitted again: without this null control no model is called better where F "
+            "fails"
+        )
+    if not models.can_refit(F):
+        return None, (
+            "F cannot be cloned, so it was not fitted again: without this null control no model is "
+            "called better where F fails"
+        )
+    if train is not None and null != "rows":
+        predictions = models.refit_on_training_rows(
+            F, train, rows, refits=refits, seed=seed
+        )
+        note = f"null control: F was fitted again {refits} times on 80 % of its training rows"
+    else:
+        own_y = np.asarray(y)[rows.task.row_ids]
+        predictions = models.refit_across_rows(F, rows, own_y, refits=refits, seed=seed)
+        note = (
+            f"null control: for lack of F's training rows, F was fitted again {refits} times on "
+            "halves of X, each row predicted by the half that it is not in; give train=(X0, y0) "
+            "for a better control"
+        )
+    by_refit = {
+        number: row_losses.row_loss(rows.y, predicted)
+        for number, predicted in enumerate(predictions)
+    }
+    return pd.DataFrame(by_refit), note
+
+
+def _contrasts(
+    losses: pd.DataFrame,
+    loss_f: np.ndarray,
+    region: FailureRegion,
+    refit_losses: pd.DataFrame | None,
+    level: float,
+) -> pd.DataFrame:
+    """Return one row for each candidate and question."""
+    overall = compare_with_f(losses, loss_f, level=level)
+    where_f_fails = compare_with_f(
+        losses,
+        loss_f,
+        region.weights,
+        null=refit_losses,
+        level=level,
+        smallest=SMALLEST_EFFECTIVE_SIZE,
+    )
+    no_claim = ""
+    if refit_losses is None:
+        no_claim = (
+            "F was not fitted again, so a gain over F may be its bad luck on these rows"
+        )
+    elif not choose_weighting(region.weights).is_weighted:
+        no_claim = (
+            "no region of failure was found: features do not foresee where F fails"
+        )
+    if no_claim:
+        where_f_fails["verdict"], where_f_fails["reason"] = "no claim", no_claim
+    tables = [overall.assign(question=OVERALL), where_f_fails.assign(question=REGION)]
+    if region.weights is not None and not no_claim:
+        tables.append(_concentration(losses, loss_f, region.weights, level))
+    table = pd.concat(tables, ignore_index=True)
+    table["relative"] = table["difference"] / table["loss_f"]
+    return table.rename(columns={"candidate": "model"})
+
+
+def _concentration(
+    losses: pd.DataFrame, loss_f: np.ndarray, weights: np.ndarray, level: float
+) -> pd.DataFrame:
+    """Return, per candidate, how much larger its gain is where F fails."""
+    estimates = [
+        concentration_interval(losses[name].to_numpy() - loss_f, weights, level)
+        for name in losses.columns
+    ]
+    p_values = np.array([p_value(estimate) for estimate in estimates])
+    adjusted = holm_adjusted(p_values)
+    records = []
+    for name, estimate, p, p_holm in zip(
+        losses.columns, estimates, p_values, adjusted, strict=True
+    ):
+        verdict = "undecided"
+        if p_holm < 1 - level:
+            verdict = "larger" if estimate.point < 0 else "smaller"
+        records.append(
+            {
+                "candidate": name,
+                "question": CONCENTRATED,
+                "rows": estimate.n,
+                "difference": estimate.point,
+                "low": estimate.low,
+                "high": estimate.high,
+                "p": p,
+                "p_holm": p_holm,
+                "weighted": True,
+                "verdict": verdict,
+                "reason": "",
+            }
+        )
+    return pd.DataFrame(records)

@@ -1,0 +1,59 @@
+"""A comparison as one HTML page, and as what a notebook shows."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from amlb_ext.comparison.plot import comparison_svg
+from amlb_ext.comparison.result import CONCENTRATED, OVERALL, REGION, change_text
+from amlb_ext.core.assets import asset_path
+from amlb_ext.core.display import format_interval, format_p_value, format_percent
+
+if TYPE_CHECKING:
+    from amlb_ext.comparison.result import ModelComparison
+
+
+def render_comparison(result: ModelComparison) -> str:
+    """Return the page."""
+    style = (asset_path("resources", "report") / "report.css").read_text("utf-8")
+    return (
+        _environment()
+        .get_template("comparison.html.j2")
+        .render(
+            result=result, style=Markup(style), picture=Markup(comparison_svg(result))
+        )
+    )
+
+
+def render_summary(result: ModelComparison) -> str:
+    """Return the headline, the table and the picture, for a notebook's cell."""
+    return (
+        _environment()
+        .get_template("summary.html.j2")
+        .render(result=result, picture=Markup(comparison_svg(result)))
+    )
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(asset_path("resources", "comparison")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        change=change_text,
+        estimate=format_interval,
+        p_value=format_p_value,
+        percent=format_percent,
+    )
+    environment.globals.update(
+        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
+    )
+    return environment

@@ -1,0 +1,81 @@
+"""The picture of a comparison: one line for each model and question."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from amlb_ext.comparison.result import OVERALL, REGION
+
+if TYPE_CHECKING:
+    from amlb_ext.comparison.result import ModelComparison
+
+#: Colour and mark of each question.
+_STYLE = {OVERALL: ("#2f3842", "o"), REGION: ("#c2371e", "D")}
+
+
+def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
+    """Draw the change of F's loss with its interval, for each model and question.
+
+    Parameters
+    ----------
+    result : ModelComparison
+    ax : Axes, optional
+        Drawn on a new figure when omitted.
+    """
+    if ax is None:
+        height = 1.4 + 0.6 * len(result.models)
+        ax = Figure((7.0, height), layout="constrained").subplots()
+    for place, model in enumerate(reversed(result.models)):
+        for offset, question in ((0.14, OVERALL), (-0.14, REGION)):
+            row = result.row(model, question)
+            colour, mark = _STYLE[question]
+            change = row["relative"]
+            # a missing interval draws no bar
+            limits = [
+                [change - row["low"] / row["loss_f"]],
+                [row["high"] / row["loss_f"] - change],
+            ]
+            is_last = place == len(result.models) - 1
+            ax.errorbar(
+                [change],
+                [place + offset],
+                xerr=limits,
+                fmt=mark,
+                color=colour,
+                capsize=3,
+                label=question if is_last else None,
+            )
+    ax.axvline(0, color="#7c8691", linewidth=1)
+    ax.set_yticks(range(len(result.models)), list(reversed(result.models)))
+    ax.set_ylim(-0.6, len(result.models) - 0.4)
+    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+    ax.set_xlabel(
+        f"change of F's loss, {result.level:.0%} interval (left of 0: better than F)"
+    )
+    ax.legend(loc="best", frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def comparison_svg(result: ModelComparison) -> str:
+    """Return the picture as SVG; the same result gives the same text."""
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "comparison"}):
+        figure = draw_comparison(result).figure
+        FigureCanvasSVG(figure)
+        written = io.StringIO()
+        figure.savefig(
+            written,
+            format="svg",
+            metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")),
+            transparent=True,
+        )
+    # an SVG inside a page has no XML declaration
+    text = written.getvalue()
+    return text[text.index("<svg") :]

@@ -1,0 +1,93 @@
+"""Slices in which F fails, and which model mends them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.comparison.labelled import LabelledRows
+from amlb_ext.core.rng import random_stream
+from amlb_ext.report.slices import search_and_judge
+from amlb_ext.stats.weighted_mean import (
+    holm_adjusted,
+    p_value,
+    weighted_mean_interval,
+)
+
+#: What :func:`compare_on_slices` returns for each slice and model.
+COLUMNS = (
+    "slice",
+    "rows",
+    "bad",
+    "share",
+    "base",
+    "model",
+    "difference",
+    "low",
+    "high",
+)
+
+
+def compare_on_slices(
+    rows: LabelledRows,
+    is_bad: np.ndarray,
+    losses: pd.DataFrame,
+    loss_f: np.ndarray,
+    level: float,
+    seed: int,
+) -> pd.DataFrame:
+    """Return the slices in which F fails, with each model's difference from F inside.
+
+    Slices are found on one half of the rows. Everything that is returned is counted on the other
+    half, so being chosen flatters no slice and no model.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    is_bad : ndarray of shape (n,), bool
+    losses : DataFrame of shape (n, candidates)
+    loss_f : ndarray of shape (n,)
+    level : float
+    seed : int
+
+    Returns
+    -------
+    DataFrame
+        One row for each slice and model: ``slice`` (conditions), ``rows`` and ``bad`` inside,
+        ``share`` of bad rows there and ``base`` among all rows, ``model``, ``difference`` of mean
+        loss from F's with its interval, ``p_holm`` over all slices and models, ``verdict``.
+    """
+    found = search_and_judge(
+        rows.task.features,
+        rows.task.columns,
+        is_bad,
+        np.arange(len(rows)),
+        random_stream(seed, "compare", "slices"),
+    )
+    records = []
+    for slice_row, inside in zip(
+        found.table.to_dict("records"), found.inside, strict=True
+    ):
+        for name in losses.columns:
+            contrasts = losses[name].to_numpy()[inside] - loss_f[inside]
+            estimate = weighted_mean_interval(contrasts, level=level)
+            records.append(
+                {
+                    **{key: slice_row[key] for key in COLUMNS[:5]},
+                    "model": name,
+                    "difference": estimate.point,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "p": p_value(estimate),
+                }
+            )
+    table = pd.DataFrame(records, columns=[*COLUMNS, "p"])
+    table["p_holm"] = holm_adjusted(table["p"].to_numpy(dtype=float))
+    is_significant = table["p_holm"] < 1 - level
+    is_gain = table["difference"] < 0
+    table["verdict"] = np.select(
+        [is_significant & is_gain, is_significant & ~is_gain],
+        ["better", "worse"],
+        default="undecided",
+    )
+    return table

@@ -1,0 +1,118 @@
+"""What `compare` claims, held against the truth of simulated populations.
+
+    python tests/benchmarks/compare_claims.py [DRAWS] [SEED]
+
+Each draw fits F and three candidates on 400 rows and compares them on 600 others. The truth is the
+mean over 8,000 further rows: over all of them, and weighted by P(bad | x) as those rows
+themselves show it, out of fold. Printed: how often a verdict is wrong, how often intervals hold
+the truth, and how often gains are found, beside a paired t test with Holm's adjustment.
+"""
+
+import sys
+
+import numpy as np
+import pandas as pd
+from scipy.stats import ttest_rel
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from amlb_ext.comparison import compare
+from amlb_ext.core.row_losses import brier_loss
+from amlb_ext.stats.weighted_mean import holm_adjusted
+
+TRAIN, TEST, POOL = 400, 600, 8_000
+
+
+def draw_rows(n, turned, rng):
+    """Return rows whose label turns round in a corner of the features, by a share."""
+    X = pd.DataFrame(rng.normal(size=(n, 6)), columns=list("abcdef"))
+    sign = np.where(X["a"] > 0.5, 1 - 2 * turned, 1)
+    score = 1.5 * sign * X["c"] + X["d"] - 0.5 * X["e"]
+    return X, (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
+
+
+def run_draw(seed):
+    """Return one row for each candidate and question: what was claimed, and what is true."""
+    rng = np.random.default_rng(seed)
+    # in a third of the draws no model can gain anything from the corner
+    turned = rng.choice([0.0, 0.5, 1.0])
+    X, y = draw_rows(TRAIN + TEST, turned, rng)
+    X0, y0, X1, y1 = X[:TRAIN], y[:TRAIN], X[TRAIN:], y[TRAIN:]
+    F = LogisticRegression().fit(X0, y0)
+    half = rng.permutation(TRAIN)[: TRAIN * 4 // 5]
+    candidates = {
+        "twin of F": LogisticRegression().fit(X0.iloc[half], y0[half]),
+        "forest": RandomForestClassifier(60, min_samples_leaf=5, random_state=0).fit(
+            X0, y0
+        ),
+        "boosting": HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(
+            X0, y0
+        ),
+    }
+    result = compare(F, candidates, X1, y1, train=(X0, y0), seed=seed)
+
+    pool, labels = draw_rows(POOL, turned, rng)
+    f = F.predict_proba(pool)
+    alpha = float(result.rule.rsplit("alpha ", 1)[1])
+    bad = f.max(axis=1) <= alpha
+    forest = RandomForestClassifier(60, min_samples_leaf=25, random_state=0)
+    weights = cross_val_predict(forest, pool, bad, cv=3, method="predict_proba")[:, 1]
+    weights_by_question = {"overall": np.ones(POOL), "where F fails": weights + 1e-4}
+    differences = pd.DataFrame(
+        {
+            name: brier_loss(y1, model.predict_proba(X1))
+            - brier_loss(y1, F.predict_proba(X1))
+            for name, model in candidates.items()
+        }
+    )
+    p_values = [ttest_rel(d, np.zeros(TEST)).pvalue for d in differences.to_numpy().T]
+    t_test = dict(zip(candidates, holm_adjusted(np.array(p_values)), strict=True))
+
+    records = []
+    for name, model in candidates.items():
+        gap = brier_loss(labels, model.predict_proba(pool)) - brier_loss(labels, f)
+        for question, w in weights_by_question.items():
+            row = result.row(name, question)
+            truth = float(w @ gap / w.sum())
+            t_better = t_test[name] < 0.05 and differences[name].mean() < 0
+            records.append(
+                {
+                    "model": name,
+                    "question": question,
+                    "truth": truth,
+                    "covered": row["low"] <= truth <= row["high"],
+                    "claims": row["verdict"] in ("better", "worse"),
+                    "false": (row["verdict"] == "better" and truth >= 0)
+                    or (row["verdict"] == "worse" and truth <= 0),
+                    "better": row["verdict"] == "better",
+                    "t_better": t_better,
+                    "gains": truth < -0.003,
+                }
+            )
+    return records
+
+
+def main(draws=200, seed=0):
+    """Run the draws and print the table."""
+    rows = []
+    for number in range(draws):
+        rows += run_draw(seed + number)
+    table = pd.DataFrame(rows)
+    print(f"{draws} draws, seeds {seed} to {seed + draws - 1}")
+    for question, part in table.groupby("question"):
+        n = len(part)
+        share = part["covered"].mean()
+        gaining = part[part["gains"]]
+        print(
+            f"{question}: {int(part['false'].sum())} false of {int(part['claims'].sum())} claims "
+            f"in {n} comparisons ({part['false'].mean():.1%}); coverage {share:.3f} "
+            f"± {np.sqrt(share * (1 - share) / n):.3f}; gains found {gaining['better'].mean():.0%} "
+            f"(paired t test on all rows {gaining['t_better'].mean():.0%}) of {len(gaining)}"
+        )
+        by_model = part.groupby("model")[["covered", "false", "better"]].mean()
+        print(by_model.round(3).to_string())
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,84 @@
+"""``hardsynth compare``: files in, the answer of `hs.compare` out."""
+
+import json
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from amlb_ext.cli import main
+from amlb_ext.comparison import compare
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compare")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(500, 2)).round(3), columns=["a", "b"])
+    table["label"] = np.where(table["a"] * table["b"] > 0, "yes", "no")
+    X, y = table[["a", "b"]], table["label"]
+    models = {
+        "F": LogisticRegression().fit(X[:250], y[:250]),
+        "tree": DecisionTreeClassifier(min_samples_leaf=9).fit(X[:250], y[:250]),
+    }
+    for name, model in models.items():
+        joblib.dump(model, folder / f"{name}.joblib")
+    table[:250].to_csv(folder / "old.csv", index=False)
+    table[250:].to_csv(folder / "new.csv", index=False)
+    scores = pd.DataFrame({"score": models["tree"].predict_proba(X[250:])[:, 1]})
+    scores.to_csv(folder / "scores.csv", index=False)
+    return folder, table, models
+
+
+def command(folder, *more):
+    words = ["compare", str(folder / "new.csv"), "--target", "label", "--trust-pickle"]
+    return [*words, "--baseline", str(folder / "F.joblib"), *more]
+
+
+def test_files_give_what_objects_give(files, capsys):
+    folder, table, models = files
+    more = [
+        "--candidate",
+        str(folder / "tree.joblib"),
+        "--train",
+        str(folder / "old.csv"),
+    ]
+    page = folder / "answer.html"
+    assert main([*command(folder, *more), "--json", "--html", str(page)]) == 0
+    answered = json.loads(capsys.readouterr().out)
+    X, y = table[["a", "b"]], table["label"]
+    expected = compare(
+        models["F"],
+        {"tree": models["tree"]},
+        X[250:],
+        y[250:],
+        train=(X[:250], y[:250]),
+    )
+    differences = [row["difference"] for row in answered["contrasts"]]
+    assert differences == pytest.approx(expected.contrasts["difference"].tolist())
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_predictions_in_a_file(files, capsys):
+    folder = files[0]
+    more = ["--candidate", f"scored={folder / 'scores.csv'}", "--refits", "2"]
+    assert main(command(folder, *more)) == 0
+    assert capsys.readouterr().out.startswith("scored is better than F (")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--candidate", "nowhere.skops"], "no model file"),
+        (["--candidate", "=x.skops"], "is empty or given twice"),
+        (["--candidate", "F.joblib", "--target", "lable"], "did you mean 'label'"),
+    ],
+)
+def test_bad_input_is_one_line(files, capsys, more, message):
+    assert main(command(files[0], *more)) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

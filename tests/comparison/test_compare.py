@@ -1,0 +1,188 @@
+"""hs.compare: planted answers, the three questions, and inputs that do not fit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import amlb_ext as hs
+from amlb_ext.core.errors import ConfigError, DataError, ModelError
+
+
+def make_table(n=1200, seed=0):
+    """F, a linear model, fails where ``a`` is large: the label turns round there."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "a": rng.uniform(-1, 1, n),
+            "b": rng.normal(size=n),
+            "town": rng.choice(["north", "south"], n),
+        }
+    )
+    sign = np.where(X["a"] > 0.5, -1, 1)
+    chance = 1 / (1 + np.exp(-4 * sign * X["b"]))
+    return X, np.where(rng.random(n) < chance, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def answered():
+    X, y = make_table()
+    numbers = ["a", "b"]
+    old, new = slice(0, 600), slice(600, 1200)
+    F = LogisticRegression().fit(X[numbers][old], y[old])
+    boosting = HistGradientBoostingClassifier(max_iter=50, random_state=0)
+    boosting.fit(X[numbers][old], y[old])
+    result = hs.compare(
+        F,
+        {"boosting": boosting, "F again": F},
+        X[new],
+        y[new],
+        train=(X[old], y[old]),
+        rule="wrong",
+    )
+    return result, F, boosting, X[new], y[new]
+
+
+def test_the_better_model_is_better_overall_and_more_so_where_f_fails(answered):
+    result = answered[0]
+    verdicts = result.table.loc["boosting"]
+    assert verdicts["overall"] == "better"
+    assert verdicts["where_f_fails"] == "better"
+    assert verdicts["concentrated"] == "larger"
+    assert verdicts["where_f_fails_change"] < verdicts["overall_change"] < 0
+    same = result.table.loc["F again"]
+    assert same["overall"] == "undecided"
+    assert same["overall_change"] == 0
+    assert same["where_f_fails"] == "undecided"
+
+
+def test_slices_name_the_place_and_who_mends_it(answered):
+    slices = answered[0].slices
+    mended = slices[slices["verdict"] == "better"]
+    assert set(mended["model"]) == {"boosting"}
+    assert mended["slice"].str.startswith("a >").any()
+
+
+def test_text_and_page_give_the_answer_first(answered, tmp_path):
+    result = answered[0]
+    assert str(result).startswith("boosting is better than F (")
+    page = result.to_html(tmp_path / "answer.html")
+    assert (tmp_path / "answer.html").read_text() == page
+    assert page.index("boosting is better than F") < page.index("<table>")
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "<svg" in result._repr_html_()
+    assert result.plot().get_xlabel().startswith("change of F's loss")
+
+
+def test_predictions_do_as_well_as_models(answered):
+    result, F, boosting, X, y = answered
+    numbers = X[["a", "b"]]
+    table = pd.DataFrame(boosting.predict_proba(numbers), columns=boosting.classes_)
+    again = hs.compare(
+        F.predict_proba(numbers),
+        {"boosting": table[["yes", "no"]], "F again": F.predict_proba(numbers)[:, 1]},
+        X,
+        y,
+        kind="classification",
+        rule="wrong",
+    )
+    assert again.table["overall_change"].tolist() == pytest.approx(
+        result.table["overall_change"].tolist()
+    )
+    # predictions cannot be fitted again, so nothing is claimed where F fails
+    assert set(again.table["where_f_fails"]) == {"no claim"}
+
+
+def test_without_training_rows_f_is_fitted_again_on_halves(answered):
+    _, F, boosting, X, y = answered
+    result = hs.compare(F, {"boosting": boosting}, X, y, rule="wrong")
+    assert result.refits == 5
+    assert any("halves of X" in note for note in result.notes)
+    assert result.table.loc["boosting", "where_f_fails"] == "better"
+
+
+def test_a_regression_gives_intervals_that_hold_the_truth():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 3))
+    y = X[:, 0] + np.where(X[:, 1] > 1, 3 * X[:, 2], 0) + 0.3 * rng.normal(size=900)
+    F = LinearRegression().fit(X[:400], y[:400])
+    forest = RandomForestRegressor(40, random_state=0).fit(X[:400], y[:400])
+    result = hs.compare(
+        F, {"forest": forest}, X[400:], y[400:], train=(X[:400], y[:400])
+    )
+    loss = "squared error of target, scaled to [0, 1]"
+    assert result.loss_name == loss
+    row = result.row("forest", "overall")
+    f, g = F.predict(X[400:]), forest.predict(X[400:])
+    span = np.ptp(y[400:])
+    exact = (((g - y[400:]) ** 2 - (f - y[400:]) ** 2) / span**2).mean()
+    assert row["difference"] == pytest.approx(exact)
+    assert row["low"] < exact < row["high"]
+
+
+def test_same_seed_same_numbers(answered):
+    _, F, boosting, X, y = answered
+    one, two = (
+        hs.compare(F, {"b": boosting}, X, y, rule="wrong", refits=2) for _ in range(2)
+    )
+    pd.testing.assert_frame_equal(one.contrasts, two.contrasts)
+
+
+def test_failures_alone(answered):
+    _, F, _, X, y = answered
+    report = hs.failures(F, X, y, rule="wrong")
+    assert report.rows["is_bad"].mean() == pytest.approx(
+        (F.predict(X[["a", "b"]]) != y).mean()
+    )
+    assert report.slices["slice"].str.contains("a >").any()
+    assert "times as often" in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"y": lambda y: y[:-1]}, DataError, "give one target for each row"),
+        (
+            {"X": lambda X: X.drop(columns="b")},
+            ModelError,
+            "X lacks 1 of the 2 columns",
+        ),
+        ({"X": lambda X: X[:30], "y": lambda y: y[:30]}, DataError, "at least 50 rows"),
+        ({"candidates": {}}, ConfigError, "give the models by name"),
+        (
+            {"candidates": {"bad": np.ones(7)}},
+            ModelError,
+            "bad has 7 predictions for 600",
+        ),
+        ({"candidates": {"bad": "model.pkl"}}, ModelError, "has no predict"),
+        (
+            {"candidates": {"bad": np.full(600, np.nan)}},
+            ModelError,
+            "no probabilities|no finite",
+        ),
+        ({"alpha": 1e-9}, DataError, "alpha=.* would give"),
+        ({"null": "train"}, ConfigError, "train="),
+        ({"level": 95}, ConfigError, "between 0 and 1"),
+    ],
+)
+def test_input_that_does_not_fit_is_one_clear_error(answered, change, error, message):
+    _, F, boosting, X, y = answered
+    given = {"candidates": {"boosting": boosting}, "X": X, "y": y, "rule": "wrong"}
+    for name, value in change.items():
+        given[name] = value(given[name]) if callable(value) else value
+    with pytest.raises(error, match=message) as raised:
+        hs.compare(F, **given)
+    assert "\n" not in str(raised.value)
+
+
+def test_training_rows_are_refused(answered):
+    _, F, boosting, X, y = answered
+    with pytest.raises(DataError, match="600 of 600 rows of X are training rows"):
+        hs.compare(F, {"boosting": boosting}, X, y, train=(X, y), rule="wrong")
+
+
+def test_one_name_for_the_package():
+    assert "compare" in dir(hs)
+    hardsynth = pytest.importorskip("hardsynth", reason="installed without its alias")
+    assert hardsynth is hs
