@@ -24,6 +24,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from amlb_ext.core.task import Column, Kind
+from amlb_ext.relations.conditions import tolerance_at
+from amlb_ext.relations.written_forms import count_decimals
 from amlb_ext.suite.coding import column_form, written_values
 
 
@@ -296,6 +298,9 @@ class TargetEncoder:
         Minimum and range of the training rows' target; 0 and 1 for classes.
     has_whole_numbers : bool
         Whether every training row's target is a whole number.
+    decimals : int or None
+        Decimals that no training row's target exceeds; None where one has more than six, and for
+        classes.
     """
 
     def __init__(self, kind: Kind, labels: Sequence[str], train: pd.Series) -> None:
@@ -304,6 +309,7 @@ class TargetEncoder:
         self.low = 0.0
         self.span = 1.0
         self.has_whole_numbers = False
+        self.decimals: int | None = None
         if kind is Kind.REGRESSION:
             values = train.to_numpy(dtype=float)
             self.low = float(values.min())
@@ -311,6 +317,7 @@ class TargetEncoder:
             self.span = float(values.max() - self.low) or 1.0
             are_whole = values == np.rint(values)
             self.has_whole_numbers = bool(are_whole.all())
+            self.decimals = count_decimals(np.unique(values))
 
     @property
     def n_classes(self) -> int:
@@ -331,6 +338,20 @@ class TargetEncoder:
         whole = np.rint(y * self.span + self.low)
         return (whole - self.low) / self.span
 
+    def round_decimals(self, y: np.ndarray) -> np.ndarray:
+        """Return scaled targets with no more decimals than those of the training rows.
+
+        Examples
+        --------
+        >>> target = TargetEncoder(Kind.REGRESSION, (), pd.Series([0.0, 2.5, 10.0]))
+        >>> target.round_decimals(np.array([0.234567])).tolist()
+        [0.23]
+        """
+        if self.decimals is None:
+            return y
+        rounded = np.round(y * self.span + self.low, self.decimals)
+        return (rounded - self.low) / self.span
+
     def transform(self, target: pd.Series) -> np.ndarray:
         """Return y: float64 scaled values, or int64 codes."""
         if self.kind.is_classification:
@@ -344,4 +365,10 @@ class TargetEncoder:
             dtype = pd.CategoricalDtype(list(self.labels))
             labels = pd.Categorical.from_codes(y.astype(int), dtype=dtype)
             return pd.Series(labels, name=name)
-        return pd.Series(y * self.span + self.low, name=name)
+        values = y * self.span + self.low
+        if self.decimals is not None:
+            # scaling there and back leaves 254.99999999999997 where 255 stood
+            rounded = np.round(values, self.decimals)
+            is_noise = np.abs(values - rounded) <= tolerance_at(values)
+            values = np.where(is_noise, rounded, values)
+        return pd.Series(values, name=name)

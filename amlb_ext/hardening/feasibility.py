@@ -135,6 +135,11 @@ class FoldRelations:
         repairs : bool
             Put the parent's values back where a relation is broken; otherwise the row is marked.
         """
+        # numeric targets are written as real ones are, like every other number
+        y = np.stack(
+            [scale.round_decimals(y[:, j]) for j, scale in enumerate(self.scales)],
+            axis=1,
+        )
         parents = self._with_targets(parent_features, parent_y)
         made = self.relations.correct(self._with_targets(features, y), parents)
         put_back = np.zeros(made.shape, dtype=bool)

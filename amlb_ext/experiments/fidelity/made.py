@@ -22,6 +22,9 @@ from amlb_ext.validity.calibration import calibrate
 
 Layer = Mapping[str, Any]
 
+#: Methods that were studied before made rows kept relations stay as they were.
+_WITHOUT_RELATIONS: Layer = {"relations": {"mine": False}}
+_WITH_RELATIONS: Layer = {"relations": {"mine": True}}
 _NO_SYNTHESIZER: Layer = {"synthesizer": {"times": 0.0}}
 _UNFILTERED: Layer = {"agreement": {"filter": False}}
 _GENTLE: Layer = {"search": {"kappa": 0.02, "sigma2": 0.0005, "strength": 0.05}}
@@ -51,8 +54,11 @@ def make_rows(s: Sample, name: str, layer: Layer) -> MadeSide:
     if name not in s.shared:
         fold = s.draw.prepared.models
         # the draw's settings are complete: a preset below them would say nothing
-        config = build_config(s.draw.config.model_dump(exclude={"preset"}), dict(layer))
-        models = dataclasses.replace(fold, config=config)
+        settings = s.draw.config.model_dump(exclude={"preset"})
+        config = build_config(settings, dict(_WITHOUT_RELATIONS), dict(layer))
+        # the draw has mined its training rows; a method keeps what was found, or does not
+        relations = fold.relations if config.relations.mine else None
+        models = dataclasses.replace(fold, config=config, relations=relations)
         points = s.points
         # judged rows have an axis of targets, and a study's task has one target
         real = judge_real_rows(
@@ -142,13 +148,17 @@ def calibrated_kappa(s: Sample) -> float:
     return float(draw.shared["kappa"])
 
 
-def augment_faithfully(s: Sample) -> Answer | None:
-    """Augment as preset ``faithful`` does."""
-    if not len(s.bad):
-        return None
-    search = {"search": {"kappa": calibrated_kappa(s)}}
-    layer = _merge_layers(search, _NO_SYNTHESIZER)
-    return average_with_bad(s, make_rows(s, "faithful", layer).augmented.rows)
+def _faithful_method(name: str, text: str, relations: Layer) -> Method:
+    """Return the method that augments as preset ``faithful`` does."""
+
+    def run(s: Sample) -> Answer | None:
+        if not len(s.bad):
+            return None
+        search = {"search": {"kappa": calibrated_kappa(s)}}
+        layer = _merge_layers(search, relations, _NO_SYNTHESIZER)
+        return average_with_bad(s, make_rows(s, name, layer).augmented.rows)
+
+    return Method(run, text)
 
 
 MADE: dict[str, Method] = {
@@ -178,6 +188,21 @@ for _kappa in (0.0, 0.005, 0.02, 0.1, 0.5):
     )
 for _synthesizer in ("vae", "copula", "local"):
     MADE |= _synthetic_methods(_synthesizer)
-MADE["faithful"] = Method(
-    augment_faithfully, "preset faithful, kappa calibrated; augmented rows"
+MADE["faithful"] = _faithful_method(
+    "faithful",
+    "preset faithful, kappa calibrated; augmented rows, relations not kept",
+    _WITHOUT_RELATIONS,
+)
+MADE["feasible"] = _faithful_method(
+    "feasible",
+    "the same, where augmented rows keep the relations between columns",
+    _WITH_RELATIONS,
+)
+MADE["feasible_vae"] = Method(
+    _made_answer(
+        "feasible_vae",
+        _merge_layers({"search": {"kappa": 0.005}}, _WITH_RELATIONS),
+        "synthetic",
+    ),
+    "synthetic rows of vae that keep the relations, learnt from kappa_0.005",
 )

@@ -114,23 +114,29 @@ def sample_synthetic_rows(
         )
 
     n_kept = 0
-    for sampling_round in range(SAMPLING_ROUNDS):
+    n_rounds = SAMPLING_ROUNDS
+    sampling_round = 0
+    while sampling_round < n_rounds and n_kept < wanted:
         sample = sampler.draw(wanted - n_kept)
         collector.dropped.update(sample.dropped)
         if not len(sample.Z):
             break
+        repairs = sampling_round >= REPAIRING_ROUND
+        n_rejected = collector.dropped["relation"]
         passed = collector.screen(
             Z=sample.Z,
             y=models.snap_targets(sample.y),
             parent=find_nearest_parents(sample.Z),
-            repairs=sampling_round >= REPAIRING_ROUND,
+            repairs=repairs,
             # targets of the population are the oracle's own: its filter has nothing to say
             asks_oracle=not learns_population,
         )
         collector.keep(passed)
         n_kept += len(passed)
-        if n_kept >= wanted:
-            break
+        if not repairs and collector.dropped["relation"] > n_rejected:
+            # a round that rejected rows for a relation gave fewer than a round should
+            n_rounds += 1
+        sampling_round += 1
     return MadeRows(
         rows=collector.collected(),
         asked=wanted,
