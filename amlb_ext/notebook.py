@@ -71,7 +71,7 @@ def harden(
     """
     out = Path(out)
     inputs = out.with_name(f"{out.name}_inputs")
-    layers: list[Mapping[str, Any]] = [settings or {}]
+    layers: list[dict[str, Any]] = [dict(settings or {})]
     if target is not None:
         layers.append({"source": {"target": target}})
     if isinstance(model, str):
@@ -160,16 +160,22 @@ def estimate_error(
         model = Path(folder) / "F.joblib"
         joblib.dump(F, model)
         data = _write_table(frame, y, target, Path(folder) / "labelled.parquet")
-        files: dict[str, Path] = {}
+        train_file, unlabelled_file = None, None
         if train is not None:
-            files["train"] = _write_table(
+            train_file = _write_table(
                 as_frame(train[0]), train[1], target, Path(folder) / "train.parquet"
             )
         if unlabelled is not None:
-            files["unlabelled"] = Path(folder) / "unlabelled.parquet"
-            as_frame(unlabelled).to_parquet(files["unlabelled"], index=False)
+            unlabelled_file = Path(folder) / "unlabelled.parquet"
+            as_frame(unlabelled).to_parquet(unlabelled_file, index=False)
         return estimate(
-            str(model), data, target=target, trust_pickle=True, **files, **settings
+            str(model),
+            data,
+            target=target,
+            train=train_file,
+            unlabelled=unlabelled_file,
+            trust_pickle=True,
+            **settings,
         )
 
 

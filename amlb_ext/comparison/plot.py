@@ -30,8 +30,7 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
         Drawn on a new figure when omitted.
     """
     if ax is None:
-        height = 1.4 + 0.6 * len(result.models)
-        ax = Figure((7.0, height), layout="constrained").subplots()
+        ax = _new_figure(result).subplots()
     for place, model in enumerate(reversed(result.models)):
         for offset, question in ((0.14, OVERALL), (-0.14, REGION)):
             row = result.row(model, question)
@@ -64,10 +63,16 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _new_figure(result: ModelComparison) -> Figure:
+    height = 1.4 + 0.6 * len(result.models)
+    return Figure((7.0, height), layout="constrained")
+
+
 def comparison_svg(result: ModelComparison) -> str:
     """Return the picture as SVG; the same result gives the same text."""
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "comparison"}):
-        figure = draw_comparison(result).figure
+        figure = _new_figure(result)
+        draw_comparison(result, figure.subplots())
         FigureCanvasSVG(figure)
         written = io.StringIO()
         figure.savefig(
